@@ -1,0 +1,7 @@
+"""Bayesian probit classification with the horseshoe prior."""
+
+from . import datasets, diagnostics
+from ._classifier import HorseshoeProbitClassifier
+
+__all__ = ["HorseshoeProbitClassifier", "datasets", "diagnostics"]
+__version__ = "0.1.0.dev0"

@@ -1,0 +1,444 @@
+"""The estimator: check, fit, predict, summarise. The only file that sees all the others."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._chunking import get_chunk_n_rows
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _device, _frames, _progress, _report
+from ._compat import Interval, StrOptions, _fit_context
+from ._design import Rows
+from ._draws import Draws
+from ._gibbs import Prior, sample
+from ._memory import check_memory
+from ._ops import MAX_CHAINS
+from ._start import initial_state
+from ._threads import count_threads, open_threads
+from .diagnostics import convergence
+
+_INTERCEPT_SD = 100.0  # wide on the probit scale even where columns are far from centred
+_PREDICT_ROWS = 64
+
+
+class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
+    """Bayesian probit classification with the horseshoe prior, by Gibbs sampling.
+
+    The model is P(y = 1 | x, beta) = Phi(b0 + x beta), beta_j ~ N(0, lambda_j^2 tau^2) with half-Cauchy local
+    scales lambda_j and a half-Cauchy global scale tau: coefficients that the data do not ask for are shrunk to
+    nearly nothing, the others are left almost alone. ``fit`` draws from the posterior with several chains;
+    predicted probabilities are averages over the draws.
+
+    Parameters
+    ----------
+    n_iter : int, default=1000
+        Sweeps of each chain after burn-in.
+    burn_in : int, default=1000
+        Sweeps of each chain that are run first and thrown away.
+    n_chains : int, default=4
+        Chains, 1 to 256. They advance together and share every pass over X. Comparing them is what tells whether
+        they have converged.
+    thin : int, default=1
+        Keep every ``thin``-th sweep after burn-in: ``n_iter // thin`` draws of each chain.
+    fit_intercept : bool, default=True
+        Add an intercept b0 ~ N(0, 100^2), which is not shrunk.
+    global_scale : float, default=1.0
+        Scale tau_0 of the prior tau ~ C+(0, tau_0). Smaller means fewer coefficients away from zero.
+    coef_summary : {"mean", "median", "selected"}, default="mean"
+        What ``coef_`` holds: the posterior mean, the posterior median, or the mean where the credible interval of
+        level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
+    credible_level : float, default=0.9
+        Level of the equal-tailed credible intervals, in (0, 1).
+    sampler : {"gibbs"}, default="gibbs"
+        "gibbs" is the data augmentation of Terenin, Dong & Draper (2019).
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where to compute. "auto" takes the best device there is; "cuda" is an error where no GPU can be used.
+    n_jobs : int or None, default=None
+        Threads. None uses all cores that the process may use, a negative number all but ``-n_jobs - 1``; inside a
+        task of joblib's never more than the task's share. The draws do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed. An int gives the same draws in every process, for any number of threads.
+    verbose : int, default=0
+        If positive, log the memory forecast and the progress to the logger "skhorseshoe".
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels; the second is the one whose probability rises with x beta.
+    coef_ : ndarray of shape (1, n_features)
+        Coefficients on the scale of the columns as given, summarised as ``coef_summary`` says.
+    intercept_ : ndarray of shape (1,)
+        Posterior mean (median, if ``coef_summary="median"``) of the intercept; 0 without one.
+    coef_draws_ : ndarray of shape (n_chains, n_draws, n_features)
+        Posterior draws of the coefficients.
+    intercept_draws_ : ndarray of shape (n_chains, n_draws)
+        Posterior draws of the intercept; 0 without one.
+    global_scale_draws_ : ndarray of shape (n_chains, n_draws)
+        Posterior draws of tau.
+    shrinkage_ : ndarray of shape (n_features,)
+        Posterior mean of kappa_j, in [0, 1]: the variance of coefficient j given the data and the scales, as a share
+        of its variance given the scales alone. Near 1 the data say nothing that the prior does not, and it is shrunk
+        to zero; near 0 the data speak alone. For orthogonal columns it is 1 / (1 + information_j lambda_j^2 tau^2).
+    inclusion_score_ : ndarray of shape (n_features,)
+        ``1 - shrinkage_``. Above 0.5 the data outweigh the prior: the rule of Carvalho, Polson & Scott (2010), for
+        ``SelectFromModel(clf, importance_getter="inclusion_score_", threshold=0.5)``.
+    rhat_ : ndarray of shape (n_features,)
+        Rank-normalised split R-hat of each coefficient; nan with fewer than four draws a chain.
+    ess_ : ndarray of shape (n_features,)
+        Bulk effective sample size of each coefficient, over all chains; nan with fewer than four draws a chain.
+    n_iter_ : int
+        Sweeps of each chain after burn-in that were run; fewer than ``n_iter`` if ``fit`` was interrupted.
+    device_ : str
+        Where the model was fitted.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if X was a table with string names.
+
+    Notes
+    -----
+    One Ctrl-C during sampling (not during burn-in) ends ``fit`` with the draws made so far and a warning.
+
+    References
+    ----------
+    Terenin, A., Dong, S. & Draper, D. (2019). GPU-accelerated Gibbs sampling: a case study of the Horseshoe Probit
+    model. Statistics and Computing 29, 301-310.
+
+    Carvalho, C. M., Polson, N. G. & Scott, J. G. (2010). The horseshoe estimator for sparse signals. Biometrika 97,
+    465-480.
+
+    Examples
+    --------
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.datasets import make_sparse_probit
+    >>> X, y, coef = make_sparse_probit(500, 10, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(n_iter=4000, thin=4, random_state=0).fit(X, y)
+    >>> (clf.inclusion_score_ > 0.5).nonzero()[0]
+    array([0, 1, 2, 3, 4, 5])
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
+        "thin": [Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "global_scale": [Interval(Real, 0, None, closed="neither")],
+        "coef_summary": [StrOptions({"mean", "median", "selected"})],
+        "credible_level": [Interval(Real, 0, 1, closed="neither")],
+        "sampler": [StrOptions({"gibbs"})],
+        "device": [StrOptions({"auto", "cpu", "cuda"})],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    _doc_link_module = "skhorseshoe"
+    _doc_link_template = "https://skhorseshoe.readthedocs.io/en/latest/generated/skhorseshoe.{estimator_name}.html"
+
+    def __init__(
+        self,
+        *,
+        n_iter=1000,
+        burn_in=1000,
+        n_chains=4,
+        thin=1,
+        fit_intercept=True,
+        global_scale=1.0,
+        coef_summary="mean",
+        credible_level=0.9,
+        sampler="gibbs",
+        device="auto",
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.n_chains = n_chains
+        self.thin = thin
+        self.fit_intercept = fit_intercept
+        self.global_scale = global_scale
+        self.coef_summary = coef_summary
+        self.credible_level = credible_level
+        self.sampler = sampler
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y):
+        """Draw from the posterior.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_samples, n_features)
+            Numeric columns. C-contiguous float32 and float64 arrays are used as they are; float32 keeps the passes
+            over X in float32.
+        y : array-like of shape (n_samples,)
+            Labels of two classes, of any kind that NumPy can sort.
+
+        Returns
+        -------
+        self : HorseshoeProbitClassifier
+
+        Raises
+        ------
+        ValueError
+            If X or y cannot be used; the message says why.
+        MemoryError
+            If the draws and the working set cannot fit, before anything is computed.
+        RuntimeError
+            If ``device="cuda"`` and no GPU can be used.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If R-hat is above 1.01 or the effective sample size below 100 a chain, for any coefficient, the intercept
+            or tau. Coefficients of constant columns do not count.
+        """
+        ops, device = _device.resolve(self.device)
+        X, y = self._check_X(X, y=y, reset=True)
+        y = self._encode(y)
+        n_draws = self.n_iter // self.thin
+        if n_draws == 0:
+            raise ValueError(f"thin={self.thin} leaves no draws of n_iter={self.n_iter}: thin may be at most n_iter.")
+        key = check_random_state(self.random_state).randint(0, 2**32, size=2, dtype=np.uint32)
+        n_threads = count_threads(self.n_jobs)
+
+        with _progress.visible(self.verbose):
+            words = check_memory(*X.shape, self.n_chains, n_draws, n_threads)
+            if self.verbose:
+                _progress.logger.info("%d rows of %d features on %s: %s", *X.shape, device, words)
+            with open_threads(n_threads) as threads:
+                draws, informative = self._sample(Rows(X, y, self.fit_intercept, ops, threads), n_draws, key)
+        self.device_ = device
+        self._summarise(draws)
+        _report.warn_if_unconverged(self, informative)
+        return self
+
+    def _sample(self, rows, n_draws, key):
+        """Run the chains; returns the draws, and which columns are not constant."""
+        ops, (n, p) = rows.ops, rows.X.shape
+        gram = rows.gram()
+        if not np.isfinite(gram).all():
+            raise ValueError("X is too large to be squared: scale its columns first, for example with StandardScaler.")
+        mean, sd = _moments(gram, rows)
+        prior = Prior(float(self.global_scale), _INTERCEPT_SD**-2)
+        base_rate = (rows.y.sum() + 0.5) / (n + 1)
+        state = initial_state(self.n_chains, mean, sd, base_rate, self.fit_intercept, prior, key)
+        states = sample(state, rows, ops.Precision(gram, rows.threads), prior, ops, key)
+        draws = Draws(self.n_chains, n_draws, p, self.fit_intercept)
+        report = _progress.reporter(self.verbose, self.burn_in, self.n_iter)
+
+        centre = _burn_in(states, self.burn_in, state, report)
+        information = ops.Precision(rows.information(centre), rows.threads)
+        done = 0
+        try:
+            for done, state in zip(range(1, self.n_iter + 1), states):  # noqa: B905 - the states never end
+                if done % self.thin == 0:
+                    draws.add(state)
+                    draws.add_shrinkage(state, information, prior, ops)
+                report(self.burn_in + done)
+        except KeyboardInterrupt:
+            if draws.n_kappa == 0:
+                raise
+            warnings.warn(
+                f"fit was interrupted after {done} of {self.n_iter} sweeps: the model holds the {draws.n} draws of "
+                f"each of its {self.n_chains} chains that were made by then.",
+                UserWarning,
+                stacklevel=4,
+            )
+        self.n_iter_ = done
+        draws.trim()
+        return draws, sd > 0
+
+    def _summarise(self, draws):
+        """Set the fitted attributes, all NumPy."""
+        self.coef_draws_ = draws.coef
+        self.intercept_draws_ = draws.intercept
+        self.global_scale_draws_ = draws.global_scale
+        self.shrinkage_ = draws.shrinkage()
+        self.inclusion_score_ = 1.0 - self.shrinkage_
+        middle = np.median if self.coef_summary == "median" else np.mean
+        coef = middle(draws.coef, axis=(0, 1))
+        if self.coef_summary == "selected":
+            lower, upper = _report.interval(draws.coef, self.credible_level)
+            coef = np.where((lower > 0) | (upper < 0), coef, 0.0)
+        self.coef_ = coef[None, :]
+        self.intercept_ = np.atleast_1d(middle(draws.intercept))
+        checks = convergence(draws.coef)
+        self.rhat_, self.ess_ = checks.rhat, checks.ess_bulk
+
+    def predict_proba(self, X):
+        """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
+
+        Deterministic, and the result for a row does not depend on the rows that come with it.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, 2), float64
+            Columns in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        ops, _ = _device.resolve("cpu")
+        coef = self.coef_draws_.reshape(-1, self.n_features_in_)
+        block_rows = get_chunk_n_rows(8 * len(coef), max_n_rows=_PREDICT_ROWS)
+        with open_threads(1 if len(X) <= block_rows else count_threads(self.n_jobs)) as threads:
+            return ops.mean_probability(X, coef, self.intercept_draws_.ravel(), threads, block_rows)
+
+    def predict_log_proba(self, X):
+        """Logarithm of ``predict_proba``.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, 2), float64
+        """
+        return np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
+
+    def decision_function(self, X):
+        """Phi^-1 of the posterior predictive probability of the second class, from the smaller of the two tails.
+
+        It is not x ``coef_.T`` + ``intercept_``: the average of Phi over the draws is not Phi of the average.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,), float64
+            Positive where the second class is the more probable; in [-37.6, 37.6].
+        """
+        lower, upper = np.maximum(self.predict_proba(X), np.finfo(float).tiny).T
+        return np.where(upper > lower, -ndtri(lower), ndtri(upper))
+
+    def predict(self, X):
+        """The more probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        proba = self.predict_proba(X)
+        return self.classes_[(proba[:, 1] > proba[:, 0]).astype(int)]
+
+    def summary(self, level=None):
+        """The posterior of every coefficient, of the intercept and of the global scale, as a frame.
+
+        Parameters
+        ----------
+        level : float or None, default=None
+            Level of the credible interval, in (0, 1); None takes ``credible_level``.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Indexed by feature name, ``(intercept)`` and ``(global scale)`` last. Columns: mean, sd, the ends of the
+            equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), shrinkage
+            (kappa_j), ess (bulk) and rhat.
+        """
+        check_is_fitted(self)
+        level = self.credible_level if level is None else level
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, as in 0.9 for 90 %; got {level!r}.")
+        return _report.summary_frame(self, level)
+
+    def _check_X(self, X, *, reset, **y):
+        try:
+            return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], order="C", **y)
+        except (ValueError, TypeError) as error:
+            better = _frames.name_bad_column(X, error)
+            if better is error:
+                raise
+            raise better from error
+
+    def _encode(self, y):
+        """Set ``classes_``; labels as 0 and 1, uint8."""
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        classes, y = np.unique(y, return_inverse=True)
+        if len(classes) == 1:
+            raise ValueError(
+                f"y contains only one class, {classes[0]!r}: rows of two classes are needed to fit a classifier."
+            )
+        if kind != "binary":
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}. For more classes wrap "
+                "the classifier: sklearn.multiclass.OneVsRestClassifier(HorseshoeProbitClassifier())."
+            )
+        self.classes_ = classes
+        return y.astype(np.uint8)
+
+    def __getstate__(self):
+        from . import __version__
+
+        return {**super().__getstate__(), "_skhorseshoe_version": __version__}
+
+    def __setstate__(self, state):
+        from . import __version__
+
+        saved = state.pop("_skhorseshoe_version", "unknown") if isinstance(state, dict) else None
+        if saved is None or "n_iter" not in state:
+            raise ValueError(
+                "This is not the saved state of a HorseshoeProbitClassifier: parameters are missing. The file was damaged "
+                "or written by something else; fit the model again."
+            )
+        if saved != __version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=__version__,
+                    original_sklearn_version=saved,
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(state)
+
+
+def _moments(gram, rows):
+    """Mean and standard deviation of the columns; the mean is 0 where no intercept can absorb it."""
+    n, p = rows.X.shape
+    square = np.diag(gram)[:p] / n
+    if not rows.fit_intercept:
+        return np.zeros(p), np.sqrt(square)
+    mean = gram[p, :p] / n
+    centred = square - mean**2
+    # A constant column leaves a rounding error here, not zero.
+    return mean, np.sqrt(np.where(centred > 1e-12 * square, centred, 0.0))
+
+
+def _burn_in(states, n_sweeps, state, report):
+    """Run the sweeps that are thrown away; returns the mean of beta over the chains and the second half of them."""
+    total, count = state.beta.mean(axis=0), 1
+    for t, state in zip(range(1, n_sweeps + 1), states):  # noqa: B905 - the states never end
+        if t == n_sweeps // 2 + 1:
+            total, count = 0.0, 0
+        total, count = total + state.beta.mean(axis=0), count + 1
+        report(t)
+    return total / count

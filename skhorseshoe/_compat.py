@@ -1,0 +1,6 @@
+"""The two names that scikit-learn keeps private and that its own third-party guide tells estimators to use."""
+
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+__all__ = ["Interval", "StrOptions", "_fit_context"]

@@ -1,0 +1,42 @@
+"""Where the rows live. The sampler asks them for X'X and, each sweep, for X'z; here they are in memory."""
+
+import numpy as np
+
+_MAX_BLOCKS = 64
+_MAX_SUMS = 2**20  # numbers in the blocks' sums, for a chain
+_BLOCK_WORK = 2**18  # elements read in a block; less is not worth a thread
+_DRAW_COST = 100  # a truncated normal takes as long as reading about this many elements
+
+
+class Rows:
+    """Rows in memory, each read once per question.
+
+    X : (n, p) C-contiguous float32 or float64, not copied. y : (n,) uint8, 1 where the second class was seen.
+    ops : the back end. threads : the threads to use.
+    """
+
+    def __init__(self, X, y, fit_intercept, ops, threads):
+        # Kernels are compiled once per type, and a read-only array is a type of its own.
+        self.X = X.view()
+        self.X.flags.writeable = False
+        self.y = y
+        self.fit_intercept = fit_intercept
+        self.ops = ops
+        self.threads = threads
+        # The layout depends on the shape of X alone: sums over rows have the same bits for any number of threads.
+        n, p = X.shape
+        work = n * (p + _DRAW_COST)
+        n_blocks = min(_MAX_BLOCKS, n, work // _BLOCK_WORK, _MAX_SUMS // (p + 1))
+        self.bounds = np.linspace(0, n, max(1, n_blocks) + 1).astype(np.int64)
+
+    def gram(self):
+        """X'X, bordered by the column of ones if there is an intercept; (q, q)."""
+        return self.ops.gram(self.X, self.fit_intercept, self.threads)
+
+    def information(self, beta):
+        """Fisher information of the probit likelihood at beta (q,); (q, q)."""
+        return self.ops.gram(self.X, self.fit_intercept, self.threads, beta)
+
+    def latent(self, beta, sweep, key):
+        """X'z for z drawn given beta; (n_chains, q)."""
+        return self.ops.latent(self.X, self.y, beta, self.bounds, sweep, key, self.threads)

@@ -1,0 +1,49 @@
+"""A forecast of what a fit needs, made before it starts."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def forecast(n, p, n_chains, n_draws, n_threads):
+    """Bytes that a fit allocates beside X: its draws, and its working set."""
+    q = p + 1
+    draws = 8 * n_chains * n_draws * (p + 2)
+    matrices = 8 * q * q * max(4, 1 + n_threads)
+    sums = 8 * n_chains * min(2**20, 64 * q)
+    return draws, matrices + sums + 40 * 2**20 + n
+
+
+def available():
+    """Bytes that can still be had: the least of what the system and the container leave; None if unknown."""
+    limits = []
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                limits.append(int(line.split()[1]) * 1024)
+    elif hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    group = Path("/sys/fs/cgroup")
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        limits.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    return min(limits) if limits else None
+
+
+def check_memory(n, p, n_chains, n_draws, n_threads):
+    """The forecast in words; raises MemoryError if it cannot fit."""
+    draws, working_set = forecast(n, p, n_chains, n_draws, n_threads)
+    words = f"{_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
+    words += f"{_words(working_set)} of working set"
+    free = available()
+    if free is not None and draws + working_set > free:
+        if draws > working_set:
+            cure = "Keep fewer draws: raise thin, or lower n_iter or n_chains."
+        else:
+            cure = f"The {p} x {p} matrices are what takes the room: select columns first, or lower n_jobs."
+        raise MemoryError(f"This fit needs {words} beside X, but only {_words(free)} are available. {cure}")
+    return words
+
+
+def _words(n_bytes):
+    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(1, round(n_bytes / 2**20))} MiB"

@@ -1,0 +1,131 @@
+"""Kernels that read the rows of X, tile by tile, each row once.
+
+A tile of rows stays in cache while everything that is asked of it is computed: the linear predictors of all
+chains, what is drawn or derived from them, and the sums over rows. Arithmetic is done in X's own dtype; sums
+leave for float64 after at most ``_FLUSH`` rows, so that their error does not grow with the number of rows.
+"""
+
+import numpy as np
+from numba import uint32
+
+from ._jit import REORDER_SUMS, jit
+from ._truncated import truncate_tile
+
+_FLUSH = 256  # rows whose sum may be held in X's dtype
+_TILE_BYTES = 256 * 1024  # half of a common second-level cache
+
+
+@jit
+def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
+    """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and sum z_i x_i over blocks of rows.
+
+    X : (n, p) float32 or float64, C-contiguous. y : (n,) uint8, 0 or 1.
+    coef : (n_chains, q) in X's dtype, q = p or p + 1; column p is the intercept.
+    bounds : (n_blocks + 1,) int64; block b is rows bounds[b] to bounds[b + 1] - 1.
+    sums : (n_blocks, n_chains, q) float64; blocks first to last - 1 are overwritten with X'z (and 1'z).
+    """
+    n_chains, q = coef.shape
+    tile = tile_rows(X)
+    z = np.empty((n_chains, tile), X.dtype)
+    partial = np.zeros((n_chains, q), X.dtype)
+    words, work = np.empty((4, tile), np.uint32), np.empty((5, tile), np.float32)
+    proposal = np.empty((2, tile), X.dtype)
+    for block in range(first, last):
+        sums[block] = 0.0
+        held = 0
+        for start in range(bounds[block], bounds[block + 1], tile):
+            rows = min(tile, bounds[block + 1] - start)
+            linear_predictor(X, coef, start, rows, z)
+            for c in range(n_chains):
+                truncate_tile(
+                    z[c, :rows],
+                    y[start : start + rows],
+                    start,
+                    c,
+                    uint32(sweep),
+                    key0,
+                    key1,
+                    words,
+                    work,
+                    proposal,
+                )
+            add_weighted_rows(X, z, start, rows, partial)
+            held += rows
+            if held > _FLUSH - tile or start + rows == bounds[block + 1]:
+                flush(partial, sums[block])
+                held = 0
+
+
+@jit
+def tile_rows(X):
+    """Rows to a tile: as many as half a second-level cache holds, in fours, from 4 to 64."""
+    rows = _TILE_BYTES // max(1, X.shape[1] * X.itemsize)
+    return min(64, max(4, rows // 4 * 4))
+
+
+@jit(fastmath=REORDER_SUMS)
+def linear_predictor(X, coef, start, rows, out):
+    """out[c, r] = (x_(start + r), 1) . coef[c]; four rows at a time share each load of a coefficient."""
+    p = X.shape[1]
+    n_chains = coef.shape[0]
+    has_intercept = coef.shape[1] > p
+    zero = X.dtype.type(0)
+    r = 0
+    while r + 4 <= rows:
+        x0, x1, x2, x3 = X[start + r], X[start + r + 1], X[start + r + 2], X[start + r + 3]
+        for c in range(n_chains):
+            b = coef[c]
+            s0 = b[p] if has_intercept else zero
+            s1, s2, s3 = s0, s0, s0
+            for j in range(p):
+                s0 += b[j] * x0[j]
+                s1 += b[j] * x1[j]
+                s2 += b[j] * x2[j]
+                s3 += b[j] * x3[j]
+            out[c, r], out[c, r + 1], out[c, r + 2], out[c, r + 3] = s0, s1, s2, s3
+        r += 4
+    while r < rows:
+        x0 = X[start + r]
+        for c in range(n_chains):
+            b = coef[c]
+            s0 = b[p] if has_intercept else zero
+            for j in range(p):
+                s0 += b[j] * x0[j]
+            out[c, r] = s0
+        r += 1
+
+
+@jit(fastmath=REORDER_SUMS)
+def add_weighted_rows(X, weights, start, rows, out):
+    """out[c] += sum_r weights[c, r] (x_(start + r), 1); four rows at a time share each load of a sum."""
+    p = X.shape[1]
+    n_chains = out.shape[0]
+    r = 0
+    while r + 4 <= rows:
+        x0, x1, x2, x3 = X[start + r], X[start + r + 1], X[start + r + 2], X[start + r + 3]
+        for c in range(n_chains):
+            a = out[c]
+            w0, w1, w2, w3 = weights[c, r], weights[c, r + 1], weights[c, r + 2], weights[c, r + 3]
+            for j in range(p):
+                a[j] += w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j]
+        r += 4
+    while r < rows:
+        x0 = X[start + r]
+        for c in range(n_chains):
+            a, w0 = out[c], weights[c, r]
+            for j in range(p):
+                a[j] += w0 * x0[j]
+        r += 1
+    if out.shape[1] > p:
+        for c in range(n_chains):
+            for r in range(rows):
+                out[c, p] += weights[c, r]
+
+
+@jit
+def flush(partial, total):
+    """total += partial (in float64); partial = 0."""
+    for c in range(partial.shape[0]):
+        for j in range(partial.shape[1]):
+            total[c, j] += partial[c, j]
+            partial[c, j] = 0

@@ -1,0 +1,82 @@
+"""What a fitted model says about itself: the summary frame and the convergence warning."""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .diagnostics import convergence
+
+MAX_RHAT = 1.01
+MIN_ESS_PER_CHAIN = 100
+
+
+def names_of(model):
+    """Names of the features, x0, x1, ... where the data had none."""
+    given = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(model.n_features_in_)] if given is None else list(given)
+
+
+def others(model):
+    """The draws that belong to no feature, by name."""
+    draws = {"(global scale)": model.global_scale_draws_}
+    if model.fit_intercept:
+        draws = {"(intercept)": model.intercept_draws_, **draws}
+    return draws
+
+
+def interval(draws, level):
+    """Equal-tailed credible interval; draws (n_chains, n_draws, ...) -> (2, ...)."""
+    return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=(0, 1))
+
+
+def summary_frame(model, level):
+    """See ``HorseshoeProbitClassifier.summary``."""
+    import pandas as pd  # heavy, and a fit does not need it
+
+    extra = others(model)
+    draws = np.concatenate([model.coef_draws_, np.stack(list(extra.values()), axis=-1)], axis=-1)
+    lower, upper = interval(draws, level)
+    checks = convergence(np.stack(list(extra.values()), axis=-1))
+    frame = pd.DataFrame(
+        {
+            "mean": draws.mean(axis=(0, 1)),
+            "sd": draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0,
+            f"{50 * (1 - level):g}%": lower,
+            f"{50 * (1 + level):g}%": upper,
+            "prob_positive": (draws > 0).mean(axis=(0, 1)),
+            "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
+            "ess": np.append(model.ess_, checks.ess_bulk),
+            "rhat": np.append(model.rhat_, checks.rhat),
+        },
+        index=pd.Index([*names_of(model), *extra], name="feature"),
+    )
+    return frame
+
+
+def warn_if_unconverged(model, informative):
+    """One ConvergenceWarning for the worst quantity; informative : (p,) bool, False for constant columns."""
+    extra = others(model)
+    checks = convergence(np.stack(list(extra.values()), axis=-1))
+    names = [*np.array(names_of(model), dtype=object)[informative], *extra]
+    rhat = np.append(model.rhat_[informative], checks.rhat)
+    ess = np.append(model.ess_[informative], checks.ess_bulk)
+    n_chains, n_draws = model.global_scale_draws_.shape
+    wanted = MIN_ESS_PER_CHAIN * n_chains
+    # Where nothing can be computed (fewer than four draws) nothing is known to be well.
+    failed = ~((rhat <= MAX_RHAT) & (ess >= wanted))
+    if not failed.any():
+        return
+    cure = f"Raise n_iter (now {model.n_iter}) and burn_in (now {model.burn_in})"
+    if n_draws < 4:
+        text = f"{n_draws} draws a chain are too few to tell whether the chains have converged. {cure}."
+    else:
+        worst = int(np.argmin(np.where(np.isfinite(ess), ess, np.inf)))
+        factor = int(np.ceil(1.2 * wanted / max(1.0, ess[worst])))
+        text = (
+            f"The chains have not converged for {failed.sum()} of {len(failed)} quantities. The worst is "
+            f"{names[worst]!r} with R-hat {rhat[worst]:.2f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "
+            f"size of {ess[worst]:.0f} (at least {wanted}, {MIN_ESS_PER_CHAIN} a chain). {cure} about "
+            f"{max(2, factor)}-fold, and thin (now {model.thin}) with them to keep memory as it is."
+        )
+    warnings.warn(text, ConvergenceWarning, stacklevel=4)

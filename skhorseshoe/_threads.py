@@ -1,0 +1,107 @@
+"""Threads of our own, around kernels and LAPACK calls that release the GIL.
+
+A pool lives as long as one fit, so there is nothing to go wrong after a fork or between fits that run at once.
+While a pool lives, BLAS runs on one thread: the chains and the blocks of rows are shared out here, which makes
+results independent of the number of threads and leaves no core with two masters.
+"""
+
+import functools
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import joblib
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+
+class Threads:
+    """``n`` threads, the calling one included."""
+
+    def __init__(self, n, pool=None):
+        self.n = n
+        self._pool = pool
+
+    def run(self, function, n_tasks):
+        """Call function(first, last) on contiguous ranges that cover range(n_tasks), one a thread; wait for all."""
+        shares = min(self.n, n_tasks)
+        if shares <= 1:
+            function(0, n_tasks)
+            return
+        edges = [n_tasks * i // shares for i in range(shares + 1)]
+        others = [self._pool.submit(function, *edges[i : i + 2]) for i in range(1, shares)]
+        try:
+            function(edges[0], edges[1])
+        finally:
+            for other in others:
+                other.result()
+
+
+@contextmanager
+def open_threads(n):
+    """A context with ``n`` threads and BLAS on one."""
+    with _serial_blas():
+        if n == 1:
+            yield Threads(1)
+        else:
+            with ThreadPoolExecutor(n - 1, thread_name_prefix="skhorseshoe") as pool:
+                yield Threads(n, pool)
+
+
+def count_threads(n_jobs):
+    """Threads for ``n_jobs``: None is all that may be used, negative counts from the last core backwards.
+
+    Inside a task of joblib's it is never more than that task's share of the machine: joblib states the share in
+    the environment of its processes, and in its threads it is one.
+    """
+    cores = joblib.cpu_count()
+    share = cores
+    stated = [os.environ.get(name, "") for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")]
+    for value in stated:
+        if value.isdigit():
+            share = min(share, max(1, int(value)))
+    backend, _ = get_active_backend()
+    nested = backend.nesting_level > 0
+    if nested and (not any(stated) or threading.current_thread() is not threading.main_thread()):
+        share = 1
+    if n_jobs is None:
+        return share
+    wanted = n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return min(wanted, share) if nested else wanted
+
+
+class _Guard:
+    """How many pools live in this process; the first sets the limit on BLAS, the last lifts it."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.users = 0
+        self.limit = None
+
+
+_guard = _Guard()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_guard.__init__)
+
+
+@functools.cache
+def _controller():
+    return ThreadpoolController()
+
+
+@contextmanager
+def _serial_blas():
+    guard = _guard
+    with guard.lock:
+        guard.users += 1
+        if guard.users == 1:
+            guard.limit = _controller().limit(limits=1, user_api="blas")
+            guard.limit.__enter__()
+    try:
+        yield
+    finally:
+        with guard.lock:
+            guard.users -= 1
+            if guard.users == 0:
+                guard.limit.__exit__(None, None, None)
