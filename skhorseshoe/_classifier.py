@@ -6,7 +6,6 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._chunking import get_chunk_n_rows
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -15,15 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _device, _frames, _progress, _report
 from ._compat import Interval, StrOptions, _fit_context
 from ._design import Rows
-from ._draws import Draws
-from ._gibbs import Prior, sample
 from ._memory import check_memory
 from ._ops import MAX_CHAINS
-from ._start import initial_state
+from ._run import run
 from ._threads import count_threads, open_threads
 from .diagnostics import convergence
 
-_INTERCEPT_SD = 100.0  # wide on the probit scale even where columns are far from centred
 _PREDICT_ROWS = 64
 
 
@@ -223,47 +219,20 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
             if self.verbose:
                 _progress.logger.info("%d rows of %d features on %s: %s", *X.shape, device, words)
             with open_threads(n_threads) as threads:
-                draws, informative = self._sample(Rows(X, y, self.fit_intercept, ops, threads), n_draws, key)
+                draws, self.n_iter_ = run(
+                    Rows(X, y, self.fit_intercept, ops, threads),
+                    global_scale=float(self.global_scale),
+                    n_iter=self.n_iter,
+                    burn_in=self.burn_in,
+                    n_chains=self.n_chains,
+                    thin=self.thin,
+                    key=key,
+                    report=_progress.reporter(self.verbose, self.burn_in, self.n_iter),
+                )
         self.device_ = device
         self._summarise(draws)
-        _report.warn_if_unconverged(self, informative)
+        _report.warn_if_unconverged(self, draws.informative)
         return self
-
-    def _sample(self, rows, n_draws, key):
-        """Run the chains; returns the draws, and which columns are not constant."""
-        ops, (n, p) = rows.ops, rows.X.shape
-        gram = rows.gram()
-        if not np.isfinite(gram).all():
-            raise ValueError("X is too large to be squared: scale its columns first, for example with StandardScaler.")
-        mean, sd = _moments(gram, rows)
-        prior = Prior(float(self.global_scale), _INTERCEPT_SD**-2)
-        base_rate = (rows.y.sum() + 0.5) / (n + 1)
-        state = initial_state(self.n_chains, mean, sd, base_rate, self.fit_intercept, prior, key)
-        states = sample(state, rows, ops.Precision(gram, rows.threads), prior, ops, key)
-        draws = Draws(self.n_chains, n_draws, p, self.fit_intercept)
-        report = _progress.reporter(self.verbose, self.burn_in, self.n_iter)
-
-        centre = _burn_in(states, self.burn_in, state, report)
-        information = ops.Precision(rows.information(centre), rows.threads)
-        done = 0
-        try:
-            for done, state in zip(range(1, self.n_iter + 1), states):  # noqa: B905 - the states never end
-                if done % self.thin == 0:
-                    draws.add(state)
-                    draws.add_shrinkage(state, information, prior, ops)
-                report(self.burn_in + done)
-        except KeyboardInterrupt:
-            if draws.n_kappa == 0:
-                raise
-            warnings.warn(
-                f"fit was interrupted after {done} of {self.n_iter} sweeps: the model holds the {draws.n} draws of "
-                f"each of its {self.n_chains} chains that were made by then.",
-                UserWarning,
-                stacklevel=4,
-            )
-        self.n_iter_ = done
-        draws.trim()
-        return draws, sd > 0
 
     def _summarise(self, draws):
         """Set the fitted attributes, all NumPy."""
@@ -411,34 +380,9 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
             )
         if saved != __version__:
             warnings.warn(
-                InconsistentVersionWarning(
-                    estimator_name=type(self).__name__,
-                    current_sklearn_version=__version__,
-                    original_sklearn_version=saved,
-                ),
+                f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {__version__}: what it "
+                "predicts may differ. Fit it again, or install the version that saved it.",
+                UserWarning,
                 stacklevel=2,
             )
         super().__setstate__(state)
-
-
-def _moments(gram, rows):
-    """Mean and standard deviation of the columns; the mean is 0 where no intercept can absorb it."""
-    n, p = rows.X.shape
-    square = np.diag(gram)[:p] / n
-    if not rows.fit_intercept:
-        return np.zeros(p), np.sqrt(square)
-    mean = gram[p, :p] / n
-    centred = square - mean**2
-    # A constant column leaves a rounding error here, not zero.
-    return mean, np.sqrt(np.where(centred > 1e-12 * square, centred, 0.0))
-
-
-def _burn_in(states, n_sweeps, state, report):
-    """Run the sweeps that are thrown away; returns the mean of beta over the chains and the second half of them."""
-    total, count = state.beta.mean(axis=0), 1
-    for t, state in zip(range(1, n_sweeps + 1), states):  # noqa: B905 - the states never end
-        if t == n_sweeps // 2 + 1:
-            total, count = 0.0, 0
-        total, count = total + state.beta.mean(axis=0), count + 1
-        report(t)
-    return total / count

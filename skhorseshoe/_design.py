@@ -29,6 +29,10 @@ class Rows:
         n_blocks = min(_MAX_BLOCKS, n, work // _BLOCK_WORK, _MAX_SUMS // (p + 1))
         self.bounds = np.linspace(0, n, max(1, n_blocks) + 1).astype(np.int64)
 
+    def base_rate(self):
+        """Share of the second class, moved a little inwards so that it is never 0 or 1."""
+        return (self.y.sum(dtype=np.int64) + 0.5) / (len(self.y) + 1)
+
     def gram(self):
         """X'X, bordered by the column of ones if there is an intercept; (q, q)."""
         return self.ops.gram(self.X, self.fit_intercept, self.threads)

@@ -8,12 +8,17 @@ _SHRINKAGE_STATES = 50  # states, of all chains, over which the shrinkage is ave
 
 
 class Draws:
-    """Every ``thin``-th state after burn-in: coefficients, intercept, tau; and the mean shrinkage."""
+    """Every ``thin``-th state after burn-in: coefficients, intercept, tau; and the mean shrinkage.
 
-    def __init__(self, n_chains, n_draws, p, fit_intercept):
+    informative : (p,) bool, False for the columns that are constant.
+    """
+
+    def __init__(self, n_chains, n_draws, informative, fit_intercept):
+        p = len(informative)
         self.coef = np.empty((n_chains, n_draws, p))
         self.intercept = np.zeros((n_chains, n_draws))
         self.global_scale = np.empty((n_chains, n_draws))
+        self.informative = informative
         self.fit_intercept = fit_intercept
         self.kappa_sum = np.zeros(p)
         self.n_kappa = 0

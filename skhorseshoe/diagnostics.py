@@ -1,13 +1,14 @@
 """Convergence diagnostics of Markov chains, for many parameters at once.
 
-The definitions are those of Vehtari et al. (2021) [1]_ as ArviZ computes them. The work is done over
-small blocks of parameters, so that memory beyond the draws themselves stays at a few megabytes.
+The definitions are those of Vehtari et al. (2021) [1]_ as ArviZ computes them, with these departures: one chain
+has an R-hat too, from its two halves; whether a draw is in a tail is decided by order statistics, where ArviZ
+compares with an interpolated quantile that rounding can put just beside draws equal to it; and draws that move by
+less than 1e-15 do move.
 
 References
 ----------
-.. [1] Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Bürkner, P.-C. (2021). Rank-normalization,
-   folding, and localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis
-   16(2), 667-718.
+.. [1] Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Bürkner, P.-C. (2021). Rank-normalization, folding,
+   and localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16(2), 667-718.
 """
 
 from functools import cached_property
@@ -20,18 +21,14 @@ from scipy.special import ndtri
 
 __all__ = ["Convergence", "convergence", "ess_bulk", "ess_tail", "mcse_mean", "rhat"]
 
-_BLOCK_VALUES = 2**17  # draws handled at a time: 1 MiB an array, about what stays in cache
+# Draws handled at a time. An array of them is 256 KiB: ten fit in cache, and larger ones the allocator would hand
+# back to the system and fault in again, which takes longer than the sums.
+_BLOCK_VALUES = 2**15
 _TAIL_PROBABILITIES = (0.05, 0.95)
 
 
 class Convergence(NamedTuple):
-    """The diagnostics of `convergence`, each of the trailing shape of the draws.
-
-    Attributes
-    ----------
-    rhat, ess_bulk, ess_tail, mcse_mean : ndarray or float
-        See the functions of the same names.
-    """
+    """What `convergence` returns: the diagnostics of those names, each of the trailing shape of the draws."""
 
     rhat: np.ndarray
     ess_bulk: np.ndarray
@@ -45,13 +42,13 @@ def convergence(draws):
     Parameters
     ----------
     draws : array_like of shape (n_chains, n_draws, ...)
-        Finite real numbers; anything but float64 is converted to it, block by block.
+        Finite real numbers. Anything but float64 is converted to it, a few parameters at a time.
 
     Returns
     -------
     Convergence
-        The fields `rhat`, `ess_bulk`, `ess_tail` and `mcse_mean`, float64 arrays of the trailing shape
-        (scalars if there is none).
+        Named tuple of `rhat`, `ess_bulk`, `ess_tail` and `mcse_mean`, each float64 of the trailing shape (a
+        scalar if there is none) and NaN with fewer than 4 draws per chain.
 
     Raises
     ------
@@ -59,38 +56,28 @@ def convergence(draws):
         If `draws` has fewer than two dimensions, no chain, or a value that is NaN or infinite.
     TypeError
         If `draws` does not hold real numbers.
-
-    Notes
-    -----
-    With fewer than 4 draws per chain every field is NaN.
     """
     return Convergence(*_diagnose(draws, Convergence._fields))
 
 
 def rhat(draws):
-    """Rank-normalised split R-hat, the larger of the bulk and the folded one.
+    """Rank-normalised split R-hat: the larger of the bulk and the folded one.
 
     Parameters
     ----------
     draws : array_like of shape (n_chains, n_draws, ...)
-        Finite real numbers.
+        As for `convergence`, which also states what is raised.
 
     Returns
     -------
     ndarray of float64 or float
-        Of the trailing shape. Near 1 (it can fall slightly below) where the chains agree; infinite where
-        no half-chain moves but they differ. Every chain is split in halves, so one chain is compared with
-        itself. NaN, as not computable, where all draws are equal or with fewer than 4 draws per chain.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `convergence`.
+        Of the trailing shape. About 1, possibly just below, where the half-chains agree; infinite where they
+        differ and none moves; NaN, as not computable, where all draws are equal or with fewer than 4 per chain.
 
     Notes
     -----
-    The bulk part depends on the draws through their ranks only. The folded part ranks the distances from
-    the median, so it keeps its value under shifts and scalings but not under every monotone transform.
+    The bulk part depends on the ranks of the draws only. The folded part ranks distances from the median: it stays
+    the same under shifts and scalings, but not under every monotone transform.
     """
     return _diagnose(draws, ["rhat"])[0]
 
@@ -101,19 +88,13 @@ def ess_bulk(draws):
     Parameters
     ----------
     draws : array_like of shape (n_chains, n_draws, ...)
-        Finite real numbers.
+        As for `convergence`, which also states what is raised.
 
     Returns
     -------
     ndarray of float64 or float
-        Of the trailing shape, in (0, n log10(n)] with n the number of draws in all chains, less one per
-        chain where a chain has an odd number. It is n where all draws are equal, NaN with fewer than 4
-        draws per chain.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `convergence`.
+        Of the trailing shape, in (0, n log10(n)] with n the number of draws in the half-chains, which leave out
+        the middle one of an odd number. It is n where all draws are equal; NaN with fewer than 4 per chain.
     """
     return _diagnose(draws, ["ess_bulk"])[0]
 
@@ -124,23 +105,12 @@ def ess_tail(draws):
     Parameters
     ----------
     draws : array_like of shape (n_chains, n_draws, ...)
-        Finite real numbers.
+        As for `convergence`, which also states what is raised.
 
     Returns
     -------
     ndarray of float64 or float
-        As `ess_bulk`, for the indicators of lying at or below a quantile.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `convergence`.
-
-    Notes
-    -----
-    The indicator is decided by order statistics alone. ArviZ compares with an interpolated quantile,
-    which rounding can put just below the draws it is meant to equal; in that rare case (draws with many
-    ties, or 5 % of ``n - 1`` a whole number) the two differ.
+        As `ess_bulk`, but of the indicators of lying at or below a quantile.
     """
     return _diagnose(draws, ["ess_tail"])[0]
 
@@ -151,40 +121,31 @@ def mcse_mean(draws):
     Parameters
     ----------
     draws : array_like of shape (n_chains, n_draws, ...)
-        Finite real numbers.
+        As for `convergence`, which also states what is raised.
 
     Returns
     -------
     ndarray of float64 or float
-        Of the trailing shape and in the unit of the draws, at least 0: their standard deviation over the
-        square root of the effective sample size of their mean. It is 0 where all draws are equal, NaN
-        with fewer than 4 draws per chain.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `convergence`.
+        Of the trailing shape, at least 0, in the unit of the draws: their standard deviation over the square root
+        of the effective sample size of the mean. 0 where all draws are equal; NaN with fewer than 4 per chain.
     """
     return _diagnose(draws, ["mcse_mean"])[0]
 
 
 def _diagnose(draws, names):
-    """The named statistics of `_Block`, each an array of the trailing shape of the draws."""
+    """List of the named statistics of `_Block`, each of the trailing shape of the draws."""
     draws = np.asarray(draws)
     if draws.ndim < 2 or len(draws) == 0:
-        raise ValueError(
-            "draws must have shape (n_chains, n_draws, ...) with at least one chain, "
-            f"got an array of shape {draws.shape}"
-        )
+        expected = "draws must have shape (n_chains, n_draws, ...) with at least one chain"
+        raise ValueError(f"{expected}, got an array of shape {draws.shape}")
     if draws.dtype.kind not in "biuf":
         raise TypeError(f"draws must be real numbers, got an array of dtype {draws.dtype}")
     n_chains, n_draws, *trailing = draws.shape
-    n_parameters = prod(trailing)
-    flat = draws.reshape(n_chains, n_draws, n_parameters)
+    flat = draws.reshape(n_chains, n_draws, prod(trailing))
     scores = _score_table(2 * n_chains * (n_draws // 2))
     step = max(1, _BLOCK_VALUES // max(1, n_chains * n_draws))
-    results = np.full((len(names), n_parameters), np.nan)
-    for start in range(0, n_parameters, step):
+    results = np.full((len(names), flat.shape[2]), np.nan)
+    for start in range(0, flat.shape[2], step):
         columns = slice(start, start + step)
         chains = np.ascontiguousarray(flat[:, :, columns].transpose(2, 0, 1), dtype=np.float64)
         _check_finite(chains, start, trailing)
@@ -205,14 +166,14 @@ def _check_finite(chains, start, trailing):
     bad = np.count_nonzero(~finite, axis=(1, 2))
     first = int(np.flatnonzero(bad)[0])
     index = tuple(int(i) for i in np.unravel_index(start + first, trailing)) if trailing else ()
-    where = f" of parameter {index}" if trailing else ""
+    where = f" at parameter {index}" if trailing else ""
     raise ValueError(f"draws must be finite, got {bad[first]} NaN or infinite of {chains[0].size}{where}")
 
 
 class _Block:
     """The statistics of a few parameters; what they share is computed once, when first asked for.
 
-    `chains` has shape (parameters, chains, draws), at least 4 draws; `scores` is of `_score_table`.
+    `chains` has shape (parameters, chains, draws), at least 4 draws; `scores` is a `_score_table`.
     """
 
     def __init__(self, chains, scores):
@@ -222,7 +183,11 @@ class _Block:
 
     @property
     def rhat(self):
-        folded = self._rank_normalised(*self._folded_order)
+        order, values = self._ascending
+        distances = np.abs(values - self._median[:, None])
+        # Two monotone runs, which the stable sort merges in linear time.
+        refold = _flat_order(distances, kind="stable")
+        folded = self._rank_normalised(np.take(order, refold), np.take(distances, refold))
         # The folded draws can be all equal where the draws are not (a fair coin), hence fmax.
         return np.fmax(_rhat(*self._bulk_spread), _rhat(*_spread(folded)))
 
@@ -236,57 +201,49 @@ class _Block:
 
     @property
     def mcse_mean(self):
-        # About the median, a parameter that does not move is exactly zero, which its mean may not give.
+        # About the median, a parameter that does not move is exactly zero, which its rounded mean may not give.
         deviations = self.chains - self._median[:, None, None]
         n = deviations[0].size
         squares = np.einsum("pcn,pcn->p", deviations, deviations)
-        # Mean and median are within a standard deviation, so that little cancels.
+        # Mean and median are within a standard deviation of each other, so little cancels.
         variance = (squares - n * deviations.mean(axis=(1, 2)) ** 2) / (n - 1)
         return np.sqrt(variance / _ess(*_spread(_split(deviations))))
 
     @cached_property
-    def _order(self):
-        """Order of the pooled half-chains, and their sorted values."""
+    def _ascending(self):
+        """Flat order of the pooled half-chains, and their sorted values."""
         pooled = self.halves.reshape(len(self.halves), -1)
         order = _flat_order(pooled)
         return order, np.take(pooled, order)
 
     @cached_property
     def _median(self):
-        values = self._order[1]
+        values = self._ascending[1]
         middle = values.shape[1] // 2
         return (values[:, middle - 1] + values[:, middle]) / 2
 
-    @property
-    def _folded_order(self):
-        """As `_order`, of the distances from the median."""
-        order, values = self._order
-        distances = np.abs(values - self._median[:, None])
-        refold = _flat_order(distances, kind="stable")
-        return np.take(order, refold), np.take(distances, refold)
-
     @cached_property
     def _bulk_spread(self):
-        return _spread(self._rank_normalised(*self._order))
+        return _spread(self._rank_normalised(*self._ascending))
 
     def _rank_normalised(self, order, values):
         """Normal scores of the (average) ranks, in the shape of the half-chains."""
         ranked = np.repeat(self.scores[None, 2::2], len(values), axis=0)
         _average_ties(ranked, values, self.scores)
-        normalised = np.empty_like(values)
+        normalised = np.empty(self.halves.shape)
         normalised.reshape(-1)[order] = ranked
-        return normalised.reshape(self.halves.shape)
+        return normalised
 
     def _at_most_quantile(self, probability):
-        """Indicators of lying at or below the quantile of all draws, as the half-chains."""
+        """Indicators of lying at or below the quantile of all draws, as half-chains."""
         n = self.chains[0].size
-        # The quantile lies between this order statistic and the next, short of the next one; the small
-        # number takes care of a whole number that rounding has put below itself.
+        # The quantile lies between this order statistic and the next, short of the next one; the small number is
+        # for a whole number that rounding has put below itself.
         k = int((n - 1) * probability + 1e-9)
         if self.halves[0].size == n:
-            quantile = self._order[1][:, k]
+            quantile = self._ascending[1][:, k]
         else:
-            quantile = np.partition(self.chains.reshape(len(self.chains), n), k, axis=1)[:, k]
+            quantile = np.partition(self.chains.reshape(-1, n), k, axis=1)[:, k]
         return (self.halves <= quantile[:, None, None]).astype(np.float64)
 
 
@@ -295,62 +252,59 @@ def _split(chains):
     n_parameters, n_chains, n_draws = chains.shape
     half = n_draws // 2
     if n_draws % 2:
-        chains = np.concatenate([chains[:, :, :half], chains[:, :, half + 1 :]], axis=2)
+        chains = np.delete(chains, half, axis=2)
     return chains.reshape(n_parameters, 2 * n_chains, half)
 
 
 def _flat_order(values, kind=None):
-    """Places in the raveled array that put each row in order."""
+    """Places in the raveled array that put each row in ascending order."""
     order = np.argsort(values, axis=1, kind=kind)
     order += np.arange(len(values))[:, None] * values.shape[1]
     return order
 
 
 def _score_table(n):
-    """Normal scores of the ranks 1, 1.5, 2, ..., n among n, at twice the rank."""
-    ranks = np.arange(2 * n + 1) / 2
-    return ndtri((ranks - 0.375) / (n + 0.25))
+    """Normal scores of the ranks 0, 1/2, 1, ..., n among n, at twice the rank."""
+    return ndtri(np.maximum(np.arange(2 * n + 1) / 2 - 0.375, 0) / (n + 0.25))
 
 
 def _average_ties(ranked, values, scores):
     """Give equal values the score of their average rank, in place; the rows of `values` ascend."""
     n = values.shape[1]
-    same = np.zeros(values.shape, dtype=bool)
-    same[:, :-1] = values[:, 1:] == values[:, :-1]
-    at = np.flatnonzero(same)
+    same_as_next = np.zeros(values.shape, dtype=bool)
+    same_as_next[:, :-1] = values[:, 1:] == values[:, :-1]
+    at = np.flatnonzero(same_as_next)
     opens = np.flatnonzero(np.diff(at, prepend=-2) > 1)
     lengths = np.diff(opens, append=at.size)
-    first = at[opens] % n
-    average = np.repeat(scores[2 * first + lengths + 2], lengths)
+    average = np.repeat(scores[2 * (at[opens] % n) + lengths + 2], lengths)
     ranked.reshape(-1)[at] = average
     ranked.reshape(-1)[at + 1] = average
 
 
 def _spread(chains):
-    """Chains less their means, mean of the variances within, and variance of the means."""
+    """Chains less their means (in place), mean of their variances, and variance of their means."""
     _, n_chains, n_draws = chains.shape
     means = chains.mean(axis=2)
-    centred = np.subtract(chains, means[:, :, None], out=chains)
-    within = np.einsum("pcn,pcn->p", centred, centred) / (n_chains * (n_draws - 1))
+    chains -= means[:, :, None]
+    within = np.einsum("pcn,pcn->p", chains, chains) / (n_chains * (n_draws - 1))
     between = means.var(axis=1, ddof=1)
     # The rounded mean of equal numbers can differ from them: that is no variance.
     within[within < 1e-28 * between] = 0
-    return centred, within, between
+    return chains, within, between
 
 
 def _rhat(centred, within, between):
-    """R-hat of (half-)chains from their `_spread`; NaN where nothing moves."""
+    """R-hat of chains from their `_spread`; NaN where nothing moves."""
     n = centred.shape[2]
     return np.sqrt(between / within + (n - 1) / n)
 
 
 def _ess(centred, within, between):
-    """Effective sample size of the mean, with Geyer's initial monotone sequence of paired lags."""
+    """Effective sample size of the mean from the `_spread`, by Geyer's initial monotone sequence."""
     n_parameters, n_chains, n = centred.shape
     size = n_chains * n
     length = next_fast_len(2 * n, real=True)
-    spectrum = np.fft.rfft(centred, length)
-    parts = spectrum.view(np.float64)
+    parts = np.fft.rfft(centred, length).view(np.float64)
     np.square(parts, out=parts)
     power = parts.sum(axis=1)
     power = power[:, ::2] + power[:, 1::2]
@@ -359,6 +313,7 @@ def _ess(centred, within, between):
     rho = 1 - (within[:, None] - autocovariance) / total[:, None]
     rho[:, 0] = 1
 
+    # Lags in pairs: sums up to the first that is not positive (or the last pair), made to descend.
     limit = max(0, (n - 3) // 2)
     even = rho[:, : 2 * limit + 1 : 2]
     sums = even + rho[:, 1 : 2 * limit + 2 : 2]
@@ -367,9 +322,8 @@ def _ess(centred, within, between):
     stop = ends.argmax(axis=1)
     counted = np.arange(limit + 1) < stop[:, None]
     monotone = np.where(counted, np.minimum.accumulate(sums, axis=1), 0).sum(axis=1)
-    rows = np.arange(n_parameters)
-    edge = even[rows, stop]
-    # Of the pair that ends the sequence, the even lag still counts unless it and the pair are negative.
-    edge[(edge <= 0) & (sums[rows, stop] < 0)] = 0
+    # Of the pair that ends the sequence, the even lag still counts, unless it and the pair are negative.
+    ending = np.arange(n_parameters), stop
+    edge = np.where((even[ending] > 0) | (sums[ending] >= 0), even[ending], 0)
     tau = np.maximum(2 * monotone + edge - 1, 1 / log10(size))
     return np.where(total == 0, size, size / tau)

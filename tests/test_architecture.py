@@ -1,0 +1,80 @@
+"""The shape of the code: imports point one way, the sampler knows no device, files and functions stay short."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skhorseshoe
+
+PACKAGE = Path(skhorseshoe.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+PIECES = {
+    "_design",
+    "_draws",
+    "_frames",
+    "_memory",
+    "_progress",
+    "_start",
+    "_threads",
+    "_device",
+    "datasets",
+    "diagnostics",
+}
+# What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
+ALLOWED = {
+    "_draws": {"_gibbs"},
+    "_start": {"_gibbs"},
+    "_gibbs": {"_ops"},
+    "_device": {"_ops"},
+    "_report": {"diagnostics"},
+    "_run": {"_draws", "_gibbs", "_start"},
+}
+
+
+def imports(path):
+    """Names of the modules that a file imports, those of this package as written after the dots."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name.split(".")[0], False) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            ours = node.level > 0
+            if ours and not node.module:
+                yield from ((alias.name, True) for alias in node.names)
+            else:
+                yield node.module.split(".")[0], ours
+
+
+@pytest.mark.parametrize("piece", sorted(PIECES | set(ALLOWED)))
+def test_pieces_do_not_import_one_another(piece):
+    ours = {name for name, ours in imports(PACKAGE / f"{piece}.py") if ours}
+    assert ours <= ALLOWED.get(piece, set())
+
+
+def test_the_sampler_imports_no_array_library():
+    assert {name for name, _ in imports(PACKAGE / "_gibbs.py")} == {"typing", "_ops"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_only_back_ends_import_a_compiler(path):
+    names = {name for name, _ in imports(path)}
+    assert "cupy" not in names
+    assert "numba" not in names or path.parent.name == "_ops"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_files_and_functions_stay_short(path):
+    source = path.read_text()
+    assert source.count("\n") <= 400
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            assert not body or body[-1].end_lineno - body[0].lineno < 60, f"{path.name}: {node.name}"
+
+
+def test_import_is_light():
+    code = "import sys, sklearn; before = set(sys.modules); import skhorseshoe; print(*(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numba", "matplotlib", "arviz", "cupy", "dask"} & set(loaded)

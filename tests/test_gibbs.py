@@ -1,0 +1,198 @@
+"""The sampler draws from the posterior: Geweke's joint test, with planted errors, and independent long runs."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtr
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._design import Rows
+from skhorseshoe._gibbs import Prior, State, sample, sweep
+from skhorseshoe._ops import LOCAL, LOCAL_AUX, cpu
+from skhorseshoe._threads import Threads
+from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+PRIOR = Prior(tau_0=0.7, intercept_precision=1.0)
+X = np.random.default_rng(0).standard_normal((6, 3)) + 0.3
+KEY = (np.uint32(7), np.uint32(1))
+
+
+def bounded(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, y):
+    """Functions of the parameters and the data whose means exist: half-Cauchys have none. (n_draws, 16)."""
+    sizes = [
+        np.tanh(beta),
+        np.tanh(beta**2),
+        1 / (1 + lambda_sq_inv),
+        1 / (1 + nu_inv),
+        np.tanh(beta[:, :3] * (2 * y[:, :3] - 1)),
+    ]
+    scales = [1 / (1 + tau_sq_inv), 1 / (1 + xi_inv), 1 / (1 + tau_sq_inv * lambda_sq_inv[:, 0])]
+    return np.column_stack([*sizes, *scales, y.mean(axis=1)])
+
+
+def prior_draws(n, rng):
+    """Independent draws of everything from its prior, written with the half-Cauchys themselves."""
+    tau = PRIOR.tau_0 * abs(stats.cauchy.rvs(size=n, random_state=rng))
+    lam = abs(stats.cauchy.rvs(size=(n, 3), random_state=rng))
+    # lambda^-2 | nu ~ Gamma(1/2, nu^-1) and nu^-1 ~ Gamma(1/2, 1) give nu^-1 | lambda ~ Exp(1 + lambda^-2).
+    nu_inv = rng.standard_exponential((n, 3)) / (1 + lam**-2)
+    xi_inv = rng.standard_exponential(n) / (PRIOR.tau_0**-2 + tau**-2)
+    beta = rng.standard_normal((n, 4)) * np.column_stack(
+        [lam * tau[:, None], np.full(n, PRIOR.intercept_precision**-0.5)]
+    )
+    y = (beta[:, :3] @ X.T + beta[:, 3:] + rng.standard_normal((n, 6)) > 0).astype(float)
+    return bounded(beta, lam**-2, nu_inv, tau**-2, xi_inv, y)
+
+
+def successive_draws(n, rng, ops):
+    """Draws of everything by sweeps given y and draws of y given the state, in turn."""
+    y = np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8)
+    rows = Rows(X, y, True, ops, Threads(1))
+    precision = ops.Precision(rows.gram(), Threads(1))
+    one = np.ones((1, 3))
+    state = State(np.zeros((1, 4)), one, one, np.ones(1), np.ones(1), 0)
+    kept = []
+    for noise in rng.standard_normal((n, 6)):
+        state = sweep(state, rows, precision, PRIOR, ops, KEY)
+        y[:] = X @ state.beta[0, :3] + state.beta[0, 3] + noise > 0
+        kept.append([*(np.ravel(part) for part in state[:5]), y.astype(float)])
+    beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, y = (np.array(part) for part in zip(*kept, strict=True))
+    return bounded(beta, lambda_sq_inv, nu_inv, tau_sq_inv.ravel(), xi_inv.ravel(), y)
+
+
+def geweke(ops, n):
+    """Largest difference of the two ways to draw from the joint law, in standard errors."""
+    rng = np.random.default_rng(5)
+    marginal, successive = prior_draws(400_000, rng), successive_draws(n, rng, ops)
+    error = np.hypot(marginal.std(axis=0) / np.sqrt(len(marginal)), mcse_mean(successive[None]))
+    return abs((marginal.mean(axis=0) - successive.mean(axis=0)) / error).max()
+
+
+def planted(**replaced):
+    """The back end with some of its functions replaced."""
+    return SimpleNamespace(**{**vars(cpu), **replaced})
+
+
+def scaled_rate(purpose, factor):
+    def exponential(rate, key, t, which):
+        return cpu.exponential(rate * factor if which == purpose else rate, key, t, which)
+
+    return exponential
+
+
+def side_forgotten(X, y, *rest):
+    return cpu.latent(X, np.ones_like(y), *rest)
+
+
+class NoiseForgotten(cpu.Precision):
+    def draw(self, b, d, noise):
+        return super().draw(b, d, 0.7 * noise)
+
+
+class PriorTwice(cpu.Precision):
+    def draw(self, b, d, noise):
+        return super().draw(b, 2 * d, noise)
+
+
+ERRORS = {
+    "shape of tau p/2 instead of (p+1)/2": planted(gamma=lambda shape, *rest: cpu.gamma(shape - 0.5, *rest)),
+    "shape of tau of the paper's unscaled count": planted(gamma=lambda shape, *rest: cpu.gamma(shape + 0.5, *rest)),
+    "rate of lambda without its half": planted(exponential=scaled_rate(LOCAL, 2.0)),
+    "rate of nu": planted(exponential=scaled_rate(LOCAL_AUX, 1.5)),
+    "rate of tau": planted(gamma=lambda shape, rate, *rest: cpu.gamma(shape, 1.3 * rate, *rest)),
+    "side of y": planted(latent=side_forgotten),
+    "noise of beta": planted(Precision=NoiseForgotten),
+    "prior of beta counted twice": planted(Precision=PriorTwice),
+}
+
+
+def test_sweep_passes_gewekes_joint_test():
+    assert geweke(cpu, 40_000) < 4
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_gewekes_joint_test_catches(error):
+    assert geweke(ERRORS[error], 15_000) > 6
+
+
+@pytest.mark.parametrize("frozen", ["beta", "lambda_sq_inv", "nu_inv", "tau_sq_inv", "xi_inv"])
+def test_every_unknown_is_redrawn_in_every_sweep(frozen):
+    """A conditional that is never drawn leaves the joint law alone, so Geweke's test would not see it."""
+    one = np.ones((2, 3))
+    state = State(np.zeros((2, 4)), one, one, np.ones(2), np.ones(2), 0)
+    rows = Rows(X, np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8), True, cpu, Threads(1))
+    states = sample(state, rows, cpu.Precision(rows.gram(), Threads(1)), PRIOR, cpu, KEY)
+    values = [getattr(s, frozen).ravel() for s, _ in zip(states, range(5), strict=False)]
+    assert len(np.unique(np.concatenate(values))) == 5 * len(values[0])
+
+
+def agree(ours, theirs, level=4.0):
+    """Means of draws (n_chains, n_draws, ...) equal within Monte Carlo error."""
+    error = np.hypot(mcse_mean(ours), mcse_mean(theirs))
+    np.testing.assert_array_less(abs(ours.mean(axis=(0, 1)) - theirs.mean(axis=(0, 1))), level * error)
+
+
+def test_posterior_is_that_of_two_other_samplers():
+    """tests/data/gold_synthetic_300x20.npz: NUTS of another package and a plain Gibbs sampler, long runs that agree."""
+    gold = np.load(Path(__file__).parent / "data" / "gold_synthetic_300x20.npz")
+    model = HorseshoeProbitClassifier(n_iter=40_000, thin=10, fit_intercept=False, random_state=1)
+    model.fit(gold["X"], gold["y"])
+    log_tau = np.log(model.global_scale_draws_)[..., None]
+    for name, draws in {"beta": model.coef_draws_, "logtau": log_tau}.items():
+        error = np.hypot(mcse_mean(draws), gold[f"{name}_mcse_mean"])
+        assert (abs(draws.mean(axis=(0, 1)) - gold[f"{name}_mean"]) < 4.5 * error).all()
+        assert (abs(draws.std(axis=(0, 1)) / gold[f"{name}_sd"] - 1) < 8 / np.sqrt(ess_bulk(draws))).all()
+        below = (draws[..., None] < gold[f"{name}_q"].T).astype(float)
+        assert (abs(below.mean(axis=(0, 1)) - gold["quantile_levels"]) < 5 * mcse_mean(below)).all()
+    assert abs(model.predict_proba(gold["X"])[:, 1] - gold["prob_mean"]).max() < 0.02
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_posterior_with_intercept_is_that_of_the_plain_reference_sampler(dtype):
+    from reference_gibbs import reference_gibbs
+
+    rng = np.random.default_rng(3)
+    data = rng.normal([0, 1, -2, 0], 1, (120, 4))
+    y = (data @ [1.0, 0.5, 0, 0] - 1 + rng.standard_normal(120) > 0).astype(int)
+    coef, intercept, tau = reference_gibbs(data, y, n_iter=8000, burn_in=1000, n_chains=4, rng=rng, global_scale=0.5)
+    model = HorseshoeProbitClassifier(n_iter=8000, global_scale=0.5, random_state=0).fit(data.astype(dtype), y)
+    agree(model.coef_draws_, coef)
+    agree(model.intercept_draws_, intercept)
+    agree(np.log(model.global_scale_draws_), np.log(tau))
+
+
+def test_chains_that_start_far_apart_meet():
+    rng = np.random.default_rng(8)
+    data = rng.standard_normal((400, 3))
+    y = data[:, 0] + rng.standard_normal(400) > 0
+    early = HorseshoeProbitClassifier(n_iter=4, burn_in=0, n_chains=16, random_state=0).fit(data, y)
+    late = HorseshoeProbitClassifier(n_iter=2000, burn_in=500, n_chains=16, random_state=0).fit(data, y)
+    spread = early.coef_draws_[:, 0].std(axis=0)
+    assert (spread > late.coef_draws_.std(axis=(0, 1))).all()
+    assert rhat(late.coef_draws_).max() < 1.01
+
+
+def test_swapping_the_classes_negates_the_posterior():
+    rng = np.random.default_rng(9)
+    data = rng.standard_normal((150, 3))
+    y = (data[:, 0] + rng.standard_normal(150) > 0.5).astype(int)
+    model = HorseshoeProbitClassifier(n_iter=6000, random_state=0)
+    ours, swapped = model.fit(data, y).coef_draws_, model.fit(data, 1 - y).coef_draws_
+    agree(ours, -swapped)
+
+
+def test_probabilities_are_calibrated_on_data_from_the_model():
+    rng = np.random.default_rng(10)
+    data = rng.standard_normal((3000, 5))
+    p = ndtr(data @ [1.5, -1, 0, 0, 0] + 0.5)
+    y = rng.uniform(size=3000) < p
+    model = HorseshoeProbitClassifier(n_iter=2000, random_state=0).fit(data[:1000], y[:1000])
+    predicted = model.predict_proba(data[1000:])[:, 1]
+    z = (y[1000:] - predicted).sum() / np.sqrt((predicted * (1 - predicted)).sum())
+    assert abs(z) < 4
+    assert abs(predicted - p[1000:]).mean() < 0.03
