@@ -4,10 +4,10 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
+import sklearn
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._chunking import get_chunk_n_rows
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -269,7 +269,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         X = self._check_X(X, reset=False)
         ops, _ = _device.resolve("cpu")
         coef = self.coef_draws_.reshape(-1, self.n_features_in_)
-        block_rows = get_chunk_n_rows(8 * len(coef), max_n_rows=_PREDICT_ROWS)
+        budget = sklearn.get_config()["working_memory"] * 2**20
+        block_rows = int(max(1, min(_PREDICT_ROWS, budget // (8 * len(coef)))))
         with open_threads(1 if len(X) <= block_rows else count_threads(self.n_jobs)) as threads:
             return ops.mean_probability(X, coef, self.intercept_draws_.ravel(), threads, block_rows)
 
@@ -375,13 +376,13 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         saved = state.pop("_skhorseshoe_version", "unknown") if isinstance(state, dict) else None
         if saved is None or "n_iter" not in state:
             raise ValueError(
-                "This is not the saved state of a HorseshoeProbitClassifier: parameters are missing. The file was damaged "
-                "or written by something else; fit the model again."
+                "This is not the saved state of a HorseshoeProbitClassifier: parameters are missing. The file was "
+                "damaged or written by something else; fit the model again."
             )
         if saved != __version__:
             warnings.warn(
-                f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {__version__}: what it "
-                "predicts may differ. Fit it again, or install the version that saved it.",
+                f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {__version__}: what "
+                "it predicts may differ. Fit it again, or install the version that saved it.",
                 UserWarning,
                 stacklevel=2,
             )

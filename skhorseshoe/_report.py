@@ -75,7 +75,7 @@ def warn_if_unconverged(model, informative):
         factor = int(np.ceil(1.2 * wanted / max(1.0, ess[worst])))
         text = (
             f"The chains have not converged for {failed.sum()} of {len(failed)} quantities. The worst is "
-            f"{names[worst]!r} with R-hat {rhat[worst]:.2f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "
+            f"{names[worst]!r} with R-hat {rhat[worst]:.3f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "
             f"size of {ess[worst]:.0f} (at least {wanted}, {MIN_ESS_PER_CHAIN} a chain). {cure} about "
             f"{max(2, factor)}-fold, and thin (now {model.thin}) with them to keep memory as it is."
         )

@@ -72,60 +72,68 @@ class Precision:
     """
 
     def __init__(self, H, threads):
-        self.H = H
         self.threads = threads
         # Chains are shared out only where a factorisation outweighs the handover.
-        self.work = np.empty((threads.n if len(H) >= 128 else 1, *H.shape))
+        self.workers = [_Cholesky(H) for _ in range(threads.n if len(H) >= 128 else 1)]
 
     def draw(self, b, d, noise):
         """beta_c = Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; all (n_chains, q) float64."""
         beta = np.empty_like(b)
 
         def some(first, last):
-            for c in range(first, len(b), len(self.work)):
-                factor = _factorise(self.H, d[c], self.work[first])
+            for c in range(first, len(b), len(self.workers)):
+                factor = self.workers[first].factorise(d[c])
                 half = dtrsv(factor, b[c], lower=1)
                 half += noise[c]
                 beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
 
-        self.threads.run(some, len(self.work))
+        self.threads.run(some, len(self.workers))
         return beta
 
     def inverse_diagonal(self, d):
         """The diagonal of Q_c^-1; (n_chains, q)."""
         out = np.empty_like(d)
         for c in range(len(d)):
-            inverse, _ = dpotri(_factorise(self.H, d[c], self.work[0]), lower=1, overwrite_c=1)
+            inverse, _ = dpotri(self.workers[0].factorise(d[c]), lower=1, overwrite_c=1)
             out[c] = np.diag(inverse)
         return out
 
 
-_potrf = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(
+class _Cholesky:
+    """Lower Cholesky factors of H + diag(d), one after the other in the same memory."""
+
     # SciPy's own wrapper of this routine holds the GIL; through ctypes the chains run side by side.
-    get_cython_function_address("scipy.linalg.cython_lapack", "dpotrf")
-)
-
-
-def _factorise(H, d, work):
-    """Lower Cholesky factor of H + diag(d), Fortran order, in ``work`` (its upper triangle is not cleared).
-
-    Rounding can make a nearly singular Q indefinite. The diagonal is then raised by as little as helps: at
-    most 1e-6 of itself, from 1e-14 on, which is the precision of a coefficient that the data do not determine.
-    """
-    q = len(H)
-    order, info = ctypes.c_int(q), ctypes.c_int(0)
-    for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
-        work[...] = H
-        diagonal = work.reshape(-1)[:: q + 1]
-        diagonal += d
-        diagonal *= 1.0 + jitter
-        _potrf(b"L", ctypes.byref(order), work.ctypes.data, ctypes.byref(order), ctypes.byref(info))
-        if info.value == 0:
-            return work.T
-    raise np.linalg.LinAlgError(
-        f"X'X + D is not positive definite ({q} columns, minor {info.value}), even with its diagonal raised by "
-        "1e-6. Some columns of X are very large or nearly equal: scale them (StandardScaler) or drop one."
+    _potrf = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(
+        get_cython_function_address("scipy.linalg.cython_lapack", "dpotrf")
     )
+
+    def __init__(self, H):
+        self.H = H
+        self.work = np.empty_like(H)
+        self.diagonal = self.work.reshape(-1)[:: len(H) + 1]
+        self.factor = self.work.T  # what is column by column for LAPACK is row by row here
+        self.order, self.info = ctypes.c_int(len(H)), ctypes.c_int(0)
+        order = ctypes.byref(self.order)
+        self.arguments = b"L", order, self.work.ctypes.data, order, ctypes.byref(self.info)
+
+    def factorise(self, d):
+        """The factor, in Fortran order; its upper triangle is not cleared, and the next call overwrites it.
+
+        Rounding can make a nearly singular matrix indefinite. The diagonal is then raised by as little as helps, at
+        most 1e-6 of itself: what that changes is the prior of a direction that the data do not determine.
+        """
+        for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+            self.work[...] = self.H
+            self.diagonal += d
+            if jitter:
+                self.diagonal *= 1.0 + jitter
+            self._potrf(*self.arguments)
+            if self.info.value == 0:
+                return self.factor
+        raise np.linalg.LinAlgError(
+            f"X'X + D is not positive definite ({len(d)} columns, minor {self.info.value}), even with its diagonal "
+            "raised by 1e-6. Some columns of X are very large or nearly equal: scale them (StandardScaler) or drop one."
+        )
 
 
 def normal(shape, key, sweep, purpose):

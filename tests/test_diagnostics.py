@@ -1,0 +1,281 @@
+"""Convergence diagnostics: against ArviZ, and against what is known without it."""
+
+import logging
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from skhorseshoe.diagnostics import Convergence, convergence, ess_bulk, ess_tail, mcse_mean, rhat
+
+FUNCTIONS = {"rhat": rhat, "ess_bulk": ess_bulk, "ess_tail": ess_tail, "mcse_mean": mcse_mean}
+
+
+def autoregressive(rho, shape, seed=0):
+    """Stationary AR(1) chains along axis 1, with innovations of variance 1."""
+    noise = np.random.default_rng(seed).standard_normal(shape)
+    noise[:, 0] /= np.sqrt(1 - rho**2)
+    return lfilter([1], [1, -rho], noise, axis=1)
+
+
+def iid(shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def one_stuck(shape):
+    draws = iid(shape)
+    draws[-1] = 0.3
+    return draws
+
+
+CASES = {
+    "iid": iid,
+    "slow": lambda shape: autoregressive(0.9, shape),
+    "very slow": lambda shape: autoregressive(0.995, shape),
+    "anticorrelated": lambda shape: autoregressive(-0.5, shape),
+    "strongly anticorrelated": lambda shape: autoregressive(-0.95, shape),
+    "different means": lambda shape: iid(shape) + np.arange(shape[0])[:, None, None],
+    "different scales": lambda shape: iid(shape) * np.arange(1, shape[0] + 1)[:, None, None],
+    "heavy tails": lambda shape: np.random.default_rng(0).standard_cauchy(shape),
+    "heavy tail, one side": lambda shape: np.exp(5 * autoregressive(0.7, shape)),
+    "trend": lambda shape: iid(shape) + np.linspace(0, 3, shape[1])[:, None],
+    "one decimal": lambda shape: np.round(autoregressive(0.5, shape), 1),
+    "integers": lambda shape: np.round(autoregressive(0.9, shape)),
+    "0/1": lambda shape: (autoregressive(0.5, shape) > 0.3).astype(float),
+    "0/1, rarely 1": lambda shape: (autoregressive(0.5, shape) > 2.2).astype(float),
+    "one chain stuck": one_stuck,
+    "one chain": lambda shape: autoregressive(0.5, (1, *shape[1:])),
+    "two chains": lambda shape: autoregressive(0.5, (2, *shape[1:])),
+}
+
+TRANSFORMS = [np.exp, np.arctan, lambda x: x**3 + x, lambda x: 1e-20 * x]
+
+
+def arviz_value(name, draws):
+    """One diagnostic of ArviZ, 0.x or 1.x, of draws of shape (n_chains, n_draws)."""
+    az = pytest.importorskip("arviz")
+    logging.getLogger("arviz").setLevel(logging.ERROR)
+    calls = {
+        "rhat": lambda: az.rhat(draws, method="rank"),
+        "ess_bulk": lambda: az.ess(draws, method="bulk"),
+        "ess_tail": lambda: az.ess(draws, method="tail", prob=(0.05, 0.95)),
+        "mcse_mean": lambda: az.mcse(draws, method="mean"),
+    }
+    # 0.x returns an array of one value in some environments.
+    return float(np.squeeze(calls[name]()))
+
+
+def arviz_values(name, draws):
+    return np.array([arviz_value(name, np.ascontiguousarray(draws[..., j])) for j in range(draws.shape[2])])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning:arviz")
+@pytest.mark.parametrize("n_draws", [400, 401, 33, 4, 5, 6, 7, 8, 9, 10])
+@pytest.mark.parametrize("case", CASES)
+def test_equals_arviz(case, n_draws):
+    # At other sizes ArviZ 0.x can miss ties, by rounding in its interpolated quantiles; 1.x does not.
+    draws = CASES[case]((4, n_draws, 5))
+    ours = convergence(draws)
+    for name in Convergence._fields:
+        if name == "rhat" and len(draws) == 1:
+            continue
+        expected = arviz_values(name, draws)
+        np.testing.assert_allclose(getattr(ours, name), expected, rtol=1e-8, err_msg=name)
+        np.testing.assert_array_equal(FUNCTIONS[name](draws), getattr(ours, name))
+
+
+def slow_rhat(draws):
+    """Bulk and folded R-hat of draws of shape (n_chains, n_draws), by the book; n_draws is even."""
+    halves = draws.reshape(2 * len(draws), -1)
+    parts = []
+    for values in (halves, np.abs(halves - np.median(halves))):
+        z = ndtri((rankdata(values).reshape(halves.shape) - 3 / 8) / (values.size + 1 / 4))
+        n = z.shape[1]
+        within = z.var(axis=1, ddof=1).mean()
+        parts.append(np.sqrt((n - 1) / n + z.mean(axis=1).var(ddof=1) / within))
+    return parts
+
+
+def test_iid():
+    result = convergence(iid((4, 1000, 100)))
+    assert result.rhat.max() < 1.01
+    # The estimate for one parameter has a standard error of about 4 %.
+    for name in ("ess_bulk", "ess_tail"):
+        ratio = getattr(result, name) / 4000
+        assert ratio.min() > 0.8
+        assert ratio.max() < 1.2
+        assert abs(ratio.mean() - 1) < 0.05
+    np.testing.assert_allclose(result.mcse_mean, 1 / np.sqrt(4000), rtol=0.15)
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.9, -0.3, -0.5])
+def test_autoregressive(rho):
+    result = convergence(autoregressive(rho, (4, 2000, 200)))
+    expected = 8000 * (1 - rho) / (1 + rho)
+    assert abs(np.mean(result.ess_bulk) / expected - 1) < 0.06
+    # The variance of the mean of so long a chain is 1 / (1 - rho)^2 / n.
+    assert abs(np.mean(result.mcse_mean) * (1 - rho) * np.sqrt(8000) - 1) < 0.04
+
+
+def test_different_means():
+    draws = iid((4, 500, 20)) + np.array([0, 0, 3, 3])[:, None, None]
+    result = convergence(draws)
+    assert result.rhat.min() > 1.5
+    assert result.ess_bulk.max() < 20
+
+
+def test_different_scales_show_in_the_folded_part_only():
+    draws = iid((4, 1000)) * np.array([1, 1, 1, 3])[:, None]
+    bulk, folded = slow_rhat(draws)
+    assert bulk < 1.01
+    assert folded > 1.1
+    assert rhat(draws) == pytest.approx(folded, rel=1e-12)
+
+
+@pytest.mark.parametrize("case", ["iid", "different means", "integers", "0/1"])
+def test_rhat_by_the_book(case):
+    draws = CASES[case]((3, 50, 4))
+    expected = [max(slow_rhat(draws[:, :, j])) for j in range(4)]
+    np.testing.assert_allclose(rhat(draws), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_draws", [200, 201])
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_monotone_transforms(transform, n_draws):
+    draws = np.round(autoregressive(0.8, (4, n_draws, 5)), 3)
+    moved = transform(draws)
+    np.testing.assert_array_equal(ess_bulk(moved), ess_bulk(draws))
+    np.testing.assert_array_equal(ess_tail(moved), ess_tail(draws))
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("shift", [0, 2])
+def test_rhat_under_monotone_transforms(transform, shift):
+    # The bulk part sees ranks alone; the folded one does not.
+    draws = autoregressive(0.8, (4, 200, 5))
+    draws[2:] += shift
+    moved = transform(draws)
+    expected = [max(slow_rhat(draws[..., j])[0], slow_rhat(moved[..., j])[1]) for j in range(5)]
+    np.testing.assert_allclose(rhat(moved), expected, rtol=1e-12)
+
+
+def test_scale_and_shift():
+    draws = autoregressive(0.8, (4, 200, 5))
+    for moved in (draws * 2.0**-70, draws * -(2.0**70)):
+        np.testing.assert_array_equal(rhat(moved), rhat(draws))
+    np.testing.assert_allclose(rhat(draws + 10), rhat(draws), rtol=1e-12)
+    np.testing.assert_allclose(mcse_mean(draws * 2.0**-70), mcse_mean(draws) * 2.0**-70, rtol=1e-12)
+    np.testing.assert_allclose(mcse_mean(draws + 1e6), mcse_mean(draws), rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_draws", [1000, 99])
+def test_parameter_alone_or_among_others(n_draws):
+    draws = autoregressive(0.5, (4, n_draws, 100))
+    draws[..., 3] = 1
+    draws[..., 5] = np.round(draws[..., 5])
+    together = convergence(draws)
+    for j in (0, 3, 5, 7, 8, 99):
+        for name in Convergence._fields:
+            np.testing.assert_array_equal(FUNCTIONS[name](draws[..., j]), getattr(together, name)[j])
+
+
+def test_shapes():
+    draws = iid((2, 20, 3, 4))
+    result = convergence(draws)
+    assert isinstance(result, Convergence)
+    for name in Convergence._fields:
+        value = getattr(result, name)
+        assert value.shape == (3, 4)
+        np.testing.assert_array_equal(value, FUNCTIONS[name](draws.transpose(0, 1, 3, 2)).T)
+        assert isinstance(FUNCTIONS[name](draws[:, :, 0, 0]), float)
+        assert FUNCTIONS[name](draws[:, :, :0]).shape == (0, 4)
+
+
+def test_draws_stay_as_they_were():
+    # Parameters first in memory: the blocks are then the draws themselves.
+    draws = iid((6, 2, 20)).transpose(1, 2, 0)
+    draws.flags.writeable = False
+    expected = convergence(draws.copy())
+    np.testing.assert_array_equal(convergence(draws), expected)
+
+
+def test_dtypes():
+    draws = np.round(autoregressive(0.5, (4, 50, 3)) * 4)
+    expected = convergence(draws)
+    for dtype in (np.float32, np.int8, np.int64):
+        result = convergence(draws.astype(dtype))
+        assert all(value.dtype == np.float64 for value in result)
+        np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(ess_bulk(draws > 0), ess_bulk((draws > 0).astype(float)))
+    np.testing.assert_array_equal(ess_bulk(draws.tolist()), expected.ess_bulk)
+
+
+def test_one_chain_is_compared_with_itself():
+    draws = iid((1, 400, 5))
+    assert rhat(draws).max() < 1.05
+    draws[:, 200:] += 2
+    assert rhat(draws).min() > 1.3
+    np.testing.assert_allclose(rhat(draws)[0], max(slow_rhat(draws[..., 0])), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e300])
+@pytest.mark.parametrize("shape", [(4, 10, 2), (4, 11, 2), (1, 4, 2)])
+def test_constant(value, shape):
+    result = convergence(np.full(shape, value))
+    size = shape[0] * (shape[1] // 2) * 2
+    assert np.isnan(result.rhat).all()
+    np.testing.assert_array_equal(result.ess_bulk, [size, size])
+    np.testing.assert_array_equal(result.ess_tail, [size, size])
+    np.testing.assert_array_equal(result.mcse_mean, [0, 0])
+
+
+@pytest.mark.filterwarnings("error")
+def test_chains_stuck_apart():
+    draws = np.repeat([[0.1], [0.7], [0.3]], 100, axis=1)
+    result = convergence(draws)
+    assert result.rhat == np.inf
+    assert result.ess_bulk < 4
+    # Two values: the folded draws are all equal, and the bulk part alone decides.
+    assert rhat(draws[:2]) == np.inf
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n_draws", [0, 1, 2, 3])
+def test_too_few_draws(n_draws):
+    result = convergence(iid((4, n_draws, 2)))
+    for value in result:
+        assert value.shape == (2,)
+        assert np.isnan(value).all()
+
+
+@pytest.mark.parametrize("function", [convergence, *FUNCTIONS.values()])
+def test_errors(function):
+    draws = iid((2, 20, 3, 4))
+    draws[0, 2:4, 1, 2] = np.nan
+    draws[1, 0, 1, 2] = -np.inf
+    with pytest.raises(ValueError, match=r"got 3 NaN or infinite of 40 at parameter \(1, 2\)"):
+        function(draws)
+    with pytest.raises(ValueError, match=r"got 3 NaN or infinite of 40$"):
+        function(draws[:, :, 1, 2])
+    with pytest.raises(ValueError, match="finite"):
+        function(draws[:, :3, 1, 2])
+    with pytest.raises(ValueError, match=r"\(n_chains, n_draws, \.\.\.\).*shape \(20,\)"):
+        function(draws[0, :, 0, 0])
+    with pytest.raises(ValueError, match="at least one chain"):
+        function(draws[:0])
+    with pytest.raises(TypeError, match="complex128"):
+        function(np.ones((2, 20)) * 1j)
+
+
+def test_memory_beyond_the_draws_is_small():
+    draws = iid((4, 500, 2000)).astype(np.float32)
+    tracemalloc.start()
+    try:
+        convergence(draws)
+        assert tracemalloc.get_traced_memory()[1] < 0.25 * draws.nbytes
+    finally:
+        tracemalloc.stop()
