@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import log_ndtr
 
 from skhorseshoe._ops import LATENT, cpu
+from skhorseshoe._ops._normal import upper_tail
 from skhorseshoe._ops._philox import philox, stream
 from skhorseshoe._ops._truncated import cos_sin_turn, minus_log_unit, truncate_tile, truncated_normal
 from skhorseshoe._threads import Threads
@@ -113,6 +115,15 @@ def test_polynomials_of_the_standard_variates_are_accurate_to_float32():
     angle = 2 * np.pi * (word + 0.5) / 2**32
     np.testing.assert_allclose(cosine, np.cos(angle), atol=2e-7)
     np.testing.assert_allclose(sine, np.sin(angle), atol=2e-7)
+
+
+def test_normal_tail_is_accurate_to_1e_12_and_never_zero():
+    t = np.concatenate([np.linspace(-37.3, 37.3, 20_001), [1e-300, 50.0, -1e5, np.inf]])
+    scratch, tail = np.empty((2, len(t)))
+    upper_tail(t, scratch, tail)
+    np.testing.assert_allclose(tail[:-3], np.exp(log_ndtr(-abs(t[:-3]))), rtol=1e-12)
+    assert (tail > 0).all()
+    assert (tail[-3:] < 1e-300).all()
 
 
 def latents(X, y, coef, sweep):

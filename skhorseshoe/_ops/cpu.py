@@ -14,10 +14,13 @@ from scipy.linalg.lapack import dpotri
 from scipy.special import log_ndtr
 
 from ._jit import REORDER_SUMS, jit
+from ._normal import upper_tail
 from ._passes import latent_pass
 from ._philox import exponential_1, gamma_1, normal_and_unit, stream
 
 empty_like = np.empty_like
+
+_DRAWS = 256  # of a row, whose probabilities are computed together
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
 _LOG_TAU = math.log(2 * math.pi)
@@ -201,16 +204,31 @@ def mean_probability(X, coef, intercept, threads, block_rows):
     return out
 
 
-@jit(fastmath=REORDER_SUMS)
+@jit
 def _mean_phi(eta, intercept, out):
-    """Both tails are summed, so that a small probability keeps its relative accuracy."""
+    """Both tails are summed, so that a small probability keeps its relative accuracy; eta is overwritten."""
     n_draws = eta.shape[1]
+    tail, scratch = np.empty(_DRAWS), np.empty(_DRAWS)
     for i in range(eta.shape[0]):
         lower, upper = 0.0, 0.0
-        for s in range(n_draws):
-            t = eta[i, s] + intercept[s]
-            tail = 0.5 * math.erfc(abs(t) * 0.7071067811865476)
-            lower += tail if t > 0.0 else 1.0 - tail
-            upper += 1.0 - tail if t > 0.0 else tail
+        for start in range(0, n_draws, _DRAWS):
+            stop = min(n_draws, start + _DRAWS)
+            t = eta[i, start:stop]
+            for s in range(stop - start):
+                t[s] += intercept[start + s]
+            upper_tail(t, scratch, tail)
+            below, above = _sum_tails(t, tail)
+            lower += below
+            upper += above
         out[i, 0] = lower / n_draws
         out[i, 1] = upper / n_draws
+
+
+@jit(fastmath=REORDER_SUMS)
+def _sum_tails(t, tail):
+    """Sums of Phi(-t) and Phi(t) from P(N > |t|)."""
+    lower, upper = 0.0, 0.0
+    for s in range(t.shape[0]):
+        lower += tail[s] if t[s] > 0.0 else 1.0 - tail[s]
+        upper += 1.0 - tail[s] if t[s] > 0.0 else tail[s]
+    return lower, upper
