@@ -8,10 +8,9 @@ import sklearn
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from . import _device, _frames, _progress, _report
+from . import _device, _input, _progress, _report
 from ._compat import Interval, StrOptions, _fit_context
 from ._design import Rows
 from ._memory import check_memory
@@ -43,9 +42,10 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
     thin : int, default=1
         Keep every ``thin``-th sweep after burn-in: ``n_iter // thin`` draws of each chain.
     fit_intercept : bool, default=True
-        Add an intercept b0 ~ N(0, 100^2), which is not shrunk.
+        Add an intercept, which is not shrunk. Its prior is N(0, 100^2) at the mean of the columns.
     global_scale : float, default=1.0
-        Scale tau_0 of the prior tau ~ C+(0, tau_0). Smaller means fewer coefficients away from zero.
+        Scale tau_0 of the prior tau ~ C+(0, tau_0), from 1e-100 to 1e100. Smaller means fewer coefficients away from
+        zero.
     coef_summary : {"mean", "median", "selected"}, default="mean"
         What ``coef_`` holds: the posterior mean, the posterior median, or the mean where the credible interval of
         level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
@@ -54,12 +54,14 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
     sampler : {"gibbs"}, default="gibbs"
         "gibbs" is the data augmentation of Terenin, Dong & Draper (2019).
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes the best device there is; "cuda" is an error where no GPU can be used.
+        Where to compute. This release computes on the CPU: "auto" is "cpu", and "cuda" is an error, never a fallback.
     n_jobs : int or None, default=None
-        Threads. None uses all cores that the process may use, a negative number all but ``-n_jobs - 1``; inside a
-        task of joblib's never more than the task's share. The draws do not depend on it.
+        Threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS and
+        OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a task of joblib's never more
+        than the task's share. The draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed. An int gives the same draws in every process, for any number of threads.
+        Seed. An int gives the same draws in every process, for any number of threads. None takes a fresh seed from
+        the operating system, not from NumPy's global generator.
     verbose : int, default=0
         If positive, log the memory forecast and the progress to the logger "skhorseshoe".
 
@@ -83,7 +85,9 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         to zero; near 0 the data speak alone. For orthogonal columns it is 1 / (1 + information_j lambda_j^2 tau^2).
     inclusion_score_ : ndarray of shape (n_features,)
         ``1 - shrinkage_``. Above 0.5 the data outweigh the prior: the rule of Carvalho, Polson & Scott (2010), for
-        ``SelectFromModel(clf, importance_getter="inclusion_score_", threshold=0.5)``.
+        ``SelectFromModel(clf, importance_getter="inclusion_score_", threshold=0.5)``. It compares the data with a
+        prior that is learnt from all columns: where a large share of the columns matters it lets noise in, and the
+        credible interval is the rule to use.
     rhat_ : ndarray of shape (n_features,)
         Rank-normalised split R-hat of each coefficient; nan with fewer than four draws a chain.
     ess_ : ndarray of shape (n_features,)
@@ -113,10 +117,12 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> from skhorseshoe import HorseshoeProbitClassifier
     >>> from skhorseshoe.datasets import make_sparse_probit
-    >>> X, y, coef = make_sparse_probit(500, 10, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(n_iter=4000, thin=4, random_state=0).fit(X, y)
-    >>> (clf.inclusion_score_ > 0.5).nonzero()[0]
-    array([0, 1, 2, 3, 4, 5])
+    >>> X, y, coef = make_sparse_probit(2000, 60, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(n_iter=20000, thin=20, coef_summary="selected", random_state=0).fit(X, y)
+    >>> (clf.coef_[0, :6] != 0).all()  # the six columns that matter
+    np.True_
+    >>> clf.summary().shape
+    (62, 8)
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -125,12 +131,12 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
         "thin": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
-        "global_scale": [Interval(Real, 0, None, closed="neither")],
+        "global_scale": [Interval(Real, 1e-100, 1e100, closed="both")],
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
         "sampler": [StrOptions({"gibbs"})],
         "device": [StrOptions({"auto", "cpu", "cuda"})],
-        "n_jobs": [Integral, None],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -205,13 +211,26 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
             If R-hat is above 1.01 or the effective sample size below 100 a chain, for any coefficient, the intercept
             or tau. Coefficients of constant columns do not count.
         """
+        before = vars(self).copy()
+        try:
+            return self._fit(X, y)
+        except BaseException:
+            # Neither half a model nor half of it new: what was there before the call stays.
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _fit(self, X, y):
         ops, device = _device.resolve(self.device)
-        X, y = self._check_X(X, y=y, reset=True)
-        y = self._encode(y)
+        X, y = _input.check_X(self, X, y=y, reset=True)
+        self.classes_, y = _input.encode_labels(y)
         n_draws = self.n_iter // self.thin
         if n_draws == 0:
-            raise ValueError(f"thin={self.thin} leaves no draws of n_iter={self.n_iter}: thin may be at most n_iter.")
-        key = check_random_state(self.random_state).randint(0, 2**32, size=2, dtype=np.uint32)
+            raise ValueError(f"thin={self.thin} keeps none of n_iter={self.n_iter} sweeps: thin may be at most n_iter.")
+        if self.random_state is None:  # not from NumPy's global generator, which is left alone
+            key = np.random.SeedSequence().generate_state(2)
+        else:
+            key = check_random_state(self.random_state).randint(0, 2**32, size=2, dtype=np.uint32)
         n_threads = count_threads(self.n_jobs)
 
         with _progress.visible(self.verbose):
@@ -259,6 +278,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or table of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
 
         Returns
         -------
@@ -266,7 +286,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        X = self._check_X(X, reset=False)
+        X = _input.check_X(self, X, reset=False)
         ops, _ = _device.resolve("cpu")
         coef = self.coef_draws_.reshape(-1, self.n_features_in_)
         budget = sklearn.get_config()["working_memory"] * 2**20
@@ -280,6 +300,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or table of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
 
         Returns
         -------
@@ -295,6 +316,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or table of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
 
         Returns
         -------
@@ -310,6 +332,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or table of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
 
         Returns
         -------
@@ -335,35 +358,9 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         level = self.credible_level if level is None else level
-        if not 0 < level < 1:
+        if not isinstance(level, Real) or not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, as in 0.9 for 90 %; got {level!r}.")
         return _report.summary_frame(self, level)
-
-    def _check_X(self, X, *, reset, **y):
-        try:
-            return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], order="C", **y)
-        except (ValueError, TypeError) as error:
-            better = _frames.name_bad_column(X, error)
-            if better is error:
-                raise
-            raise better from error
-
-    def _encode(self, y):
-        """Set ``classes_``; labels as 0 and 1, uint8."""
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        classes, y = np.unique(y, return_inverse=True)
-        if len(classes) == 1:
-            raise ValueError(
-                f"y contains only one class, {classes[0]!r}: rows of two classes are needed to fit a classifier."
-            )
-        if kind != "binary":
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}. For more classes wrap "
-                "the classifier: sklearn.multiclass.OneVsRestClassifier(HorseshoeProbitClassifier())."
-            )
-        self.classes_ = classes
-        return y.astype(np.uint8)
 
     def __getstate__(self):
         from . import __version__

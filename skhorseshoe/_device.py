@@ -11,9 +11,8 @@ def resolve(device):
     """
     if device == "cuda":
         raise RuntimeError(
-            "device='cuda' cannot be used: this release of skhorseshoe computes on the CPU only, its back end for "
-            "NVIDIA GPUs is not part of it yet, so there is nothing to install that would help. Use device='cpu', or "
-            "device='auto', which takes a GPU as soon as one can be used."
+            "device='cuda' cannot be used: this release of skhorseshoe has no back end for GPUs (CuPy and a driver "
+            "would not change that: there is nothing to install). Use device='cpu' or device='auto'."
         )
     from ._ops import cpu  # compiles or loads kernels: not before the first fit
 

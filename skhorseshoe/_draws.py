@@ -20,8 +20,7 @@ class Draws:
         self.global_scale = np.empty((n_chains, n_draws))
         self.informative = informative
         self.fit_intercept = fit_intercept
-        self.kappa_sum = np.zeros(p)
-        self.n_kappa = 0
+        self.kappa = np.zeros(p), 0  # sum and number of states, in one so that an interrupt cannot part them
         self.n = 0
 
     def add(self, state):
@@ -33,7 +32,7 @@ class Draws:
         self.global_scale[:, self.n] = state.tau_sq_inv**-0.5
         self.n += 1
 
-    def add_shrinkage(self, state, precision, prior, ops):
+    def add_shrinkage(self, state, precision, ops):
         """Average in kappa_j = var(beta_j | y, scales) / var(beta_j | scales), at a spread-out subset of the states.
 
         precision : of the Fisher information H of the data, so that kappa_j = d_j [(H + D)^-1]_jj. For orthogonal
@@ -43,13 +42,15 @@ class Draws:
         if (self.n - 1) % -(-self.coef.shape[1] // _SHRINKAGE_STATES):
             return
         p = self.coef.shape[2]
-        d = prior_precision(state, prior, ops)
-        self.kappa_sum += np.clip((d * precision.inverse_diagonal(d))[:, :p], 0.0, 1.0).mean(axis=0)
-        self.n_kappa += 1
+        d = prior_precision(state, ops)
+        kappa = np.clip((d * precision.inverse_diagonal(d))[:, :p], 0.0, 1.0)
+        total, count = self.kappa
+        self.kappa = total + kappa.mean(axis=0), count + 1
 
     def shrinkage(self):
         """Posterior mean of kappa_j; (p,), in [0, 1]."""
-        return self.kappa_sum / self.n_kappa
+        total, count = self.kappa
+        return total / count
 
     def trim(self):
         """Give up the room of draws that were not made."""

@@ -1,6 +1,6 @@
 """The sampler of Terenin, Dong & Draper (2019) for probit regression with the horseshoe prior.
 
-    z_i | beta        ~ N(b0 + x_i beta, 1),   y_i = 1[z_i > 0]
+    z_i | beta        ~ N(b0 + x_i beta, 1),   y_i = 1[z_i > 0]      (Albert & Chib 1993)
     beta_j | ...      ~ N(0, lambda_j^2 tau^2),   lambda_j ~ C+(0, 1),   tau ~ C+(0, tau_0)
     lambda_j^-2 | nu  ~ Gamma(1/2, nu_j^-1),   nu_j^-1 ~ Gamma(1/2, 1)      (Makalic & Schmidt 2016)
     tau^-2 | xi       ~ Gamma(1/2, xi^-1),     xi^-1   ~ Gamma(1/2, tau_0^-2)
@@ -25,21 +25,17 @@ class State(NamedTuple):
     sweep: int  # sweeps done so far; the random numbers of a sweep are a function of it
 
 
-class Prior(NamedTuple):
-    """The scale of tau, and the precision of what is not shrunk."""
+def sweep(state, rows, precision, tau_0, ops, key):
+    """Draw every unknown once from its law given the others; returns the new state.
 
-    tau_0: float
-    intercept_precision: float
-
-
-def sweep(state, rows, precision, prior, ops, key):
-    """Draw every unknown once from its law given the others; returns the new state."""
+    precision : draws from N(Q^-1 b, Q^-1) with Q = H + D; H is X'X and the prior precision of the intercept.
+    """
     beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t = state
     p = lambda_sq_inv.shape[1]
 
     xtz = rows.latent(beta, t, key)  # z_i ~ N(x_i beta, 1) on the side of y_i; X'z
 
-    d = prior_precision(state, prior, ops)
+    d = prior_precision(state, ops)
     noise = ops.normal(beta.shape, key, t, COEF)
     beta = precision.draw(xtz, d, noise)  # beta ~ N(S X'z, S), S = (X'X + D)^-1
 
@@ -50,22 +46,22 @@ def sweep(state, rows, precision, prior, ops, key):
 
     rate = xi_inv + (lambda_sq_inv * half_sq).sum(axis=1)
     tau_sq_inv = ops.gamma((p + 1) / 2, rate, key, t, GLOBAL)  # Gamma((p+1)/2, xi^-1 + sum_j lambda_j^-2 beta_j^2 / 2)
-    xi_inv = ops.exponential(prior.tau_0**-2 + tau_sq_inv, key, t, GLOBAL_AUX)  # Exp(tau_0^-2 + tau^-2)
+    xi_inv = ops.exponential(tau_0**-2 + tau_sq_inv, key, t, GLOBAL_AUX)  # Exp(tau_0^-2 + tau^-2)
 
     return State(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t + 1)
 
 
-def prior_precision(state, prior, ops):
-    """The diagonal of D: tau^-2 lambda_j^-2, and a small constant for the intercept; (n_chains, q)."""
+def prior_precision(state, ops):
+    """The diagonal of D: tau^-2 lambda_j^-2, and 0 for the intercept; (n_chains, q)."""
     d = ops.empty_like(state.beta)
     p = state.lambda_sq_inv.shape[1]
     d[:, :p] = state.tau_sq_inv[:, None] * state.lambda_sq_inv
-    d[:, p:] = prior.intercept_precision
+    d[:, p:] = 0.0
     return d
 
 
-def sample(state, rows, precision, prior, ops, key):
+def sample(state, rows, precision, tau_0, ops, key):
     """Yield the states after each sweep, for ever; the caller decides what to keep and when to stop."""
     while True:
-        state = sweep(state, rows, precision, prior, ops, key)
+        state = sweep(state, rows, precision, tau_0, ops, key)
         yield state

@@ -32,7 +32,7 @@ def available():
 
 def check_memory(n, p, n_chains, n_draws, n_threads):
     """The forecast in words; raises MemoryError if it cannot fit."""
-    draws, working_set = forecast(n, p, n_chains, n_draws, n_threads)
+    draws, working_set = forecast(n, p, int(n_chains), int(n_draws), n_threads)  # NumPy's integers would overflow
     words = f"{_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{_words(working_set)} of working set"
     free = available()

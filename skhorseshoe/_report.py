@@ -44,7 +44,8 @@ def summary_frame(model, level):
             "sd": draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0,
             f"{50 * (1 - level):g}%": lower,
             f"{50 * (1 + level):g}%": upper,
-            "prob_positive": (draws > 0).mean(axis=(0, 1)),
+            # A scale is positive by definition, which says nothing.
+            "prob_positive": np.append((draws[..., :-1] > 0).mean(axis=(0, 1)), np.nan),
             "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
             "ess": np.append(model.ess_, checks.ess_bulk),
             "rhat": np.append(model.rhat_, checks.rhat),
@@ -71,7 +72,8 @@ def warn_if_unconverged(model, informative):
     if n_draws < 4:
         text = f"{n_draws} draws a chain are too few to tell whether the chains have converged. {cure}."
     else:
-        worst = int(np.argmin(np.where(np.isfinite(ess), ess, np.inf)))
+        badness = np.maximum((rhat - 1) / (MAX_RHAT - 1), wanted / ess)
+        worst = int(np.argmax(np.where(failed & np.isfinite(badness), badness, 0.0)))
         factor = int(np.ceil(1.2 * wanted / max(1.0, ess[worst])))
         text = (
             f"The chains have not converged for {failed.sum()} of {len(failed)} quantities. The worst is "
@@ -79,4 +81,4 @@ def warn_if_unconverged(model, informative):
             f"size of {ess[worst]:.0f} (at least {wanted}, {MIN_ESS_PER_CHAIN} a chain). {cure} about "
             f"{max(2, factor)}-fold, and thin (now {model.thin}) with them to keep memory as it is."
         )
-    warnings.warn(text, ConvergenceWarning, stacklevel=4)
+    warnings.warn(text, ConvergenceWarning, stacklevel=5)

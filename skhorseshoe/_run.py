@@ -5,10 +5,11 @@ import warnings
 import numpy as np
 
 from ._draws import Draws
-from ._gibbs import Prior, sample
+from ._gibbs import sample
 from ._start import initial_state
 
-_INTERCEPT_SD = 100.0  # wide on the probit scale even where columns are far from centred
+_INTERCEPT_SD = 100.0  # of the intercept at the mean of the columns; wide on the probit scale
+_MAX_FLOAT32 = 1e30  # root mean square of a column whose sums over rows stay within float32
 
 
 def run(rows, *, global_scale, n_iter, burn_in, n_chains, thin, key, report):
@@ -19,34 +20,42 @@ def run(rows, *, global_scale, n_iter, burn_in, n_chains, thin, key, report):
     """
     ops, (n, p) = rows.ops, rows.X.shape
     gram = rows.gram()
-    if not np.isfinite(gram).all():
-        raise ValueError("X is too large to be squared: scale its columns first, for example with StandardScaler.")
+    _check_size(gram, n, p, rows.X.dtype)
     mean, sd = _moments(gram, n, p)
-    prior = Prior(global_scale, _INTERCEPT_SD**-2)
-    state = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, prior, key)
-    states = sample(state, rows, ops.Precision(gram, rows.threads), prior, ops, key)
+    state = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, global_scale, key)
+    intercept_prior = _intercept_prior(mean, rows.fit_intercept)
+    states = sample(state, rows, ops.Precision(gram + intercept_prior, rows.threads), global_scale, ops, key)
     draws = Draws(n_chains, n_iter // thin, informative=sd > 0, fit_intercept=rows.fit_intercept)
 
     centre = _burn_in(states, burn_in, state, report)
-    information = ops.Precision(rows.information(centre), rows.threads)
+    information = ops.Precision(rows.information(centre) + intercept_prior, rows.threads)
     done = 0
     try:
         for done, state in zip(range(1, n_iter + 1), states):  # noqa: B905 - the states never end
             if done % thin == 0:
                 draws.add(state)
-                draws.add_shrinkage(state, information, prior, ops)
+                draws.add_shrinkage(state, information, ops)
             report(burn_in + done)
     except KeyboardInterrupt:
-        if draws.n_kappa == 0:
+        if draws.kappa[1] == 0:
             raise
         warnings.warn(
             f"fit was interrupted after {done} of {n_iter} sweeps: the model holds the {draws.n} draws of each of its "
             f"{n_chains} chains that were made by then.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     draws.trim()
     return draws, done
+
+
+def _check_size(gram, n, p, dtype):
+    size = np.sqrt(np.diag(gram)[:p] / n)
+    if not np.isfinite(gram).all() or (dtype == np.float32 and size.max() > _MAX_FLOAT32):
+        raise ValueError(
+            f"Column {size.argmax()} of X is too large for {dtype}: its root mean square is {size.max():.1g}. Scale "
+            "the columns first, for example with StandardScaler."
+        )
 
 
 def _moments(gram, n, p):
@@ -58,6 +67,14 @@ def _moments(gram, n, p):
     centred = square - mean**2
     # A constant column leaves a rounding error here, not zero.
     return mean, np.sqrt(np.where(centred > 1e-12 * square, centred, 0.0))
+
+
+def _intercept_prior(mean, fit_intercept):
+    """Prior precision (q, q) of the intercept at the mean of the columns: it does not matter where their zero is."""
+    if not fit_intercept:
+        return np.zeros((len(mean), len(mean)))
+    at = np.append(mean, 1.0)
+    return np.outer(at, at) / _INTERCEPT_SD**2
 
 
 def _burn_in(states, n_sweeps, state, report):

@@ -9,7 +9,7 @@ _SIGNAL = 2.0  # standard deviation of the linear predictor at the start; 2 says
 _LOG_TAU = 2.0  # standard deviation of log(tau / tau_0) at the start
 
 
-def initial_state(n_chains, mean, sd, base_rate, fit_intercept, prior, key):
+def initial_state(n_chains, mean, sd, base_rate, fit_intercept, tau_0, key):
     """Random directions of the same predictive strength, an intercept that keeps the base rate, tau log-normal.
 
     mean, sd : (p,) of the columns. base_rate : share of the second class, in (0, 1). Always drawn on the host:
@@ -24,6 +24,6 @@ def initial_state(n_chains, mean, sd, base_rate, fit_intercept, prior, key):
     if fit_intercept:
         centre = ndtri(base_rate) * np.hypot(1.0, _SIGNAL)
         beta[:, p] = centre + rng.standard_normal(n_chains) - beta[:, :p] @ mean
-    log_tau = np.log(prior.tau_0) + _LOG_TAU * rng.standard_normal(n_chains)
+    log_tau = np.log(tau_0) + _LOG_TAU * rng.standard_normal(n_chains)
     ones = np.ones((n_chains, p))
-    return State(beta, ones, ones, np.exp(-2 * log_tau), np.full(n_chains, prior.tau_0**2), 0)
+    return State(beta, ones, ones, np.exp(-2 * log_tau), np.full(n_chains, tau_0**2), 0)

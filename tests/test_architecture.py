@@ -14,7 +14,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 PIECES = {
     "_design",
     "_draws",
-    "_frames",
+    "_input",
     "_memory",
     "_progress",
     "_start",

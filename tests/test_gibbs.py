@@ -10,14 +10,15 @@ from scipy.special import ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._design import Rows
-from skhorseshoe._gibbs import Prior, State, sample, sweep
+from skhorseshoe._gibbs import State, sample, sweep
 from skhorseshoe._ops import LOCAL, LOCAL_AUX, cpu
 from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-PRIOR = Prior(tau_0=0.7, intercept_precision=1.0)
+TAU_0 = 0.7
+INTERCEPT_PRIOR = np.diag([0.0, 0.0, 0.0, 1.0])  # precision; N(0, 1)
 X = np.random.default_rng(0).standard_normal((6, 3)) + 0.3
 KEY = (np.uint32(7), np.uint32(1))
 
@@ -37,14 +38,12 @@ def bounded(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, y):
 
 def prior_draws(n, rng):
     """Independent draws of everything from its prior, written with the half-Cauchys themselves."""
-    tau = PRIOR.tau_0 * abs(stats.cauchy.rvs(size=n, random_state=rng))
+    tau = TAU_0 * abs(stats.cauchy.rvs(size=n, random_state=rng))
     lam = abs(stats.cauchy.rvs(size=(n, 3), random_state=rng))
     # lambda^-2 | nu ~ Gamma(1/2, nu^-1) and nu^-1 ~ Gamma(1/2, 1) give nu^-1 | lambda ~ Exp(1 + lambda^-2).
     nu_inv = rng.standard_exponential((n, 3)) / (1 + lam**-2)
-    xi_inv = rng.standard_exponential(n) / (PRIOR.tau_0**-2 + tau**-2)
-    beta = rng.standard_normal((n, 4)) * np.column_stack(
-        [lam * tau[:, None], np.full(n, PRIOR.intercept_precision**-0.5)]
-    )
+    xi_inv = rng.standard_exponential(n) / (TAU_0**-2 + tau**-2)
+    beta = rng.standard_normal((n, 4)) * np.column_stack([lam * tau[:, None], np.ones(n)])
     y = (beta[:, :3] @ X.T + beta[:, 3:] + rng.standard_normal((n, 6)) > 0).astype(float)
     return bounded(beta, lam**-2, nu_inv, tau**-2, xi_inv, y)
 
@@ -53,12 +52,12 @@ def successive_draws(n, rng, ops):
     """Draws of everything by sweeps given y and draws of y given the state, in turn."""
     y = np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8)
     rows = Rows(X, y, True, ops, Threads(1))
-    precision = ops.Precision(rows.gram(), Threads(1))
+    precision = ops.Precision(rows.gram() + INTERCEPT_PRIOR, Threads(1))
     one = np.ones((1, 3))
     state = State(np.zeros((1, 4)), one, one, np.ones(1), np.ones(1), 0)
     kept = []
     for noise in rng.standard_normal((n, 6)):
-        state = sweep(state, rows, precision, PRIOR, ops, KEY)
+        state = sweep(state, rows, precision, TAU_0, ops, KEY)
         y[:] = X @ state.beta[0, :3] + state.beta[0, 3] + noise > 0
         kept.append([*(np.ravel(part) for part in state[:5]), y.astype(float)])
     beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, y = (np.array(part) for part in zip(*kept, strict=True))
@@ -126,7 +125,7 @@ def test_every_unknown_is_redrawn_in_every_sweep(frozen):
     one = np.ones((2, 3))
     state = State(np.zeros((2, 4)), one, one, np.ones(2), np.ones(2), 0)
     rows = Rows(X, np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8), True, cpu, Threads(1))
-    states = sample(state, rows, cpu.Precision(rows.gram(), Threads(1)), PRIOR, cpu, KEY)
+    states = sample(state, rows, cpu.Precision(rows.gram() + INTERCEPT_PRIOR, Threads(1)), TAU_0, cpu, KEY)
     values = [getattr(s, frozen).ravel() for s, _ in zip(states, range(5), strict=False)]
     assert len(np.unique(np.concatenate(values))) == 5 * len(values[0])
 
@@ -175,6 +174,15 @@ def test_chains_that_start_far_apart_meet():
     spread = early.coef_draws_[:, 0].std(axis=0)
     assert (spread > late.coef_draws_.std(axis=(0, 1))).all()
     assert rhat(late.coef_draws_).max() < 1.01
+
+
+def test_moving_the_columns_far_from_zero_moves_only_the_intercept():
+    rng = np.random.default_rng(11)
+    data = rng.standard_normal((200, 3))
+    y = data[:, 0] + rng.standard_normal(200) > 0.5
+    model = HorseshoeProbitClassifier(n_iter=4000, random_state=0)
+    ours, moved = model.fit(data, y).coef_draws_, model.fit(data + 1000.0, y).coef_draws_
+    agree(ours, moved)
 
 
 def test_swapping_the_classes_negates_the_posterior():

@@ -64,8 +64,9 @@ def gram(X, fit_intercept, threads, beta=None):
                     rows *= np.exp(-0.5 * (eta**2 + _LOG_TAU + log_ndtr(eta) + log_ndtr(-eta)))[:, None]
                 parts[part] += rows.T @ rows
 
-    threads.run(add, len(parts))
-    return parts[0] if len(parts) == 1 else parts.sum(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller looks whether all is finite
+        threads.run(add, len(parts))
+        return parts[0] if len(parts) == 1 else parts.sum(axis=0)
 
 
 class Precision:

@@ -1,0 +1,66 @@
+"""Measurements that need a process of their own; prints one line of JSON. Called by ``cpu.py``."""
+
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+warnings.simplefilter("ignore")
+
+
+def memory(n, p, dtype, n_draws, when):
+    """Resident bytes: what a fit of 4 chains adds at its peak, what of it are libraries, the whole process. Linux only.
+
+    when : "later fit", after a small one that has loaded Numba and its code, or "first fit".
+    """
+    from skhorseshoe import HorseshoeProbitClassifier
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((int(n), int(p)), dtype=dtype)
+    y = X[:, 0] + rng.standard_normal(int(n), dtype=dtype) > 0
+    clf = HorseshoeProbitClassifier(n_iter=int(n_draws), burn_in=3, n_chains=4, n_jobs=2, random_state=0)
+    if when == "later fit":
+        HorseshoeProbitClassifier(n_iter=10, burn_in=3, n_jobs=2).fit(X[:1000, :2].copy(), y[:1000])
+    before, libraries = _resident("VmRSS"), _resident("RssFile")
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    clf.fit(X, y)
+    peak = _resident("VmHWM")
+    return {"growth": peak - before, "libraries": _resident("RssFile") - libraries, "process": peak}
+
+
+def import_time():
+    """Seconds that importing the package adds to importing scikit-learn."""
+    import sklearn  # noqa: F401
+
+    begin = time.perf_counter()
+    import skhorseshoe  # noqa: F401
+
+    return time.perf_counter() - begin
+
+
+def first_fits():
+    """Seconds of fit and predict_proba, twice with float64, then twice with float32."""
+    from skhorseshoe import HorseshoeProbitClassifier
+    from skhorseshoe.datasets import make_sparse_probit
+
+    seconds = {}
+    for dtype in ("float64", "float32"):
+        X, y, _ = make_sparse_probit(200, 5, dtype=dtype, random_state=0)
+        for turn in ("first", "second"):
+            begin = time.perf_counter()
+            HorseshoeProbitClassifier(n_iter=20, burn_in=20, random_state=0).fit(X, y).predict_proba(X)
+            seconds[f"{turn} {dtype}"] = time.perf_counter() - begin
+    return seconds
+
+
+def _resident(name):
+    """VmRSS, what is resident now, RssFile, what of it are files such as libraries, or VmHWM, the most there was."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status[name].split()[0]) * 1024
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))

@@ -1,0 +1,70 @@
+"""What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import validate_data
+
+_CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
+_NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
+_TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
+
+
+def check_X(estimator, X, *, reset, **y):
+    """``validate_data`` for a C-contiguous float64 or float32 X, with errors that name the column of a table."""
+    _refuse_times(X)
+    try:
+        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C", **y)
+    except (ValueError, TypeError) as error:
+        better = _name_bad_column(X, error)
+        if better is error:
+            raise
+        raise better from error
+
+
+def encode_labels(y):
+    """The two classes, and the labels as 0 and 1, uint8."""
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) == 1:
+        raise ValueError(
+            f"y contains only one class, {classes.tolist()[0]!r}: rows of two classes are needed to fit a classifier."
+        )
+    if kind != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}. For more classes wrap the "
+            "classifier: sklearn.multiclass.OneVsRestClassifier(HorseshoeProbitClassifier())."
+        )
+    return classes, codes.astype(np.uint8)
+
+
+def _column_types(table):
+    """Names and lower-case types of a table's columns; nothing for anything but a table."""
+    if hasattr(table, "schema") and hasattr(table, "column_names"):  # pyarrow
+        return list(zip(table.column_names, (str(t).lower() for t in table.schema.types), strict=True))
+    if hasattr(table, "columns") and hasattr(table, "dtypes"):
+        return list(zip(table.columns, (str(t).lower() for t in table.dtypes), strict=True))
+    return []
+
+
+def _refuse_times(table):
+    """Raise a ValueError that names the first column of dates, times or durations."""
+    for name, dtype in _column_types(table):
+        if dtype.startswith(_TIMES):
+            raise ValueError(
+                f"Column {name!r} holds dates or durations (its dtype is {dtype}), not numbers. Turn it into a number "
+                "that means something, such as days since an event, or drop it."
+            )
+
+
+def _name_bad_column(table, error):
+    """The same error with the first column that is not numeric in it, or ``error`` itself if there is none."""
+    if "feature names" in str(error):  # other columns than those of fit: that is what to say
+        return error
+    for name, dtype in _column_types(table):
+        if not dtype.startswith(_NUMBERS):
+            try:
+                np.asarray(table[name]).astype(np.float64)
+            except (ValueError, TypeError):
+                return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
+    return error

@@ -1,0 +1,95 @@
+"""What the tests share: data, seeds, and a Numba cache that no stale kernel survives in."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+
+def _kernel_cache():
+    kernels = sorted((Path(find_spec("skhorseshoe").origin).parent / "_ops").glob("*.py"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in kernels)).hexdigest()
+    return Path(tempfile.gettempdir()) / f"skhorseshoe-tests-{digest[:16]}"
+
+
+# Kernels inline one another across files, and Numba's own cache looks at the time stamp of one file only.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(_kernel_cache()))
+numba.config.reload_config()  # pytest has imported Numba by now, for the warning that pyproject.toml names
+
+
+@pytest.fixture(scope="session")
+def seed():
+    """Every test holds for any seed: SKHORSESHOE_TEST_SEED=7 pytest."""
+    return int(os.environ.get("SKHORSESHOE_TEST_SEED", "42"))
+
+
+@pytest.fixture(scope="session")
+def problem(seed):
+    """200 rows of 8 columns, six of which matter, four of them much."""
+    from skhorseshoe.datasets import make_sparse_probit
+
+    X, y, _ = make_sparse_probit(200, 8, random_state=seed)
+    return X, y
+
+
+@pytest.fixture(scope="session")
+def weak_problem(seed):
+    """200 rows of 3 columns with weak signals: the chains mix within a few sweeps."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 3))
+    y = (0.2 + X @ [0.4, -0.2, 0.0] + rng.standard_normal(200) > 0).astype(int)
+    return X, y
+
+
+@pytest.fixture(scope="session")
+def long_problem(seed):
+    """Enough rows that a pass over them is several blocks, which threads share."""
+    from skhorseshoe.datasets import make_sparse_probit
+
+    X, y, _ = make_sparse_probit(20_000, 10, random_state=seed)
+    return X, y
+
+
+@pytest.fixture(scope="session")
+def breast_cancer():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return pd.DataFrame(StandardScaler().fit_transform(X), columns=X.columns), y
+
+
+@pytest.fixture(scope="session")
+def short_fit(seed):
+    """A function that fits with few draws and does not warn that they are few."""
+    from skhorseshoe import HorseshoeProbitClassifier
+
+    def fit(X, y, **params):
+        params = {"n_iter": 40, "burn_in": 20, "random_state": seed, **params}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return HorseshoeProbitClassifier(**params).fit(X, y)
+
+    return fit
+
+
+@pytest.fixture(scope="session")
+def run_python():
+    """A function that runs code in a fresh process and returns what it printed."""
+
+    def run(code, *args, **env):
+        command = [sys.executable, "-c", code, *map(str, args)]
+        done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

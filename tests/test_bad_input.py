@@ -1,0 +1,376 @@
+"""A clear error for what cannot be used, and finite draws for data that are merely degenerate."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils._param_validation import InvalidParameterError
+
+from skhorseshoe import HorseshoeProbitClassifier, _classifier, _memory, _report
+from skhorseshoe.datasets import make_sparse_probit
+
+X = np.random.default_rng(0).standard_normal((30, 3))
+Y = np.arange(30) % 2
+TABLES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+
+
+def with_entry(value):
+    changed = X.copy()
+    changed[4, 1] = value
+    return changed
+
+
+def columns(**changed):
+    """Columns a, b and c of X by name, as every kind of table takes them."""
+    return {**dict(zip("abc", X.T, strict=True)), **changed}
+
+
+@pytest.mark.parametrize(
+    ("data", "labels", "error", "says"),
+    [
+        pytest.param(with_entry(np.nan), Y, ValueError, "NaN", id="nan"),
+        pytest.param(with_entry(np.inf), Y, ValueError, "infinity", id="inf"),
+        pytest.param(with_entry(1e200), Y, ValueError, "too large for .*StandardScaler", id="too large to be squared"),
+        pytest.param(
+            (X * 1e37).astype(np.float32), Y, ValueError, "too large for .*StandardScaler", id="too large for float32"
+        ),
+        pytest.param(X, np.ones(30), ValueError, "only one class, .*two classes are needed", id="one class"),
+        pytest.param(X, np.arange(30) % 3, ValueError, "OneVsRestClassifier", id="three classes"),
+        pytest.param(X, X[:, 0], ValueError, "continuous", id="numbers for labels"),
+        pytest.param(X, np.where(Y, np.nan, 1.0), ValueError, "NaN", id="missing labels"),
+        pytest.param(X, Y[:20], ValueError, "inconsistent numbers of samples", id="too few labels"),
+        pytest.param(X, None, ValueError, "requires y", id="no labels"),
+        pytest.param(sp.csr_array(X), Y, TypeError, "dense data is required", id="sparse"),
+        pytest.param(X[:, 0], Y, ValueError, "Expected 2D array", id="one dimension"),
+        pytest.param(X[:0], Y[:0], ValueError, "0 sample", id="no rows"),
+        pytest.param(X[:, :0], Y, ValueError, "0 feature", id="no columns"),
+        pytest.param(X + 1j, Y, ValueError, "[Cc]omplex", id="complex"),
+    ],
+)
+def test_unusable_data_are_refused_without_noise(data, labels, error, says):
+    model = HorseshoeProbitClassifier(n_iter=10, burn_in=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(error, match=says):
+            model.fit(data, labels)
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["red", "blue"] * 15,
+        list(pd.date_range("2020-01-01", periods=30).to_pydatetime()),
+        list(pd.to_timedelta(np.arange(30), unit="D").to_pytimedelta()),
+    ],
+    ids=["text", "date", "duration"],
+)
+def test_a_column_that_is_not_numbers_is_named(table, values, short_fit):
+    numbers, mixed = table(columns()), table(columns(b=values))
+    with pytest.raises(ValueError, match=r"'b'.*not num(eric|bers)"):
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(mixed, Y)
+    model = short_fit(numbers, Y)
+    with pytest.raises(ValueError, match=r"'b'.*not num(eric|bers)"):
+        model.predict_proba(mixed)
+
+
+def test_a_frame_of_nothing_but_dates_is_refused():
+    with pytest.raises(ValueError, match=r"'day'.*not numbers"):
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(
+            pd.DataFrame({"day": pd.date_range("2020-01-01", periods=30)}), Y
+        )
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64"])
+def test_a_missing_value_is_not_taken_for_a_wrong_type(dtype):
+    frame = pd.DataFrame(columns(b=pd.array([1, None, 0] * 10, dtype=dtype)))
+    with pytest.raises(ValueError, match="contains NaN") as raised:
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(frame, Y)
+    assert "not numeric" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["b", "a", "c"], "same order"),
+        (["a", "b"], "now missing:\n- c"),
+        (["a", "b", "z"], "unseen at fit time:\n- z"),
+    ],
+    ids=["reordered", "missing", "renamed"],
+)
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_changed_columns_are_refused_at_predict(table, names, says, short_fit):
+    model = short_fit(table(columns()), Y)
+    with pytest.raises(ValueError, match=says):
+        model.predict(table({name: columns(z=X[:, 0])[name] for name in names}))
+
+
+def test_another_number_of_columns_is_refused_at_predict(short_fit):
+    model = short_fit(X, Y)
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* expecting 3"):
+        model.predict(X[:, :2])
+
+
+def test_changed_names_are_reported_before_what_is_in_the_columns(short_fit):
+    model = short_fit(pd.DataFrame(columns()), Y)
+    with pytest.raises(ValueError, match="unseen at fit time") as raised:
+        model.predict(pd.DataFrame(columns(b="text")).rename(columns={"a": "z"}))
+    assert "not numeric" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_iter", 0),
+        ("n_iter", 10.0),
+        ("n_iter", "10"),
+        ("burn_in", -1),
+        ("burn_in", None),
+        ("n_chains", 0),
+        ("n_chains", 257),
+        ("thin", 0),
+        ("thin", 1.5),
+        ("fit_intercept", "yes"),
+        ("global_scale", 0),
+        ("global_scale", -1.0),
+        ("global_scale", np.inf),
+        ("global_scale", np.nan),
+        ("global_scale", "1"),
+        ("coef_summary", "mode"),
+        ("credible_level", 0.0),
+        ("credible_level", 1.0),
+        ("credible_level", 90),
+        ("sampler", "hmc"),
+        ("device", "tpu"),
+        ("n_jobs", 1.5),
+        ("n_jobs", 0),
+        ("random_state", "today"),
+        ("random_state", np.random.default_rng(0)),
+        ("verbose", -1),
+    ],
+)
+def test_a_parameter_out_of_range_is_named(name, value):
+    with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter"):
+        HorseshoeProbitClassifier(**{"n_iter": 10, "burn_in": 5, name: value}).fit(X, Y)
+
+
+def test_thin_beyond_n_iter_is_refused():
+    with pytest.raises(ValueError, match="thin=11 keeps none of n_iter=10"):
+        HorseshoeProbitClassifier(n_iter=10, thin=11).fit(X, Y)
+
+
+def test_cuda_is_refused_with_the_reason_and_the_cure():
+    with pytest.raises(RuntimeError, match=r"device='cuda' cannot be used: .*no back end for GPUs.* Use device='cpu'"):
+        HorseshoeProbitClassifier(device="cuda").fit(X, Y)
+
+
+@pytest.mark.parametrize("n_iter", [10**12, np.int64(10**12), np.int32(2 * 10**9)], ids=["int", "int64", "int32"])
+def test_draws_that_cannot_fit_are_refused_with_numbers_and_a_cure(n_iter, monkeypatch):
+    monkeypatch.setattr(_memory, "available", lambda: 2**30)
+    with pytest.raises(MemoryError, match=r"GiB for draws .*1\.0 GiB are available\. Keep fewer draws: raise thin"):
+        HorseshoeProbitClassifier(n_iter=n_iter).fit(X, Y)
+
+
+def test_what_this_machine_has_is_enough_to_refuse_a_trillion_draws():
+    with pytest.raises(MemoryError, match="GiB are available"):
+        HorseshoeProbitClassifier(n_iter=10**12).fit(X, Y)
+
+
+def test_matrices_that_cannot_fit_are_refused_with_another_cure(monkeypatch):
+    monkeypatch.setattr(_memory, "available", lambda: 2**20)
+    with pytest.raises(MemoryError, match=r"only 1 MiB are available\. The 500 x 500 matrices"):
+        HorseshoeProbitClassifier(n_iter=10).fit(np.zeros((30, 500)), Y)
+
+
+def test_a_fit_that_fails_leaves_the_estimator_unfitted():
+    model = HorseshoeProbitClassifier(n_iter=10, burn_in=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with pytest.raises(ValueError, match=r"too large for .*StandardScaler"):
+            model.fit(1e200 * X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_a_fit_that_fails_does_not_mix_with_the_fit_before(short_fit):
+    """Either the old model is whole or there is none."""
+    model = short_fit(X, Y)
+    before = model.predict_proba(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        with pytest.raises(ValueError, match=r"too large for .*StandardScaler"):
+            model.fit(1e200 * X[:, :1], np.where(Y, "yes", "no"))
+    try:
+        after = model.predict_proba(X)
+    except NotFittedError:
+        return
+    assert np.array_equal(after, before)
+    assert list(model.classes_) == [0, 1]
+
+
+def constant_column(rng):
+    return np.column_stack([rng.standard_normal((40, 2)), np.full(40, 3.7)]), rng.integers(2, size=40)
+
+
+def zero_column(rng):
+    return np.column_stack([rng.standard_normal((40, 2)), np.zeros(40)]), rng.integers(2, size=40)
+
+
+def nothing_but_zeros(rng):
+    return np.zeros((40, 2)), rng.integers(2, size=40)
+
+
+def duplicate_columns(rng):
+    X, y, _ = make_sparse_probit(60, 4, random_state=rng.integers(2**31))
+    return np.hstack([X, X, -X]), y
+
+
+def large_duplicate_columns(rng):
+    X, y = duplicate_columns(rng)
+    return 1e9 * X, y
+
+
+def very_large_and_very_small_columns(rng):
+    X, y, _ = make_sparse_probit(60, 6, random_state=rng.integers(2**31))
+    return X * [1e6, 1e-6, 1, 1e6, 1e-6, 1], y
+
+
+def two_rows(rng):
+    return rng.standard_normal((2, 3)), np.array([0, 1])
+
+
+def one_column(rng):
+    return rng.standard_normal((40, 1)), rng.integers(2, size=40)
+
+
+def twice_as_many_columns_as_rows(rng):
+    X, y, _ = make_sparse_probit(20, 40, random_state=rng.integers(2**31))
+    return X, y
+
+
+def perfect_separation(rng):
+    X = rng.standard_normal((60, 3))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def one_positive_in_a_thousand(rng):
+    return rng.standard_normal((1000, 3)), (np.arange(1000) == 500).astype(int)
+
+
+DEGENERATE = [
+    constant_column,
+    zero_column,
+    nothing_but_zeros,
+    duplicate_columns,
+    large_duplicate_columns,
+    very_large_and_very_small_columns,
+    two_rows,
+    one_column,
+    twice_as_many_columns_as_rows,
+    perfect_separation,
+    one_positive_in_a_thousand,
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize("data", DEGENERATE, ids=lambda f: f.__name__)
+def test_degenerate_data_give_finite_draws_and_probabilities(data, fit_intercept, dtype, seed, short_fit):
+    X, y = data(np.random.default_rng(seed))
+    X = X.astype(dtype)
+    model = short_fit(X, y, n_iter=200, burn_in=100, fit_intercept=fit_intercept)
+    for draws in model.coef_draws_, model.intercept_draws_, model.global_scale_draws_:
+        assert np.isfinite(draws).all()
+    assert np.isfinite(model.shrinkage_).all()
+    probability = model.predict_proba(X)
+    assert np.isfinite(probability).all()
+    assert ((probability >= 0) & (probability <= 1)).all()
+
+
+def test_duplicates_share_one_coefficient(seed, short_fit):
+    X, y, _ = make_sparse_probit(300, 2, random_state=seed)
+    single = short_fit(X, y, n_iter=2000, burn_in=500).coef_[0, 0]
+    double = short_fit(np.column_stack([X, X[:, 0]]), y, n_iter=2000, burn_in=500).coef_[0, [0, 2]].sum()
+    assert abs(double - single) < 0.2 * single
+
+
+@pytest.fixture(scope="module")
+def judged(weak_problem, seed):
+    """A well-mixed model, to be given other diagnostics."""
+    return HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(*weak_problem)
+
+
+def warning_of(judged, monkeypatch, informative=(True, True, True), **diagnostics):
+    for name, values in diagnostics.items():
+        monkeypatch.setattr(judged, name, np.array(values))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _report.warn_if_unconverged(judged, np.array(informative))
+    return [str(w.message) for w in caught]
+
+
+def test_an_easy_problem_does_not_warn(weak_problem, seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        HorseshoeProbitClassifier(n_iter=6000, random_state=seed).fit(*weak_problem)
+
+
+def test_one_warning_names_the_worst_and_points_to_the_caller(breast_cancer, seed):
+    model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, random_state=seed)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(*breast_cancer)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    text = str(caught[0].message)
+    worst = model.summary()["ess"].idxmin()
+    assert f"The worst is '{worst}' with R-hat {model.summary().rhat[worst]:.3f}" in text
+    assert f"sample size of {model.summary().ess[worst]:.0f} " in text
+    assert "n_iter (now 40)" in text
+    assert "burn_in (now 10)" in text
+
+
+def test_the_worst_feature_is_named_by_its_column(judged, monkeypatch):
+    monkeypatch.setattr(judged, "feature_names_in_", np.array(["age", "dose", "sex"], dtype=object), raising=False)
+    (text,) = warning_of(judged, monkeypatch, rhat_=[1.0, 1.2, 1.0], ess_=[900, 20, 900])
+    assert "1 of 5 quantities" in text
+    assert "'dose' with R-hat 1.200" in text
+
+
+def test_the_worst_is_one_that_failed(judged, monkeypatch):
+    (text,) = warning_of(judged, monkeypatch, rhat_=[1.5, 1.0, 1.0], ess_=[600, 450, 900])
+    assert "'x0' with R-hat 1.500" in text
+
+
+@pytest.mark.parametrize(("rhat", "ess", "expected"), [(1.0, 401, 0), (1.0, 399, 1), (1.009, 900, 0), (1.011, 900, 1)])
+def test_thresholds_of_the_warning(judged, monkeypatch, rhat, ess, expected):
+    assert len(warning_of(judged, monkeypatch, rhat_=[1.0, 1.0, rhat], ess_=[900, 900, ess])) == expected
+
+
+def test_constant_columns_are_left_out_of_the_warning(judged, monkeypatch):
+    bad = {"rhat_": [1.0, 2.0, 1.0], "ess_": [900, 5, 900]}
+    assert not warning_of(judged, monkeypatch, informative=(True, False, True), **bad)
+    (text,) = warning_of(judged, monkeypatch, informative=(False, True, True), **bad)
+    assert "1 of 4 quantities" in text
+    assert "'x1' with R-hat 2.000" in text
+
+
+def test_too_few_draws_to_judge_is_a_warning_of_its_own():
+    with pytest.warns(ConvergenceWarning, match="3 draws a chain are too few"):
+        HorseshoeProbitClassifier(n_iter=3, burn_in=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_which_columns_count_as_constant(fit_intercept, dtype, short_fit, monkeypatch):
+    """Without an intercept a constant is a regressor like any other; a column of zeros never is."""
+    judged = []
+    monkeypatch.setattr(_classifier._report, "warn_if_unconverged", lambda model, which: judged.append(list(which)))
+    constants = np.repeat([[0.0, 3.7, -1e6, 1e-8, *np.linspace(0.1, 1.0, 16)]], 30, axis=0)
+    varying = X * [1e6, 1e-6, 1] + [0, 0, 1000]
+    short_fit(np.hstack([constants, varying]).astype(dtype), Y, fit_intercept=fit_intercept)
+    assert judged == [[False] + 19 * [not fit_intercept] + 3 * [True]]

@@ -1,0 +1,531 @@
+"""What a user of the estimator can rely on: attributes, parameters, predictions, tables, persistence."""
+
+import inspect
+import logging
+import pickle
+import re
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
+from sklearn.utils import estimator_html_repr
+
+import skhorseshoe
+from skhorseshoe import HorseshoeProbitClassifier, _classifier, _progress, diagnostics
+from skhorseshoe.datasets import make_sparse_probit
+
+short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def noisy_problem(seed):
+    """400 rows of 30 columns, 24 of them noise."""
+    X, y, _ = make_sparse_probit(400, 30, random_state=seed)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def fitted(problem, short_fit):
+    return short_fit(*problem, n_iter=300, burn_in=100, n_chains=3, thin=2)
+
+
+@pytest.fixture(scope="module")
+def well_mixed(weak_problem, seed):
+    return HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(*weak_problem)
+
+
+def same_draws(one, other):
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ("coef_draws_", "intercept_draws_", "global_scale_draws_")
+    )
+
+
+def location_draws(model):
+    return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None]], axis=2)
+
+
+def draws_of_no_feature(model):
+    return model.intercept_draws_, model.global_scale_draws_
+
+
+def assert_same_means(draws, others):
+    """Within five Monte Carlo standard errors."""
+    error = np.hypot(diagnostics.mcse_mean(draws), diagnostics.mcse_mean(others))
+    assert (abs(draws.mean(axis=(0, 1)) - others.mean(axis=(0, 1))) < 5 * error).all()
+
+
+def plain_probability(model, X):
+    """The definition of predict_proba, written in NumPy and SciPy."""
+    eta = X @ model.coef_draws_.reshape(-1, X.shape[1]).T + model.intercept_draws_.ravel()
+    return np.column_stack([norm.cdf(-eta).mean(axis=1), norm.cdf(eta).mean(axis=1)])
+
+
+def test_fitted_attributes_are_plain_float64_arrays_of_the_stated_shapes(fitted):
+    shapes = {
+        "coef_": (1, 8),
+        "intercept_": (1,),
+        "coef_draws_": (3, 150, 8),
+        "intercept_draws_": (3, 150),
+        "global_scale_draws_": (3, 150),
+        "shrinkage_": (8,),
+        "inclusion_score_": (8,),
+        "rhat_": (8,),
+        "ess_": (8,),
+    }
+    for name, shape in shapes.items():
+        value = getattr(fitted, name)
+        assert type(value) is np.ndarray, name
+        assert (value.shape, value.dtype) == (shape, np.float64), name
+        assert np.isfinite(value).all(), name
+    others = {"classes_", "n_features_in_", "n_iter_", "device_"}
+    assert {name for name in vars(fitted) if name.endswith("_")} == {*shapes, *others}
+
+
+def test_fitted_attributes_are_in_their_ranges(fitted):
+    assert ((fitted.shrinkage_ >= 0) & (fitted.shrinkage_ <= 1)).all()
+    assert np.array_equal(fitted.inclusion_score_, 1 - fitted.shrinkage_)
+    assert (fitted.global_scale_draws_ > 0).all()
+    assert (fitted.ess_ > 0).all()
+    assert (fitted.n_iter_, fitted.n_features_in_, fitted.device_) == (300, 8, "cpu")
+
+
+def test_diagnostics_are_those_of_the_draws(fitted):
+    assert np.array_equal(fitted.rhat_, diagnostics.rhat(fitted.coef_draws_))
+    assert np.array_equal(fitted.ess_, diagnostics.ess_bulk(fitted.coef_draws_))
+
+
+def test_strong_signals_are_included_and_noise_is_shrunk(breast_cancer, seed, short_fit):
+    X, y = breast_cancer
+    rng = np.random.default_rng(seed)
+    X = X[["worst radius", "worst texture"]].assign(noise=rng.standard_normal(len(X)))
+    model = short_fit(X, y, n_iter=500, burn_in=200)
+    assert (model.inclusion_score_[:2] > 0.5).all()
+    assert model.shrinkage_[2] > model.shrinkage_[:2].max()
+
+
+def test_thinning_keeps_every_third_sweep(problem, short_fit):
+    every = short_fit(*problem, n_iter=20)
+    third = short_fit(*problem, n_iter=20, thin=3)
+    assert third.coef_draws_.shape[1] == 6
+    assert third.n_iter_ == 20
+    assert np.array_equal(third.coef_draws_, every.coef_draws_[:, 2::3][:, :6])
+    assert np.array_equal(third.global_scale_draws_, every.global_scale_draws_[:, 2::3][:, :6])
+
+
+def test_burn_in_is_what_is_thrown_away_of_the_same_chains(problem, short_fit):
+    whole = short_fit(*problem, n_iter=30, burn_in=0)
+    tail = short_fit(*problem, n_iter=20, burn_in=10)
+    assert np.array_equal(tail.coef_draws_, whole.coef_draws_[:, 10:])
+    assert np.array_equal(tail.intercept_draws_, whole.intercept_draws_[:, 10:])
+
+
+def test_chains_start_apart_and_go_their_own_ways(problem, short_fit):
+    model = short_fit(*problem, n_iter=5, burn_in=0)
+    firsts = location_draws(model)[:, 0]
+    assert len(np.unique(firsts[:, 0])) == 4
+
+
+@pytest.mark.parametrize("n_chains", [1, 256])
+def test_number_of_chains(problem, short_fit, n_chains):
+    model = short_fit(*problem, n_chains=n_chains, n_iter=8, burn_in=0)
+    assert model.coef_draws_.shape == (n_chains, 8, 8)
+    assert np.isfinite(model.rhat_).all()
+
+
+@pytest.mark.parametrize("summary", ["mean", "median"])
+def test_coef_is_the_summary_of_the_draws(problem, short_fit, summary):
+    model = short_fit(*problem, coef_summary=summary)
+    middle = getattr(np, summary)
+    np.testing.assert_allclose(model.coef_[0], middle(model.coef_draws_.reshape(-1, 8), axis=0), rtol=1e-12)
+    np.testing.assert_allclose(model.intercept_, middle(model.intercept_draws_), rtol=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_selected_coef_is_zero_exactly_where_the_interval_covers_zero(noisy_problem, short_fit, level):
+    X, y = noisy_problem
+    model = short_fit(X, y, n_iter=300, burn_in=100, coef_summary="selected", credible_level=level)
+    draws = model.coef_draws_.reshape(-1, 30)
+    lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    survives = (lower > 0) | (upper < 0)
+    assert 0 < survives.sum() < 30
+    assert np.array_equal(model.coef_[0] != 0, survives)
+    np.testing.assert_allclose(model.coef_[0, survives], draws.mean(axis=0)[survives], rtol=1e-12)
+
+
+@short_chains
+def test_select_from_model_keeps_exactly_the_survivors(noisy_problem, seed):
+    selected = HorseshoeProbitClassifier(n_iter=300, burn_in=100, coef_summary="selected", random_state=seed)
+    selector = SelectFromModel(selected, threshold=1e-10).fit(*noisy_problem)
+    survives = selector.estimator_.coef_[0] != 0
+    assert 0 < survives.sum() < 30
+    assert np.array_equal(selector.get_support(), survives)
+
+
+@short_chains
+def test_select_from_model_by_inclusion_score(noisy_problem, seed):
+    X, y = noisy_problem
+    classifier = HorseshoeProbitClassifier(n_iter=300, burn_in=100, random_state=seed)
+    selector = SelectFromModel(classifier, importance_getter="inclusion_score_", threshold=0.5).fit(X, y)
+    included = selector.estimator_.inclusion_score_ > 0.5
+    assert 0 < included.sum() < 30
+    assert np.array_equal(selector.get_support(), included)
+    assert np.array_equal(selector.transform(X), X[:, included])
+
+
+def test_what_coef_holds_does_not_change_probabilities(problem, short_fit):
+    X, y = problem
+    probabilities = [short_fit(X, y, coef_summary=s).predict_proba(X) for s in ("mean", "median", "selected")]
+    assert np.array_equal(probabilities[0], probabilities[1])
+    assert np.array_equal(probabilities[0], probabilities[2])
+
+
+def test_without_an_intercept_a_row_of_zeros_is_even_odds(problem, short_fit):
+    model = short_fit(*problem, fit_intercept=False)
+    assert np.array_equal(model.intercept_, [0.0])
+    assert not model.intercept_draws_.any()
+    assert np.array_equal(model.predict_proba(np.zeros((1, 8))), [[0.5, 0.5]])
+    assert "(intercept)" not in model.summary().index
+
+
+def test_intercept_takes_up_a_shift_of_the_columns(weak_problem, well_mixed, seed):
+    X, y = weak_problem
+    shifted = HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(X + 2.0, y)
+    back = shifted.intercept_draws_ + 2.0 * shifted.coef_draws_.sum(axis=2)
+    assert_same_means(shifted.coef_draws_, well_mixed.coef_draws_)
+    assert_same_means(back, well_mixed.intercept_draws_)
+
+
+def test_smaller_global_scale_shrinks_more(problem, short_fit):
+    loose, tight = (short_fit(*problem, n_iter=200, global_scale=scale) for scale in (1.0, 1e-4))
+    assert tight.global_scale_draws_.mean() < loose.global_scale_draws_.mean()
+    assert tight.shrinkage_.sum() > loose.shrinkage_.sum()
+
+
+def test_an_int_seed_repeats_and_a_random_state_moves_on(problem, short_fit):
+    assert same_draws(short_fit(*problem, random_state=3), short_fit(*problem, random_state=3))
+    assert not same_draws(short_fit(*problem, random_state=3), short_fit(*problem, random_state=4))
+    rng = np.random.RandomState(3)
+    assert not same_draws(short_fit(*problem, random_state=rng), short_fit(*problem, random_state=rng))
+
+
+@pytest.mark.parametrize("random_state", [0, np.random.RandomState(0), None], ids=["int", "RandomState", "None"])
+def test_numpy_global_random_state_is_untouched(problem, short_fit, random_state):
+    X, y = problem
+    np.random.seed(17)  # noqa: NPY002
+    before = global_random_state()
+    short_fit(X, y, random_state=random_state).predict_proba(X)
+    assert global_random_state() == before
+
+
+def global_random_state():
+    _, words, position, *_ = np.random.get_state()  # noqa: NPY002
+    return position, words.tobytes()
+
+
+def test_parameters_are_those_of_the_constructor_and_clone_keeps_them(fitted):
+    defaults = inspect.signature(HorseshoeProbitClassifier).parameters
+    assert HorseshoeProbitClassifier().get_params() == {name: p.default for name, p in defaults.items()}
+    copy = clone(fitted)
+    assert copy.get_params() == fitted.get_params()
+    assert copy.set_params(n_iter=7).n_iter == 7
+    with pytest.raises(NotFittedError):
+        copy.summary()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["no", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+        np.array([False, True]),
+        np.array([-1, 7]),
+        np.array([0.0, 2.0]),
+    ],
+    ids=["str", "object", "bool", "int", "float"],
+)
+@pytest.mark.parametrize("as_series", [False, True], ids=["array", "series"])
+def test_labels_of_any_kind(problem, short_fit, labels, as_series):
+    X, y = problem
+    given = pd.Series(labels[y]) if as_series else labels[y]
+    model = short_fit(X, given)
+    assert np.array_equal(model.classes_, labels)
+    assert same_draws(model, short_fit(X, y))
+    assert np.array_equal(model.predict(X), labels[(model.predict_proba(X)[:, 1] > 0.5).astype(int)])
+    assert model.score(X, given) > 0.8
+
+
+def test_swapped_labels_negate_the_posterior(weak_problem, well_mixed, seed):
+    X, y = weak_problem
+    swapped = HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(X, 1 - y)
+    assert_same_means(location_draws(swapped), -location_draws(well_mixed))
+    assert_same_means(np.log(swapped.global_scale_draws_), np.log(well_mixed.global_scale_draws_))
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+def test_tables_give_names_and_the_draws_of_the_array(problem, short_fit, table):
+    X, y = problem
+    names = [f"feature {j}" for j in range(8)]
+    frame = table(dict(zip(names, X.T, strict=True)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = short_fit(frame, y)
+        probability = model.predict_proba(frame)
+    plain = short_fit(X, y)
+    assert list(model.feature_names_in_) == names
+    assert list(model.summary().index) == [*names, "(intercept)", "(global scale)"]
+    assert same_draws(model, plain)
+    assert np.array_equal(probability, plain.predict_proba(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_contiguous_arrays_are_used_as_they_are(problem, short_fit, dtype, monkeypatch):
+    seen = []
+
+    class Rows(_classifier.Rows):
+        def __init__(self, *args):
+            super().__init__(*args)
+            seen.append(self.X)
+
+    monkeypatch.setattr(_classifier, "Rows", Rows)
+    X = problem[0].astype(dtype)
+    short_fit(X, problem[1])
+    assert seen[0].dtype == dtype
+    assert np.shares_memory(seen[0], X)
+
+
+def test_columns_in_another_memory_order_give_the_same_draws(problem, short_fit):
+    X, y = problem
+    assert same_draws(short_fit(np.asfortranarray(X), y), short_fit(X, y))
+    assert same_draws(short_fit(np.repeat(X, 2, axis=1)[:, ::2], y), short_fit(X, y))
+
+
+def test_float32_gives_the_same_posterior(weak_problem, well_mixed, seed):
+    X, y = weak_problem
+    single = HorseshoeProbitClassifier(n_iter=4000, random_state=seed + 1).fit(X.astype(np.float32), y)
+    assert_same_means(location_draws(single), location_draws(well_mixed))
+    assert single.coef_draws_.dtype == np.float64
+
+
+def test_float32_rows_are_predicted_as_their_float64_values(fitted, problem):
+    single = problem[0].astype(np.float32)
+    assert np.array_equal(fitted.predict_proba(single), fitted.predict_proba(single.astype(np.float64)))
+
+
+def test_integer_columns_are_numbers(short_fit, problem):
+    X, y = np.round(problem[0] * 3).astype(int), problem[1]
+    assert same_draws(short_fit(X, y), short_fit(X.astype(float), y))
+
+
+def test_summary_is_what_numpy_makes_of_the_draws(fitted):
+    frame = fitted.summary()
+    draws = np.concatenate([location_draws(fitted), fitted.global_scale_draws_[..., None]], axis=2).reshape(-1, 10)
+    expected = {
+        "mean": draws.mean(axis=0),
+        "sd": draws.std(axis=0, ddof=1),
+        "5%": np.quantile(draws, 0.05, axis=0),
+        "95%": np.quantile(draws, 0.95, axis=0),
+        "prob_positive": [*(draws[:, :-1] > 0).mean(axis=0), np.nan],  # a scale is positive by definition
+        "shrinkage": [*fitted.shrinkage_, np.nan, np.nan],
+        "ess": [*fitted.ess_, *(diagnostics.ess_bulk(d) for d in draws_of_no_feature(fitted))],
+        "rhat": [*fitted.rhat_, *(diagnostics.rhat(d) for d in draws_of_no_feature(fitted))],
+    }
+    assert list(frame.columns) == list(expected)
+    assert list(frame.index) == [*(f"x{j}" for j in range(8)), "(intercept)", "(global scale)"]
+    for column, values in expected.items():
+        np.testing.assert_allclose(frame[column], values, rtol=1e-10, err_msg=column)
+
+
+def test_summary_interval_has_the_level_asked_for(well_mixed):
+    narrow, wide = well_mixed.summary(level=0.5), well_mixed.summary(level=0.98)
+    assert [c for c in narrow if c.endswith("%")] == ["25%", "75%"]
+    assert [c for c in wide if c.endswith("%")] == ["1%", "99%"]
+    assert (wide["1%"] < narrow["25%"]).all()
+    assert (narrow["75%"] < wide["99%"]).all()
+    assert wide["mean"].between(wide["1%"], wide["99%"]).all()
+    inside = (well_mixed.coef_draws_ > narrow["25%"].to_numpy()[:3]) & (
+        well_mixed.coef_draws_ < narrow["75%"].to_numpy()[:3]
+    )
+    np.testing.assert_allclose(inside.mean(axis=(0, 1)), 0.5, atol=1e-3)
+
+
+def test_summary_takes_credible_level_by_default(problem, short_fit):
+    assert {"10%", "90%"} < set(short_fit(*problem, credible_level=0.8).summary())
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 90])
+def test_summary_refuses_a_level_outside_zero_and_one(fitted, level):
+    with pytest.raises(ValueError, match="level must be between 0 and 1"):
+        fitted.summary(level)
+
+
+def test_probabilities_are_averages_over_the_draws(fitted, problem):
+    X = problem[0]
+    np.testing.assert_allclose(fitted.predict_proba(X), plain_probability(fitted, X), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+def test_small_probabilities_keep_their_relative_accuracy(fitted, problem):
+    X = 20 * problem[0]
+    expected = plain_probability(fitted, X)
+    assert expected.min() < 1e-20
+    np.testing.assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9, atol=1e-300)
+
+
+def test_a_row_has_the_same_bits_whatever_rows_come_with_it(fitted, problem, seed):
+    X = problem[0]
+    whole = fitted.predict_proba(X)
+    assert np.array_equal(fitted.predict_proba(X[::-1]), whole[::-1])
+    for size in range(1, 201):
+        assert np.array_equal(fitted.predict_proba(X[:size]), whole[:size])
+    rng = np.random.default_rng(seed)
+    for row in rng.integers(200, size=20):
+        assert np.array_equal(fitted.predict_proba(X[row : row + 1]), whole[row : row + 1])
+    for _ in range(20):
+        subset = rng.choice(200, size=rng.integers(1, 200))
+        assert np.array_equal(fitted.predict_proba(X[subset]), whole[subset])
+
+
+def test_probabilities_do_not_depend_on_the_number_of_threads(fitted, problem):
+    alone, shared = (clone(fitted).set_params(n_jobs=n) for n in (1, 3))
+    for model in (alone, shared):
+        vars(model).update({name: value for name, value in vars(fitted).items() if name.endswith("_")})
+    assert np.array_equal(alone.predict_proba(problem[0]), shared.predict_proba(problem[0]))
+
+
+@pytest.mark.parametrize("working_memory", [0.005, 0.02, 0.1])
+def test_probabilities_do_not_depend_on_working_memory(fitted, problem, working_memory):
+    """A row takes 8 bytes a draw: these are blocks of 1, 5 and 29 rows."""
+    with sklearn.config_context(working_memory=working_memory):
+        probability = fitted.predict_proba(problem[0])
+    np.testing.assert_allclose(probability, fitted.predict_proba(problem[0]), rtol=0, atol=1e-12)
+
+
+def test_decision_is_the_normal_quantile_of_the_probability(fitted, problem):
+    decision = fitted.decision_function(problem[0])
+    both = np.column_stack([norm.cdf(-decision), norm.cdf(decision)])
+    np.testing.assert_allclose(both, fitted.predict_proba(problem[0]), rtol=1e-9)
+
+
+def test_decision_is_finite_and_ordered_for_rows_far_out(fitted, problem):
+    X = problem[0] * np.array([[1.0], [1e3], [1e6]])[np.arange(200) % 3]
+    decision = fitted.decision_function(X)
+    assert np.isfinite(decision).all()
+    assert abs(decision).max() > 37
+    assert np.isfinite(fitted.predict_log_proba(X)).all()
+    assert np.array_equal(decision > 0, fitted.predict(X) == 1)
+
+
+def test_predictions_agree_with_one_another(fitted, problem):
+    X, y = problem
+    probability, labels = fitted.predict_proba(X), fitted.predict(X)
+    np.testing.assert_allclose(fitted.predict_log_proba(X), np.log(probability), rtol=1e-12)
+    assert np.array_equal(labels, fitted.classes_[probability.argmax(axis=1)])
+    assert np.array_equal(fitted.decision_function(X) > 0, labels == 1)
+    assert fitted.score(X, y) == (labels == y).mean()
+
+
+def test_predicting_leaves_the_model_as_it_was(fitted, problem):
+    before = pickle.dumps(fitted)
+    fitted.predict_proba(problem[0]), fitted.decision_function(problem[0]), fitted.summary()
+    assert pickle.dumps(fitted) == before
+
+
+def test_dir_and_html_evaluate_nothing_of_ours(fitted, monkeypatch):
+    def never(*args):
+        raise AssertionError
+
+    assert not [name for name, value in vars(HorseshoeProbitClassifier).items() if isinstance(value, property)]
+    for name in ("_fit", "_summarise"):
+        monkeypatch.setattr(HorseshoeProbitClassifier, name, never)
+    monkeypatch.setattr(_classifier._report, "summary_frame", never)
+    assert "summary" in dir(fitted)
+    assert "coef_draws_" in dir(fitted)
+    assert len(estimator_html_repr(fitted)) < 200_000
+
+
+def test_html_links_the_documentation(fitted):
+    link = "https://skhorseshoe.readthedocs.io/en/latest/generated/skhorseshoe.HorseshoeProbitClassifier.html"
+    assert link in estimator_html_repr(fitted)
+    assert link in estimator_html_repr(HorseshoeProbitClassifier())
+
+
+def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, tmp_path, run_python):
+    (tmp_path / "model.pickle").write_bytes(pickle.dumps(fitted))
+    joblib.dump(fitted, tmp_path / "model.joblib", compress=3)
+    np.save(tmp_path / "X.npy", problem[0])
+    code = """
+import pickle, sys, joblib, numpy as np
+from pathlib import Path
+folder = Path(sys.argv[1])
+X = np.load(folder / "X.npy")
+for model in pickle.loads((folder / "model.pickle").read_bytes()), joblib.load(folder / "model.joblib"):
+    print(model.predict_proba(X).tobytes().hex())
+"""
+    expected = fitted.predict_proba(problem[0]).tobytes().hex()
+    assert run_python(code, tmp_path).split() == [expected, expected]
+
+
+def test_skops_needs_no_trust_but_in_our_class(fitted, problem):
+    skops = pytest.importorskip("skops.io", reason="skops is a format of the users' choice, not a test dependency")
+    saved = skops.dumps(fitted)
+    untrusted = skops.get_untrusted_types(data=saved)
+    assert untrusted == ["skhorseshoe._classifier.HorseshoeProbitClassifier"]
+    loaded = skops.loads(saved, trusted=untrusted)
+    assert np.array_equal(loaded.predict_proba(problem[0]), fitted.predict_proba(problem[0]))
+
+
+def test_loading_is_silent_in_the_same_version_and_warns_in_another(fitted, monkeypatch):
+    saved = pickle.dumps(fitted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert same_draws(pickle.loads(saved), fitted)
+    told = rf"{re.escape(skhorseshoe.__version__)}.*99\.0"
+    monkeypatch.setattr(skhorseshoe, "__version__", "99.0")
+    with pytest.warns(UserWarning, match=told):
+        pickle.loads(saved)
+
+
+@pytest.mark.parametrize("state", [{}, {"coef_": np.ones(3)}, None, 3, [1, 2], "n_iter"], ids=repr)
+def test_what_is_not_a_saved_state_is_refused(state):
+    with pytest.raises(ValueError, match="not the saved state"):
+        HorseshoeProbitClassifier().__setstate__(state)
+
+
+@short_chains
+def test_verbose_logs_the_forecast_and_the_progress(problem, monkeypatch, caplog):
+    monkeypatch.setattr(_progress, "_SECONDS", 0.0)
+    with caplog.at_level(logging.INFO, logger="skhorseshoe"):
+        HorseshoeProbitClassifier(n_iter=5, burn_in=5, verbose=1).fit(*problem)
+    assert {record.name for record in caplog.records} == {"skhorseshoe"}
+    assert "200 rows of 8 features on cpu" in caplog.messages[0]
+    assert "MiB for draws (4 chains x 5 draws x 8 features)" in caplog.messages[0]
+    assert caplog.messages[1].startswith("burn-in: sweep 1 of 10")
+    assert caplog.messages[-1].startswith("sampling: sweep 10 of 10")
+
+
+def test_verbose_is_heard_where_nobody_has_set_up_logging(problem, short_fit, monkeypatch, capsys):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    short_fit(*problem, verbose=1)
+    heard = capsys.readouterr()
+    assert "for draws" in heard.err
+    assert not heard.out
+    assert not logging.getLogger("skhorseshoe").handlers
+    assert logging.getLogger("skhorseshoe").level == logging.NOTSET
+
+
+def test_a_fit_is_silent_by_default(problem, short_fit, capsys, caplog):
+    with caplog.at_level(logging.DEBUG):
+        short_fit(*problem)
+    heard = capsys.readouterr()
+    assert not heard.out + heard.err
+    assert not [record for record in caplog.records if record.name == "skhorseshoe"]

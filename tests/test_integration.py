@@ -1,0 +1,110 @@
+"""Inside scikit-learn's own tools: pipelines, searches, meta-estimators."""
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skhorseshoe import HorseshoeProbitClassifier
+
+short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+GRID = {"n_iter": [10, 40], "burn_in": [0, 20]}
+
+
+@pytest.fixture
+def classifier(seed):
+    return HorseshoeProbitClassifier(n_iter=100, burn_in=50, random_state=seed)
+
+
+@pytest.fixture
+def three_columns(breast_cancer):
+    X, y = breast_cancer
+    return X[["worst radius", "worst texture", "mean symmetry"]], y
+
+
+@short_chains
+def test_mixed_frame_through_a_column_transformer(classifier, seed):
+    rng = np.random.default_rng(seed)
+    colour = rng.choice(["blue", "green", "red"], size=400)
+    frame = pd.DataFrame({"age": rng.normal(50, 10, 400), "colour": pd.Categorical(colour), "dose": rng.random(400)})
+    y = np.where((frame.age - 50) / 10 + 2 * (colour == "red") + rng.standard_normal(400) > 0.5, "sick", "well")
+    columns = make_column_transformer(
+        (StandardScaler(), ["age", "dose"]), (OneHotEncoder(sparse_output=False), ["colour"])
+    )
+    model = make_pipeline(columns, classifier).set_output(transform="pandas").fit(frame, y)
+    names = [
+        "standardscaler__age",
+        "standardscaler__dose",
+        "onehotencoder__colour_blue",
+        "onehotencoder__colour_green",
+        "onehotencoder__colour_red",
+    ]
+    summary = model[-1].summary()
+    assert list(summary.index[:5]) == names
+    assert summary.loc["standardscaler__age", "95%"] < 0
+    assert roc_auc_score(y == "well", model.predict_proba(frame)[:, 1]) > 0.8
+    assert set(model.predict(frame)) == {"sick", "well"}
+
+
+@short_chains
+def test_grid_search_has_the_same_scores_in_processes_and_threads(classifier, three_columns):
+    def scores(n_jobs=None):
+        search = GridSearchCV(classifier, GRID, cv=2, scoring="neg_log_loss", n_jobs=n_jobs, error_score="raise")
+        search.fit(*three_columns)
+        assert search.best_estimator_.n_iter_ == search.best_params_["n_iter"]
+        return search.cv_results_["mean_test_score"]
+
+    serial = scores()
+    assert len(set(serial)) == 4
+    assert np.array_equal(scores(n_jobs=2), serial)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert np.array_equal(scores(), serial)
+
+
+@short_chains
+def test_cross_validated_probabilities(classifier, three_columns):
+    X, y = three_columns
+    probability = cross_val_predict(classifier, X, y, cv=3, method="predict_proba")
+    assert log_loss(y, probability) < 0.6 * log_loss(y, np.full(len(y), y.mean()))
+
+
+@short_chains
+def test_calibrated_classifier(classifier, three_columns):
+    X, y = three_columns
+    model = CalibratedClassifierCV(classifier, method="sigmoid", cv=2).fit(X, y)
+    assert roc_auc_score(y, model.predict_proba(X)[:, 1]) > 0.95
+
+
+@short_chains
+def test_one_vs_rest_on_three_classes(classifier):
+    X, y = load_iris(return_X_y=True)
+    model = OneVsRestClassifier(classifier).fit(StandardScaler().fit_transform(X), y)
+    assert [len(e.coef_[0]) for e in model.estimators_] == [4, 4, 4]
+    assert model.score(StandardScaler().fit_transform(X), y) > 0.85
+
+
+@short_chains
+def test_tuned_threshold(classifier, three_columns):
+    X, y = three_columns
+    model = TunedThresholdClassifierCV(classifier, scoring="f1", cv=2).fit(X, y)
+    expected = model.estimator_.predict_proba(X)[:, 1] >= model.best_threshold_
+    assert np.array_equal(model.predict(X), expected.astype(int))
+
+
+@short_chains
+def test_frozen_estimator_is_calibrated_without_being_fitted_again(classifier, three_columns):
+    X, y = three_columns
+    classifier.fit(X, y)
+    draws = classifier.coef_draws_
+    model = CalibratedClassifierCV(FrozenEstimator(classifier)).fit(X, 1 - y)
+    assert classifier.coef_draws_ is draws
+    assert roc_auc_score(1 - y, model.predict_proba(X)[:, 1]) > 0.95

@@ -1,0 +1,321 @@
+"""Threads, processes, forks and interrupts: the same draws, and nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import joblib
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from skhorseshoe import HorseshoeProbitClassifier, _design, _run
+from skhorseshoe._threads import count_threads
+from skhorseshoe.datasets import make_sparse_probit
+
+short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+posix = pytest.mark.skipif(os.name != "posix", reason="signals and forks are those of POSIX")
+
+
+def bits(model):
+    return b"".join(d.tobytes() for d in (model.coef_draws_, model.intercept_draws_, model.global_scale_draws_))
+
+
+def copies(classifier, n):
+    return [clone(classifier) for _ in range(n)]
+
+
+@pytest.fixture(scope="module")
+def classifier(seed):
+    return HorseshoeProbitClassifier(n_iter=5, burn_in=2, n_jobs=2, random_state=seed)
+
+
+@pytest.fixture(scope="module")
+def serial(long_problem, short_fit):
+    return short_fit(*long_problem, n_iter=5, burn_in=2, n_jobs=1)
+
+
+@pytest.fixture
+def free_of_thread_settings(monkeypatch):
+    for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_the_long_problem_is_several_blocks(long_problem):
+    assert len(_design.Rows(*long_problem, True, None, None).bounds) > 4
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3, None, -1])
+def test_draws_have_the_same_bits_for_any_number_of_threads(long_problem, serial, short_fit, n_jobs):
+    assert bits(short_fit(*long_problem, n_iter=5, burn_in=2, n_jobs=n_jobs)) == bits(serial)
+
+
+def test_chains_that_are_shared_out_have_the_same_bits(seed, short_fit):
+    X, y, _ = make_sparse_probit(300, 130, random_state=seed)
+    alone, shared, one_each = (short_fit(X, y, n_iter=5, burn_in=2, n_jobs=n) for n in (1, 2, 4))
+    assert bits(alone) == bits(shared) == bits(one_each)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_the_layout_of_the_blocks_changes_only_the_rounding(long_problem, short_fit, monkeypatch, most):
+    def fit():
+        return short_fit(*long_problem, n_iter=5, burn_in=0)
+
+    expected = fit()
+    monkeypatch.setattr(_design, "_MAX_BLOCKS", most)
+    assert len(_design.Rows(*long_problem, True, None, None).bounds) == most + 1
+    np.testing.assert_allclose(fit().coef_draws_, expected.coef_draws_, rtol=1e-6)
+
+
+@short_chains
+def test_fits_from_four_threads_at_once_have_the_draws_of_serial_fits(long_problem, serial, seed, short_fit):
+    seeds = [seed, seed + 1, seed + 2, seed + 3]
+    expected = [bits(serial)] + [bits(short_fit(*long_problem, n_iter=5, burn_in=2, random_state=s)) for s in seeds[1:]]
+    models = [HorseshoeProbitClassifier(n_iter=5, burn_in=2, n_jobs=2, random_state=s) for s in seeds]
+    together = threading.Barrier(4)
+
+    def fit(model):
+        together.wait()
+        model.fit(*long_problem)
+
+    threads = [threading.Thread(target=fit, args=[model]) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [bits(model) for model in models] == expected
+
+
+@short_chains
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_fits_in_workers_of_joblib_have_the_same_bits(long_problem, serial, classifier, backend):
+    fits = [delayed(model.fit)(*long_problem) for model in copies(classifier, 2)]
+    models = Parallel(n_jobs=2, backend=backend)(fits)
+    assert [bits(model) for model in models] == 2 * [bits(serial)]
+
+
+@posix
+@short_chains
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_forked_after_a_fit_can_fit(long_problem, serial, classifier):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        same = False
+        try:
+            model = classifier.fit(*long_problem)
+            same = bits(model) == bits(serial)
+            model.predict_proba(long_problem[0][:200])
+        finally:
+            os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+FRESH = """
+import hashlib, sys, warnings
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.datasets import make_sparse_probit
+
+warnings.simplefilter("ignore")
+seed = int(sys.argv[1])
+X, y, _ = make_sparse_probit(20_000, 10, random_state=seed)
+model = HorseshoeProbitClassifier(n_iter=5, burn_in=2, random_state=seed).fit(X, y)
+for draws in model.coef_draws_, model.intercept_draws_, model.global_scale_draws_:
+    print(draws.tobytes().hex())
+"""
+
+
+def test_a_fresh_process_draws_the_same_bits(serial, seed, run_python):
+    assert bytes.fromhex(run_python(FRESH, seed)) == bits(serial)
+
+
+def test_a_fit_survives_that_no_kernel_can_be_cached(serial, seed, run_python, tmp_path):
+    refuse = """
+from numba.core import caching
+
+def refuse(self):
+    raise OSError("read-only")
+
+caching._CacheLocator.ensure_cache_path = refuse
+"""
+    drawn = run_python(refuse + FRESH, seed, NUMBA_CACHE_DIR=str(tmp_path))
+    assert bytes.fromhex(drawn) == bits(serial)
+    assert not list(tmp_path.rglob("*.nbi"))
+
+
+@pytest.mark.parametrize(("n_jobs", "threads"), [(None, 8), (1, 1), (3, 3), (20, 20), (-1, 8), (-3, 6), (-99, 1)])
+def test_number_of_threads_of_a_fit_of_its_own(free_of_thread_settings, monkeypatch, n_jobs, threads):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    assert count_threads(n_jobs) == threads
+
+
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "NUMBA_NUM_THREADS"])
+def test_the_environment_limits_the_threads_unless_told_otherwise(free_of_thread_settings, monkeypatch, name):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    monkeypatch.setenv(name, "3")
+    assert count_threads(None) == 3
+    assert count_threads(5) == 5
+
+
+@pytest.mark.parametrize("omp", [None, "3"])
+def test_a_task_in_a_thread_of_joblib_has_one_thread(free_of_thread_settings, monkeypatch, omp):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    if omp:
+        monkeypatch.setenv("OMP_NUM_THREADS", omp)
+    counts = Parallel(n_jobs=2, backend="threading")(delayed(count_threads)(n) for n in (None, 1, 4, -1))
+    assert counts == [1, 1, 1, 1]
+
+
+def test_a_task_in_a_process_of_joblib_has_its_share_of_the_cores(free_of_thread_settings):
+    share = max(1, joblib.cpu_count() // 2)
+    counts = Parallel(n_jobs=2, backend="loky")(delayed(count_threads)(n) for n in (None, 1, 99, -1))
+    assert counts == [share, 1, share, share]
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+@pytest.fixture
+def watched_sampler(monkeypatch):
+    """Replaces the sampler by one that hands each state to a function first; returns the setter of that function."""
+    plain = _run.sample
+
+    def watch(function):
+        def sample(*args):
+            for sweep, state in enumerate(plain(*args)):
+                function(sweep)
+                yield state
+
+        monkeypatch.setattr(_run, "sample", sample)
+
+    return watch
+
+
+def test_blas_has_one_thread_during_a_fit_and_those_it_had_after_it(problem, short_fit, watched_sampler):
+    during = []
+    watched_sampler(lambda sweep: during.append(blas_threads()))
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        short_fit(*problem)
+        after = blas_threads()
+    assert {n for threads in during for n in threads} == {1}
+    assert before == after == [2] * len(before)
+
+
+def test_blas_threads_are_given_back_after_a_fit_that_fails(problem, short_fit, watched_sampler):
+    def fail(sweep):
+        if sweep == 3:
+            raise ZeroDivisionError
+
+    watched_sampler(fail)
+    with threadpool_limits(2, user_api="blas"):
+        with pytest.raises(ZeroDivisionError):
+            short_fit(*problem)
+        assert set(blas_threads()) == {2}
+
+
+@short_chains
+def test_blas_threads_are_given_back_after_fits_at_once(problem, classifier):
+    with threadpool_limits(2, user_api="blas"):
+        Parallel(n_jobs=4, backend="threading")(delayed(model.fit)(*problem) for model in copies(classifier, 8))
+        assert set(blas_threads()) == {2}
+
+
+def interrupt_at(sweep):
+    def interrupt(t):
+        if t == sweep:
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+@short_chains
+def test_an_interrupted_fit_holds_the_first_draws_of_the_whole_one(problem, short_fit, seed, watched_sampler):
+    params = {"n_iter": 40, "burn_in": 10, "thin": 2, "random_state": seed}
+    whole = short_fit(*problem, **params)
+    watched_sampler(interrupt_at(10 + 23))
+    with pytest.warns(UserWarning, match="interrupted after 23 of 40 sweeps: the model holds the 11 draws") as caught:
+        model = HorseshoeProbitClassifier(**params).fit(*problem)
+    assert caught[0].filename == __file__
+    assert model.n_iter_ == 23
+    assert model.coef_draws_.shape == (4, 11, 8)
+    for name in ("coef_draws_", "intercept_draws_", "global_scale_draws_"):
+        assert np.array_equal(getattr(model, name), getattr(whole, name)[:, :11])
+    assert ((model.shrinkage_ >= 0) & (model.shrinkage_ <= 1)).all()
+    assert model.coef_draws_.base is None, "the room for the draws not made is given up"
+
+
+@pytest.mark.parametrize("sweep", [0, 5, 10, 11], ids=["first", "burn-in", "first after it", "before any draw"])
+def test_an_interrupt_before_the_first_draw_is_raised(problem, watched_sampler, sweep):
+    model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, thin=2)
+    watched_sampler(interrupt_at(sweep))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*problem)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+
+
+INTERRUPTED = """
+import json, signal, sys, warnings
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+from skhorseshoe import HorseshoeProbitClassifier, _progress
+from skhorseshoe.datasets import make_sparse_probit
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+burn_in, n_iter = int(sys.argv[1]), int(sys.argv[2])
+
+def tell(verbose, burn_in, n_iter):
+    return lambda t: print("now", flush=True) if t == 20 else None
+
+_progress.reporter = tell
+X, y, _ = make_sparse_probit(20_000, 10, random_state=0)
+model = HorseshoeProbitClassifier(burn_in=burn_in, n_iter=n_iter, n_jobs=2, random_state=0)
+seen = {}
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    try:
+        model.fit(X, y)
+        seen["finite"] = bool(np.isfinite(model.coef_draws_).all() and np.isfinite(model.predict_proba(X[:9])).all())
+        seen["n_iter_"], seen["shape"] = model.n_iter_, model.coef_draws_.shape
+    except KeyboardInterrupt:
+        seen["raised"] = True
+seen["warnings"] = [str(w.message) for w in caught]
+print(json.dumps(seen))
+"""
+
+
+def interrupt(burn_in, n_iter):
+    """What a process saw whose fit was sent SIGINT after 20 sweeps."""
+    command = [sys.executable, "-c", INTERRUPTED, str(burn_in), str(n_iter)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "now\n", process.stderr.read()
+            process.send_signal(signal.SIGINT)
+            output, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 0, error
+    return json.loads(output)
+
+
+@posix
+def test_ctrl_c_during_sampling_keeps_what_was_drawn():
+    seen = interrupt(burn_in=10, n_iter=100_000)
+    assert 10 <= seen["n_iter_"] < 100_000
+    assert seen["shape"] == [4, seen["n_iter_"], 10]
+    assert seen["finite"]
+    assert f"the model holds the {seen['n_iter_']} draws" in seen["warnings"][0]
+
+
+@posix
+def test_ctrl_c_during_burn_in_ends_the_fit():
+    assert interrupt(burn_in=100_000, n_iter=10) == {"raised": True, "warnings": []}

@@ -1,0 +1,40 @@
+"""The common checks of scikit-learn, none expected to fail."""
+
+import pytest
+import sklearn
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+from sklearn.utils.fixes import parse_version
+
+from skhorseshoe import HorseshoeProbitClassifier
+
+ESTIMATOR = HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0)
+VERSION = parse_version(sklearn.__version__)
+short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@short_chains
+@parametrize_with_checks([ESTIMATOR])
+def test_common_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.skipif(VERSION.release[:2] != (1, 9), reason="the number of checks is that of scikit-learn 1.9")
+def test_no_common_check_is_left_out():
+    assert len(list(estimator_checks_generator(ESTIMATOR))) == 56
+
+
+def test_all_pass_and_none_is_skipped_where_scipy_speaks_the_array_api(run_python):
+    code = """
+import warnings
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import check_estimator
+from skhorseshoe import HorseshoeProbitClassifier
+warnings.simplefilter("ignore", ConvergenceWarning)
+results = check_estimator(
+    HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0), on_fail=None, on_skip=None
+)
+print(len(results), *(f"{r['check_name']}: {r['exception']}" for r in results if r["status"] != "passed"))
+"""
+    number, *not_passed = run_python(code, SCIPY_ARRAY_API="1").split(maxsplit=1)
+    assert not not_passed
+    assert int(number) == len(list(estimator_checks_generator(ESTIMATOR)))
