@@ -1,4 +1,4 @@
-"""Where the rows live. The sampler asks them for X'X and, each sweep, for X'z; here they are in memory."""
+"""Where the rows live. A sampler asks them for X'X or the information once, and each sweep for X'z or the score."""
 
 import numpy as np
 
@@ -38,9 +38,13 @@ class Rows:
         return self.ops.gram(self.X, self.fit_intercept, self.threads)
 
     def information(self, beta):
-        """Fisher information of the probit likelihood at beta (q,); (q, q)."""
+        """Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q)."""
         return self.ops.gram(self.X, self.fit_intercept, self.threads, beta)
 
     def latent(self, beta, sweep, key):
         """X'z for z drawn given beta; (n_chains, q)."""
         return self.ops.latent(self.X, self.y, beta, self.bounds, sweep, key, self.threads)
+
+    def score(self, beta):
+        """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
+        return self.ops.score(self.X, self.y, beta, self.bounds, self.threads)

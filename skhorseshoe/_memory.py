@@ -9,7 +9,7 @@ def forecast(n, p, n_chains, n_draws, n_threads):
     """Bytes that a fit allocates beside X: its draws, and its working set."""
     q = p + 1
     draws = 8 * n_chains * n_draws * (p + 2)
-    matrices = 8 * q * q * max(4, 1 + n_threads)
+    matrices = 8 * q * q * (3 + n_threads)
     sums = 8 * n_chains * min(2**20, 64 * q)
     return draws, matrices + sums + 40 * 2**20 + n
 

@@ -23,12 +23,15 @@ def run(rows, *, global_scale, n_iter, burn_in, n_chains, thin, key, report):
     _check_size(gram, n, p, rows.X.dtype)
     mean, sd = _moments(gram, n, p)
     state = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, global_scale, key)
-    intercept_prior = _intercept_prior(mean, rows.fit_intercept)
-    states = sample(state, rows, ops.Precision(gram + intercept_prior, rows.threads), global_scale, ops, key)
+    _add_intercept_prior(gram, mean)
+    precision = ops.Precision(gram, rows.threads)
+    states = sample(state, rows, precision, global_scale, ops, key)
     draws = Draws(n_chains, n_iter // thin, informative=sd > 0, fit_intercept=rows.fit_intercept)
 
     centre = _burn_in(states, burn_in, state, report)
-    information = ops.Precision(rows.information(centre) + intercept_prior, rows.threads)
+    information = rows.information(centre[None])
+    _add_intercept_prior(information, mean)
+    information = ops.Precision(information, rows.threads, memory_of=precision)
     done = 0
     try:
         for done, state in zip(range(1, n_iter + 1), states):  # noqa: B905 - the states never end
@@ -69,12 +72,12 @@ def _moments(gram, n, p):
     return mean, np.sqrt(np.where(centred > 1e-12 * square, centred, 0.0))
 
 
-def _intercept_prior(mean, fit_intercept):
-    """Prior precision (q, q) of the intercept at the mean of the columns: it does not matter where their zero is."""
-    if not fit_intercept:
-        return np.zeros((len(mean), len(mean)))
-    at = np.append(mean, 1.0)
-    return np.outer(at, at) / _INTERCEPT_SD**2
+def _add_intercept_prior(H, mean):
+    """Prior precision of the intercept at the mean of the columns: it does not matter where their zero is. In place."""
+    if len(H) > len(mean):
+        at = np.append(mean, 1.0)
+        for row, value in zip(H, at / _INTERCEPT_SD**2, strict=True):
+            row += value * at
 
 
 def _burn_in(states, n_sweeps, state, report):

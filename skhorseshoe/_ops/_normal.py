@@ -13,6 +13,8 @@ from ._jit import jit
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which then is in the low bits
+_DENSITY = 0.3989422804014327  # phi(0)
+_FAR = 1e150  # whose square is finite
 _MAX = 37.3  # where the tail is 1e-304; it is held there, so that it is never zero
 
 
@@ -33,6 +35,65 @@ def upper_tail(t, scratch, out):
         bits[i] = (bits[i] << int64(52)) + (int64(1023) << int64(52))
     for i in range(t.shape[0]):
         out[i] *= scratch[i]
+
+
+@jit
+def log_cdf(t, scratch, log_phi, ratio):
+    """log Phi(t) and phi(t) / Phi(t), float64, relative error below 1e-12 for |t| up to 40, finite far beyond.
+
+    All arguments are of the length of t, which is not changed. With g = erfcx(|t| / sqrt 2) / 2 and e = exp(-t^2/2),
+    Phi(t) is e g for t < 0 and 1 - e g for t >= 0; the logarithm of e g is -t^2/2 + log g, so that nothing underflows.
+    """
+    n = t.shape[0]
+    bits = scratch.view(np.int64)
+    for i in range(n):
+        size = min(abs(t[i]), _MAX)
+        scratch[i] = _ROUND - 0.5 * size * size * _LOG2_E
+    for i in range(n):
+        size = min(abs(t[i]), _MAX)
+        k = scratch[i] - _ROUND
+        ratio[i] = _exp((-0.5 * size * size - k * _LN2_HIGH) - k * _LN2_LOW)
+    for i in range(n):
+        bits[i] = (bits[i] << int64(52)) + (int64(1023) << int64(52))
+    for i in range(n):
+        e = ratio[i] * scratch[i]
+        x = min(abs(t[i]), _FAR) * 0.7071067811865476
+        g = 0.5 * _erfcx((x - 3.75) / (x + 3.75)) / (1.0 + 2.0 * x)
+        negative = t[i] < 0.0
+        v = g if negative else 1.0 - e * g  # what the logarithm is taken of, in (0, 1]
+        ratio[i] = _DENSITY / g if negative else _DENSITY * e / v
+        scratch[i] = v
+        log_phi[i] = -0.5 * e * g if negative else -e * g  # v - 1 to full accuracy, where it is wanted
+    for i in range(n):
+        exponent = float(bits[i] >> int64(52)) - 1022.0
+        near = scratch[i] > 0.7071067811865476
+        bits[i] = (bits[i] & int64(0xFFFFFFFFFFFFF)) | int64(0x3FE0000000000000)  # v 2^-exponent, in [1/2, 1)
+        low = scratch[i] < 0.7071067811865476
+        m = 2.0 * scratch[i] if low else scratch[i]
+        exponent = exponent - 1.0 if low else exponent
+        minus_one = log_phi[i] if near and t[i] >= 0.0 else m - 1.0
+        s = minus_one / (2.0 + minus_one)
+        exponent = 0.0 if near else exponent
+        far = min(abs(t[i]), _FAR)
+        square = 0.5 * far * far if t[i] < 0.0 else 0.0
+        log_phi[i] = (2.0 * s * _atanh(s * s) + exponent * 0.6931471805599453) - square
+
+
+@jit(inline="always")
+def _atanh(square):
+    """atanh(s) / s at square = s^2, for |s| <= 0.172."""
+    y = 1.0 / 21.0
+    y = y * square + 1.0 / 19.0
+    y = y * square + 1.0 / 17.0
+    y = y * square + 1.0 / 15.0
+    y = y * square + 1.0 / 13.0
+    y = y * square + 1.0 / 11.0
+    y = y * square + 1.0 / 9.0
+    y = y * square + 1.0 / 7.0
+    y = y * square + 1.0 / 5.0
+    y = y * square + 1.0 / 3.0
+    y = y * square + 1.0
+    return y
 
 
 @jit(inline="always")

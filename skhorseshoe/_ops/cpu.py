@@ -3,27 +3,25 @@
 Every array that describes the chains has them as its leading axis. Arrays of size p are float64.
 """
 
-import ctypes
 import math
 
 import numpy as np
 from numba import uint32
-from numba.extending import get_cython_function_address
-from scipy.linalg.blas import dtrsv
-from scipy.linalg.lapack import dpotri
 from scipy.special import log_ndtr
 
+from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - part of what a back end offers
 from ._jit import REORDER_SUMS, jit
 from ._normal import upper_tail
-from ._passes import latent_pass
+from ._passes import latent_pass, score_pass
 from ._philox import exponential_1, gamma_1, normal_and_unit, stream
+from ._scales import draw_global_scale, draw_local_scales
 
-empty_like = np.empty_like
+empty_like, where, exp = np.empty_like, np.where, np.exp
 
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
-_LOG_TAU = math.log(2 * math.pi)
+_LOG_2PI = math.log(2 * math.pi)
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
 
 
@@ -40,16 +38,25 @@ def latent(X, y, coef, bounds, sweep, key, threads):
     return sums[0] if n_blocks == 1 else sums.sum(axis=0)
 
 
+def score(X, y, coef, bounds, threads):
+    """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``."""
+    n_blocks = len(bounds) - 1
+    coef = coef.astype(X.dtype, copy=False)
+    sums, logliks = np.empty((n_blocks, *coef.shape)), np.empty((n_blocks, len(coef)))
+    threads.run(lambda first, last: score_pass(X, y, coef, bounds, first, last, sums, logliks), n_blocks)
+    return logliks.sum(axis=0), sums.sum(axis=0)
+
+
 def gram(X, fit_intercept, threads, beta=None):
     """X'X, bordered by the column of ones if there is an intercept; (q, q) float64, summed in float64.
 
-    With beta (q,) it is the Fisher information of the probit likelihood there: X' diag(w) X,
-    w = phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = X beta.
+    With beta (m, q) it is the Fisher information of the probit likelihood, averaged over the m points: X' diag(w) X,
+    w the average of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = X beta.
     """
     n, p = X.shape
     q = p + fit_intercept
-    step = max(64, _GRAM_BLOCK // q)
-    parts = np.zeros((min(_GRAM_PARTS, -(-n // step)), q, q))
+    step = max(64, _GRAM_BLOCK // (q + (0 if beta is None else len(beta))))
+    parts = [np.zeros((q, q)) for _ in range(min(_GRAM_PARTS, -(-n // step)))]
     edges = np.linspace(0, n, len(parts) + 1).astype(int)
 
     def add(first, last):
@@ -60,84 +67,18 @@ def gram(X, fit_intercept, threads, beta=None):
                 rows[:, p:] = 1.0
                 rows[:, :p] = X[start : start + len(rows)]
                 if beta is not None:
-                    eta = rows @ beta
-                    rows *= np.exp(-0.5 * (eta**2 + _LOG_TAU + log_ndtr(eta) + log_ndtr(-eta)))[:, None]
-                parts[part] += rows.T @ rows
+                    eta = rows @ beta.T
+                    weight = np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
+                    rows *= np.sqrt(weight)[:, None]
+                add_outer_products(rows, parts[part])
 
-    with np.errstate(over="ignore", invalid="ignore"):  # the caller looks whether all is finite
-        threads.run(add, len(parts))
-        return parts[0] if len(parts) == 1 else parts.sum(axis=0)
-
-
-class Precision:
-    """Draws from N(Q^-1 b, Q^-1) with Q = H + diag(d), for each chain its own b and d.
-
-    H : (q, q) float64, symmetric positive semi-definite.
-    """
-
-    def __init__(self, H, threads):
-        self.threads = threads
-        # Chains are shared out only where a factorisation outweighs the handover.
-        self.workers = [_Cholesky(H) for _ in range(threads.n if len(H) >= 128 else 1)]
-
-    def draw(self, b, d, noise):
-        """beta_c = Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; all (n_chains, q) float64."""
-        beta = np.empty_like(b)
-
-        def some(first, last):
-            for c in range(first, len(b), len(self.workers)):
-                factor = self.workers[first].factorise(d[c])
-                half = dtrsv(factor, b[c], lower=1)
-                half += noise[c]
-                beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
-
-        self.threads.run(some, len(self.workers))
-        return beta
-
-    def inverse_diagonal(self, d):
-        """The diagonal of Q_c^-1; (n_chains, q)."""
-        out = np.empty_like(d)
-        for c in range(len(d)):
-            inverse, _ = dpotri(self.workers[0].factorise(d[c]), lower=1, overwrite_c=1)
-            out[c] = np.diag(inverse)
-        return out
-
-
-class _Cholesky:
-    """Lower Cholesky factors of H + diag(d), one after the other in the same memory."""
-
-    # SciPy's own wrapper of this routine holds the GIL; through ctypes the chains run side by side.
-    _potrf = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(
-        get_cython_function_address("scipy.linalg.cython_lapack", "dpotrf")
-    )
-
-    def __init__(self, H):
-        self.H = H
-        self.work = np.empty_like(H)
-        self.diagonal = self.work.reshape(-1)[:: len(H) + 1]
-        self.factor = self.work.T  # what is column by column for LAPACK is row by row here
-        self.order, self.info = ctypes.c_int(len(H)), ctypes.c_int(0)
-        order = ctypes.byref(self.order)
-        self.arguments = b"L", order, self.work.ctypes.data, order, ctypes.byref(self.info)
-
-    def factorise(self, d):
-        """The factor, in Fortran order; its upper triangle is not cleared, and the next call overwrites it.
-
-        Rounding can make a nearly singular matrix indefinite. The diagonal is then raised by as little as helps, at
-        most 1e-6 of itself: what that changes is the prior of a direction that the data do not determine.
-        """
-        for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
-            self.work[...] = self.H
-            self.diagonal += d
-            if jitter:
-                self.diagonal *= 1.0 + jitter
-            self._potrf(*self.arguments)
-            if self.info.value == 0:
-                return self.factor
-        raise np.linalg.LinAlgError(
-            f"X'X + D is not positive definite ({len(d)} columns, minor {self.info.value}), even with its diagonal "
-            "raised by 1e-6. Some columns of X are very large or nearly equal: scale them (StandardScaler) or drop one."
-        )
+    threads.run(add, len(parts))
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    for j in range(q):
+        total[j, j + 1 :] = total[j + 1 :, j]
+    return total
 
 
 def normal(shape, key, sweep, purpose):
@@ -181,6 +122,20 @@ def _fill_exponential(rate, out, sweep, purpose, k0, k1):
 def _fill_gamma(shape, rate, out, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
         out[c] = gamma_1(shape, uint32(sweep), 0, stream(c, purpose, 0), k0, k1) / rate[c]
+
+
+def global_scale(beta, tau_sq_inv, tau_0, key, sweep):
+    """tau^-2 given beta (n_chains, p), every lambda_j integrated out; a slice step from the current one."""
+    out = np.empty_like(tau_sq_inv)
+    draw_global_scale(np.ascontiguousarray(beta), tau_sq_inv, tau_0, sweep, *key, out)
+    return out
+
+
+def local_scales(beta, tau_sq_inv, key, sweep):
+    """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current ones."""
+    out = np.empty(beta.shape)
+    draw_local_scales(np.ascontiguousarray(beta), tau_sq_inv, sweep, *key, out)
+    return out
 
 
 def mean_probability(X, coef, intercept, threads, block_rows):

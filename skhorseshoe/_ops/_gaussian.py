@@ -1,0 +1,168 @@
+"""Gaussians with precision H + diag(d), a different d for each chain, by Cholesky factors."""
+
+import ctypes
+
+import numpy as np
+from numba.extending import get_cython_function_address
+from scipy.linalg.blas import dtrmv, dtrsv
+from scipy.linalg.lapack import dpotri
+
+
+def _routine(module, name, n_arguments):
+    # SciPy's and NumPy's own wrappers hold the GIL or copy; through ctypes the threads work side by side, in place.
+    address = get_cython_function_address(f"scipy.linalg.cython_{module}", name)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(address)
+
+
+_potrf = _routine("lapack", "dpotrf", 5)
+_syrk = _routine("blas", "dsyrk", 10)
+
+_SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
+
+
+def add_outer_products(rows, total):
+    """Lower triangle of total += rows' rows; rows (m, q), total (q, q), float64, C-contiguous."""
+    m, q = (ctypes.c_int(size) for size in rows.shape)
+    one, q_at = ctypes.c_double(1.0), ctypes.byref(q)
+    # What is row by row here is column by column for BLAS: the transposes, and its upper triangle.
+    arguments = b"U", b"N", q_at, ctypes.byref(m), ctypes.byref(one), rows.ctypes.data, q_at, ctypes.byref(one)
+    _syrk(*arguments, total.ctypes.data, q_at)
+
+
+class Precision:
+    """Draws from N(Q^-1 b, Q^-1) with Q = H + diag(d), for each chain its own b and d.
+
+    H : (q, q) float64, symmetric positive semi-definite.
+    """
+
+    def __init__(self, H, threads, memory_of=None):
+        """memory_of : another Precision of the same size, never used between two uses of this one's results."""
+        self.threads = threads
+        n_workers = threads.n if len(H) >= _SHARED_SIZE else 1
+        self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
+        self.workers = [_Cholesky(H, work) for work in self.work]
+
+    def draw(self, b, d, noise):
+        """beta_c = Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; all (n_chains, q) float64."""
+        beta = np.empty_like(b)
+
+        def some(first, last):
+            for c in range(first, len(b), len(self.workers)):
+                factor = self.workers[first].factorise(d[c])
+                half = dtrsv(factor, b[c], lower=1)
+                half += noise[c]
+                beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
+
+        self.threads.run(some, len(self.workers))
+        return beta
+
+    def inverse_diagonal(self, d):
+        """The diagonal of Q_c^-1; (n_chains, q)."""
+        out = np.empty_like(d)
+        for c in range(len(d)):
+            inverse, _ = dpotri(self.workers[0].factorise(d[c]), lower=1, overwrite_c=1)
+            out[c] = np.diag(inverse)
+        return out
+
+
+class _Cholesky:
+    """Lower Cholesky factors of H + diag(d), one after the other in the same memory."""
+
+    def __init__(self, H, work=None):
+        self.H = H
+        self.work = np.empty_like(H) if work is None else work
+        self.diagonal = self.work.reshape(-1)[:: len(H) + 1]
+        self.factor = self.work.T  # what is column by column for LAPACK is row by row here
+        self.order, self.info = ctypes.c_int(len(H)), ctypes.c_int(0)
+        order = ctypes.byref(self.order)
+        self.arguments = b"L", order, self.work.ctypes.data, order, ctypes.byref(self.info)
+
+    def factorise(self, d):
+        """The factor, in Fortran order; its upper triangle is not cleared, and the next call overwrites it.
+
+        Rounding can make a nearly singular matrix indefinite. The diagonal is then raised by as little as helps, at
+        most 1e-6 of itself: what that changes is the prior of a direction that the data do not determine.
+        """
+        for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+            self.work[...] = self.H
+            self.diagonal += d
+            if jitter:
+                self.diagonal *= 1.0 + jitter
+            _potrf(*self.arguments)
+            if self.info.value == 0:
+                return self.factor
+        raise np.linalg.LinAlgError(
+            f"X'X + D is not positive definite ({len(d)} columns, minor {self.info.value}), even with its diagonal "
+            "raised by 1e-6. Some columns of X are very large or nearly equal: scale them (StandardScaler) or drop one."
+        )
+
+
+class Whitening:
+    """For each chain N(m, M^-1) with M = H + diag(d) = L L' and m = M^-1 b, in the coordinates u = L'(beta - m).
+
+    H : (q, q) float64. b : (q,) float64. The first p of d are the prior precisions of the shrunk coefficients.
+    """
+
+    def __init__(self, H, b, n_chains, p, threads):
+        self.threads = threads
+        self.p = p
+        self.b = b
+        self.factors = [_Cholesky(H) for _ in range(n_chains)]
+        self.spare = [_Cholesky(H) for _ in range(threads.n if len(H) >= _SHARED_SIZE else 1)]
+        self.mean = np.empty((n_chains, len(H)))
+        self.log_norm = np.empty(n_chains)
+
+    def set(self, d):
+        """Take d (n_chains, q) for the chains."""
+
+        def some(first, last):
+            for c in range(first, len(d), len(self.spare)):
+                self.mean[c], self.log_norm[c] = self._moments(self.factors[c].factorise(d[c]), d[c])
+
+        self.threads.run(some, len(self.spare))
+
+    def _moments(self, factor, d):
+        """m, and the logarithm of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2), which depends on the scales."""
+        half = dtrsv(factor, self.b, lower=1)
+        log_norm = 0.5 * np.log(d[: self.p]).sum() - np.log(factor.diagonal()).sum() + 0.5 * half @ half
+        return dtrsv(factor, half, lower=1, trans=1, overwrite_x=1), log_norm
+
+    def whiten(self, beta):
+        """u = L'(beta - m)."""
+        return np.array([dtrmv(f.factor, x, lower=1, trans=1) for f, x in zip(self.factors, beta - self.mean)])  # noqa: B905
+
+    def unwhiten(self, u):
+        """beta = m + L^-T u."""
+        return self.mean + [dtrsv(f.factor, x, lower=1, trans=1) for f, x in zip(self.factors, u)]  # noqa: B905
+
+    def force(self, gradient):
+        """A gradient in beta as one in u: L^-1 gradient."""
+        return np.array([dtrsv(f.factor, g, lower=1) for f, g in zip(self.factors, gradient)])  # noqa: B905
+
+    def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
+        """Metropolis steps in log tau that leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) invariant.
+
+        steps, thresholds : (n_chains, k), the moves and standard exponentials. Takes the d of the tau^-2 it returns.
+        """
+        out = tau_sq_inv.copy()
+
+        def some(first, last):
+            for c in range(first, len(out), len(self.spare)):
+                for step, threshold in zip(steps[c], thresholds[c]):  # noqa: B905
+                    proposed = out[c] * np.exp(-2.0 * step)
+                    d = np.zeros(len(self.b))
+                    d[: self.p] = proposed * lambda_sq_inv[c]
+                    candidate = self.spare[first]
+                    mean, log_norm = self._moments(candidate.factorise(d), d)
+                    gain = log_norm - self.log_norm[c] + _log_prior(proposed, tau_0) - _log_prior(out[c], tau_0)
+                    if gain > -threshold:
+                        self.spare[first], self.factors[c] = self.factors[c], candidate
+                        self.mean[c], self.log_norm[c], out[c] = mean, log_norm, proposed
+
+        self.threads.run(some, len(self.spare))
+        return out
+
+
+def _log_prior(tau_sq_inv, tau_0):
+    """log p(log tau) of tau ~ C+(0, tau_0), up to a constant."""
+    return -0.5 * np.log(tau_sq_inv) - np.log1p(1.0 / (tau_sq_inv * tau_0 * tau_0))
