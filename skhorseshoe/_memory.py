@@ -5,11 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def forecast(n, p, n_chains, n_draws, n_threads):
+def forecast(n, p, n_chains, n_draws, n_threads, sampler):
     """Bytes that a fit allocates beside X: its draws, and its working set."""
     q = p + 1
     draws = 8 * n_chains * n_draws * (p + 2)
-    matrices = 8 * q * q * (3 + n_threads)
+    factors = 3 + n_threads if sampler == "gibbs" else 5 + 2 * n_threads + n_chains
+    matrices = 8 * q * q * factors
     sums = 8 * n_chains * min(2**20, 64 * q)
     return draws, matrices + sums + 40 * 2**20 + n
 
@@ -30,9 +31,11 @@ def available():
     return min(limits) if limits else None
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads):
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler):
     """The forecast in words; raises MemoryError if it cannot fit."""
-    draws, working_set = forecast(n, p, int(n_chains), int(n_draws), n_threads)  # NumPy's integers would overflow
+    draws, working_set = forecast(
+        n, p, int(n_chains), int(n_draws), n_threads, sampler
+    )  # NumPy's integers would overflow
     words = f"{_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{_words(working_set)} of working set"
     free = available()

@@ -4,16 +4,16 @@ import warnings
 
 import numpy as np
 
+from . import _adapt, _gibbs, _hmc
 from ._draws import Draws
-from ._gibbs import sample
 from ._start import initial_state
 
 _INTERCEPT_SD = 100.0  # of the intercept at the mean of the columns; wide on the probit scale
 _MAX_FLOAT32 = 1e30  # root mean square of a column whose sums over rows stay within float32
 
 
-def run(rows, *, global_scale, n_iter, burn_in, n_chains, thin, key, report):
-    """Draws from the posterior given ``rows``, with the sweeps after burn-in that were run.
+def run(rows, *, sampler, global_scale, n_iter, burn_in, n_chains, thin, key, report):
+    """Draws from the posterior given ``rows``, the sweeps after burn-in that were run, and what burn-in has tuned.
 
     ``report`` is called with the number of sweeps done. Ctrl-C during burn-in is raised; after it, it ends the run
     with the draws made so far and a warning.
@@ -22,34 +22,50 @@ def run(rows, *, global_scale, n_iter, burn_in, n_chains, thin, key, report):
     gram = rows.gram()
     _check_size(gram, n, p, rows.X.dtype)
     mean, sd = _moments(gram, n, p)
-    state = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, global_scale, key)
-    _add_intercept_prior(gram, mean)
-    precision = ops.Precision(gram, rows.threads)
-    states = sample(state, rows, precision, global_scale, ops, key)
+    anchor = _anchor(mean, rows.fit_intercept)
+    gram += np.outer(anchor, anchor)
+    start = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, global_scale, key)
     draws = Draws(n_chains, n_iter // thin, informative=sd > 0, fit_intercept=rows.fit_intercept)
-
-    centre = _burn_in(states, burn_in, state, report)
-    information = rows.information(centre[None])
-    _add_intercept_prior(information, mean)
-    information = ops.Precision(information, rows.threads, memory_of=precision)
     done = 0
-    try:
-        for done, state in zip(range(1, n_iter + 1), states):  # noqa: B905 - the states never end
-            if done % thin == 0:
-                draws.add(state)
-                draws.add_shrinkage(state, information, ops)
-            report(burn_in + done)
-    except KeyboardInterrupt:
-        if draws.kappa[1] == 0:
-            raise
-        warnings.warn(
-            f"fit was interrupted after {done} of {n_iter} sweeps: the model holds the {draws.n} draws of each of its "
-            f"{n_chains} chains that were made by then.",
-            UserWarning,
-            stacklevel=5,
-        )
+    with np.errstate(over="ignore", invalid="ignore"):  # a proposal may be absurd; it is rejected
+        begin = _gibbs_chains if sampler == "gibbs" else _hmc_chains
+        states, information, tuning = begin(start, rows, gram, anchor, burn_in, global_scale, key, report)
+        try:
+            for done, state in zip(range(1, n_iter + 1), states):  # noqa: B905 - the states never end
+                if done % thin == 0:
+                    draws.add(state)
+                    draws.add_shrinkage(state, information, ops)
+                report(burn_in + done)
+        except KeyboardInterrupt:
+            if draws.kappa[1] == 0:
+                raise
+            warnings.warn(
+                f"fit was interrupted after {done} of {n_iter} sweeps: the model holds the {draws.n} draws of each of "
+                f"its {n_chains} chains that were made by then.",
+                UserWarning,
+                stacklevel=5,
+            )
     draws.trim()
-    return draws, done
+    return draws, done, tuning
+
+
+def _gibbs_chains(state, rows, gram, anchor, n_sweeps, tau_0, key, report):
+    """The states after burn-in, the precision that shrinkage is measured against, and the tuning: there is none."""
+    precision = rows.ops.Precision(gram, rows.threads)
+    states = _gibbs.sample(state, rows, precision, tau_0, rows.ops, key)
+    centre = _burn_in(states, n_sweeps, state, report)
+    information = rows.information(centre[None])
+    information += np.outer(anchor, anchor)
+    return states, rows.ops.Precision(information, rows.threads, memory_of=precision), {}
+
+
+def _hmc_chains(state, rows, gram, anchor, n_sweeps, tau_0, key, report):
+    """As ``_gibbs_chains``."""
+    precision = rows.ops.Precision(gram, rows.threads)
+    state, reference, tuning = _adapt.burn_in(state, rows, precision, n_sweeps, anchor, tau_0, rows.ops, key, report)
+    states = _hmc.sample(state, rows, reference, tuning, tau_0, rows.ops, key)
+    information = reference.information + np.outer(anchor, anchor)
+    return states, rows.ops.Precision(information, rows.threads, memory_of=precision), tuning._asdict()
 
 
 def _check_size(gram, n, p, dtype):
@@ -72,12 +88,10 @@ def _moments(gram, n, p):
     return mean, np.sqrt(np.where(centred > 1e-12 * square, centred, 0.0))
 
 
-def _add_intercept_prior(H, mean):
-    """Prior precision of the intercept at the mean of the columns: it does not matter where their zero is. In place."""
-    if len(H) > len(mean):
-        at = np.append(mean, 1.0)
-        for row, value in zip(H, at / _INTERCEPT_SD**2, strict=True):
-            row += value * at
+def _anchor(mean, fit_intercept):
+    """The vector a (q,) whose a a' is the prior precision of the intercept at the mean of the columns, so that it does
+    not matter where their zero is."""
+    return np.append(mean, 1.0) / _INTERCEPT_SD if fit_intercept else np.zeros(len(mean))
 
 
 def _burn_in(states, n_sweeps, state, report):

@@ -30,7 +30,9 @@ ALLOWED = {
     "_gibbs": {"_ops"},
     "_device": {"_ops"},
     "_report": {"diagnostics"},
-    "_run": {"_draws", "_gibbs", "_start"},
+    "_hmc": {"_gibbs", "_ops"},
+    "_adapt": {"_gibbs", "_hmc"},
+    "_run": {"_adapt", "_draws", "_gibbs", "_hmc", "_start"},
 }
 
 
@@ -55,6 +57,7 @@ def test_pieces_do_not_import_one_another(piece):
 
 def test_the_sampler_imports_no_array_library():
     assert {name for name, _ in imports(PACKAGE / "_gibbs.py")} == {"typing", "_ops"}
+    assert {name for name, _ in imports(PACKAGE / "_hmc.py")} == {"math", "typing", "_gibbs", "_ops"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
