@@ -20,6 +20,7 @@ from ._threads import count_threads, open_threads
 from .diagnostics import convergence
 
 _PREDICT_ROWS = 64
+_TUNING = 100  # sweeps of burn-in
 
 
 class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
@@ -54,7 +55,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
     sampler : {"auto", "hmc", "gibbs"}, default="auto"
         How to draw; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
         during burn-in; "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
-        very much more alike. "auto" takes "hmc".
+        very much more alike. "auto" takes "hmc", but "gibbs" where ``burn_in`` is below 100, too short for tuning.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where to compute. This release computes on the CPU: "auto" is "cpu", and "cuda" is an error, never a fallback.
     n_jobs : int or None, default=None
@@ -99,8 +100,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
     sampler_ : str
         The sampler that was used.
     tuning_ : dict
-        What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of the
-        global scale on the way); empty for "gibbs".
+        What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of
+        the global scale on the way); empty for "gibbs".
     device_ : str
         Where the model was fitted.
     n_features_in_ : int
@@ -239,7 +240,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         else:
             key = check_random_state(self.random_state).randint(0, 2**32, size=2, dtype=np.uint32)
         n_threads = count_threads(self.n_jobs)
-        self.sampler_ = "hmc" if self.sampler == "auto" else self.sampler
+        # Without burn-in there is nothing to tune "hmc" with.
+        self.sampler_ = ("hmc" if self.burn_in >= _TUNING else "gibbs") if self.sampler == "auto" else self.sampler
 
         with _progress.visible(self.verbose):
             words = check_memory(*X.shape, self.n_chains, n_draws, n_threads, self.sampler_)

@@ -145,7 +145,7 @@ def test_changed_names_are_reported_before_what_is_in_the_columns(short_fit):
         ("credible_level", 0.0),
         ("credible_level", 1.0),
         ("credible_level", 90),
-        ("sampler", "hmc"),
+        ("sampler", "nuts"),
         ("device", "tpu"),
         ("n_jobs", 1.5),
         ("n_jobs", 0),
@@ -279,11 +279,12 @@ DEGENERATE = [
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize("sampler", ["gibbs", "hmc"])
 @pytest.mark.parametrize("data", DEGENERATE, ids=lambda f: f.__name__)
-def test_degenerate_data_give_finite_draws_and_probabilities(data, fit_intercept, dtype, seed, short_fit):
+def test_degenerate_data_give_finite_draws_and_probabilities(data, sampler, fit_intercept, dtype, seed, short_fit):
     X, y = data(np.random.default_rng(seed))
     X = X.astype(dtype)
-    model = short_fit(X, y, n_iter=200, burn_in=100, fit_intercept=fit_intercept)
+    model = short_fit(X, y, n_iter=200, burn_in=100, fit_intercept=fit_intercept, sampler=sampler)
     for draws in model.coef_draws_, model.intercept_draws_, model.global_scale_draws_:
         assert np.isfinite(draws).all()
     assert np.isfinite(model.shrinkage_).all()

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skhorseshoe import HorseshoeProbitClassifier, _design, _run
+from skhorseshoe import HorseshoeProbitClassifier, _design, _gibbs
 from skhorseshoe._threads import count_threads
 from skhorseshoe.datasets import make_sparse_probit
 
@@ -186,7 +186,7 @@ def blas_threads():
 @pytest.fixture
 def watched_sampler(monkeypatch):
     """Replaces the sampler by one that hands each state to a function first; returns the setter of that function."""
-    plain = _run.sample
+    plain = _gibbs.sample
 
     def watch(function):
         def sample(*args):
@@ -194,7 +194,7 @@ def watched_sampler(monkeypatch):
                 function(sweep)
                 yield state
 
-        monkeypatch.setattr(_run, "sample", sample)
+        monkeypatch.setattr(_gibbs, "sample", sample)
 
     return watch
 
