@@ -15,7 +15,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratif
 
 horseshoe = make_pipeline(
     StandardScaler().set_output(transform="pandas"),
-    HorseshoeProbitClassifier(n_iter=200_000, thin=200, burn_in=5_000, random_state=0),
+    HorseshoeProbitClassifier(n_iter=4000, random_state=0),
 ).fit(X_train, y_train)
 lasso = make_pipeline(
     StandardScaler(),

@@ -1,9 +1,12 @@
 """Synthetic data whose truth is known."""
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
 SIGNALS = (1.3, 4.0, -1.0, 1.6, 5.0, -2.0)
+RARE_EVENT_SIGNALS = (1.0, -0.8, 0.6, -0.4, 0.3)
 
 
 def make_sparse_probit(n_samples=2000, n_features=50, *, dtype=np.float64, random_state=None):
@@ -30,13 +33,120 @@ def make_sparse_probit(n_samples=2000, n_features=50, *, dtype=np.float64, rando
     coef : ndarray of shape (n_features,), float64
         The true coefficients.
     """
+    rng, X = _columns(n_samples, n_features, 0.0, dtype, random_state)
+    coef = np.zeros(n_features)
+    coef[: len(SIGNALS)] = SIGNALS[:n_features]
+    return X, _response(rng, X @ coef), coef
+
+
+def make_rare_events(
+    n_samples=20_000, n_features=50, *, event_rate=0.005, rho=0.5, dtype=np.float64, random_state=None
+):
+    """Correlated columns, five of which matter, an intercept, and few ones in the probit response.
+
+    Each row is a stationary autoregression along its columns: standard normal, with correlation ``rho ** |j - k|``
+    between columns j and k. beta = (1, -0.8, 0.6, -0.4, 0.3, 0, ...), P(y = 1) = Phi(intercept + x beta).
+
+    Parameters
+    ----------
+    n_samples : int, default=20000
+        Number of rows.
+    n_features : int, default=50
+        Number of columns; with fewer than five only the first signals are there.
+    event_rate : float, default=0.005
+        The mean of P(y = 1) over the rows, in (0, 1), which the intercept is solved for. The number of ones varies
+        about ``n_samples * event_rate``; where that is small there may be none.
+    rho : float, default=0.5
+        Correlation of neighbouring columns, in (-1, 1).
+    dtype : numpy.float32 or numpy.float64, default=numpy.float64
+        Type of X.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,), int64, 0 or 1
+    coef : ndarray of shape (n_features,), float64
+        The true coefficients.
+    intercept : float
+        The true intercept.
+    """
+    if not 0 < event_rate < 1:
+        raise ValueError(f"event_rate must be between 0 and 1, as in 0.005 for 0.5 %; got {event_rate!r}.")
+    rng, X = _columns(n_samples, n_features, rho, dtype, random_state)
+    coef = np.zeros(n_features)
+    coef[: len(RARE_EVENT_SIGNALS)] = RARE_EVENT_SIGNALS[:n_features]
+    eta = X @ coef
+    centre = ndtri(event_rate)
+    # At the ends every row, but for rounding, is on the same side of the rate.
+    ends = centre - eta.max() - 1, centre - eta.min() + 1
+    intercept = brentq(lambda b: ndtr(b + eta).mean() - event_rate, *ends, xtol=1e-12)
+    return X, _response(rng, intercept + eta), coef, intercept
+
+
+def make_correlated_probit(
+    n_samples=100, n_features=300, *, rho=0.6, n_signals=5, signal=2.0, dtype=np.float64, random_state=None
+):
+    """More correlated columns than rows, a few of which matter, and a probit response.
+
+    Each row is a stationary autoregression along its columns: standard normal, with correlation ``rho ** |j - k|``
+    between columns j and k. The signals are all equal, of the same sign, and spread evenly: signal k of K is column
+    ``k * n_features // K``, counted from 0. P(y = 1) = Phi(x beta). No intercept. With the default sizes the classes
+    can be separated by a plane.
+
+    Parameters
+    ----------
+    n_samples : int, default=100
+        Number of rows.
+    n_features : int, default=300
+        Number of columns.
+    rho : float, default=0.6
+        Correlation of neighbouring columns, in (-1, 1).
+    n_signals : int, default=5
+        Number of columns that matter, 0 to ``n_features``.
+    signal : float, default=2.0
+        Their coefficient.
+    dtype : numpy.float32 or numpy.float64, default=numpy.float64
+        Type of X.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,), int64, 0 or 1
+    coef : ndarray of shape (n_features,), float64
+        The true coefficients.
+    """
+    rng, X = _columns(n_samples, n_features, rho, dtype, random_state)
+    if not 0 <= n_signals <= n_features:
+        raise ValueError(f"n_signals must be from 0 to n_features; got n_signals={n_signals}, n_features={n_features}.")
+    if not np.isfinite(signal):
+        raise ValueError(f"signal must be a finite number; got {signal!r}.")
+    coef = np.zeros(n_features)
+    coef[[k * n_features // n_signals for k in range(n_signals)]] = signal
+    return X, _response(rng, X @ coef), coef
+
+
+def _columns(n_samples, n_features, rho, dtype, random_state):
+    """The generator, and X: standard normal, an autoregression along each row."""
     if n_samples < 1 or n_features < 1:
         raise ValueError(
             f"n_samples and n_features must be at least 1; got n_samples={n_samples}, n_features={n_features}."
         )
+    if not -1 < rho < 1:
+        raise ValueError(f"rho must be between -1 and 1; got {rho!r}.")
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be numpy.float32 or numpy.float64; got {np.dtype(dtype)}.")
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
     X = rng.standard_normal((n_samples, n_features), dtype=dtype)
-    coef = np.zeros(n_features)
-    coef[: len(SIGNALS)] = SIGNALS[:n_features]
-    y = (X @ coef + rng.standard_normal(n_samples) > 0).astype(np.int64)
-    return X, y, coef
+    if rho:
+        X[:, 1:] *= np.sqrt(1 - rho**2)
+        for j in range(1, n_features):
+            X[:, j] += rho * X[:, j - 1]
+    return rng, X
+
+
+def _response(rng, eta):
+    return (eta + rng.standard_normal(len(eta)) > 0).astype(np.int64)

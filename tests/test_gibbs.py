@@ -1,11 +1,8 @@
 """The sampler draws from the posterior: Geweke's joint test, with planted errors, and independent long runs."""
 
-from pathlib import Path
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-from scipy import stats
+from laws import TAU_0, X, agree, agrees_with_gold, bounded, largest_z, load_gold, planted, prior_draws
 from scipy.special import ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -13,39 +10,21 @@ from skhorseshoe._design import Rows
 from skhorseshoe._gibbs import State, sample, sweep
 from skhorseshoe._ops import LOCAL, LOCAL_AUX, cpu
 from skhorseshoe._threads import Threads
-from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
+from skhorseshoe.diagnostics import rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-TAU_0 = 0.7
 INTERCEPT_PRIOR = np.diag([0.0, 0.0, 0.0, 1.0])  # precision; N(0, 1)
-X = np.random.default_rng(0).standard_normal((6, 3)) + 0.3
 KEY = (np.uint32(7), np.uint32(1))
 
 
-def bounded(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, y):
-    """Functions of the parameters and the data whose means exist: half-Cauchys have none. (n_draws, 16)."""
-    sizes = [
-        np.tanh(beta),
-        np.tanh(beta**2),
-        1 / (1 + lambda_sq_inv),
-        1 / (1 + nu_inv),
-        np.tanh(beta[:, :3] * (2 * y[:, :3] - 1)),
-    ]
-    scales = [1 / (1 + tau_sq_inv), 1 / (1 + xi_inv), 1 / (1 + tau_sq_inv * lambda_sq_inv[:, 0])]
-    return np.column_stack([*sizes, *scales, y.mean(axis=1)])
-
-
-def prior_draws(n, rng):
-    """Independent draws of everything from its prior, written with the half-Cauchys themselves."""
-    tau = TAU_0 * abs(stats.cauchy.rvs(size=n, random_state=rng))
-    lam = abs(stats.cauchy.rvs(size=(n, 3), random_state=rng))
+def marginal_draws(n, rng):
+    """Independent draws of everything from its prior, as ``bounded`` functions."""
+    beta, lambda_sq_inv, tau_sq_inv, y = prior_draws(n, rng)
     # lambda^-2 | nu ~ Gamma(1/2, nu^-1) and nu^-1 ~ Gamma(1/2, 1) give nu^-1 | lambda ~ Exp(1 + lambda^-2).
-    nu_inv = rng.standard_exponential((n, 3)) / (1 + lam**-2)
-    xi_inv = rng.standard_exponential(n) / (TAU_0**-2 + tau**-2)
-    beta = rng.standard_normal((n, 4)) * np.column_stack([lam * tau[:, None], np.ones(n)])
-    y = (beta[:, :3] @ X.T + beta[:, 3:] + rng.standard_normal((n, 6)) > 0).astype(float)
-    return bounded(beta, lam**-2, nu_inv, tau**-2, xi_inv, y)
+    nu_inv = rng.standard_exponential((n, 3)) / (1 + lambda_sq_inv)
+    xi_inv = rng.standard_exponential(n) / (TAU_0**-2 + tau_sq_inv)
+    return bounded(beta, lambda_sq_inv, tau_sq_inv, y, nu_inv, xi_inv)
 
 
 def successive_draws(n, rng, ops):
@@ -61,20 +40,13 @@ def successive_draws(n, rng, ops):
         y[:] = X @ state.beta[0, :3] + state.beta[0, 3] + noise > 0
         kept.append([*(np.ravel(part) for part in state[:5]), y.astype(float)])
     beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, y = (np.array(part) for part in zip(*kept, strict=True))
-    return bounded(beta, lambda_sq_inv, nu_inv, tau_sq_inv.ravel(), xi_inv.ravel(), y)
+    return bounded(beta, lambda_sq_inv, tau_sq_inv.ravel(), y, nu_inv, xi_inv.ravel())
 
 
 def geweke(ops, n):
     """Largest difference of the two ways to draw from the joint law, in standard errors."""
     rng = np.random.default_rng(5)
-    marginal, successive = prior_draws(400_000, rng), successive_draws(n, rng, ops)
-    error = np.hypot(marginal.std(axis=0) / np.sqrt(len(marginal)), mcse_mean(successive[None]))
-    return abs((marginal.mean(axis=0) - successive.mean(axis=0)) / error).max()
-
-
-def planted(**replaced):
-    """The back end with some of its functions replaced."""
-    return SimpleNamespace(**{**vars(cpu), **replaced})
+    return largest_z(marginal_draws(400_000, rng), successive_draws(n, rng, ops)[None])
 
 
 def scaled_rate(purpose, factor):
@@ -130,25 +102,10 @@ def test_every_unknown_is_redrawn_in_every_sweep(frozen):
     assert len(np.unique(np.concatenate(values))) == 5 * len(values[0])
 
 
-def agree(ours, theirs, level=4.0):
-    """Means of draws (n_chains, n_draws, ...) equal within Monte Carlo error."""
-    error = np.hypot(mcse_mean(ours), mcse_mean(theirs))
-    np.testing.assert_array_less(abs(ours.mean(axis=(0, 1)) - theirs.mean(axis=(0, 1))), level * error)
-
-
 def test_posterior_is_that_of_two_other_samplers():
-    """tests/data/gold_synthetic_300x20.npz: NUTS of another package and a plain Gibbs sampler, long runs that agree."""
-    gold = np.load(Path(__file__).parent / "data" / "gold_synthetic_300x20.npz")
-    model = HorseshoeProbitClassifier(n_iter=40_000, thin=10, fit_intercept=False, random_state=1)
-    model.fit(gold["X"], gold["y"])
-    log_tau = np.log(model.global_scale_draws_)[..., None]
-    for name, draws in {"beta": model.coef_draws_, "logtau": log_tau}.items():
-        error = np.hypot(mcse_mean(draws), gold[f"{name}_mcse_mean"])
-        assert (abs(draws.mean(axis=(0, 1)) - gold[f"{name}_mean"]) < 4.5 * error).all()
-        assert (abs(draws.std(axis=(0, 1)) / gold[f"{name}_sd"] - 1) < 8 / np.sqrt(ess_bulk(draws))).all()
-        below = (draws[..., None] < gold[f"{name}_q"].T).astype(float)
-        assert (abs(below.mean(axis=(0, 1)) - gold["quantile_levels"]) < 5 * mcse_mean(below)).all()
-    assert abs(model.predict_proba(gold["X"])[:, 1] - gold["prob_mean"]).max() < 0.02
+    gold = load_gold()
+    model = HorseshoeProbitClassifier(n_iter=40_000, thin=10, fit_intercept=False, sampler="gibbs", random_state=1)
+    agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -159,7 +116,9 @@ def test_posterior_with_intercept_is_that_of_the_plain_reference_sampler(dtype):
     data = rng.normal([0, 1, -2, 0], 1, (120, 4))
     y = (data @ [1.0, 0.5, 0, 0] - 1 + rng.standard_normal(120) > 0).astype(int)
     coef, intercept, tau = reference_gibbs(data, y, n_iter=8000, burn_in=1000, n_chains=4, rng=rng, global_scale=0.5)
-    model = HorseshoeProbitClassifier(n_iter=8000, global_scale=0.5, random_state=0).fit(data.astype(dtype), y)
+    model = HorseshoeProbitClassifier(n_iter=8000, global_scale=0.5, sampler="gibbs", random_state=0).fit(
+        data.astype(dtype), y
+    )
     agree(model.coef_draws_, coef)
     agree(model.intercept_draws_, intercept)
     agree(np.log(model.global_scale_draws_), np.log(tau))
@@ -169,8 +128,10 @@ def test_chains_that_start_far_apart_meet():
     rng = np.random.default_rng(8)
     data = rng.standard_normal((400, 3))
     y = data[:, 0] + rng.standard_normal(400) > 0
-    early = HorseshoeProbitClassifier(n_iter=4, burn_in=0, n_chains=16, random_state=0).fit(data, y)
-    late = HorseshoeProbitClassifier(n_iter=2000, burn_in=500, n_chains=16, random_state=0).fit(data, y)
+    early = HorseshoeProbitClassifier(n_iter=4, burn_in=0, n_chains=16, sampler="gibbs", random_state=0).fit(data, y)
+    late = HorseshoeProbitClassifier(n_iter=2000, burn_in=500, n_chains=16, sampler="gibbs", random_state=0).fit(
+        data, y
+    )
     spread = early.coef_draws_[:, 0].std(axis=0)
     assert (spread > late.coef_draws_.std(axis=(0, 1))).all()
     assert rhat(late.coef_draws_).max() < 1.01

@@ -52,6 +52,16 @@ def test_the_long_problem_is_several_blocks(long_problem):
     assert len(_design.Rows(*long_problem, True, None, None).bounds) > 4
 
 
+@pytest.mark.parametrize("shape", [(20_000, 10), (300, 150)], ids=["blocks of rows", "chains"])
+def test_the_tuned_sampler_has_the_same_bits_for_any_number_of_threads(shape, short_fit):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal(shape)
+    y = X[:, 0] + rng.standard_normal(len(X)) > 0
+    one, two = (short_fit(X, y, n_iter=5, burn_in=40, sampler="hmc", n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert bits(one) == bits(two)
+    assert one.tuning_ == two.tuning_
+
+
 @pytest.mark.parametrize("n_jobs", [2, 3, None, -1])
 def test_draws_have_the_same_bits_for_any_number_of_threads(long_problem, serial, short_fit, n_jobs):
     assert bits(short_fit(*long_problem, n_iter=5, burn_in=2, n_jobs=n_jobs)) == bits(serial)

@@ -7,13 +7,13 @@ from sklearn.utils.fixes import parse_version
 
 from skhorseshoe import HorseshoeProbitClassifier
 
-ESTIMATOR = HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0)
+ESTIMATOR = HorseshoeProbitClassifier(n_iter=60, burn_in=60, sampler="gibbs", random_state=0)
 VERSION = parse_version(sklearn.__version__)
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 @short_chains
-@parametrize_with_checks([ESTIMATOR])
+@parametrize_with_checks([ESTIMATOR, HorseshoeProbitClassifier(n_iter=60, burn_in=100, sampler="hmc", random_state=0)])
 def test_common_check(estimator, check):
     check(estimator)
 

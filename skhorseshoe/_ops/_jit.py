@@ -9,16 +9,26 @@ import numba
 REORDER_SUMS = {"reassoc", "contract", "nsz"}
 
 
-def jit(function=None, *, fastmath=False, inline="never"):
-    """Compile for use from any Python thread: no parallel layer, no GIL, cached where a cache can be written.
+def kernel(function=None, *, fastmath=False):
+    """Compile what Python calls: from any thread, without the GIL, cached where a cache can be written.
 
     Numba's own parallel layers abort the process when two Python threads enter them, so kernels are serial
     and the threads are ours (``skhorseshoe._threads``).
     """
     if function is None:
-        return functools.partial(jit, fastmath=fastmath, inline=inline)
-    options = {"nogil": True, "fastmath": fastmath, "error_model": "numpy", "inline": inline}
+        return functools.partial(kernel, fastmath=fastmath)
     try:
-        return numba.njit(cache=True, **options)(function)
+        return _compile(function, fastmath=fastmath, cache=True)
     except RuntimeError:  # nowhere to write the cache: compile anew in each process
-        return numba.njit(**options)(function)
+        return _compile(function, fastmath=fastmath)
+
+
+def device(function=None, *, fastmath=False, inline="never"):
+    """Compile what kernels call, into their code: a cache of its own would only take time."""
+    if function is None:
+        return functools.partial(device, fastmath=fastmath, inline=inline)
+    return _compile(function, fastmath=fastmath, inline=inline)
+
+
+def _compile(function, **options):
+    return numba.njit(nogil=True, error_model="numpy", **options)(function)

@@ -8,7 +8,7 @@ the whole half-line (Shepherd & Laframboise 1981, "Chebyshev approximation of (1
 import numpy as np
 from numba import int64
 
-from ._jit import jit
+from ._jit import device
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
@@ -18,7 +18,7 @@ _FAR = 1e150  # whose square is finite
 _MAX = 37.3  # where the tail is 1e-304; it is held there, so that it is never zero
 
 
-@jit
+@device
 def upper_tail(t, scratch, out):
     """out[i] = P(N > |t[i]|), float64, relative error below 1e-13 for |t| up to 37.3; scratch : as long as t."""
     bits = scratch.view(np.int64)
@@ -37,7 +37,7 @@ def upper_tail(t, scratch, out):
         out[i] *= scratch[i]
 
 
-@jit
+@device
 def log_cdf(t, scratch, log_phi, ratio):
     """log Phi(t) and phi(t) / Phi(t), float64, relative error below 1e-12 for |t| up to 40, finite far beyond.
 
@@ -79,7 +79,7 @@ def log_cdf(t, scratch, log_phi, ratio):
         log_phi[i] = (2.0 * s * _atanh(s * s) + exponent * 0.6931471805599453) - square
 
 
-@jit(inline="always")
+@device(inline="always")
 def _atanh(square):
     """atanh(s) / s at square = s^2, for |s| <= 0.172."""
     y = 1.0 / 21.0
@@ -96,7 +96,7 @@ def _atanh(square):
     return y
 
 
-@jit(inline="always")
+@device(inline="always")
 def _erfcx(u):
     """(1 + 2x) erfcx(x) at u = (x - 3.75) / (x + 3.75); a loop over the coefficients would not vectorise."""
     y = -2.623107347133476e-09
@@ -125,7 +125,7 @@ def _erfcx(u):
     return y
 
 
-@jit(inline="always")
+@device(inline="always")
 def _exp(r):
     """exp(r) for |r| <= log(2) / 2, relative error below 1e-17 beside rounding."""
     y = 1.6059043836821613e-10

@@ -8,7 +8,7 @@ leave for float64 after at most ``_FLUSH`` rows, so that their error does not gr
 import numpy as np
 from numba import uint32
 
-from ._jit import REORDER_SUMS, jit
+from ._jit import REORDER_SUMS, device, kernel
 from ._normal import log_cdf
 from ._prefetch import prefetch
 from ._truncated import truncate_tile
@@ -18,7 +18,7 @@ _FLUSH = 256  # rows whose sum may be held in X's dtype
 _TILE_BYTES = 256 * 1024  # half of a common second-level cache
 
 
-@jit
+@kernel
 def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
     """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and sum z_i x_i over blocks of rows.
 
@@ -59,7 +59,7 @@ def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
                 held = 0
 
 
-@jit
+@kernel
 def score_pass(X, y, coef, bounds, first, last, sums, logliks):
     """The probit log-likelihood sum_i log Phi(s_i x_i beta), s_i = 1 or -1, and its gradient, over blocks of rows.
 
@@ -86,7 +86,7 @@ def score_pass(X, y, coef, bounds, first, last, sums, logliks):
                 held = 0
 
 
-@jit
+@device
 def score_tile(eta, y, work):
     """Replace eta by d log Phi(s eta) / d eta; returns sum log Phi(s eta). work : (4, at least rows) float64."""
     rows = eta.shape[0]
@@ -101,14 +101,14 @@ def score_tile(eta, y, work):
     return total
 
 
-@jit
+@device
 def tile_rows(X):
     """Rows to a tile: as many as half a second-level cache holds, in fours, from 4 to 256."""
     rows = _TILE_BYTES // max(1, X.shape[1] * X.itemsize)
     return min(256, max(4, rows // 4 * 4))
 
 
-@jit(fastmath=REORDER_SUMS)
+@device(fastmath=REORDER_SUMS)
 def linear_predictor(X, coef, start, rows, out):
     """out[c, r] = (x_(start + r), 1) . coef[c]; four rows at a time share each load of a coefficient."""
     p = X.shape[1]
@@ -142,7 +142,7 @@ def linear_predictor(X, coef, start, rows, out):
         r += 1
 
 
-@jit(fastmath=REORDER_SUMS)
+@device(fastmath=REORDER_SUMS)
 def add_weighted_rows(X, weights, start, rows, out):
     """out[c] += sum_r weights[c, r] (x_(start + r), 1); four rows at a time share each load of a sum."""
     p = X.shape[1]
@@ -171,14 +171,14 @@ def add_weighted_rows(X, weights, start, rows, out):
                 out[c, p] += weights[c, r]
 
 
-@jit
+@device
 def fetch_distance(X):
     """How many rows ahead to ask the memory for: a tile where rows are short, for the hardware does not follow four
     short rows at once; none where they are long, and it does."""
     return tile_rows(X) if X.shape[1] * X.itemsize <= _SHORT_ROW else X.shape[0]
 
 
-@jit(inline="always")
+@device(inline="always")
 def fetch_two(X, row):
     """Prefetch two rows, if X has them: one loop over a tile asks for half of the next, the other for the rest."""
     if row + 2 <= X.shape[0]:
@@ -187,7 +187,7 @@ def fetch_two(X, row):
                 prefetch(X, i, j)
 
 
-@jit
+@device
 def flush(partial, total):
     """total += partial (in float64); partial = 0."""
     for c in range(partial.shape[0]):

@@ -10,10 +10,10 @@ import math
 
 from numba import uint32, uint64
 
-from ._jit import jit
+from ._jit import device
 
 
-@jit(inline="always")  # so that loops over it vectorise
+@device(inline="always")  # so that loops over it vectorise
 def philox(c0, c1, c2, c3, k0, k1):
     """Philox4x32-10: four random words from a counter of four words and a key of two (all uint32)."""
     for _ in range(10):
@@ -27,26 +27,26 @@ def philox(c0, c1, c2, c3, k0, k1):
     return c0, c1, c2, c3
 
 
-@jit
+@device
 def stream(chain, purpose, index):
     """Last counter word: chain (bits 0-7), purpose (8-15), bits 32-47 of the index (16-31)."""
     return uint32(uint32(chain) | (uint32(purpose) << uint32(8)) | (uint32(index >> 32) << uint32(16)))
 
 
-@jit
+@device
 def unit(high, low):
     """Uniform on (0, 1) with 52 random bits from two words; never 0, never 1."""
     return ((high >> uint32(6)) * 67108864.0 + (low >> uint32(6)) + 0.5) * 2.220446049250313e-16
 
 
-@jit
+@device
 def exponential_1(attempt, sweep, index, st, k0, k1):
     """Exp(1), float64, in [1e-16, 36.8]."""
     a, b, _, _ = philox(uint32(attempt), sweep, uint32(index), st, k0, k1)
     return -math.log(unit(a, b))
 
 
-@jit
+@device
 def normal_and_unit(attempt, sweep, index, st, k0, k1):
     """N(0, 1) by Box & Muller and, independent of it, a uniform on (0, 1) with 32 bits; float64."""
     a, b, c, d = philox(uint32(attempt), sweep, uint32(index), st, k0, k1)
@@ -54,7 +54,7 @@ def normal_and_unit(attempt, sweep, index, st, k0, k1):
     return radius * math.cos(1.4629180792671596e-09 * (b + 0.5)), unit(c, d)
 
 
-@jit
+@device
 def gamma_1(shape, sweep, index, st, k0, k1):
     """Gamma(shape, rate 1) for shape >= 1, float64; Marsaglia & Tsang (2000)."""
     d = shape - 1.0 / 3.0

@@ -11,14 +11,14 @@ import math
 from numba import uint32
 
 from . import GLOBAL, LOCAL
-from ._jit import jit
+from ._jit import device, kernel
 from ._philox import exponential_1, philox, stream, unit
 
 _LEAST_B = 1e-290  # e^b E1(b) grows like -log(b): far below it nothing changes but the exponent's range
 _WIDTH = 1.0  # of the slice in log tau
 
 
-@jit
+@kernel
 def draw_global_scale(beta, tau_sq_inv, tau_0, sweep, k0, k1, out):
     """tau^-2 given beta (n_chains, p), from the current value; tau ~ C+(0, tau_0). Slice sampling (Neal 2003) in
     log tau, stepping out and shrinking, which leaves the law of tau given beta exactly as it is."""
@@ -48,13 +48,13 @@ def draw_global_scale(beta, tau_sq_inv, tau_0, sweep, k0, k1, out):
         out[c] = math.exp(-2.0 * proposed)
 
 
-@jit
+@device
 def _unit(attempt, index, sweep, st, k0, k1):
     a, b, _, _ = philox(uint32(attempt), uint32(sweep), uint32(index), st, k0, k1)
     return unit(a, b)
 
 
-@jit
+@device
 def _log_density(beta, log_tau, tau_0):
     """log p(log tau | beta) up to a constant: the half-Cauchy prior, the Jacobian, and sum_j log p(beta_j | tau)."""
     half_tau_sq_inv = 0.5 * math.exp(-2.0 * log_tau)
@@ -69,7 +69,7 @@ def _log_density(beta, log_tau, tau_0):
     return total + math.log(product)
 
 
-@jit
+@kernel
 def draw_local_scales(beta, tau_sq_inv, sweep, k0, k1, out):
     """x_j = lambda_j^-2 given beta and tau; (n_chains, p). Rejection, on y = 1 + x, whose density is e^(-b y) / y
     above 1: from e^(-b y) where b > 1; else from 1 / y below 1 / b and from b e^(-b y) above."""
@@ -80,7 +80,7 @@ def draw_local_scales(beta, tau_sq_inv, sweep, k0, k1, out):
             out[c, j] = _local_precision(b, sweep, j, st, k0, k1)
 
 
-@jit
+@device
 def _local_precision(b, sweep, j, st, k0, k1):
     x = 0.0
     log_range = -math.log(b)  # of y below 1 / b
@@ -106,7 +106,7 @@ def _local_precision(b, sweep, j, st, k0, k1):
     return x
 
 
-@jit
+@device
 def scaled_exponential_integral(b):
     """e^b E1(b) for b > 0, relative error below 1e-13: the power series below 1, above it an expansion in
     (b - 4) / (b + 2)."""

@@ -20,13 +20,13 @@ import numpy as np
 from numba import float32, int32, uint32
 
 from . import LATENT
-from ._jit import jit
+from ._jit import device
 from ._philox import philox, stream
 
 _GAUSSIAN_ABOVE = 0.47
 
 
-@jit
+@device
 def truncated_normal(mean, like, attempt, sweep, row, st, k0, k1):
     """N(mean, 1) given that it is positive, from the proposals of block ``attempt`` on; dtype of ``like``."""
     F = like.dtype.type
@@ -53,7 +53,7 @@ def truncated_normal(mean, like, attempt, sweep, row, st, k0, k1):
     return max(mean, inverse_rate)
 
 
-@jit
+@device
 def truncate_tile(z, y, row0, chain, sweep, k0, k1, words, work, proposal):
     """Replace the means z[r] of rows row0 + r by truncated normals.
 
@@ -77,7 +77,7 @@ def truncate_tile(z, y, row0, chain, sweep, k0, k1, words, work, proposal):
         z[r] = z[r] if y[r] else -z[r]
 
 
-@jit
+@device
 def _first_block(rows, sweep, row0, st, k0, k1, w0, w1, w2, w3):
     """The random words of attempt 0 for each row."""
     index = uint32(row0)
@@ -85,7 +85,7 @@ def _first_block(rows, sweep, row0, st, k0, k1, w0, w1, w2, w3):
         w0[r], w1[r], w2[r], w3[r] = philox(uint32(0), sweep, uint32(index + uint32(r)), st, k0, k1)
 
 
-@jit
+@device
 def _propose(rows, first, second, mean, work, out):
     """One proposal of the branch that each mean calls for; not positive where it is rejected."""
     F = mean.dtype.type
@@ -105,13 +105,13 @@ def _propose(rows, first, second, mean, work, out):
         out[r] = gaussian if m > F(_GAUSSIAN_ABOVE) else exponential
 
 
-@jit(inline="always")
+@device(inline="always")
 def unit_32(word):
     """Uniform on (0, 1), float32, from one word; never 0, never 1."""
     return min(float32(word) * float32(2.0**-32) + float32(2.0**-33), float32(1 - 2.0**-24))
 
 
-@jit
+@device
 def minus_log_unit(rows, word, scratch, out):
     """out[r] = -log(unit_32(word[r])), float32, relative error below 1e-7. scratch : float32."""
     bits = scratch.view(np.uint32)
@@ -138,7 +138,7 @@ def minus_log_unit(rows, word, scratch, out):
         out[r] = -(x + y + exponent * float32(0.693359375))
 
 
-@jit
+@device
 def cos_sin_turn(rows, word, cosine, sine):
     """cos and sin of 2 pi (word + 1/2) / 2^32, float32, absolute error below 1e-7."""
     for r in range(rows):

@@ -10,7 +10,7 @@ from numba import uint32
 from scipy.special import log_ndtr
 
 from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - part of what a back end offers
-from ._jit import REORDER_SUMS, jit
+from ._jit import REORDER_SUMS, device, kernel
 from ._normal import upper_tail
 from ._passes import latent_pass, score_pass
 from ._philox import exponential_1, gamma_1, normal_and_unit, stream
@@ -102,7 +102,7 @@ def gamma(shape, rate, key, sweep, purpose):
     return out
 
 
-@jit
+@kernel
 def _fill_normal(out, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
@@ -110,7 +110,7 @@ def _fill_normal(out, sweep, purpose, k0, k1):
             out[c, j], _ = normal_and_unit(0, uint32(sweep), j, st, k0, k1)
 
 
-@jit
+@kernel
 def _fill_exponential(rate, out, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
@@ -118,7 +118,7 @@ def _fill_exponential(rate, out, sweep, purpose, k0, k1):
             out[c, j] = exponential_1(0, uint32(sweep), j, st, k0, k1) / rate[c, j]
 
 
-@jit
+@kernel
 def _fill_gamma(shape, rate, out, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
         out[c] = gamma_1(shape, uint32(sweep), 0, stream(c, purpose, 0), k0, k1) / rate[c]
@@ -160,7 +160,7 @@ def mean_probability(X, coef, intercept, threads, block_rows):
     return out
 
 
-@jit
+@kernel
 def _mean_phi(eta, intercept, out):
     """Both tails are summed, so that a small probability keeps its relative accuracy; eta is overwritten."""
     n_draws = eta.shape[1]
@@ -180,7 +180,7 @@ def _mean_phi(eta, intercept, out):
         out[i, 1] = upper / n_draws
 
 
-@jit(fastmath=REORDER_SUMS)
+@device(fastmath=REORDER_SUMS)
 def _sum_tails(t, tail):
     """Sums of Phi(-t) and Phi(t) from P(N > |t|)."""
     lower, upper = 0.0, 0.0

@@ -1,0 +1,242 @@
+"""How well the samplers mix: effective draws per kept draw and per second; README.md says how to run it."""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from _measure import HERE, Report, now
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import scale
+
+from skhorseshoe import HorseshoeProbitClassifier, _progress
+from skhorseshoe.datasets import make_correlated_probit, make_rare_events, make_sparse_probit
+from skhorseshoe.diagnostics import ess_bulk, rhat
+
+SAMPLERS = ("gibbs", "hmc")
+N_CHAINS = 4
+SWEEPS = 1000  # kept, and of burn-in: the defaults
+
+
+class Case(NamedTuple):
+    """A data set, and what it must reach: per kept draw, or as a multiple of Gibbs where ``relative``."""
+
+    what: str
+    make: object  # () -> X, y
+    fit_intercept: bool
+    beta: float
+    tau: float
+    relative: bool = False
+    per_second: float = 5.0  # times the min ESS a second of Gibbs
+    sweeps: int = SWEEPS  # kept, and of burn-in, in the fit that is timed
+    longer: int = 5000  # kept sweeps of the Gibbs fit that its ESS per draw is taken from; 0: the fit that is timed
+    n_seeds: int = 3
+    note: str = ""
+
+
+def breast_cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X), y
+
+
+NO_SLAB = "without a slab: slab_scale does not exist yet; the targets are those with slab 2"
+CASES = {
+    "synthetic2k": Case(
+        "synthetic, n=2000, p=50", lambda: make_sparse_probit(2000, 50, random_state=0)[:2], False, 0.17, 0.12
+    ),
+    "synthetic10k": Case(
+        "synthetic, n=10,000, p=100", lambda: make_sparse_probit(10_000, 100, random_state=0)[:2], False, 0.12, 0.08
+    ),
+    "wide10k": Case(
+        "synthetic, n=10,000, p=1000",
+        lambda: make_sparse_probit(10_000, 1000, random_state=0)[:2],
+        False,
+        30,
+        5,
+        relative=True,
+        sweeps=400,
+        longer=0,
+        n_seeds=1,
+        note="400 + 400 sweeps of both samplers for want of time, where the default is 1000 + 1000: Gibbs is then not "
+        "near convergence and its ESS is a guess",
+    ),
+    "rare": Case(
+        "rare events, n=20,000, p=50, 0.5 %, AR(.5), intercept",
+        lambda: make_rare_events(random_state=0)[:2],
+        True,
+        0.14,
+        0.12,
+        per_second=20,
+    ),
+    "breast": Case("breast cancer, n=569, p=30, intercept", breast_cancer, True, 0.05, 0.05),
+    "correlated300": Case(
+        "n=100, p=300, AR(.6), no slab",
+        lambda: make_correlated_probit(random_state=0)[:2],
+        False,
+        0.04,
+        0.03,
+        note=NO_SLAB,
+    ),
+}
+NOT_MEASURED = {
+    "n=100, p=5000, slab 2": "slab_scale does not exist yet, and both samplers still factorise a p x p matrix for each "
+    "chain in each sweep: about 40 GFlop and 200 MB a chain, hours for 2000 sweeps on two cores"
+}
+QUICK = {
+    "synthetic2k": lambda: make_sparse_probit(200, 8, random_state=0)[:2],
+    "synthetic10k": lambda: make_sparse_probit(300, 10, random_state=0)[:2],
+    "wide10k": lambda: make_sparse_probit(300, 20, random_state=0)[:2],
+    "rare": lambda: make_rare_events(500, 5, event_rate=0.05, random_state=0)[:2],
+    "breast": lambda: (breast_cancer()[0][:, :4], breast_cancer()[1]),
+    "correlated300": lambda: make_correlated_probit(30, 40, random_state=0)[:2],
+}
+
+
+def measure(report, name, case):
+    """Fit with every sampler in turn, seed by seed; a row for each quantity, the median over the seeds."""
+    X, y = case.make()
+    for sampler in SAMPLERS:  # what is compiled or loaded at the first fit is not of interest here
+        fit(X, y, case, sampler, 0, n_iter=4, burn_in=20)
+    found = {sampler: [] for sampler in SAMPLERS}
+    for seed in range(case.n_seeds):
+        for sampler in SAMPLERS:
+            found[sampler].append(one(X, y, case, sampler, seed))
+    report.figures[name] = {"what": case.what, "note": case.note, **found}
+
+    middle = {sampler: medians(runs) for sampler, runs in found.items()}
+    for sampler in SAMPLERS:
+        m, judged = middle[sampler], sampler == "hmc"
+        for what in ("beta", "tau"):
+            target = getattr(case, what)
+            row(
+                report, f"{case.what}: {sampler}, min ESS a draw, {what}", m[what], judged and not case.relative, target
+            )
+        report.add(f"{case.what}: {sampler}, worst R-hat", m["rhat"], at_most=1.01 if judged else None)
+        report.add(f"{case.what}: {sampler}, sampling phase, a sweep", m["sweep"] * 1e3, "ms")
+        report.add(f"{case.what}: {sampler}, whole fit, {case.sweeps} + {case.sweeps} sweeps", m["fit"], "s")
+        report.add(f"{case.what}: {sampler}, min ESS a second of the fit", m["per second"])
+    for what, target in (("beta", case.beta), ("tau", case.tau)):
+        gain = middle["hmc"][what] / middle["gibbs"][what]
+        row(report, f"{case.what}: hmc / gibbs, min ESS a draw, {what}", gain, case.relative, target)
+    gain = statistics.median(
+        h["per second"] / g["per second"] for g, h in zip(found["gibbs"], found["hmc"], strict=True)
+    )
+    report.add(f"{case.what}: hmc / gibbs, min ESS a second", gain, at_least=case.per_second)
+    if case.note:
+        print(f"  note: {case.note}")
+
+
+def row(report, what, value, judged, target):
+    report.add(what, value, at_least=target if judged else None)
+
+
+def one(X, y, case, sampler, seed):
+    """What one fit gives, and for Gibbs a longer one that its ESS per draw is taken from."""
+    model, seconds, sweep = fit(X, y, case, sampler, seed, n_iter=case.sweeps, burn_in=case.sweeps)
+    result = {
+        "fit": seconds,
+        "sweep": sweep,
+        "rhat": max(rhat(draws).max() for draws in parameters(model).values()),
+        "tuning": {key: float(value) for key, value in model.tuning_.items()},
+        "the timed fit": effective(model),
+    }
+    if sampler == "gibbs" and case.longer:
+        longer, _, _ = fit(X, y, case, sampler, seed, n_iter=case.longer, burn_in=case.sweeps)
+        result |= effective(longer)
+    else:
+        result |= result["the timed fit"]
+    result["per second"] = min(result["beta"], result["tau"]) * N_CHAINS * case.sweeps / seconds
+    return result
+
+
+def fit(X, y, case, sampler, seed, **sweeps):
+    """The model, the seconds of the whole fit, and the seconds a sweep of the sampling phase."""
+    times = {}
+    reporter = _progress.reporter
+    _progress.reporter = lambda *args: lambda t: times.__setitem__(t, time.perf_counter())
+    model = HorseshoeProbitClassifier(
+        sampler=sampler, fit_intercept=case.fit_intercept, n_chains=N_CHAINS, n_jobs=2, random_state=seed, **sweeps
+    )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that chains have not converged is what is measured
+            begin = time.perf_counter()
+            model.fit(X, y)
+            seconds = time.perf_counter() - begin
+    finally:
+        _progress.reporter = reporter
+    first, last = sweeps["burn_in"] + 1, sweeps["burn_in"] + sweeps["n_iter"]
+    return model, seconds, (times[last] - times[first]) / (last - first)
+
+
+def parameters(model):
+    """The draws of the coefficients and the intercept as one array, and of tau as another."""
+    beta = [model.coef_draws_]
+    if model.fit_intercept:
+        beta.append(model.intercept_draws_[:, :, None])
+    return {"beta": np.concatenate(beta, axis=2), "tau": model.global_scale_draws_[:, :, None]}
+
+
+def effective(model):
+    """Bulk ESS per kept draw: the least of the coefficients and the intercept, whose it is, the median, tau's."""
+    draws = parameters(model)
+    n = draws["beta"].shape[0] * draws["beta"].shape[1]
+    beta, tau = (ess_bulk(draws[what]) / n for what in ("beta", "tau"))
+    worst = int(beta.argmin())
+    values = draws["beta"][:, :, worst]
+    return {
+        "beta": float(beta.min()),
+        "tau": float(tau[0]),
+        "median beta": float(np.median(beta)),
+        "worst": {"index": worst, "mean": float(values.mean()), "sd": float(values.std())},
+        "draws": n,
+    }
+
+
+def medians(runs):
+    return {
+        key: statistics.median(r[key] for r in runs) for key in ("beta", "tau", "rhat", "sweep", "fit", "per second")
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES), help="data sets to run")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run?")
+    parser.add_argument("--output", type=Path, help="default: results/mixing-<date>.json, if all is run at full size")
+    options = parser.parse_args()
+
+    started = now()
+    report = Report()
+    report.head()
+    for name in options.only:
+        case = CASES[name]
+        if options.quick:
+            case = case._replace(
+                what=f"QUICK {name}", make=QUICK[name], sweeps=100, longer=case.longer and 200, n_seeds=2, note=""
+            )
+        measure(report, name, case)
+    report.figures["not measured"] = NOT_MEASURED
+    for what, why in NOT_MEASURED.items():
+        print(f"not measured: {what}: {why}")
+    if options.output is None and not options.quick and set(options.only) == set(CASES):
+        options.output = HERE / "results" / f"mixing-{started[:10]}.json"
+    if options.output:
+        report.write(options.output, started)
+
+
+if __name__ == "__main__":
+    if "NUMBA_CACHE_DIR" in os.environ:
+        main()
+    else:
+        # Numba's cache does not notice that a function has changed which a function of another file calls.
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+            sys.exit(subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode)

@@ -1,0 +1,79 @@
+"""What the tests of the samplers share: draws from the joint law, and comparisons that know the Monte Carlo error."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from scipy import stats
+
+from skhorseshoe._ops import cpu
+from skhorseshoe.diagnostics import ess_bulk, mcse_mean
+
+TAU_0 = 0.7
+X = np.random.default_rng(0).standard_normal((6, 3)) + 0.3
+
+
+def prior_draws(n, rng, anchor=(0.0, 0.0, 0.0, 1.0)):
+    """Independent draws of beta, lambda^-2, tau^-2 and y, written with the half-Cauchys themselves.
+
+    The intercept is such that anchor . beta is N(0, 1); anchor ends with 1.
+    """
+    tau = TAU_0 * abs(stats.cauchy.rvs(size=n, random_state=rng))
+    lam = abs(stats.cauchy.rvs(size=(n, 3), random_state=rng))
+    beta = rng.standard_normal((n, 4)) * np.column_stack([lam * tau[:, None], np.ones(n)])
+    beta[:, 3] -= beta[:, :3] @ np.array(anchor[:3])
+    return beta, lam**-2, tau**-2, redrawn(beta, rng)
+
+
+def redrawn(beta, rng):
+    """y given beta (n, 4); (n, 6) float64, 0 or 1."""
+    return (beta[:, :3] @ X.T + beta[:, 3:] + rng.standard_normal((len(beta), 6)) > 0).astype(float)
+
+
+def bounded(beta, lambda_sq_inv, tau_sq_inv, y, *others):
+    """Functions of the parameters and the data whose means exist: half-Cauchys have none. One row for each draw."""
+    functions = [
+        np.tanh(beta),
+        np.tanh(beta**2),
+        np.tanh(beta[:, :3] * (2 * y[:, :3] - 1)),
+        1 / (1 + lambda_sq_inv),
+        1 / (1 + tau_sq_inv),
+        1 / (1 + tau_sq_inv * lambda_sq_inv[:, 0]),
+        y.mean(axis=1),
+        *(1 / (1 + other) for other in others),
+    ]
+    return np.column_stack(functions)
+
+
+def largest_z(marginal, successive):
+    """Largest difference of the means of independent (n, k) and successive draws (n_chains, n, k), in its errors."""
+    error = np.hypot(marginal.std(axis=0) / np.sqrt(len(marginal)), mcse_mean(successive))
+    return abs((marginal.mean(axis=0) - successive.mean(axis=(0, 1))) / error).max()
+
+
+def planted(**replaced):
+    """The back end with some of its functions replaced."""
+    return SimpleNamespace(**{**vars(cpu), **replaced})
+
+
+def agree(ours, theirs, level=4.0):
+    """Means of draws (n_chains, n_draws, ...) equal within Monte Carlo error."""
+    error = np.hypot(mcse_mean(ours), mcse_mean(theirs))
+    np.testing.assert_array_less(abs(ours.mean(axis=(0, 1)) - theirs.mean(axis=(0, 1))), level * error)
+
+
+def load_gold():
+    """300 x 20, no intercept: NUTS of another package and a plain Gibbs sampler, long runs that agree."""
+    return np.load(Path(__file__).parent / "data" / "gold_synthetic_300x20.npz")
+
+
+def agrees_with_gold(model, gold):
+    """Means, standard deviations, quantiles and probabilities within Monte Carlo error."""
+    log_tau = np.log(model.global_scale_draws_)[..., None]
+    for name, draws in {"beta": model.coef_draws_, "logtau": log_tau}.items():
+        error = np.hypot(mcse_mean(draws), gold[f"{name}_mcse_mean"])
+        assert (abs(draws.mean(axis=(0, 1)) - gold[f"{name}_mean"]) < 4.5 * error).all()
+        assert (abs(draws.std(axis=(0, 1)) / gold[f"{name}_sd"] - 1) < 8 / np.sqrt(ess_bulk(draws))).all()
+        below = (draws[..., None] < gold[f"{name}_q"].T).astype(float)
+        assert (abs(below.mean(axis=(0, 1)) - gold["quantile_levels"]) < 5 * mcse_mean(below)).all()
+    assert abs(model.predict_proba(gold["X"])[:, 1] - gold["prob_mean"]).max() < 0.02
