@@ -19,10 +19,10 @@ _MAX_STEPS = 7
 _MANY_COLUMNS = 256  # from where a factorisation for a move of tau costs as much as a sweep
 
 
-def burn_in(state, rows, precision, n_sweeps, anchor, tau_0, ops, key, report):
+def burn_in(state, rows, precision, n_sweeps, fixed, tau_0, ops, key, report):
     """From a state of ``_gibbs`` to one of ``_hmc``, with the reference and the tuning to use from there.
 
-    precision : of the data augmentation sampler. anchor : (q,), the prior precision of the intercept is anchor anchor'.
+    precision : of the data augmentation sampler. fixed : (q, q), prior precision that does not depend on the scales.
     """
     first = n_sweeps // 10
     for t in range(1, first + 1):
@@ -33,14 +33,14 @@ def burn_in(state, rows, precision, n_sweeps, anchor, tau_0, ops, key, report):
 
     def refer(point, score, information):
         b = information @ point + score
-        gauss = ops.Whitening(information + np.outer(anchor, anchor), b, n_chains, p, rows.threads)
+        gauss = ops.Whitening(information + fixed, b, n_chains, p, rows.threads)
         return _hmc.Reference(point, score, information, gauss)
 
     def advance(state, reference, tuning):
         report(state.sweep + 1)
         return _hmc.sweep(state, rows, reference, tuning, tau_0, ops, key)
 
-    reference = refer(*_mode(state, rows, anchor, ops))
+    reference = refer(*_mode(state, rows, fixed, ops))
     state = _hmc.HmcState(
         state.beta, state.lambda_sq_inv, state.tau_sq_inv, *rows.score(state.beta), state.sweep, np.zeros(n_chains)
     )
@@ -103,19 +103,19 @@ def _enough_steps(step):
     return _MAX_STEPS
 
 
-def _mode(state, rows, anchor, ops):
+def _mode(state, rows, fixed, ops):
     """The mode of beta given the scales, averaged over the chains, by Newton's method; with score and information."""
     d = np.exp(np.log(np.maximum(_gibbs.prior_precision(state, ops), 1e-100)).mean(axis=0))
 
     def evaluate(point):
         (loglik,), (score,) = rows.score(point[None])
-        return loglik - (d * point) @ point / 2 - (anchor @ point) ** 2 / 2, score
+        return loglik - (d * point) @ point / 2 - point @ fixed @ point / 2, score
 
     point = state.beta.mean(axis=0)
     value, score = evaluate(point)
     for _ in range(4):
         information = rows.information(point[None])
-        solver = ops.Precision(information + np.outer(anchor, anchor), rows.threads)
+        solver = ops.Precision(information + fixed, rows.threads)
         new = solver.draw((information @ point + score)[None], d[None], np.zeros((1, len(d))))[0]
         for _ in range(5):
             new_value, new_score = evaluate(new)

@@ -1,6 +1,5 @@
 """The estimator: check, fit, predict, summarise. The only file that sees all the others."""
 
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -10,17 +9,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from . import _device, _input, _progress, _report
+from . import _device, _input, _progress, _report, _saved
 from ._compat import Interval, StrOptions, _fit_context
 from ._design import Rows
 from ._memory import check_memory
 from ._ops import MAX_CHAINS
-from ._run import run
+from ._prior import tau_scale
+from ._run import choose, run
 from ._threads import count_threads, open_threads
 from .diagnostics import convergence
 
 _PREDICT_ROWS = 64
-_TUNING = 100  # sweeps of burn-in
 
 
 class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
@@ -38,15 +37,22 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
     burn_in : int, default=1000
         Sweeps of each chain that are run first and thrown away.
     n_chains : int, default=4
-        Chains, 1 to 256. They advance together and share every pass over X. Comparing them is what tells whether
-        they have converged.
+        Chains, 1 to 256. They share every pass over X; comparing them tells whether they have converged.
     thin : int, default=1
         Keep every ``thin``-th sweep after burn-in: ``n_iter // thin`` draws of each chain.
     fit_intercept : bool, default=True
         Add an intercept, which is not shrunk. Its prior is N(0, 100^2) at the mean of the columns.
-    global_scale : float, default=1.0
+    global_scale : float or None, default=None
         Scale tau_0 of the prior tau ~ C+(0, tau_0), from 1e-100 to 1e100. Smaller means fewer coefficients away from
-        zero.
+        zero. None is 1, unless ``expected_nonzero`` is given.
+    expected_nonzero : float or None, default=None
+        Instead of ``global_scale``: a guess p0 of how many coefficients are away from zero, below n_features. It
+        gives tau_0 = p0 / (n_features - p0) s / sqrt(n_samples), s^2 = 1 / (r (1 - r)) with r the share of the second
+        class (Piironen & Vehtari 2017), for columns of unit variance.
+    slab_scale : float or None, default=None
+        Standard deviation c of a Gaussian slab that bounds large coefficients: beta_j is also N(0, c^2), as in the
+        regularised horseshoe of Nishimura & Suchard (2023). None is the horseshoe itself. With classes that can be
+        separated completely the data set no bound, and a slab of 2 or so does.
     coef_summary : {"mean", "median", "selected"}, default="mean"
         What ``coef_`` holds: the posterior mean, the posterior median, or the mean where the credible interval of
         level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
@@ -62,6 +68,9 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         Threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS and
         OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a task of joblib's never more
         than the task's share. The draws do not depend on it.
+    target_ess : float or None, default=None
+        Stop as soon as every coefficient, the intercept and tau have this bulk effective sample size over all chains
+        and an R-hat of at most 1.01; ``n_iter`` is then the maximum.
     random_state : int, RandomState instance or None, default=None
         Seed. An int gives the same draws in every process, for any number of threads. None takes a fresh seed from
         the operating system, not from NumPy's global generator.
@@ -96,7 +105,9 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
     ess_ : ndarray of shape (n_features,)
         Bulk effective sample size of each coefficient, over all chains; nan with fewer than four draws a chain.
     n_iter_ : int
-        Sweeps of each chain after burn-in that were run; fewer than ``n_iter`` if ``fit`` was interrupted.
+        Sweeps of each chain after burn-in that were run; fewer than ``n_iter`` if ``fit`` stopped before.
+    stopped_by_ : {"n_iter", "target_ess", "interrupt"}
+        Why sampling ended.
     sampler_ : str
         The sampler that was used.
     tuning_ : dict
@@ -118,6 +129,10 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
     Terenin, A., Dong, S. & Draper, D. (2019). GPU-accelerated Gibbs sampling: a case study of the Horseshoe Probit
     model. Statistics and Computing 29, 301-310.
 
+    Nishimura, A. & Suchard, M. A. (2023). Shrinkage with shrunken shoulders. Bayesian Analysis 18, 367-390.
+
+    Piironen, J. & Vehtari, A. (2017). On the hyperprior choice for the global shrinkage parameter. PMLR 54, 905-913.
+
     Carvalho, C. M., Polson, N. G. & Scott, J. G. (2010). The horseshoe estimator for sparse signals. Biometrika 97,
     465-480.
 
@@ -126,7 +141,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
     >>> from skhorseshoe import HorseshoeProbitClassifier
     >>> from skhorseshoe.datasets import make_sparse_probit
     >>> X, y, coef = make_sparse_probit(2000, 60, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(n_iter=20000, thin=20, coef_summary="selected", random_state=0).fit(X, y)
+    >>> clf = HorseshoeProbitClassifier(coef_summary="selected", random_state=0).fit(X, y)
     >>> (clf.coef_[0, :6] != 0).all()  # the six columns that matter
     np.True_
     >>> clf.summary().shape
@@ -139,7 +154,10 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
         "thin": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
-        "global_scale": [Interval(Real, 1e-100, 1e100, closed="both")],
+        "global_scale": [Interval(Real, 1e-100, 1e100, closed="both"), None],
+        "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
+        "slab_scale": [Interval(Real, 1e-100, 1e100, closed="both"), None],
+        "target_ess": [Interval(Real, 0, None, closed="neither"), None],
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
         "sampler": [StrOptions({"auto", "hmc", "gibbs"})],
@@ -160,12 +178,15 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         n_chains=4,
         thin=1,
         fit_intercept=True,
-        global_scale=1.0,
+        global_scale=None,
+        expected_nonzero=None,
+        slab_scale=None,
         coef_summary="mean",
         credible_level=0.9,
         sampler="auto",
         device="auto",
         n_jobs=None,
+        target_ess=None,
         random_state=None,
         verbose=0,
     ):
@@ -175,11 +196,14 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         self.thin = thin
         self.fit_intercept = fit_intercept
         self.global_scale = global_scale
+        self.expected_nonzero = expected_nonzero
+        self.slab_scale = slab_scale
         self.coef_summary = coef_summary
         self.credible_level = credible_level
         self.sampler = sampler
         self.device = device
         self.n_jobs = n_jobs
+        self.target_ess = target_ess
         self.random_state = random_state
         self.verbose = verbose
 
@@ -240,26 +264,28 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         else:
             key = check_random_state(self.random_state).randint(0, 2**32, size=2, dtype=np.uint32)
         n_threads = count_threads(self.n_jobs)
-        # Without burn-in there is nothing to tune "hmc" with.
-        self.sampler_ = ("hmc" if self.burn_in >= _TUNING else "gibbs") if self.sampler == "auto" else self.sampler
+        self.sampler_ = choose(self.sampler, self.burn_in)
 
         with _progress.visible(self.verbose):
             words = check_memory(*X.shape, self.n_chains, n_draws, n_threads, self.sampler_)
             if self.verbose:
                 _progress.logger.info("%d rows of %d features on %s: %s", *X.shape, device, words)
             with open_threads(n_threads) as threads:
-                draws, self.n_iter_, self.tuning_ = run(
+                draws, how = run(
                     Rows(X, y, self.fit_intercept, ops, threads),
                     sampler=self.sampler_,
-                    global_scale=float(self.global_scale),
+                    tau_0=tau_scale(self.global_scale, self.expected_nonzero, X.shape[1], y),
+                    slab_scale=self.slab_scale,
                     n_iter=self.n_iter,
                     burn_in=self.burn_in,
                     n_chains=self.n_chains,
                     thin=self.thin,
+                    target_ess=self.target_ess,
                     key=key,
                     report=_progress.reporter(self.verbose, self.burn_in, self.n_iter),
                 )
         self.device_ = device
+        vars(self).update(how)
         self._summarise(draws)
         _report.warn_if_unconverged(self, draws.informative)
         return self
@@ -271,13 +297,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         self.global_scale_draws_ = draws.global_scale
         self.shrinkage_ = draws.shrinkage()
         self.inclusion_score_ = 1.0 - self.shrinkage_
-        middle = np.median if self.coef_summary == "median" else np.mean
-        coef = middle(draws.coef, axis=(0, 1))
-        if self.coef_summary == "selected":
-            lower, upper = _report.interval(draws.coef, self.credible_level)
-            coef = np.where((lower > 0) | (upper < 0), coef, 0.0)
-        self.coef_ = coef[None, :]
-        self.intercept_ = np.atleast_1d(middle(draws.intercept))
+        self.coef_ = _report.point(draws.coef, self.coef_summary, self.credible_level)[None, :]
+        self.intercept_ = np.atleast_1d(_report.point(draws.intercept, self.coef_summary, self.credible_level))
         checks = convergence(draws.coef)
         self.rhat_, self.ess_ = checks.rhat, checks.ess_bulk
 
@@ -349,8 +370,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        proba = self.predict_proba(X)
-        return self.classes_[(proba[:, 1] > proba[:, 0]).astype(int)]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def summary(self, level=None):
         """The posterior of every coefficient, of the intercept and of the global scale, as a frame.
@@ -374,24 +394,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         return _report.summary_frame(self, level)
 
     def __getstate__(self):
-        from . import __version__
-
-        return {**super().__getstate__(), "_skhorseshoe_version": __version__}
+        return _saved.stamp(super().__getstate__())
 
     def __setstate__(self, state):
-        from . import __version__
-
-        saved = state.pop("_skhorseshoe_version", "unknown") if isinstance(state, dict) else None
-        if saved is None or "n_iter" not in state:
-            raise ValueError(
-                "This is not the saved state of a HorseshoeProbitClassifier: parameters are missing. The file was "
-                "damaged or written by something else; fit the model again."
-            )
-        if saved != __version__:
-            warnings.warn(
-                f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {__version__}: what "
-                "it predicts may differ. Fit it again, or install the version that saved it.",
-                UserWarning,
-                stacklevel=2,
-            )
-        super().__setstate__(state)
+        super().__setstate__(_saved.check(state, "n_iter"))

@@ -5,9 +5,8 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .diagnostics import convergence
+from .diagnostics import MAX_RHAT, convergence
 
-MAX_RHAT = 1.01
 MIN_ESS_PER_CHAIN = 100
 
 
@@ -28,6 +27,20 @@ def others(model):
 def interval(draws, level):
     """Equal-tailed credible interval; draws (n_chains, n_draws, ...) -> (2, ...)."""
     return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=(0, 1))
+
+
+def point(draws, how, level):
+    """What ``coef_`` holds: mean, median, or the mean where the interval of this level excludes zero, else 0.
+
+    draws (n_chains, n_draws, ...). An intercept (no trailing axis) is not selected: it is its mean.
+    """
+    if how == "median":
+        return np.median(draws, axis=(0, 1))
+    mean = draws.mean(axis=(0, 1))
+    if how == "mean" or draws.ndim == 2:
+        return mean
+    lower, upper = interval(draws, level)
+    return np.where((lower > 0) | (upper < 0), mean, 0.0)
 
 
 def summary_frame(model, level):

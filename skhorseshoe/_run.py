@@ -6,14 +6,21 @@ import numpy as np
 
 from . import _adapt, _gibbs, _hmc
 from ._draws import Draws
+from ._prior import fixed_precision
 from ._start import initial_state
 
-_INTERCEPT_SD = 100.0  # of the intercept at the mean of the columns; wide on the probit scale
+_TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
+_FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
 _MAX_FLOAT32 = 1e30  # root mean square of a column whose sums over rows stay within float32
 
 
-def run(rows, *, sampler, global_scale, n_iter, burn_in, n_chains, thin, key, report):
-    """Draws from the posterior given ``rows``, the sweeps after burn-in that were run, and what burn-in has tuned.
+def choose(sampler, burn_in):
+    """The sampler for "auto"; without burn-in there is nothing to tune "hmc" with."""
+    return ("hmc" if burn_in >= _TUNING else "gibbs") if sampler == "auto" else sampler
+
+
+def run(rows, *, sampler, tau_0, slab_scale, n_iter, burn_in, n_chains, thin, target_ess, key, report):
+    """Draws from the posterior given ``rows``, the fitted attributes that say how they were made.
 
     ``report`` is called with the number of sweeps done. Ctrl-C during burn-in is raised; after it, it ends the run
     with the draws made so far and a warning.
@@ -22,23 +29,30 @@ def run(rows, *, sampler, global_scale, n_iter, burn_in, n_chains, thin, key, re
     gram = rows.gram()
     _check_size(gram, n, p, rows.X.dtype)
     mean, sd = _moments(gram, n, p)
-    anchor = _anchor(mean, rows.fit_intercept)
-    gram += np.outer(anchor, anchor)
-    start = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, global_scale, key)
-    draws = Draws(n_chains, n_iter // thin, informative=sd > 0, fit_intercept=rows.fit_intercept)
-    done = 0
+    slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
+    fixed = fixed_precision(mean, len(gram), slab_precision)
+    gram += fixed
+    start = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, tau_0, key)
+    draws = Draws(n_chains, n_iter // thin, sd > 0, rows.fit_intercept, slab_precision)
+    done, stopped_by, next_check = 0, "n_iter", _FIRST_CHECK
     with np.errstate(over="ignore", invalid="ignore"):  # a proposal may be absurd; it is rejected
         begin = _gibbs_chains if sampler == "gibbs" else _hmc_chains
-        states, information, tuning = begin(start, rows, gram, anchor, burn_in, global_scale, key, report)
+        states, information, tuning = begin(start, rows, gram, fixed, burn_in, tau_0, key, report)
         try:
             for done, state in zip(range(1, n_iter + 1), states):  # noqa: B905 - the states never end
                 if done % thin == 0:
                     draws.add(state)
                     draws.add_shrinkage(state, information, ops)
                 report(burn_in + done)
+                if target_ess is not None and draws.n == next_check:
+                    if draws.suffice(target_ess):
+                        stopped_by = "target_ess"
+                        break
+                    next_check = next_check * 5 // 4
         except KeyboardInterrupt:
             if draws.kappa[1] == 0:
                 raise
+            stopped_by = "interrupt"
             warnings.warn(
                 f"fit was interrupted after {done} of {n_iter} sweeps: the model holds the {draws.n} draws of each of "
                 f"its {n_chains} chains that were made by then.",
@@ -46,25 +60,25 @@ def run(rows, *, sampler, global_scale, n_iter, burn_in, n_chains, thin, key, re
                 stacklevel=5,
             )
     draws.trim()
-    return draws, done, tuning
+    return draws, {"n_iter_": done, "stopped_by_": stopped_by, "tuning_": tuning}
 
 
-def _gibbs_chains(state, rows, gram, anchor, n_sweeps, tau_0, key, report):
+def _gibbs_chains(state, rows, gram, fixed, n_sweeps, tau_0, key, report):
     """The states after burn-in, the precision that shrinkage is measured against, and the tuning: there is none."""
     precision = rows.ops.Precision(gram, rows.threads)
     states = _gibbs.sample(state, rows, precision, tau_0, rows.ops, key)
     centre = _burn_in(states, n_sweeps, state, report)
     information = rows.information(centre[None])
-    information += np.outer(anchor, anchor)
+    information += fixed
     return states, rows.ops.Precision(information, rows.threads, memory_of=precision), {}
 
 
-def _hmc_chains(state, rows, gram, anchor, n_sweeps, tau_0, key, report):
+def _hmc_chains(state, rows, gram, fixed, n_sweeps, tau_0, key, report):
     """As ``_gibbs_chains``."""
     precision = rows.ops.Precision(gram, rows.threads)
-    state, reference, tuning = _adapt.burn_in(state, rows, precision, n_sweeps, anchor, tau_0, rows.ops, key, report)
+    state, reference, tuning = _adapt.burn_in(state, rows, precision, n_sweeps, fixed, tau_0, rows.ops, key, report)
     states = _hmc.sample(state, rows, reference, tuning, tau_0, rows.ops, key)
-    information = reference.information + np.outer(anchor, anchor)
+    information = reference.information + fixed
     return states, rows.ops.Precision(information, rows.threads, memory_of=precision), tuning._asdict()
 
 
@@ -86,12 +100,6 @@ def _moments(gram, n, p):
     centred = square - mean**2
     # A constant column leaves a rounding error here, not zero.
     return mean, np.sqrt(np.where(centred > 1e-12 * square, centred, 0.0))
-
-
-def _anchor(mean, fit_intercept):
-    """The vector a (q,) whose a a' is the prior precision of the intercept at the mean of the columns, so that it does
-    not matter where their zero is."""
-    return np.append(mean, 1.0) / _INTERCEPT_SD if fit_intercept else np.zeros(len(mean))
 
 
 def _burn_in(states, n_sweeps, state, report):

@@ -26,6 +26,8 @@ __all__ = ["Convergence", "convergence", "ess_bulk", "ess_tail", "mcse_mean", "r
 _BLOCK_VALUES = 2**15
 _TAIL_PROBABILITIES = (0.05, 0.95)
 
+MAX_RHAT = 1.01  # chains above it have not converged (Vehtari et al. 2021, section 4)
+
 
 class Convergence(NamedTuple):
     """What `convergence` returns: the diagnostics of those names, each of the trailing shape of the draws."""

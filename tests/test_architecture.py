@@ -15,6 +15,8 @@ PIECES = {
     "_design",
     "_draws",
     "_input",
+    "_prior",
+    "_saved",
     "_memory",
     "_progress",
     "_start",
@@ -25,14 +27,15 @@ PIECES = {
 }
 # What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
 ALLOWED = {
-    "_draws": {"_gibbs"},
+    "_draws": {"_gibbs", "diagnostics"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
     "_device": {"_ops"},
     "_report": {"diagnostics"},
+    "_saved": {"__version__"},
     "_hmc": {"_gibbs", "_ops"},
     "_adapt": {"_gibbs", "_hmc"},
-    "_run": {"_adapt", "_draws", "_gibbs", "_hmc", "_start"},
+    "_run": {"_adapt", "_draws", "_gibbs", "_hmc", "_prior", "_start"},
 }
 
 

@@ -1,0 +1,110 @@
+"""The prior's parameters: the slab, the expected number of nonzero coefficients, and stopping at a wanted precision."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._prior import tau_scale
+from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SAMPLERS = ["gibbs", "hmc"]
+
+
+def separable(n=60, p=4):
+    X = np.random.default_rng(0).standard_normal((n, p))
+    return X, X[:, 0] > 0
+
+
+def test_expected_nonzero_gives_the_scale_of_piironen_and_vehtari():
+    y = np.repeat(np.array([0, 1], dtype=np.uint8), [300, 100])
+    rate = 100.5 / 401
+    assert tau_scale(None, 5, 50, y) == pytest.approx(5 / 45 / np.sqrt(rate * (1 - rate)) / 20)
+
+
+def test_expected_nonzero_is_the_global_scale_it_stands_for():
+    X, y = separable()
+    y = y ^ (np.arange(len(y)) % 7 == 0)
+    scale = tau_scale(None, 2, 4, y.astype(np.uint8))
+    by_count, by_scale = (
+        HorseshoeProbitClassifier(n_iter=20, burn_in=10, random_state=0, **given).fit(X, y).coef_draws_
+        for given in ({"expected_nonzero": 2}, {"global_scale": scale})
+    )
+    assert np.array_equal(by_count, by_scale)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"expected_nonzero": 2, "global_scale": 1.0}, "give one of them"),
+        ({"expected_nonzero": 4}, "must be below the number of columns, which is 4"),
+    ],
+)
+def test_contradictory_priors_are_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        HorseshoeProbitClassifier(**given).fit(*separable())
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_slab_bounds_coefficients_of_separable_classes(sampler):
+    X, y = separable()
+    free, bounded = (
+        HorseshoeProbitClassifier(n_iter=2000, sampler=sampler, slab_scale=slab, random_state=0).fit(X, y)
+        for slab in (None, 0.5)
+    )
+    assert abs(bounded.coef_draws_).max() < 8 * 0.5
+    assert abs(free.coef_draws_).max() > 8 * 0.5
+    assert ((bounded.shrinkage_ >= 0) & (bounded.shrinkage_ <= 1)).all()
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_with_a_slab_and_one_row_the_posterior_is_that_of_numerical_integration(sampler):
+    """One column, one row of each class at x = 1 and x = -1: the likelihood is Phi(beta)^2."""
+    X, y = np.array([[1.0], [-1.0]]), np.array([1, 0])
+    model = HorseshoeProbitClassifier(
+        n_iter=12_000, burn_in=1000, sampler=sampler, slab_scale=1.5, fit_intercept=False, random_state=0
+    ).fit(X, y)
+    rng = np.random.default_rng(1)
+    scale = abs(stats.cauchy.rvs(size=(2, 2_000_000), random_state=rng)).prod(axis=0)  # lambda tau
+    # N(0, s^2) N(beta; 0, c^2) is the slab's prior times a factor that depends on s and belongs to the posterior of s.
+    sd = 1 / np.sqrt(scale**-2.0 + 1.5**-2.0)
+    beta = sd * rng.standard_normal(len(scale))
+    weight = sd / scale * stats.norm.cdf(beta) ** 2
+    for f in (np.tanh, lambda b: np.tanh(b) ** 2):
+        want = np.average(f(beta), weights=weight)
+        error = np.sqrt(np.average((f(beta) - want) ** 2 * weight, weights=weight) / weight.sum())
+        got = f(model.coef_draws_[..., 0])
+        assert abs(got.mean() - want) < 4 * np.hypot(mcse_mean(got), error)
+
+
+def test_target_ess_stops_when_everything_has_it():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    y = 0.5 * X[:, 0] + rng.standard_normal(200) > 0
+    model = HorseshoeProbitClassifier(n_iter=50_000, target_ess=500, random_state=0).fit(X, y)
+    assert model.stopped_by_ == "target_ess"
+    assert model.n_iter_ < 50_000
+    assert model.coef_draws_.shape[1] == model.n_iter_
+    for draws in (model.coef_draws_, model.intercept_draws_, model.global_scale_draws_):
+        assert (ess_bulk(draws) >= 500).all()
+        assert (rhat(draws) <= 1.01).all()
+
+
+def test_target_ess_out_of_reach_ends_with_n_iter():
+    X, y = separable()
+    model = HorseshoeProbitClassifier(n_iter=150, burn_in=20, target_ess=1e6, random_state=0).fit(X, y)
+    assert (model.stopped_by_, model.n_iter_) == ("n_iter", 150)
+
+
+def test_a_stopped_fit_holds_the_first_draws_of_the_whole_one():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    y = 0.5 * X[:, 0] + rng.standard_normal(200) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = HorseshoeProbitClassifier(n_iter=3000, random_state=0).fit(X, y)
+        stopped = HorseshoeProbitClassifier(n_iter=3000, target_ess=200, random_state=0).fit(X, y)
+    assert np.array_equal(stopped.coef_draws_, whole.coef_draws_[:, : stopped.n_iter_])
