@@ -80,7 +80,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The labels; the second is the one whose probability rises with x beta.
+        The labels; the probability of the second rises with x beta.
     coef_ : ndarray of shape (1, n_features)
         Coefficients on the scale of the columns as given, summarised as ``coef_summary`` says.
     intercept_ : ndarray of shape (1,)
@@ -133,8 +133,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
 
     Piironen, J. & Vehtari, A. (2017). On the hyperprior choice for the global shrinkage parameter. PMLR 54, 905-913.
 
-    Carvalho, C. M., Polson, N. G. & Scott, J. G. (2010). The horseshoe estimator for sparse signals. Biometrika 97,
-    465-480.
+    Carvalho, C. M., Polson, N. G. & Scott, J. G. (2010). The horseshoe estimator. Biometrika 97, 465-480.
 
     Examples
     --------
@@ -370,7 +369,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        code = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[code]
 
     def summary(self, level=None):
         """The posterior of every coefficient, of the intercept and of the global scale, as a frame.
