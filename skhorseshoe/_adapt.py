@@ -22,7 +22,7 @@ _MANY_COLUMNS = 256  # from where a factorisation for a move of tau costs as muc
 def burn_in(state, rows, precision, n_sweeps, fixed, tau_0, ops, key, report):
     """From a state of ``_gibbs`` to one of ``_hmc``, with the reference and the tuning to use from there.
 
-    precision : of the data augmentation sampler. fixed : (q, q), prior precision that does not depend on the scales.
+    precision : of the data augmentation sampler. fixed : a ``FixedPrior``.
     """
     first = n_sweeps // 10
     for t in range(1, first + 1):
@@ -33,7 +33,7 @@ def burn_in(state, rows, precision, n_sweeps, fixed, tau_0, ops, key, report):
 
     def refer(point, score, information):
         b = information @ point + score
-        gauss = ops.Whitening(information + fixed, b, n_chains, p, rows.threads)
+        gauss = ops.Whitening(fixed.add_to(information.copy()), b, n_chains, p, rows.threads)
         return _hmc.Reference(point, score, information, gauss)
 
     def advance(state, reference, tuning):
@@ -109,13 +109,13 @@ def _mode(state, rows, fixed, ops):
 
     def evaluate(point):
         (loglik,), (score,) = rows.score(point[None])
-        return loglik - (d * point) @ point / 2 - point @ fixed @ point / 2, score
+        return loglik - (d * point) @ point / 2 - fixed.energy(point), score
 
     point = state.beta.mean(axis=0)
     value, score = evaluate(point)
     for _ in range(4):
         information = rows.information(point[None])
-        solver = ops.Precision(information + fixed, rows.threads)
+        solver = ops.Precision(fixed.add_to(information.copy()), rows.threads)
         new = solver.draw((information @ point + score)[None], d[None], np.zeros((1, len(d))))[0]
         for _ in range(5):
             new_value, new_score = evaluate(new)

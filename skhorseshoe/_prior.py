@@ -23,14 +23,27 @@ def tau_scale(global_scale, expected_nonzero, p, y):
     return float(expected_nonzero / (p - expected_nonzero) / np.sqrt(rate * (1 - rate) * len(y)))
 
 
-def fixed_precision(mean, q, slab_precision):
-    """The prior precision (q, q) that does not depend on the scales.
+class FixedPrior:
+    """The part of the prior that does not depend on the scales: Gaussian, with a precision of rank one and a diagonal.
 
-    That of the slab, which is an observation "0 with standard deviation c" of each shrunk coefficient (Nishimura &
-    Suchard 2023), and that of the intercept at the mean of the columns, so that it does not matter where their zero is.
+    The slab is an observation "0 with standard deviation c" of each shrunk coefficient (Nishimura & Suchard 2023). The
+    intercept's prior is that of the intercept at the mean of the columns: it does not matter where their zero is.
     """
-    p = len(mean)
-    anchor = np.append(mean, 1.0) / _INTERCEPT_SD if q > p else np.zeros(p)
-    fixed = np.outer(anchor, anchor)
-    fixed.reshape(-1)[: p * q : q + 1] += slab_precision
-    return fixed
+
+    def __init__(self, mean, q, slab_scale):
+        p = len(mean)
+        self.anchor = np.append(mean, 1.0) / _INTERCEPT_SD if q > p else np.zeros(p)
+        self.diagonal = np.zeros(q)
+        self.slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
+        self.diagonal[:p] = self.slab_precision
+
+    def add_to(self, H):
+        """H plus the precision, in place; (q, q)."""
+        for row, value in zip(H, self.anchor, strict=True):
+            row += value * self.anchor
+        H.reshape(-1)[:: len(H) + 1] += self.diagonal
+        return H
+
+    def energy(self, beta):
+        """Minus the logarithm of the density at beta (q,), up to a constant."""
+        return (self.anchor @ beta) ** 2 / 2 + self.diagonal @ beta**2 / 2

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import _adapt, _gibbs, _hmc
 from ._draws import Draws
-from ._prior import fixed_precision
+from ._prior import FixedPrior
 from ._start import initial_state
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
@@ -29,15 +29,16 @@ def run(rows, *, sampler, tau_0, slab_scale, n_iter, burn_in, n_chains, thin, ta
     gram = rows.gram()
     _check_size(gram, n, p, rows.X.dtype)
     mean, sd = _moments(gram, n, p)
-    slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
-    fixed = fixed_precision(mean, len(gram), slab_precision)
-    gram += fixed
+    fixed = FixedPrior(mean, len(gram), slab_scale)
+    fixed.add_to(gram)
     start = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, tau_0, key)
-    draws = Draws(n_chains, n_iter // thin, sd > 0, rows.fit_intercept, slab_precision)
+    draws = Draws(n_chains, n_iter // thin, sd > 0, rows.fit_intercept, fixed.slab_precision)
     done, stopped_by, next_check = 0, "n_iter", _FIRST_CHECK
     with np.errstate(over="ignore", invalid="ignore"):  # a proposal may be absurd; it is rejected
         begin = _gibbs_chains if sampler == "gibbs" else _hmc_chains
-        states, information, tuning = begin(start, rows, gram, fixed, burn_in, tau_0, key, report)
+        precision = ops.Precision(gram, rows.threads)
+        states, information, tuning = begin(start, rows, precision, fixed, burn_in, tau_0, key, report)
+        del gram, precision  # the tuned sampler needs them during burn-in only
         try:
             for done, state in zip(range(1, n_iter + 1), states):  # noqa: B905 - the states never end
                 if done % thin == 0:
@@ -63,23 +64,20 @@ def run(rows, *, sampler, tau_0, slab_scale, n_iter, burn_in, n_chains, thin, ta
     return draws, {"n_iter_": done, "stopped_by_": stopped_by, "tuning_": tuning}
 
 
-def _gibbs_chains(state, rows, gram, fixed, n_sweeps, tau_0, key, report):
+def _gibbs_chains(state, rows, precision, fixed, n_sweeps, tau_0, key, report):
     """The states after burn-in, the precision that shrinkage is measured against, and the tuning: there is none."""
-    precision = rows.ops.Precision(gram, rows.threads)
     states = _gibbs.sample(state, rows, precision, tau_0, rows.ops, key)
     centre = _burn_in(states, n_sweeps, state, report)
-    information = rows.information(centre[None])
-    information += fixed
+    information = fixed.add_to(rows.information(centre[None]))
     return states, rows.ops.Precision(information, rows.threads, memory_of=precision), {}
 
 
-def _hmc_chains(state, rows, gram, fixed, n_sweeps, tau_0, key, report):
+def _hmc_chains(state, rows, precision, fixed, n_sweeps, tau_0, key, report):
     """As ``_gibbs_chains``."""
-    precision = rows.ops.Precision(gram, rows.threads)
     state, reference, tuning = _adapt.burn_in(state, rows, precision, n_sweeps, fixed, tau_0, rows.ops, key, report)
     states = _hmc.sample(state, rows, reference, tuning, tau_0, rows.ops, key)
-    information = reference.information + fixed
-    return states, rows.ops.Precision(information, rows.threads, memory_of=precision), tuning._asdict()
+    information = rows.ops.Precision(reference.whitening.H, rows.threads, memory_of=precision)
+    return states, information, tuning._asdict()
 
 
 def _check_size(gram, n, p, dtype):

@@ -105,6 +105,7 @@ class Whitening:
 
     def __init__(self, H, b, n_chains, p, threads):
         self.threads = threads
+        self.H = H
         self.p = p
         self.b = b
         self.factors = [_Cholesky(H) for _ in range(n_chains)]
