@@ -37,9 +37,12 @@ class Rows:
         """X'X, bordered by the column of ones if there is an intercept; (q, q)."""
         return self.ops.gram(self.X, self.fit_intercept, self.threads)
 
-    def information(self, beta):
-        """Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q)."""
-        return self.ops.gram(self.X, self.fit_intercept, self.threads, beta)
+    def information(self, beta, spare=()):
+        """Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q).
+
+        spare : matrices of that shape that may be overwritten.
+        """
+        return self.ops.gram(self.X, self.fit_intercept, self.threads, beta, spare)
 
     def latent(self, beta, sweep, key):
         """X'z for z drawn given beta; (n_chains, q)."""

@@ -68,7 +68,7 @@ def _gibbs_chains(state, rows, precision, fixed, n_sweeps, tau_0, key, report):
     """The states after burn-in, the precision that shrinkage is measured against, and the tuning: there is none."""
     states = _gibbs.sample(state, rows, precision, tau_0, rows.ops, key)
     centre = _burn_in(states, n_sweeps, state, report)
-    information = fixed.add_to(rows.information(centre[None]))
+    information = fixed.add_to(rows.information(centre[None], spare=precision.work))
     return states, rows.ops.Precision(information, rows.threads, memory_of=precision), {}
 
 

@@ -47,16 +47,20 @@ def score(X, y, coef, bounds, threads):
     return logliks.sum(axis=0), sums.sum(axis=0)
 
 
-def gram(X, fit_intercept, threads, beta=None):
+def gram(X, fit_intercept, threads, beta=None, spare=()):
     """X'X, bordered by the column of ones if there is an intercept; (q, q) float64, summed in float64.
 
     With beta (m, q) it is the Fisher information of the probit likelihood, averaged over the m points: X' diag(w) X,
-    w the average of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = X beta.
+    w the average of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = X beta. spare : matrices (q, q) to use as scratch.
     """
     n, p = X.shape
     q = p + fit_intercept
     step = max(64, _GRAM_BLOCK // (q + (0 if beta is None else len(beta))))
-    parts = [np.zeros((q, q)) for _ in range(min(_GRAM_PARTS, -(-n // step)))]
+    n_parts = min(_GRAM_PARTS, -(-n // step))
+    parts = [np.zeros((q, q)), *spare][:n_parts]
+    parts += [np.empty((q, q)) for _ in range(n_parts - len(parts))]
+    for part in parts[1:]:
+        part[...] = 0.0
     edges = np.linspace(0, n, len(parts) + 1).astype(int)
 
     def add(first, last):
