@@ -29,18 +29,20 @@ def burn_in(state, rows, precision, n_sweeps, fixed, tau_0, ops, key, report):
         state = _gibbs.sweep(state, rows, precision, tau_0, ops, key)
         report(t)
 
-    n_chains, p = state.lambda_sq_inv.shape
+    (n_chains, p), q = state.lambda_sq_inv.shape, state.beta.shape[1]
+    gauss = ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=precision)
 
     def refer(point, score, information):
-        b = information @ point + score
-        gauss = ops.Whitening(fixed.add_to(information.copy()), b, n_chains, p, rows.threads)
+        gauss.H[...] = information
+        fixed.add_to(gauss.H)
+        gauss.b = information @ point + score
         return _hmc.Reference(point, score, information, gauss)
 
     def advance(state, reference, tuning):
         report(state.sweep + 1)
         return _hmc.sweep(state, rows, reference, tuning, tau_0, ops, key)
 
-    reference = refer(*_mode(state, rows, fixed, ops))
+    reference = refer(*_mode(state, rows, precision, fixed, ops))
     state = _hmc.HmcState(
         state.beta, state.lambda_sq_inv, state.tau_sq_inv, *rows.score(state.beta), state.sweep, np.zeros(n_chains)
     )
@@ -50,7 +52,9 @@ def burn_in(state, rows, precision, n_sweeps, fixed, tau_0, ops, key, report):
         if n_stage == 0:
             continue
         state, tuning, _, seen = _stage(state, reference, tuning, n_stage, advance)
-        reference = refer(seen.beta / seen.n, seen.score / seen.n, rows.information(np.concatenate(seen.points)))
+        reference = refer(
+            seen.beta / seen.n, seen.score / seen.n, rows.information(np.concatenate(seen.points), precision.work)
+        )
 
     tuning = tuning._replace(n_steps=_enough_steps(tuning.step))
     state, tuning, rates, _ = _stage(state, reference, tuning, n_sweeps - state.sweep, advance)
@@ -103,7 +107,7 @@ def _enough_steps(step):
     return _MAX_STEPS
 
 
-def _mode(state, rows, fixed, ops):
+def _mode(state, rows, precision, fixed, ops):
     """The mode of beta given the scales, averaged over the chains, by Newton's method; with score and information."""
     d = np.exp(np.log(np.maximum(_gibbs.prior_precision(state, ops), 1e-100)).mean(axis=0))
 
@@ -114,8 +118,8 @@ def _mode(state, rows, fixed, ops):
     point = state.beta.mean(axis=0)
     value, score = evaluate(point)
     for _ in range(4):
-        information = rows.information(point[None])
-        solver = ops.Precision(fixed.add_to(information.copy()), rows.threads)
+        information = rows.information(point[None], precision.work)
+        solver = ops.Precision(fixed.add_to(information.copy()), rows.threads, memory_of=precision)
         new = solver.draw((information @ point + score)[None], d[None], np.zeros((1, len(d))))[0]
         for _ in range(5):
             new_value, new_score = evaluate(new)
@@ -123,7 +127,7 @@ def _mode(state, rows, fixed, ops):
                 point, value, score = new, new_value, new_score
                 break
             new = (new + point) / 2
-    return point, score, rows.information(point[None])
+    return point, score, rows.information(point[None], precision.work)
 
 
 class _DualAveraging:

@@ -103,13 +103,15 @@ class Whitening:
     H : (q, q) float64. b : (q,) float64. The first p of d are the prior precisions of the shrunk coefficients.
     """
 
-    def __init__(self, H, b, n_chains, p, threads):
+    def __init__(self, H, b, n_chains, p, threads, memory_of=None):
+        """memory_of : a Precision of the same size, which is not used while this computes."""
         self.threads = threads
         self.H = H
         self.p = p
         self.b = b
         self.factors = [_Cholesky(H) for _ in range(n_chains)]
-        self.spare = [_Cholesky(H) for _ in range(threads.n if len(H) >= _SHARED_SIZE else 1)]
+        n_workers = threads.n if len(H) >= _SHARED_SIZE else 1
+        self.spare = [_Cholesky(H, work) for work in (memory_of.work if memory_of else [None] * n_workers)]
         self.mean = np.empty((n_chains, len(H)))
         self.log_norm = np.empty(n_chains)
 
