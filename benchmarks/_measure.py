@@ -104,7 +104,7 @@ def now():
 def provenance():
     """The machine, the versions and the state of the source."""
     packages = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pandas")
-    libraries = ("internal_api", "version", "architecture", "num_threads", "filepath")
+    libraries = ("internal_api", "version", "architecture", "num_threads")
     return {
         "machine": {
             "cpu": _cpu_model(),
