@@ -6,12 +6,9 @@ On synthetic data the truth is known. Six of a hundred columns matter. Which of 
 of the others does it let in?
 """
 
-import warnings
-
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectFromModel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,14 +21,7 @@ from skhorseshoe.datasets import make_sparse_probit
 # ----------------------------
 
 X, y, coef = make_sparse_probit(1000, 100, random_state=1)
-clf = HorseshoeProbitClassifier(n_iter=10000, thin=10, burn_in=2000, random_state=0).fit(X, y)
-
-# %%
-# The coefficients of this data set are large, and chains of large coefficients mix slowly; hence the warning. That a
-# coefficient of 4 is not zero is clear all the same. A yes or no needs fewer sweeps than a third digit, so the warning
-# is switched off for the rest of this page.
-
-warnings.simplefilter("ignore", ConvergenceWarning)
+clf = HorseshoeProbitClassifier(n_iter=4000, random_state=0).fit(X, y)
 
 truth = coef != 0
 low, high = np.quantile(clf.coef_draws_, [0.05, 0.95], axis=(0, 1))
@@ -60,10 +50,10 @@ plt.show()
 # ``SelectFromModel`` applies either rule before another estimator. Always pass a threshold: its default keeps what is
 # larger than the average, which is not a rule about evidence.
 
-short = HorseshoeProbitClassifier(n_iter=2000, thin=2, coef_summary="selected", random_state=0)
+selecting = HorseshoeProbitClassifier(n_iter=4000, coef_summary="selected", random_state=0)
 selectors = {
-    "interval": SelectFromModel(short, threshold=1e-10),
-    "inclusion score": SelectFromModel(short, importance_getter="inclusion_score_", threshold=0.5),
+    "interval": SelectFromModel(selecting, threshold=1e-10),
+    "inclusion score": SelectFromModel(selecting, importance_getter="inclusion_score_", threshold=0.5),
 }
 for name, selector in selectors.items():
     model = make_pipeline(StandardScaler(), selector, RandomForestClassifier(random_state=0))
@@ -79,6 +69,7 @@ for name, selector in selectors.items():
 # 400 rows; ten data sets for each size. Which share of the three does each rule find, and how many others does it let
 # in?
 
+classifier = HorseshoeProbitClassifier(n_iter=3000, coef_summary="selected", random_state=0)
 sizes = [0.1, 0.2, 0.3, 0.5]
 found, others = np.zeros((2, 2, len(sizes)))
 rng = np.random.default_rng(0)
@@ -86,7 +77,7 @@ for s, size in enumerate(sizes):
     for _ in range(10):
         X = rng.standard_normal((400, 40))
         y = size * (X[:, 0] - X[:, 1] + X[:, 2]) + rng.standard_normal(400) > 0
-        fit = short.fit(X, y)
+        fit = classifier.fit(X, y)
         for rule, chosen in enumerate([fit.coef_[0] != 0, fit.inclusion_score_ > 0.5]):
             found[rule, s] += chosen[:3].mean() / 10
             others[rule, s] += chosen[3:].sum() / 10

@@ -20,7 +20,7 @@ horseshoe = make_pipeline(
 lasso = make_pipeline(
     StandardScaler(),
     LogisticRegressionCV(
-        Cs=10, l1_ratios=(1,), solver="liblinear", scoring="neg_log_loss", use_legacy_attributes=False
+        Cs=10, l1_ratios=(1,), solver="liblinear", scoring="neg_log_loss", random_state=0, use_legacy_attributes=False
     ),
 ).fit(X_train, y_train)
 

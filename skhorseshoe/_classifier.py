@@ -286,7 +286,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, BaseEstimator):
         self.device_ = device
         vars(self).update(how)
         self._summarise(draws)
-        _report.warn_if_unconverged(self, draws.informative)
+        _report.warn_if_unconverged(self, draws.informative, draws.separated)
         return self
 
     def _summarise(self, draws):

@@ -5,7 +5,7 @@ import numpy as np
 from ._gibbs import prior_precision
 from .diagnostics import MAX_RHAT, convergence
 
-_SHRINKAGE_STATES = 50  # states, of all chains, over which the shrinkage is averaged
+_SHRINKAGE_SPACING = 25  # the next state to average the shrinkage over is n / 25 draws on
 
 
 class Draws:
@@ -22,8 +22,10 @@ class Draws:
         self.informative = informative
         self.fit_intercept = fit_intercept
         self.slab_precision = slab_precision
-        self.kappa = np.zeros(p), 0  # sum and number of states, in one so that an interrupt cannot part them
+        self.next_kappa = 1
+        self.kappa = np.zeros(p), 0  # sum and weight of the states, in one so that an interrupt cannot part them
         self.n = 0
+        self.separated = False
 
     def add(self, state):
         """Append a state; ``n`` grows last, so that an interrupt never leaves half a draw."""
@@ -35,20 +37,23 @@ class Draws:
         self.n += 1
 
     def add_shrinkage(self, state, precision, ops):
-        """Average in kappa_j = var(beta_j | y, scales) / var(beta_j | scales), at a spread-out subset of the states.
+        """Average in kappa_j = var(beta_j | y, scales) / var(beta_j | scales), over a subset of the states.
 
         precision : of the Fisher information H of the data, so that kappa_j = d_j [(H + D)^-1]_jj; with a slab,
         1 / c^2 is part of both. For orthogonal columns this is the shrinkage factor 1 / (1 + h_j / d_j) of Carvalho,
         Polson & Scott (2010); columns that stand in for one another share what the data know instead of each claiming
         it.
         """
-        if (self.n - 1) % -(-self.coef.shape[1] // _SHRINKAGE_STATES):
+        if self.n < self.next_kappa:
             return
+        # Ever further apart and weighted by the distance, since nobody knows how many draws there will be.
+        weight = max(1, self.n // _SHRINKAGE_SPACING)
+        self.next_kappa = self.n + weight
         p = self.coef.shape[2]
         d = prior_precision(state, ops)
         kappa = np.clip(((d + self.slab_precision) * precision.inverse_diagonal(d))[:, :p], 0.0, 1.0)
         total, count = self.kappa
-        self.kappa = total + kappa.mean(axis=0), count + 1
+        self.kappa = total + weight * kappa.mean(axis=0), count + weight
 
     def shrinkage(self):
         """Posterior mean of kappa_j; (p,), in [0, 1]."""

@@ -68,8 +68,11 @@ def summary_frame(model, level):
     return frame
 
 
-def warn_if_unconverged(model, informative):
-    """One ConvergenceWarning for the worst quantity; informative : (p,) bool, False for constant columns."""
+def warn_if_unconverged(model, informative, separated):
+    """One ConvergenceWarning for the worst quantity; informative : (p,) bool, False for constant columns.
+
+    separated : whether the classes hardly overlap, if at all, and no slab bounds the coefficients.
+    """
     extra = others(model)
     checks = convergence(np.stack(list(extra.values()), axis=-1))
     names = [*np.array(names_of(model), dtype=object)[informative], *extra]
@@ -90,8 +93,13 @@ def warn_if_unconverged(model, informative):
         factor = int(np.ceil(1.2 * wanted / max(1.0, ess[worst])))
         text = (
             f"The chains have not converged for {failed.sum()} of {len(failed)} quantities. The worst is "
-            f"{names[worst]!r} with R-hat {rhat[worst]:.3f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "
+            f"{names[worst]!r} with R-hat {rhat[worst]:.4f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "
             f"size of {ess[worst]:.0f} (at least {wanted}, {MIN_ESS_PER_CHAIN} a chain). {cure} about "
             f"{max(2, factor)}-fold, and thin (now {model.thin}) with them to keep memory as it is."
+        )
+    if separated:
+        text += (
+            " The columns separate the classes almost completely, so the data set no bound to the coefficients: "
+            "slab_scale=2 sets one, and mixes far better."
         )
     warnings.warn(text, ConvergenceWarning, stacklevel=5)

@@ -311,7 +311,7 @@ def warning_of(judged, monkeypatch, informative=(True, True, True), **diagnostic
         monkeypatch.setattr(judged, name, np.array(values))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _report.warn_if_unconverged(judged, np.array(informative))
+        _report.warn_if_unconverged(judged, np.array(informative), False)
     return [str(w.message) for w in caught]
 
 
@@ -370,7 +370,9 @@ def test_too_few_draws_to_judge_is_a_warning_of_its_own():
 def test_which_columns_count_as_constant(fit_intercept, dtype, short_fit, monkeypatch):
     """Without an intercept a constant is a regressor like any other; a column of zeros never is."""
     judged = []
-    monkeypatch.setattr(_classifier._report, "warn_if_unconverged", lambda model, which: judged.append(list(which)))
+    monkeypatch.setattr(
+        _classifier._report, "warn_if_unconverged", lambda model, which, separated: judged.append(list(which))
+    )
     constants = np.repeat([[0.0, 3.7, -1e6, 1e-8, *np.linspace(0.1, 1.0, 16)]], 30, axis=0)
     varying = X * [1e6, 1e-6, 1] + [0, 0, 1000]
     short_fit(np.hstack([constants, varying]).astype(dtype), Y, fit_intercept=fit_intercept)

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._prior import tau_scale
@@ -78,6 +79,26 @@ def test_with_a_slab_and_one_row_the_posterior_is_that_of_numerical_integration(
         error = np.sqrt(np.average((f(beta) - want) ** 2 * weight, weights=weight) / weight.sum())
         got = f(model.coef_draws_[..., 0])
         assert abs(got.mean() - want) < 4 * np.hypot(mcse_mean(got), error)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(("slab_scale", "overlap", "told"), [(None, 0, True), (2.0, 0, False), (None, 7, False)])
+def test_the_warning_names_separation_and_its_cure(sampler, slab_scale, overlap, told):
+    X, y = separable()
+    if overlap:
+        y = y ^ (np.arange(len(y)) % overlap == 0)
+    with pytest.warns(ConvergenceWarning) as caught:
+        HorseshoeProbitClassifier(n_iter=80, burn_in=2000, sampler=sampler, slab_scale=slab_scale, random_state=0).fit(X, y)
+    assert ("slab_scale=2" in str(caught[0].message)) == told
+
+
+def test_shrinkage_of_a_stopped_fit_is_that_of_as_long_a_fit():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    y = 0.5 * X[:, 0] + rng.standard_normal(200) > 0
+    stopped = HorseshoeProbitClassifier(n_iter=100_000, target_ess=300, random_state=0).fit(X, y)
+    whole = HorseshoeProbitClassifier(n_iter=stopped.n_iter_, random_state=0).fit(X, y)
+    assert np.array_equal(stopped.shrinkage_, whole.shrinkage_)
 
 
 def test_target_ess_stops_when_everything_has_it():
