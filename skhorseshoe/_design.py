@@ -44,6 +44,16 @@ class Rows:
         """
         return self.ops.gram(self.X, self.fit_intercept, self.threads, beta, spare)
 
+    def separated_by(self, beta):
+        """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""
+        p = self.X.shape[1]
+        for point in beta:
+            intercept = point[p:] if self.fit_intercept else np.zeros(1)
+            upper = self.ops.mean_probability(self.X, point[None, :p], intercept, self.threads, 64)[:, 1]
+            if ((upper > 0.5) == self.y).all():
+                return True
+        return False
+
     def latent(self, beta, sweep, key):
         """X'z for z drawn given beta; (n_chains, q)."""
         return self.ops.latent(self.X, self.y, beta, self.bounds, sweep, key, self.threads)

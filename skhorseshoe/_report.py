@@ -71,7 +71,7 @@ def summary_frame(model, level):
 def warn_if_unconverged(model, informative, separated):
     """One ConvergenceWarning for the worst quantity; informative : (p,) bool, False for constant columns.
 
-    separated : whether the classes hardly overlap, if at all, and no slab bounds the coefficients.
+    separated : whether the classes are separated completely and no slab bounds the coefficients.
     """
     extra = others(model)
     checks = convergence(np.stack(list(extra.values()), axis=-1))
@@ -99,7 +99,7 @@ def warn_if_unconverged(model, informative, separated):
         )
     if separated:
         text += (
-            " The columns separate the classes almost completely, so the data set no bound to the coefficients: "
+            " The columns separate the classes completely, so the data set no bound to the coefficients: "
             "slab_scale=2 sets one, and mixes far better."
         )
     warnings.warn(text, ConvergenceWarning, stacklevel=5)

@@ -11,7 +11,6 @@ from ._start import initial_state
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
-_SEPARATED = -0.02  # log-likelihood a row above which the classes hardly overlap, if at all
 _MAX_FLOAT32 = 1e30  # root mean square of a column whose sums over rows stay within float32
 
 
@@ -62,7 +61,7 @@ def run(rows, *, sampler, tau_0, slab_scale, n_iter, burn_in, n_chains, thin, ta
                 stacklevel=5,
             )
     draws.trim()
-    draws.separated = slab_scale is None and bool((rows.score(state.beta)[0] > _SEPARATED * n).any())
+    draws.separated = slab_scale is None and rows.separated_by(state.beta)
     return draws, {"n_iter_": done, "stopped_by_": stopped_by, "tuning_": tuning}
 
 

@@ -88,7 +88,7 @@ def test_the_warning_names_separation_and_its_cure(sampler, slab_scale, overlap,
     if overlap:
         y = y ^ (np.arange(len(y)) % overlap == 0)
     with pytest.warns(ConvergenceWarning) as caught:
-        HorseshoeProbitClassifier(n_iter=80, burn_in=2000, sampler=sampler, slab_scale=slab_scale, random_state=0).fit(X, y)
+        HorseshoeProbitClassifier(n_iter=10, sampler=sampler, slab_scale=slab_scale, random_state=0).fit(X, y)
     assert ("slab_scale=2" in str(caught[0].message)) == told
 
 
