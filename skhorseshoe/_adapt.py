@@ -24,7 +24,7 @@ def burn_in(state, rows, precision, n_sweeps, fixed, tau_0, ops, key, report):
 
     precision : of the data augmentation sampler. fixed : a ``FixedPrior``.
     """
-    first = n_sweeps // 10
+    first = max(1, n_sweeps // 10)  # coefficients of constant columns start at zero, which only a draw can leave
     for t in range(1, first + 1):
         state = _gibbs.sweep(state, rows, precision, tau_0, ops, key)
         report(t)

@@ -38,17 +38,12 @@ def bounded(beta, lambda_sq_inv, tau_sq_inv, y, *others):
         np.tanh(beta[:, :3] * (2 * y[:, :3] - 1)),
         1 / (1 + lambda_sq_inv),
         1 / (1 + tau_sq_inv),
+        np.exp(-abs(np.log(tau_sq_inv * TAU_0**2))),
         1 / (1 + tau_sq_inv * lambda_sq_inv[:, 0]),
         y.mean(axis=1),
         *(1 / (1 + other) for other in others),
     ]
     return np.column_stack(functions)
-
-
-def largest_z(marginal, successive):
-    """Largest difference of the means of independent (n, k) and successive draws (n_chains, n, k), in its errors."""
-    error = np.hypot(marginal.std(axis=0) / np.sqrt(len(marginal)), mcse_mean(successive))
-    return abs((marginal.mean(axis=0) - successive.mean(axis=(0, 1))) / error).max()
 
 
 def planted(**replaced):

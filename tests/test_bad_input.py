@@ -293,6 +293,16 @@ def test_degenerate_data_give_finite_draws_and_probabilities(data, sampler, fit_
     assert ((probability >= 0) & (probability <= 1)).all()
 
 
+@pytest.mark.parametrize("burn_in", [0, 1, 9])
+def test_many_constant_columns_do_not_freeze_a_chain_without_burn_in(burn_in, short_fit):
+    X = np.zeros((60, 8))
+    X[:, 0] = np.random.default_rng(0).standard_normal(60)
+    for seed in range(4):
+        model = short_fit(X, X[:, 0] > 0.3, sampler="hmc", burn_in=burn_in, n_iter=60, random_state=seed)
+        assert (model.global_scale_draws_ > 1e-30).all()
+        assert (np.ptp(model.coef_draws_, axis=1) > 0).all()
+
+
 def test_duplicates_share_one_coefficient(seed, short_fit):
     X, y, _ = make_sparse_probit(300, 2, random_state=seed)
     single = short_fit(X, y, n_iter=2000, burn_in=500).coef_[0, 0]

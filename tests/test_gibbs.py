@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from laws import TAU_0, X, agree, agrees_with_gold, bounded, largest_z, load_gold, planted, prior_draws
+from laws import TAU_0, X, agree, agrees_with_gold, bounded, load_gold, planted, prior_draws
 from scipy.special import ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -10,7 +10,7 @@ from skhorseshoe._design import Rows
 from skhorseshoe._gibbs import State, sample, sweep
 from skhorseshoe._ops import LOCAL, LOCAL_AUX, cpu
 from skhorseshoe._threads import Threads
-from skhorseshoe.diagnostics import rhat
+from skhorseshoe.diagnostics import mcse_mean, rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -46,7 +46,9 @@ def successive_draws(n, rng, ops):
 def geweke(ops, n):
     """Largest difference of the two ways to draw from the joint law, in standard errors."""
     rng = np.random.default_rng(5)
-    return largest_z(marginal_draws(400_000, rng), successive_draws(n, rng, ops)[None])
+    marginal, successive = marginal_draws(400_000, rng), successive_draws(n, rng, ops)
+    error = np.hypot(marginal.std(axis=0) / np.sqrt(len(marginal)), mcse_mean(successive[None]))
+    return abs((marginal.mean(axis=0) - successive.mean(axis=0)) / error).max()
 
 
 def scaled_rate(purpose, factor):

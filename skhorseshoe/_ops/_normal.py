@@ -39,7 +39,9 @@ def upper_tail(t, scratch, out):
 
 @device
 def log_cdf(t, scratch, log_phi, ratio):
-    """log Phi(t) and phi(t) / Phi(t), float64, relative error below 1e-12 for |t| up to 40, finite far beyond.
+    """log Phi(t) and phi(t) / Phi(t), float64, relative error below 1e-12 for t from -40 to 37.3.
+
+    For larger t both stay at what they are there, -1e-304 and 1e-303; for smaller t they are finite down to -1e150.
 
     All arguments are of the length of t, which is not changed. With g = erfcx(|t| / sqrt 2) / 2 and e = exp(-t^2/2),
     Phi(t) is e g for t < 0 and 1 - e g for t >= 0; the logarithm of e g is -t^2/2 + log g, so that nothing underflows.
