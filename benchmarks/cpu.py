@@ -1,16 +1,13 @@
 """The claims of speed and memory on a CPU, measured; README.md says how to run it."""
 
 import argparse
-import os
-import subprocess
-import sys
 import tempfile
 import warnings
 from pathlib import Path
 
 import numba
 import numpy as np
-from _measure import HERE, Report, child, combine, figure, in_turns, now, per_sweep, ratio
+from _measure import HERE, Report, child, combine, figure, in_turns, now, per_sweep, ratio, with_fresh_kernels
 from reference_gibbs import reference_gibbs
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
@@ -246,10 +243,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if "NUMBA_CACHE_DIR" in os.environ:
-        main()
-    else:
-        # Numba's cache does not notice that a function has changed which a function of another file calls.
-        with tempfile.TemporaryDirectory() as cache:
-            environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-            sys.exit(subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode)
+    with_fresh_kernels(main)

@@ -1,18 +1,14 @@
 """How well the samplers mix: effective draws per kept draw and per second; README.md says how to run it."""
 
 import argparse
-import os
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from _measure import HERE, Report, now
+from _measure import HERE, Report, now, with_fresh_kernels
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
@@ -237,10 +233,4 @@ def main():
 
 
 if __name__ == "__main__":
-    if "NUMBA_CACHE_DIR" in os.environ:
-        main()
-    else:
-        # Numba's cache does not notice that a function has changed which a function of another file calls.
-        with tempfile.TemporaryDirectory() as cache:
-            environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-            sys.exit(subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode)
+    with_fresh_kernels(main)

@@ -5,6 +5,7 @@ import numpy as np
 _MAX_BLOCKS = 64
 _MAX_SUMS = 2**20  # numbers in the blocks' sums, for a chain
 _BLOCK_WORK = 2**18  # elements read in a block; less is not worth a thread
+_CHECKED_ROWS = 4096  # looked at together; nearly always the first of them tell that the classes overlap
 _DRAW_COST = 100  # a truncated normal takes as long as reading about this many elements
 
 
@@ -46,13 +47,14 @@ class Rows:
 
     def separated_by(self, beta):
         """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""
+        blocks = [slice(start, start + _CHECKED_ROWS) for start in range(0, len(self.y), _CHECKED_ROWS)]
+        return any(all(self._on_their_sides(point, rows) for rows in blocks) for point in beta)
+
+    def _on_their_sides(self, point, rows):
         p = self.X.shape[1]
-        for point in beta:
-            intercept = point[p:] if self.fit_intercept else np.zeros(1)
-            upper = self.ops.mean_probability(self.X, point[None, :p], intercept, self.threads, 64)[:, 1]
-            if ((upper > 0.5) == self.y).all():
-                return True
-        return False
+        intercept = point[p:] if self.fit_intercept else np.zeros(1)
+        upper = self.ops.mean_probability(self.X[rows], point[None, :p], intercept, self.threads, 64)[:, 1]
+        return ((upper > 0.5) == self.y[rows]).all()
 
     def latent(self, beta, sweep, key):
         """X'z for z drawn given beta; (n_chains, q)."""

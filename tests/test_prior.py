@@ -8,7 +8,10 @@ from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._design import Rows
+from skhorseshoe._ops import cpu
 from skhorseshoe._prior import tau_scale
+from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -90,6 +93,15 @@ def test_the_warning_names_separation_and_its_cure(sampler, slab_scale, overlap,
     with pytest.warns(ConvergenceWarning) as caught:
         HorseshoeProbitClassifier(n_iter=10, sampler=sampler, slab_scale=slab_scale, random_state=0).fit(X, y)
     assert ("slab_scale=2" in str(caught[0].message)) == told
+
+
+@pytest.mark.parametrize("wrong", [None, 0, 4095, 4096, 8999])
+def test_separation_is_looked_for_in_every_row(wrong):
+    X, y = separable(n=9000)
+    if wrong is not None:
+        y[wrong] = ~y[wrong]
+    rows = Rows(X, y.astype(np.uint8), False, cpu, Threads(1))
+    assert rows.separated_by(np.array([[-1.0, 0, 0, 0], [1.0, 0, 0, 0]])) == (wrong is None)
 
 
 def test_shrinkage_of_a_stopped_fit_is_that_of_as_long_a_fit():

@@ -21,20 +21,10 @@ _MAX = 37.3  # where the tail is 1e-304; it is held there, so that it is never z
 @device
 def upper_tail(t, scratch, out):
     """out[i] = P(N > |t[i]|), float64, relative error below 1e-13 for |t| up to 37.3; scratch : as long as t."""
-    bits = scratch.view(np.int64)
+    _exp_half_square(t, scratch, out)
     for i in range(t.shape[0]):
-        size = min(abs(t[i]), _MAX)
-        scratch[i] = _ROUND - 0.5 * size * size * _LOG2_E
-    for i in range(t.shape[0]):
-        size = min(abs(t[i]), _MAX)
-        x = size * 0.7071067811865476
-        k = scratch[i] - _ROUND
-        r = (-0.5 * size * size - k * _LN2_HIGH) - k * _LN2_LOW
-        out[i] = 0.5 * _exp(r) * _erfcx((x - 3.75) / (x + 3.75)) / (1.0 + 2.0 * x)
-    for i in range(t.shape[0]):
-        bits[i] = (bits[i] << int64(52)) + (int64(1023) << int64(52))
-    for i in range(t.shape[0]):
-        out[i] *= scratch[i]
+        x = min(abs(t[i]), _MAX) * 0.7071067811865476
+        out[i] *= 0.5 * _erfcx((x - 3.75) / (x + 3.75)) / (1.0 + 2.0 * x)
 
 
 @device
@@ -48,17 +38,9 @@ def log_cdf(t, scratch, log_phi, ratio):
     """
     n = t.shape[0]
     bits = scratch.view(np.int64)
+    _exp_half_square(t, scratch, ratio)
     for i in range(n):
-        size = min(abs(t[i]), _MAX)
-        scratch[i] = _ROUND - 0.5 * size * size * _LOG2_E
-    for i in range(n):
-        size = min(abs(t[i]), _MAX)
-        k = scratch[i] - _ROUND
-        ratio[i] = _exp((-0.5 * size * size - k * _LN2_HIGH) - k * _LN2_LOW)
-    for i in range(n):
-        bits[i] = (bits[i] << int64(52)) + (int64(1023) << int64(52))
-    for i in range(n):
-        e = ratio[i] * scratch[i]
+        e = ratio[i]
         x = min(abs(t[i]), _FAR) * 0.7071067811865476
         g = 0.5 * _erfcx((x - 3.75) / (x + 3.75)) / (1.0 + 2.0 * x)
         negative = t[i] < 0.0
@@ -79,6 +61,23 @@ def log_cdf(t, scratch, log_phi, ratio):
         far = min(abs(t[i]), _FAR)
         square = 0.5 * far * far if t[i] < 0.0 else 0.0
         log_phi[i] = (2.0 * s * _atanh(s * s) + exponent * 0.6931471805599453) - square
+
+
+@device
+def _exp_half_square(t, scratch, out):
+    """out[i] = exp(-t[i]^2 / 2), |t| held at _MAX; scratch : as long as t."""
+    bits = scratch.view(np.int64)
+    for i in range(t.shape[0]):
+        size = min(abs(t[i]), _MAX)
+        scratch[i] = _ROUND - 0.5 * size * size * _LOG2_E
+    for i in range(t.shape[0]):
+        size = min(abs(t[i]), _MAX)
+        k = scratch[i] - _ROUND
+        out[i] = _exp((-0.5 * size * size - k * _LN2_HIGH) - k * _LN2_LOW)
+    for i in range(t.shape[0]):
+        bits[i] = (bits[i] << int64(52)) + (int64(1023) << int64(52))
+    for i in range(t.shape[0]):
+        out[i] *= scratch[i]
 
 
 @device(inline="always")
