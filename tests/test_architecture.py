@@ -32,6 +32,7 @@ ALLOWED = {
     "_gibbs": {"_ops"},
     "_device": {"_ops"},
     "_report": {"diagnostics"},
+    "_posterior": {"_device", "_input", "_report", "_threads"},
     "_saved": {"__version__"},
     "_hmc": {"_gibbs", "_ops"},
     "_adapt": {"_gibbs", "_hmc"},
