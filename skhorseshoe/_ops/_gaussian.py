@@ -146,9 +146,10 @@ class Whitening:
     def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
         """Metropolis steps in log tau that leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) invariant.
 
-        steps, thresholds : (n_chains, k), the moves and standard exponentials. Takes the d of the tau^-2 it returns.
+        steps, thresholds : (n_chains, k), the moves and standard exponentials. Returns tau^-2, whose d it takes, and
+        the share of the steps that were accepted; (n_chains,) each.
         """
-        out = tau_sq_inv.copy()
+        out, accepted = tau_sq_inv.copy(), np.zeros(len(tau_sq_inv))
 
         def some(first, last):
             for c in range(first, len(out), len(self.spare)):
@@ -162,9 +163,10 @@ class Whitening:
                     if gain > -threshold:
                         self.spare[first], self.factors[c] = self.factors[c], candidate
                         self.mean[c], self.log_norm[c], out[c] = mean, log_norm, proposed
+                        accepted[c] += 1
 
         self.threads.run(some, len(self.spare))
-        return out
+        return out, accepted / steps.shape[1]
 
 
 def _log_prior(tau_sq_inv, tau_0):
