@@ -357,7 +357,11 @@ ERRORS = {
     "move of tau without |M|": (ONE, {"Whitening": WITHOUT_M}, {}),
     "move of tau without |D|": (ONE, {"Whitening": WITHOUT_D}, {}),
     "move of tau without m'Mm": (ONE, {"Whitening": WITHOUT_MEAN, **TAU_ON_THE_WAY}, {}),
-    "tau left behind by an accepted proposal": (ONE, {"where": Where(1, False), **TAU_ON_THE_WAY}, {}),
+    "tau left behind by an accepted proposal": (
+        THREE._replace(tau_moves=6),
+        {"where": Where(1, False), **TAU_ON_THE_WAY},
+        {"n_batches": 24},
+    ),
     "tau of a rejected proposal": (ONE, {"where": Where(1, True), **TAU_ON_THE_WAY}, {}),
     "last half-kick": (ONE, {"Whitening": EndKickTooSmall}, {}),
     "half-kicks at the ends of turns": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
