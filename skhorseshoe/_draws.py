@@ -83,8 +83,9 @@ class Draws:
 
     def restore(self, arrays):
         """Put back what ``arrays`` gave, and go on from there."""
-        self.n = arrays["coef"].shape[1]
+        self.n = arrays["coef"].shape[1] if "coef" in arrays else 0
         for name in ("coef", "intercept", "global_scale"):
-            getattr(self, name)[:, : self.n] = arrays[name]
+            if self.n:
+                getattr(self, name)[:, : self.n] = arrays[name]
         self.next_kappa = int(arrays["next_kappa"])
         self.kappa = np.array(arrays["kappa_sum"]), int(arrays["kappa_weight"])

@@ -12,7 +12,7 @@ def of(run):
     arrays = run.arrays()
     for name in _DRAWS:
         del arrays["draws"][name]
-    return {"what": described(run.problem, run.settings), "key": run.problem.key, **arrays}
+    return {"what": described(run.problem, run.settings), **arrays}
 
 
 def resume(model, problem, settings):

@@ -40,6 +40,9 @@ ALLOWED = {
     "_chains": {"_gibbs"},
     "_adapt": {"_chains", "_gibbs", "_hmc", "_ops"},
     "_weights": {"_compat", "_input"},
+    "_callbacks": {"_compat", "diagnostics"},
+    "_checkpoint": set(),
+    "_classifier": {"_compat", "_fitting", "_ops", "_posterior", "_saved"},
     "_run": {"_adapt", "_chains", "_draws", "_interrupt", "_prior", "_start"},
     "_snapshot": set(),
 }
