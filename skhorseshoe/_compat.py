@@ -1,6 +1,7 @@
-"""The two names that scikit-learn keeps private and that its own third-party guide tells estimators to use."""
+"""The names that scikit-learn keeps private and that its own third-party guide tells estimators to use."""
 
 from sklearn.base import _fit_context
+from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import Interval, StrOptions
 
-__all__ = ["Interval", "StrOptions", "_fit_context"]
+__all__ = ["Interval", "StrOptions", "_fit_context", "check_matplotlib_support"]
