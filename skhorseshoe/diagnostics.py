@@ -162,7 +162,8 @@ def autocorrelation(draws, max_lag):
             f"max_lag={max_lag} needs more than {max(3, 2 * max_lag + 1)} draws a chain; got {n_draws}. It must not be "
             "below 0."
         )
-    chains = draws.reshape(n_chains, n_draws, prod(trailing)).transpose(2, 0, 1).astype(np.float64)
+    flat = draws.reshape(n_chains, n_draws, prod(trailing))
+    chains = np.array(flat.transpose(2, 0, 1), dtype=np.float64, order="C")  # a copy: it is centred in place
     _check_finite(chains, 0, trailing)
     with np.errstate(divide="ignore", invalid="ignore"):
         rho, _ = _autocorrelation(*_spread(_split(chains)))

@@ -36,6 +36,10 @@ ALLOWED = {
     "_saved": {"__version__"},
     "_hmc": {"_gibbs", "_ops"},
     "_adapt": {"_gibbs", "_hmc"},
+    "plotting/_common": {"_compat", "_posterior"},
+    "plotting/_coefficients": {"_common", "_report"},
+    "plotting/_chains": {"_common", "_report", "diagnostics"},
+    "plotting/_probabilities": {"_common", "_input", "_report"},
     "_run": {"_adapt", "_draws", "_gibbs", "_hmc", "_prior", "_start"},
 }
 

@@ -205,7 +205,7 @@ class PosteriorCalibrationDisplay:
     ----------
     line_ : matplotlib.lines.Line2D
         The observed shares.
-    band_ : matplotlib.collections.FillBetweenPolyCollection
+    band_ : matplotlib.collections.PolyCollection
         What is expected.
     bars_ : matplotlib.container.BarContainer
         How many predictions are where; the highest bar has 0.12 of the height of the axes.
