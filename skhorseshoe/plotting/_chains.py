@@ -110,9 +110,10 @@ class TraceDisplay:
         self.lines_, self.bars_ = [], []
         checks = convergence(np.moveaxis(self.draws, 0, -1))
         colours = _shades(self.draws.shape[1])
+        style = {"linewidth": 0.5 * min(1, (1000 / n_draws) ** 0.5), "alpha": 0.8}  # long chains hide one another
         for row, (trace, ranks) in enumerate(axes):
             self.lines_.append([
-                trace.plot(chain, color=colour, linewidth=0.5)[0]
+                trace.plot(chain, color=colour, **style)[0]
                 for chain, colour in zip(self.draws[row], colours, strict=True)
             ])  # fmt: skip
             words = f"R-hat {checks.rhat[row]:.3f}, ESS {checks.ess_bulk[row]:.0f}"
