@@ -46,7 +46,7 @@ class TraceDisplay:
     >>> from skhorseshoe import HorseshoeProbitClassifier
     >>> from skhorseshoe.datasets import make_sparse_probit
     >>> from skhorseshoe.plotting import TraceDisplay
-    >>> X, y, coef = make_sparse_probit(2000, 60, random_state=0)
+    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = TraceDisplay.from_estimator(clf, names=["x4", "(global scale)"])
     >>> display.axes_.shape
@@ -172,7 +172,7 @@ class AutocorrelationDisplay:
     >>> from skhorseshoe import HorseshoeProbitClassifier
     >>> from skhorseshoe.datasets import make_sparse_probit
     >>> from skhorseshoe.plotting import AutocorrelationDisplay
-    >>> X, y, coef = make_sparse_probit(2000, 60, random_state=0)
+    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = AutocorrelationDisplay.from_estimator(clf, names=["x4", "x10"], max_lag=30)
     >>> display.autocorrelations.shape

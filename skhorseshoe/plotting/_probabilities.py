@@ -73,7 +73,7 @@ class ProbabilityIntervalDisplay:
     >>> from skhorseshoe import HorseshoeProbitClassifier
     >>> from skhorseshoe.datasets import make_sparse_probit
     >>> from skhorseshoe.plotting import ProbabilityIntervalDisplay
-    >>> X, y, coef = make_sparse_probit(2000, 60, random_state=0)
+    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = ProbabilityIntervalDisplay.from_estimator(clf, X[:5])
     >>> display.interval.shape
@@ -225,9 +225,9 @@ class PosteriorCalibrationDisplay:
     >>> from skhorseshoe import HorseshoeProbitClassifier
     >>> from skhorseshoe.datasets import make_sparse_probit
     >>> from skhorseshoe.plotting import PosteriorCalibrationDisplay
-    >>> X, y, coef = make_sparse_probit(3000, 20, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X[:2000], y[:2000])
-    >>> display = PosteriorCalibrationDisplay.from_estimator(clf, X[2000:], y[2000:])
+    >>> X, y, coef = make_sparse_probit(2000, 20, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X[:1000], y[:1000])
+    >>> display = PosteriorCalibrationDisplay.from_estimator(clf, X[1000:], y[1000:])
     >>> lower, upper = display.band
     >>> within = (lower <= display.observed) & (display.observed <= upper)
     >>> bool(within.mean() > 0.5)
