@@ -30,17 +30,21 @@ print(*truth, sep=", ")
 # With more columns than rows some combination of columns always tells the classes of the training data apart, and the
 # data set no bound to the coefficients. ``slab_scale=2`` does: beyond 4 or so, a coefficient is not believed.
 
-clf = HorseshoeProbitClassifier(slab_scale=2, expected_nonzero=5, target_ess=400, n_iter=10000, random_state=0).fit(train, y_train)
+clf = HorseshoeProbitClassifier(slab_scale=2, expected_nonzero=5, target_ess=400, n_iter=10000, random_state=0).fit(
+    train, y_train
+)
 
 # %%
 # Marked are the genes that matter in truth.
 
-CoefficientsDisplay.from_estimator(clf, selected=coef != 0, top=15)
+display = CoefficientsDisplay.from_estimator(clf, selected=coef != 0, top=15)
+for text, words in zip(display.legend_.get_texts(), ["matters", "does not"], strict=True):
+    text.set_text(words)
 plt.show()
 
 # %%
-# A hundred patients do not say for sure. The intervals of the genes that matter are wide, and those of their neighbours
-# too, because a neighbour can stand in for a gene. What the posterior does know is that most genes can be left out:
+# A hundred patients do not say for sure how strong an effect is: the intervals of the genes that matter are wide. What
+# the posterior does know is that most genes can be left out:
 
 scores = pd.Series(clf.inclusion_score_, index=genes.columns)
 ranks = scores.rank(ascending=False)

@@ -58,10 +58,10 @@ PosteriorCalibrationDisplay.from_estimator(clf, X_test, y_test, limit=0.2)
 plt.show()
 
 # %%
-# All three, in groups of rows: the half with the smallest probabilities, then ever smaller groups towards the largest.
-# Both axes are logarithmic.
+# All three, in groups of rows: three quarters with the smallest probabilities, then ever smaller groups towards the
+# largest. Both axes are logarithmic.
 
-edges = [0, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1]
+edges = [0, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1]
 fig, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
 for (name, model), style, shade in zip(models.items(), ["s-", "o--", "^:"], ["#004488", "0.35", "0.6"], strict=True):
     p = model.predict_proba(X_test)[:, 1]
@@ -77,8 +77,10 @@ plt.show()
 # Which columns matter
 # --------------------
 #
-# With about fifty events the strong effects are found and the weak ones are open. Marked are the columns that matter in
+# With 42 events the strong effects are found and the weak ones are open. Marked are the columns that matter in
 # truth; their coefficients are 1, -0.8, 0.6, -0.4 and 0.3.
 
-CoefficientsDisplay.from_estimator(clf, selected=coef != 0, top=10)
+display = CoefficientsDisplay.from_estimator(clf, selected=coef != 0, top=10)
+for text, words in zip(display.legend_.get_texts(), ["matters", "does not"], strict=True):
+    text.set_text(words)
 plt.show()

@@ -164,6 +164,7 @@ class AutocorrelationDisplay:
     ----------
     lines_ : list of matplotlib.lines.Line2D
         A curve for each quantity.
+    legend_ : matplotlib.legend.Legend
     ax_ : matplotlib.axes.Axes
     figure_ : matplotlib.figure.Figure
 

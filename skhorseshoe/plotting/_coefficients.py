@@ -44,6 +44,7 @@ class CoefficientsDisplay:
         The means: of the selected features, of the others.
     lines_ : list of matplotlib.collections.LineCollection
         The intervals: of the selected features, of the others.
+    legend_ : matplotlib.legend.Legend
     ax_ : matplotlib.axes.Axes
     figure_ : matplotlib.figure.Figure
 
@@ -178,6 +179,7 @@ class ShrinkageDisplay:
         The features that are drawn, from the top or from the left, as positions in ``names``.
     points_ : list of matplotlib.lines.Line2D
         The features below the threshold, the others.
+    legend_ : matplotlib.legend.Legend
     ax_ : matplotlib.axes.Axes
     figure_ : matplotlib.figure.Figure
 

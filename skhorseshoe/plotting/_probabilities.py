@@ -65,6 +65,7 @@ class ProbabilityIntervalDisplay:
         The probabilities; with ``y``, of the rows of the second class and of the others.
     lines_ : list of matplotlib.collections.LineCollection
         The intervals, likewise.
+    legend_ : matplotlib.legend.Legend or None
     ax_ : matplotlib.axes.Axes
     figure_ : matplotlib.figure.Figure
 
@@ -209,6 +210,7 @@ class PosteriorCalibrationDisplay:
         What is expected.
     bars_ : matplotlib.container.BarContainer
         How many predictions are where; the highest bar has 0.12 of the height of the axes.
+    legend_ : matplotlib.legend.Legend
     ax_ : matplotlib.axes.Axes
     figure_ : matplotlib.figure.Figure
 
