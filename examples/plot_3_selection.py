@@ -22,7 +22,7 @@ from skhorseshoe.plotting import CoefficientsDisplay, ShrinkageDisplay
 # ----------------------------
 
 X, y, coef = make_sparse_probit(1000, 100, random_state=1)
-clf = HorseshoeProbitClassifier(n_iter=2000, random_state=0).fit(X, y)
+clf = HorseshoeProbitClassifier(n_iter=4000, random_state=0).fit(X, y)
 
 truth = coef != 0
 low, high = np.quantile(clf.coef_draws_, [0.05, 0.95], axis=(0, 1))
@@ -48,7 +48,7 @@ plt.show()
 # ``SelectFromModel`` applies either rule before another estimator. Always pass a threshold: its default keeps what is
 # larger than the average, which is not a rule about evidence.
 
-selecting = HorseshoeProbitClassifier(n_iter=2000, coef_summary="selected", random_state=0)
+selecting = HorseshoeProbitClassifier(n_iter=4000, coef_summary="selected", random_state=0)
 selectors = {
     "interval": SelectFromModel(selecting, threshold=1e-10),
     "inclusion score": SelectFromModel(selecting, importance_getter="inclusion_score_", threshold=0.5),

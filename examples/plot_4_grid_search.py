@@ -59,8 +59,8 @@ plt.show()
 # interval do.
 #
 # The differences between folds are larger than those between the longer chains, so do not take the best cell too
-# seriously. The longest chains without burn-in have the lowest loss here, and have not converged. What matters is where
-# the curves become flat.
+# seriously. The longest chains without burn-in are as good as the others here, and have not converged. What matters is
+# where the curves become flat.
 
 spread = search.cv_results_["std_test_score"][-1]
 print(f"standard deviation between folds: {spread:.3f}")
