@@ -3,5 +3,6 @@
 from sklearn.base import _fit_context
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight
 
-__all__ = ["Interval", "StrOptions", "_fit_context", "check_matplotlib_support"]
+__all__ = ["Interval", "StrOptions", "_check_sample_weight", "_fit_context", "check_matplotlib_support"]
