@@ -2,6 +2,7 @@
 older versions do not have."""
 
 from sklearn.base import _fit_context
+from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
@@ -16,4 +17,12 @@ except ImportError:  # scikit-learn below 1.9
 
     HAS_CALLBACKS = False
 
-__all__ = ["HAS_CALLBACKS", "CallbackSupportMixin", "Interval", "StrOptions", "_check_sample_weight", "_fit_context"]
+__all__ = [
+    "HAS_CALLBACKS",
+    "CallbackSupportMixin",
+    "Interval",
+    "StrOptions",
+    "_check_sample_weight",
+    "_fit_context",
+    "check_matplotlib_support",
+]
