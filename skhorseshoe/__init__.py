@@ -2,6 +2,7 @@
 
 from . import datasets, diagnostics
 from ._classifier import HorseshoeProbitClassifier
+from .selection import HorseshoeSelector
 
-__all__ = ["HorseshoeProbitClassifier", "datasets", "diagnostics"]
+__all__ = ["HorseshoeProbitClassifier", "HorseshoeSelector", "datasets", "diagnostics"]
 __version__ = "0.1.0.dev0"

@@ -109,6 +109,10 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
     tuning_ : dict
         What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of
         the global scale on the way); empty for "gibbs".
+    prior_ : dict
+        The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "m_eff", the prior mean of the
+        effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0, the median of
+        its prior (Piironen & Vehtari 2017).
     device_ : str
         Where the model was fitted.
     n_features_in_ : int

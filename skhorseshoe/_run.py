@@ -7,6 +7,7 @@ import numpy as np
 from . import _adapt, _gibbs, _hmc
 from ._draws import Draws
 from ._prior import FixedPrior
+from ._sparsity import describe_prior
 from ._start import initial_state
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
@@ -30,6 +31,7 @@ def run(rows, *, sampler, tau_0, slab_scale, n_iter, burn_in, n_chains, thin, ta
     _check_size(gram, n, p, rows.X.dtype)
     mean, sd = _moments(gram, n, p)
     fixed = FixedPrior(mean, len(gram), slab_scale)
+    prior = describe_prior(tau_0, slab_scale, sd, n, rows.base_rate())
     fixed.add_to(gram)
     start = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, tau_0, key)
     draws = Draws(n_chains, n_iter // thin, sd > 0, rows.fit_intercept, fixed.slab_precision)
@@ -62,7 +64,7 @@ def run(rows, *, sampler, tau_0, slab_scale, n_iter, burn_in, n_chains, thin, ta
             )
     draws.trim()
     draws.separated = slab_scale is None and rows.separated_by(state.beta)
-    return draws, {"n_iter_": done, "stopped_by_": stopped_by, "tuning_": tuning}
+    return draws, {"n_iter_": done, "stopped_by_": stopped_by, "tuning_": tuning, "prior_": prior}
 
 
 def _gibbs_chains(state, rows, precision, fixed, n_sweeps, tau_0, key, report):
