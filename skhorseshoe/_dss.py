@@ -7,9 +7,9 @@ probabilities, to second order in the linear predictor and averaged over the row
     d(beta, gamma) = (beta - gamma)' S (beta - gamma) / 2,   S = X'WX / n
 
 with W the Fisher information of a row, averaged over the posterior, and the intercept profiled out. So the rows enter
-through X'WX alone. A gamma is sparse enough to report, and no sparser than the data allow, while it lies in the credible
-region {beta: d(beta, b) <= r}, r the ``level`` quantile of d over the draws, as in Bondell & Reich (2012). In one
-dimension that is the rule of the credible interval about the mean.
+through X'WX alone. A gamma is good enough while it lies in the credible region {beta: d(beta, b) <= r}, r the ``level``
+quantile of d over the draws, as in Bondell & Reich (2012). In one dimension that is the rule of the credible interval
+about the mean.
 """
 
 import warnings

@@ -53,8 +53,8 @@ def check_result(n_rows, n_draws):
     needed, free = 8 * int(n_rows) * int(n_draws), available()
     if free is not None and needed > free:
         raise MemoryError(
-            f"The result needs {_words(needed)} ({n_rows} rows x {n_draws} draws), but only {_words(free)} are available. "
-            "Lower max_draws, or ask for fewer rows at a time."
+            f"The result needs {_words(needed)} ({n_rows} rows x {n_draws} draws), but only {_words(free)} are "
+            "available. Lower max_draws, or ask for fewer rows at a time."
         )
 
 

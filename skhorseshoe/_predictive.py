@@ -16,7 +16,7 @@ _LARGE = 2**21  # coefficients in all draws, from where they do not
 
 
 def evenly(draws, max_draws):
-    """At most ``max_draws`` of draws (n_chains, n_draws, ...), evenly spaced and as many from each chain; None is all."""
+    """At most ``max_draws`` of draws (n_chains, n_draws, ...), evenly spaced, as many from each chain; None is all."""
     n_chains, n_draws = draws.shape[:2]
     if max_draws is None or max_draws >= n_chains * n_draws:
         return draws

@@ -52,7 +52,7 @@ def test_interval_holds_that_share_of_the_samples(fitted, problem, level):
 def test_fewer_draws_are_spread_evenly_over_all_chains(fitted, problem, max_draws):
     places = _predictive.evenly(np.arange(450).reshape(3, 150), max_draws)
     assert max_draws - 3 < places.size <= max_draws
-    assert np.array_equal(places, places[:1] + [[0], [150], [300]])
+    assert np.array_equal(places, places[0] + np.array([[0], [150], [300]]))
     gaps = np.diff(places[0])
     assert len(gaps) == 0 or np.ptp(gaps) <= 1
     assert abs(places[0, 0] - (149 - places[0, -1])) <= 1
