@@ -9,10 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from _measure import HERE, Report, now, with_fresh_kernels
 
+from sklearn.metrics import log_loss
+
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe.datasets import make_sparse_probit
 
 RULES = ("dss", "interval", "shrinkage")
+NEW_ROWS = 2000  # that a model of the selected columns is scored on
 
 
 class Case(NamedTuple):
@@ -24,13 +27,12 @@ class Case(NamedTuple):
     size: float = 0.0
     rho: float = 0.0  # correlation of every pair of columns
 
-    def make(self, seed):
+    def make(self, seed, n):
         rng = np.random.default_rng(seed)
-        X = np.sqrt(1 - self.rho) * rng.standard_normal((self.n, self.p))
-        X += np.sqrt(self.rho) * rng.standard_normal((self.n, 1))
+        X = np.sqrt(1 - self.rho) * rng.standard_normal((n, self.p)) + np.sqrt(self.rho) * rng.standard_normal((n, 1))
         coef = np.zeros(self.p)
         coef[: self.k] = self.size * (-1.0) ** np.arange(self.k)
-        return X, (X @ coef + rng.standard_normal(self.n) > 0).astype(int), coef
+        return X, (X @ coef + rng.standard_normal(n) > 0).astype(int), coef
 
     def __str__(self):
         what = f"{self.k or 'none'} of {self.p}" + (f"; {self.size:g}" if self.k else "")
@@ -43,16 +45,35 @@ class Paper(NamedTuple):
     n: int
     p: int
 
-    def make(self, seed):
-        return make_sparse_probit(self.n, self.p, random_state=seed)
+    def make(self, seed, n):
+        return make_sparse_probit(n, self.p, random_state=seed)
 
     def __str__(self):
         return f"{self.n}; 6 of {self.p}; the paper's"
 
 
+class Twins(NamedTuple):
+    """Two columns matter; a third is nearly a copy of the first and counts as one to be let in."""
+
+    n: int
+    p: int
+
+    def make(self, seed, n):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((n, self.p))
+        X[:, 2] = X[:, 0] + 0.05 * rng.standard_normal(n)
+        coef = np.zeros(self.p)
+        coef[:2] = 1.0, -0.7
+        return X, (X @ coef + rng.standard_normal(n) > 0).astype(int), coef
+
+    def __str__(self):
+        return f"{self.n}; 2 of {self.p}; 1 and -0.7, one with a twin"
+
+
 JUDGED = Paper(2000, 100)
 CASES = [
     JUDGED,
+    Case(500, 3, 0),
     Case(500, 50, 0),
     Case(500, 50, 3, 0.5),
     Case(500, 50, 3, 0.5, rho=0.5),
@@ -61,34 +82,54 @@ CASES = [
     Case(200, 100, 3, 0.8),
     Case(500, 10, 3, 0.5),
     Case(500, 50, 25, 0.5),
+    Twins(300, 20),
 ]
 
 
 def measure(report, case, n_seeds):
     """Rows for a case: over data sets, each with its own seed, what each rule finds and lets in."""
-    counts = {rule: {"found": [], "let in": []} for rule in (*RULES, "mean")}
+    counts = {rule: {"found": [], "let in": [], "log loss": []} for rule in (*RULES, "mean", "all")}
     begin = time.perf_counter()
     for seed in range(n_seeds):
-        X, y, coef = case.make(seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the default length, converged or not
-            model = HorseshoeProbitClassifier(random_state=seed).fit(X, y)
-            supports = {rule: HorseshoeSelector(model, rule=rule, prefit=True).fit(X).support_ for rule in RULES}
-        size = abs(model.coef_[0])
-        supports["mean"] = size >= size.mean()  # the default threshold of SelectFromModel
-        for rule, support in supports.items():
+        X, y, coef = case.make(seed, case.n + NEW_ROWS)
+        data = X[: case.n], y[: case.n], X[case.n :], y[case.n :]
+        for rule, support in supports(*data[:2], seed).items():
             counts[rule]["found"].append(int((support & (coef != 0)).sum()))
             counts[rule]["let in"].append(int((support & (coef == 0)).sum()))
+            counts[rule]["log loss"].append(score(support, *data, seed))
     report.figures[str(case)] = {**counts, "seconds a data set": (time.perf_counter() - begin) / n_seeds}
 
-    k, judged = int((coef != 0).sum()), case == JUDGED
+    k = int((coef != 0).sum())
     for rule, count in counts.items():
-        target = judged and rule in RULES
-        if k:
+        judged = case == JUDGED and rule in RULES
+        if k and rule != "all":
             share = float(np.mean(count["found"])) / k
-            report.add(f"{case}: {rule}, share found", share, at_least=1 if target else None)
-        report.add(f"{case}: {rule}, noise let in, mean", float(np.mean(count["let in"])))
-        report.add(f"{case}: {rule}, noise let in, most", max(count["let in"]), at_most=1 if target else None)
+            report.add(f"{case}: {rule}, share found", share, at_least=1 if judged else None)
+        if rule != "all":
+            report.add(f"{case}: {rule}, noise let in, mean", float(np.mean(count["let in"])))
+            report.add(f"{case}: {rule}, noise let in, most", max(count["let in"]), at_most=1 if judged else None)
+        report.add(f"{case}: {rule}, log loss of new rows", float(np.mean(count["log loss"])))
+
+
+def supports(X, y, seed):
+    """The columns that each rule selects, and all."""
+    model = fit(X, y, seed)
+    found = {rule: HorseshoeSelector(model, rule=rule, prefit=True).fit(X).support_ for rule in RULES}
+    size = abs(model.coef_[0])
+    return {**found, "mean": size >= size.mean(), "all": size >= 0}  # the mean is the default of SelectFromModel
+
+
+def score(support, X, y, X_new, y_new, seed):
+    """Log loss on new rows of a second fit, with the selected columns alone."""
+    if not support.any():
+        return log_loss(y_new, np.full(len(y_new), y.mean()))
+    return log_loss(y_new, fit(X[:, support], y, seed).predict_proba(X_new[:, support]))
+
+
+def fit(X, y, seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the default length, converged or not
+        return HorseshoeProbitClassifier(random_state=seed).fit(X, y)
 
 
 def main():

@@ -1,4 +1,4 @@
-"""The estimator: its parameters, and ``fit``. The only file that sees all the others."""
+"""The estimator: its parameters, and ``fit``. It sees all that a fit and its answers need."""
 
 from numbers import Integral, Real
 
