@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from _measure import HERE, Report, now, with_fresh_kernels
-
 from sklearn.metrics import log_loss
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
