@@ -91,34 +91,34 @@ def measure(report, case, n_seeds):
     begin = time.perf_counter()
     for seed in range(n_seeds):
         X, y, coef = case.make(seed, case.n + NEW_ROWS)
-        data = X[: case.n], y[: case.n], X[case.n :], y[case.n :]
-        for rule, support in supports(*data[:2], seed).items():
+        new = X[case.n :], y[case.n :]
+        X, y = X[: case.n], y[: case.n]
+        model = fit(X, y, seed)
+        size = abs(model.coef_[0])
+        supports = {rule: HorseshoeSelector(model, rule=rule, prefit=True).fit(X).support_ for rule in RULES}
+        supports["mean"] = size >= size.mean()  # the default threshold of SelectFromModel
+        for rule, support in supports.items():
             counts[rule]["found"].append(int((support & (coef != 0)).sum()))
             counts[rule]["let in"].append(int((support & (coef == 0)).sum()))
-            counts[rule]["log loss"].append(score(support, *data, seed))
+        for rule in RULES:
+            counts[rule]["log loss"].append(score_again(supports[rule], X, y, *new, seed))
+        counts["all"]["log loss"].append(log_loss(new[1], model.predict_proba(new[0])))
     report.figures[str(case)] = {**counts, "seconds a data set": (time.perf_counter() - begin) / n_seeds}
 
     k = int((coef != 0).sum())
     for rule, count in counts.items():
         judged = case == JUDGED and rule in RULES
-        if k and rule != "all":
+        if k and count["found"]:
             share = float(np.mean(count["found"])) / k
             report.add(f"{case}: {rule}, share found", share, at_least=1 if judged else None)
-        if rule != "all":
+        if count["let in"]:
             report.add(f"{case}: {rule}, noise let in, mean", float(np.mean(count["let in"])))
             report.add(f"{case}: {rule}, noise let in, most", max(count["let in"]), at_most=1 if judged else None)
-        report.add(f"{case}: {rule}, log loss of new rows", float(np.mean(count["log loss"])))
+        if count["log loss"]:
+            report.add(f"{case}: {rule}, log loss of new rows", float(np.mean(count["log loss"])))
 
 
-def supports(X, y, seed):
-    """The columns that each rule selects, and all."""
-    model = fit(X, y, seed)
-    found = {rule: HorseshoeSelector(model, rule=rule, prefit=True).fit(X).support_ for rule in RULES}
-    size = abs(model.coef_[0])
-    return {**found, "mean": size >= size.mean(), "all": size >= 0}  # the mean is the default of SelectFromModel
-
-
-def score(support, X, y, X_new, y_new, seed):
+def score_again(support, X, y, X_new, y_new, seed):
     """Log loss on new rows of a second fit, with the selected columns alone."""
     if not support.any():
         return log_loss(y_new, np.full(len(y_new), y.mean()))
