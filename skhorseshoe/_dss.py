@@ -13,6 +13,7 @@ about the mean.
 """
 
 import warnings
+from bisect import bisect_left
 
 import numpy as np
 from scipy.linalg import solve
@@ -55,18 +56,19 @@ def _first_within(moments, radius):
     target = moments.sum(axis=1)
     if target.sum() <= radius:
         return np.zeros(0, dtype=int)
-    steps, seen = _FIRST_STEPS, 0
+    steps = _FIRST_STEPS
     while True:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the path ends early where columns are copies
             _, _, path = lars_path_gram(target, moments, n_samples=1, max_iter=steps, method="lasso")
-        for coef in path.T[seen:]:
-            support = np.flatnonzero(coef)
-            if _projected_distance(moments, target, support) <= radius:
-                return support
-        if path.shape[1] <= steps:
+        # Supports grow along the path, but for the odd column that leaves it, so distances fall.
+        supports = [np.flatnonzero(coef) for coef in path.T]
+        at = bisect_left(supports, True, key=lambda s: _projected_distance(moments, target, s) <= radius)
+        if at < len(supports):
+            return supports[at]
+        if len(supports) <= steps:
             return np.arange(p)
-        steps, seen = 2 * steps, path.shape[1]
+        steps *= 2
 
 
 def _projected_distance(moments, target, support):

@@ -67,7 +67,8 @@ def test_fewer_draws_are_the_same_ones_in_every_group(fitted, labelled):
     some = fitted.to_arviz(*labelled, max_draws=100)
     coef, intercept = some["posterior"]["coef"].values, some["posterior"]["intercept"].values
     assert coef.shape == (3, 33, 3)
-    at = np.searchsorted(np.arange(500), [np.flatnonzero(fitted.intercept_draws_[0] == b)[0] for b in intercept[0]])
+    at = _predictive.evenly(np.arange(1500).reshape(3, 500), 100)[0]
+    assert np.array_equal(intercept, fitted.intercept_draws_[:, at])
     assert np.array_equal(coef, fitted.coef_draws_[:, at])
     assert np.array_equal(some["posterior"]["global_scale"].values, fitted.global_scale_draws_[:, at])
     values = some["log_likelihood"]["y"].values
