@@ -78,7 +78,7 @@ def test_level_is_checked(fitted, problem, level):
         fitted.predict_interval(problem[0], level=level)
 
 
-@pytest.mark.parametrize("large", [2**21, 1])
+@pytest.mark.parametrize("large", [2**20, 1])
 @pytest.mark.parametrize("method", [*METHODS, "predict_proba"])
 def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method, large, monkeypatch):
     """Nor where a model counts as large, and its blocks are of fewer rows."""
