@@ -9,9 +9,9 @@ from scipy.special import ndtri
 def describe_prior(tau_0, slab_scale, sd, n, rate):
     """The fitted attribute ``prior_``: the scales, and the prior mean of m_eff, for columns as if orthogonal.
 
-    sd : (p,) of the columns whose coefficients are shrunk, in the unit in which the prior holds. n : number of rows.
-    rate : share of the second class. "m_eff" is the mean over tau ~ C+(0, tau_0), "m_eff_at_tau_0" that given
-    tau = tau_0, the median of tau (Piironen & Vehtari 2017, section 3).
+    sd : (p,) of the columns whose coefficients are shrunk, in the unit in which the prior holds. n : number of rows,
+    or the sum of their weights. rate : share of the second class. "m_eff" is the mean over tau ~ C+(0, tau_0),
+    "m_eff_at_tau_0" that given tau = tau_0, the median of tau (Piironen & Vehtari 2017, section 3).
 
     The working model of the probit likelihood is Gaussian with the Fisher information of a row at the base rate,
     phi(Phi^-1(r))^2 / (r (1 - r)). Column j then has information h_j = n sd_j^2 times that, and with the slab

@@ -64,7 +64,7 @@ def _sorted(frame, sort_by, n_extra):
 def header(model, frame):
     """The prior, the sampler, the state of the chains and the effective number of nonzero coefficients, in words."""
     n_chains, n_draws = model.global_scale_draws_.shape
-    prior, p = model.prior_, model.n_features_in_
+    prior, shrunk = model.prior_, model.shrinkage_ > 0
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
     lines = {
         "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
@@ -74,8 +74,8 @@ def header(model, frame):
         "Draws": f"{n_chains} chains x {n_draws} draws (burn_in={model.burn_in}, thin={model.thin}), ended by "
         f"{model.stopped_by_} after {model.n_iter_} sweeps",
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
-        "m_eff": f"{model.inclusion_score_.sum():.1f} of {p} coefficients are effectively nonzero; the prior expected "
-        f"{prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} at its median tau)",
+        "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
+        f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} at its median tau)",
     }
     return "\n".join(f"{name + ':':<13}{text}" for name, text in lines.items())
 

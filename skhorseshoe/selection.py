@@ -24,6 +24,8 @@ _POINTS = 32  # of the posterior, at which the information is averaged
 class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     """Select columns by the posterior of a `HorseshoeProbitClassifier`.
 
+    Columns that the classifier is told not to shrink (``unpenalized``) are always kept.
+
     The user guide, "Which columns matter", says which errors the rules make, with figures.
 
     Parameters
@@ -137,7 +139,8 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             model = clone(model).fit(X, y)
         rows = _input.check_X(model, X, reset=False)
         self.estimator_ = model
-        self.support_ = getattr(self, f"_{self.rule}")(model, rows)
+        unpenalized = model.shrinkage_ == 0
+        self.support_ = getattr(self, f"_{self.rule}")(model, rows) | unpenalized
         validate_data(self, X, skip_check_array=True)  # names and number of columns
         return self
 
@@ -148,7 +151,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         if not isinstance(model, HorseshoeProbitClassifier):
             raise TypeError(
                 f"estimator must be a HorseshoeProbitClassifier{' that is fitted' if self.prefit else ' or None'}; got "
-                f"{self.estimator!r}. To scale the columns, put StandardScaler before the selector."
+                f"{self.estimator!r}. To scale the columns, set its standardize=True."
             )
         return self.estimator
 
@@ -164,9 +167,18 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return model.shrinkage_ < 0.5
 
     def _dss(self, model, X):
-        draws = [model.coef_draws_, model.intercept_draws_[..., None]] if model.fit_intercept else [model.coef_draws_]
-        points = evenly(np.concatenate(draws, axis=2), max(_POINTS, model.n_chains))
+        centre, scale, no_weights = np.zeros(X.shape[1]), np.ones(X.shape[1]), np.empty(0)
+        points = _few(model.coef_draws_)
+        if model.fit_intercept:  # about their means, the columns lose no digits to the intercept
+            centre = X.mean(axis=0, dtype=np.float64)
+            points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
         ops, _ = _device.resolve("cpu")
         with open_threads(count_threads(model.n_jobs)) as threads:
-            information = ops.gram(X, model.fit_intercept, threads, points.reshape(-1, points.shape[2]))
+            information = ops.gram(X, no_weights, centre, scale, model.fit_intercept, threads, points)
         return sparsest(model.coef_draws_, information, 0.5 if self.level is None else self.level)
+
+
+def _few(draws):
+    """About ``_POINTS`` draws of all chains, in one axis."""
+    few = evenly(draws, max(_POINTS, len(draws)))
+    return few.reshape(-1, *few.shape[2:])

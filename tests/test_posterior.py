@@ -155,7 +155,7 @@ def test_header_says_prior_sampler_draws_convergence_and_sparsity(named):
         "4 chains x 100 draws (burn_in=100, thin=1), ended by n_iter after 100 sweeps",
         f"worst R-hat {worst.max():.3f} ({worst.idxmax()})",
         f"smallest ess {least.min():.0f} ({least.idxmin()})",
-        f"{(1 - named.shrinkage_).sum():.1f} of 8 coefficients",
+        f"{(1 - named.shrinkage_).sum():.1f} of 8 shrunk coefficients",
         f"the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} at its median tau)",
     ):
         assert part in text
@@ -167,7 +167,7 @@ def test_header_says_what_was_chosen(problem, short_fit):
     header = model.summary().attrs["header"]
     assert f"half-Cauchy({model.prior_['tau_0']:.3g}) from expected_nonzero=2, slab of standard" in header
     assert "deviation 1.5" in header
-    assert "Sampler:     gibbs\n" in header
+    assert "Sampler:     pxda\n" in header
     assert "1 draws (burn_in=5, thin=3)" in header
     assert "worst R-hat unknown, smallest ess unknown" in header
 

@@ -16,7 +16,7 @@ from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-SAMPLERS = ["gibbs", "hmc"]
+SAMPLERS = ["gibbs", "pxda", "hmc"]
 
 
 def separable(n=60, p=4):
@@ -25,15 +25,14 @@ def separable(n=60, p=4):
 
 
 def test_expected_nonzero_gives_the_scale_of_piironen_and_vehtari():
-    y = np.repeat(np.array([0, 1], dtype=np.uint8), [300, 100])
     rate = 100.5 / 401
-    assert tau_scale(None, 5, 50, y) == pytest.approx(5 / 45 / np.sqrt(rate * (1 - rate)) / 20)
+    assert tau_scale(None, 5, 50, 400, rate) == pytest.approx(5 / 45 / np.sqrt(rate * (1 - rate)) / 20)
 
 
 def test_expected_nonzero_is_the_global_scale_it_stands_for():
     X, y = separable()
     y = y ^ (np.arange(len(y)) % 7 == 0)
-    scale = tau_scale(None, 2, 4, y.astype(np.uint8))
+    scale = tau_scale(None, 2, 4, len(y), (y.sum() + 0.5) / (len(y) + 1))
     by_count, by_scale = (
         HorseshoeProbitClassifier(n_iter=20, burn_in=10, random_state=0, **given).fit(X, y).coef_draws_
         for given in ({"expected_nonzero": 2}, {"global_scale": scale})
@@ -45,7 +44,7 @@ def test_expected_nonzero_is_the_global_scale_it_stands_for():
     ("given", "message"),
     [
         ({"expected_nonzero": 2, "global_scale": 1.0}, "give one of them"),
-        ({"expected_nonzero": 4}, "must be below the number of columns, which is 4"),
+        ({"expected_nonzero": 4}, "must be below the number of columns that are shrunk, which is 4"),
     ],
 )
 def test_contradictory_priors_are_refused(given, message):
@@ -181,7 +180,15 @@ def test_a_model_remembers_its_prior(sampler):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X * [1, 2, 3, 4], y)
-    expected = describe_prior(
-        tau_scale(None, 2, 4, y), 3.0, X.std(axis=0) * [1, 2, 3, 4], len(y), (y.sum() + 0.5) / (len(y) + 1)
-    )
-    assert model.prior_ == pytest.approx(expected)
+    sd, n, rate = X.std(axis=0) * [1, 2, 3, 4], len(y), (y.sum() + 0.5) / (len(y) + 1)
+    assert model.prior_ == pytest.approx(describe_prior(tau_scale(None, 2, 4, n, rate), 3.0, sd, n, rate))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_prior_is_that_of_the_shrunk_columns_on_their_own_scale(sampler):
+    X, y = separable()
+    params = {"n_iter": 5, "burn_in": 5, "slab_scale": 1.0, "sampler": sampler, "random_state": 0}
+    odd = HorseshoeProbitClassifier(standardize=True, unpenalized=[1], **params).fit(X * [1, 2, 3, 4], y)
+    n, rate = len(y), (y.sum() + 0.5) / (len(y) + 1)
+    assert odd.prior_ == pytest.approx(describe_prior(1.0, 1.0, np.ones(3), n, rate))
+    assert f"{odd.inclusion_score_[[0, 2, 3]].sum():.1f} of 3 shrunk coefficients" in odd.summary().attrs["header"]

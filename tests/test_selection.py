@@ -142,6 +142,13 @@ def test_units_order_and_the_zero_of_the_columns_do_not_matter(seed):
     assert np.array_equal(sparsest(draws, bordered, 0.9), chosen)
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_columns_that_are_not_shrunk_are_kept(noisy, short_fit, rule):
+    X, y, _ = noisy
+    model = short_fit(X, y, unpenalized=["gene40"])
+    assert HorseshoeSelector(model, rule=rule, prefit=True).fit(X).get_support()[40]
+
+
 def test_of_columns_that_are_copies_one_is_kept(seed):
     """The sum of the two coefficients is 5 and certain; no interval says so."""
     rng = np.random.default_rng(seed)

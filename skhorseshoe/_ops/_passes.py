@@ -19,13 +19,14 @@ _TILE_BYTES = 256 * 1024  # half of a common second-level cache
 
 
 @kernel
-def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
+def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums, squares):
     """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and sum z_i x_i over blocks of rows.
 
     X : (n, p) float32 or float64, C-contiguous. y : (n,) uint8, 0 or 1.
     coef : (n_chains, q) in X's dtype, q = p or p + 1; column p is the intercept.
     bounds : (n_blocks + 1,) int64; block b is rows bounds[b] to bounds[b + 1] - 1.
     sums : (n_blocks, n_chains, q) float64; blocks first to last - 1 are overwritten with X'z (and 1'z).
+    squares : (n_blocks, n_chains) float64; overwritten with z'z.
     """
     n_chains, q = coef.shape
     tile = tile_rows(X)
@@ -35,6 +36,7 @@ def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
     proposal = np.empty((2, tile), X.dtype)
     for block in range(first, last):
         sums[block] = 0.0
+        squares[block] = 0.0
         held = 0
         for start in range(bounds[block], bounds[block + 1], tile):
             rows = min(tile, bounds[block + 1] - start)
@@ -52,6 +54,7 @@ def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
                     work,
                     proposal,
                 )
+                squares[block, c] += sum_of_squares(z[c, :rows])
             add_weighted_rows(X, z, start, rows, partial)
             held += rows
             if held > _FLUSH - tile or start + rows == bounds[block + 1]:
@@ -60,10 +63,11 @@ def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
 
 
 @kernel
-def score_pass(X, y, coef, bounds, first, last, sums, logliks):
-    """The probit log-likelihood sum_i log Phi(s_i x_i beta), s_i = 1 or -1, and its gradient, over blocks of rows.
+def score_pass(X, y, row_weight, coef, bounds, first, last, sums, logliks):
+    """The probit log-likelihood sum_i w_i log Phi(s_i x_i beta), s_i = 1 or -1, and its gradient, over blocks of rows.
 
-    As ``latent_pass``, but nothing is drawn; logliks : (n_blocks, n_chains) float64, overwritten like sums.
+    As ``latent_pass``, but nothing is drawn. row_weight : (n,) float64 w, or (0,) where each w_i is 1.
+    logliks : (n_blocks, n_chains) float64, overwritten like sums.
     """
     n_chains, q = coef.shape
     tile = tile_rows(X)
@@ -78,7 +82,9 @@ def score_pass(X, y, coef, bounds, first, last, sums, logliks):
             rows = min(tile, bounds[block + 1] - start)
             linear_predictor(X, coef, start, rows, weight)
             for c in range(n_chains):
-                logliks[block, c] += score_tile(weight[c, :rows], y[start : start + rows], work)
+                logliks[block, c] += score_tile(
+                    weight[c, :rows], y[start : start + rows], row_weight[start : start + rows], work
+                )
             add_weighted_rows(X, weight, start, rows, partial)
             held += rows
             if held > _FLUSH - tile or start + rows == bounds[block + 1]:
@@ -86,14 +92,26 @@ def score_pass(X, y, coef, bounds, first, last, sums, logliks):
                 held = 0
 
 
+@device(fastmath=REORDER_SUMS)
+def sum_of_squares(z):
+    total = 0.0
+    for r in range(z.shape[0]):
+        total += np.float64(z[r]) * np.float64(z[r])
+    return total
+
+
 @device
-def score_tile(eta, y, work):
-    """Replace eta by d log Phi(s eta) / d eta; returns sum log Phi(s eta). work : (4, at least rows) float64."""
+def score_tile(eta, y, row_weight, work):
+    """Replace eta by w d log Phi(s eta) / d eta; returns sum w log Phi(s eta). work : (4, at least rows) float64."""
     rows = eta.shape[0]
     t, scratch, log_phi, ratio = work[0, :rows], work[1, :rows], work[2, :rows], work[3, :rows]
     for r in range(rows):
         t[r] = eta[r] if y[r] else -eta[r]
     log_cdf(t, scratch, log_phi, ratio)
+    if row_weight.shape[0]:
+        for r in range(rows):
+            ratio[r] *= row_weight[r]
+            log_phi[r] *= row_weight[r]
     total = 0.0
     for r in range(rows):
         eta[r] = ratio[r] if y[r] else -ratio[r]
