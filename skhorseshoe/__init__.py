@@ -2,6 +2,7 @@
 
 from . import datasets, diagnostics, plotting
 from ._classifier import HorseshoeProbitClassifier
+from .selection import HorseshoeSelector
 
-__all__ = ["HorseshoeProbitClassifier", "datasets", "diagnostics", "plotting"]
+__all__ = ["HorseshoeProbitClassifier", "HorseshoeSelector", "datasets", "diagnostics", "plotting"]
 __version__ = "0.1.0.dev0"

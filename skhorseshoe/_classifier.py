@@ -1,4 +1,4 @@
-"""The estimator: its parameters, and ``fit``. The only file that sees all the others."""
+"""The estimator: its parameters, and ``fit``. It sees all that a fit and its answers need."""
 
 from numbers import Integral, Real
 from os import PathLike
@@ -125,6 +125,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of
         the global scale on the way) of the size "tau_step" (standard deviation, in log tau); and "acceptance", the
         share of accepted proposals since. Empty for samplers without tuning.
+    prior_ : dict
+        The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "m_eff", the prior mean of the
+        effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0, the median of
+        its prior (Piironen & Vehtari 2017).
     device_ : str
         Where the model was fitted.
     n_features_in_ : int

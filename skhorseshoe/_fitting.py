@@ -10,6 +10,7 @@ from ._design import Rows
 from ._memory import check_memory
 from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
+from ._sparsity import describe_prior
 from ._threads import count_threads, open_threads
 from ._weights import arrange, is_whole, rows_that_count
 from .diagnostics import convergence
@@ -55,6 +56,7 @@ def fit(model, X, y, sample_weight):
         separated = run.separated()
     model.device_, model.n_iter_, model.stopped_by_ = device, run.done, run.stopped_by
     model.tuning_ = run.chains.tuning
+    model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.base_rate())
     model._saved_run = _snapshot.of(run) if model.warm_start else None
     _summarise(model, run.draws)
     if run.stopped_by == "interrupt":

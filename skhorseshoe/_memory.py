@@ -48,5 +48,15 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler):
     return words
 
 
+def check_result(n_rows, n_draws):
+    """Raise MemoryError if a float64 result with an entry for each row and draw cannot fit."""
+    needed, free = 8 * int(n_rows) * int(n_draws), available()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"The result needs {_words(needed)} ({n_rows} rows x {n_draws} draws), but only {_words(free)} are "
+            "available. Lower max_draws, or ask for fewer rows at a time."
+        )
+
+
 def _words(n_bytes):
     return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(1, round(n_bytes / 2**20))} MiB"

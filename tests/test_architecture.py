@@ -20,6 +20,7 @@ PIECES = {
     "_interrupt",
     "_memory",
     "_progress",
+    "_sparsity",
     "_start",
     "_threads",
     "_device",
@@ -34,7 +35,11 @@ ALLOWED = {
     "_gibbs": {"_ops"},
     "_device": {"_ops"},
     "_report": {"diagnostics"},
-    "_posterior": {"_device", "_input", "_report", "_threads"},
+    "_dss": set(),
+    "_arviz": {"_predictive", "_report", "__version__"},
+    "_posterior": {"_arviz", "_input", "_predictive", "_summary"},
+    "_predictive": {"_device", "_memory", "_threads"},
+    "_summary": {"_report", "diagnostics"},
     "_saved": {"__version__"},
     "_hmc": {"_gibbs", "_ops"},
     "plotting/_common": {"_compat", "_posterior"},
@@ -49,6 +54,16 @@ ALLOWED = {
     "_classifier": {"_compat", "_fitting", "_ops", "_posterior", "_saved"},
     "_run": {"_adapt", "_chains", "_draws", "_interrupt", "_prior", "_start"},
     "_snapshot": set(),
+    "selection": {
+        "_classifier",
+        "_compat",
+        "_device",
+        "_dss",
+        "_input",
+        "_predictive",
+        "_report",
+        "_threads",
+    },
 }
 
 

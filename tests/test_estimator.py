@@ -20,7 +20,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.utils import estimator_html_repr
 
 import skhorseshoe
-from skhorseshoe import HorseshoeProbitClassifier, _fitting, _posterior, _progress, diagnostics
+from skhorseshoe import HorseshoeProbitClassifier, _fitting, _progress, diagnostics
 from skhorseshoe.datasets import make_sparse_probit
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -87,7 +87,7 @@ def test_fitted_attributes_are_plain_float64_arrays_of_the_stated_shapes(fitted)
         assert type(value) is np.ndarray, name
         assert (value.shape, value.dtype) == (shape, np.float64), name
         assert np.isfinite(value).all(), name
-    others = {"classes_", "n_features_in_", "n_iter_", "device_", "sampler_", "stopped_by_", "tuning_"}
+    others = {"classes_", "n_features_in_", "n_iter_", "device_", "prior_", "sampler_", "stopped_by_", "tuning_"}
     assert {name for name in vars(fitted) if name.endswith("_")} == {*shapes, *others}
 
 
@@ -446,7 +446,7 @@ def test_dir_and_html_evaluate_nothing_of_ours(fitted, monkeypatch):
 
     assert not [name for name, value in vars(HorseshoeProbitClassifier).items() if isinstance(value, property)]
     monkeypatch.setattr(_fitting, "fit", never)
-    monkeypatch.setattr(_posterior._report, "summary_frame", never)
+    monkeypatch.setattr("skhorseshoe._summary.summary_frame", never)
     assert "summary" in dir(fitted)
     assert "coef_draws_" in dir(fitted)
     assert len(estimator_html_repr(fitted)) < 200_000

@@ -6,10 +6,10 @@ from .. import _report
 from ._common import (
     MAX_NAMES,
     check_count_or_none,
-    check_level,
     check_option,
     draw_rows,
     legend_above,
+    level_of,
     listing,
     new_axes,
     unwrap,
@@ -99,7 +99,7 @@ class CoefficientsDisplay:
             If a parameter is outside of what is listed above.
         """
         _, classifier = unwrap(estimator)
-        level = check_level(level, classifier)
+        level = level_of(level, classifier)
         if selected is not None:
             selected = np.asarray(selected)
             if selected.dtype != bool or selected.shape != (classifier.n_features_in_,):

@@ -1,13 +1,13 @@
 """What the displays share: the classifier inside a Pipeline, what they accept, axes, intervals one under another."""
 
 from difflib import get_close_matches
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import check_matplotlib_support
-from .._posterior import PosteriorMixin
+from .._posterior import PosteriorMixin, check_level
 
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
 MAX_NAMES = 60  # rows of a picture that can still be told apart by name
@@ -29,12 +29,9 @@ def unwrap(estimator):
     return before, classifier
 
 
-def check_level(level, classifier):
+def level_of(level, classifier):
     """The level of the intervals: None is that of the classifier."""
-    level = classifier.credible_level if level is None else level
-    if not isinstance(level, Real) or not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, as in 0.9 for 90 %; got {level!r}.")
-    return level
+    return check_level(classifier.credible_level if level is None else level)
 
 
 def check_option(name, value, allowed):

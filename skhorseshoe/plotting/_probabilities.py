@@ -4,17 +4,17 @@ from numbers import Real
 
 import numpy as np
 
-from .. import _input, _report
+from .. import _report
 from ._common import (
     DARK,
     MAX_NAMES,
     MUTED,
     PALE,
     check_count,
-    check_level,
     check_option,
     draw_rows,
     legend_above,
+    level_of,
     new_axes,
     unwrap,
 )
@@ -25,15 +25,7 @@ _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"
 
 def _probability_draws(before, classifier, X, n_draws=None):
     """Draws of P(y = classes_[1] | x), shape (n_samples, n_draws): all, or so many spread evenly over the chains."""
-    from scipy.special import ndtr
-
-    X = _input.check_X(classifier, X if before is None else before.transform(X), reset=False)
-    coef = classifier.coef_draws_.reshape(-1, classifier.n_features_in_)
-    intercept = classifier.intercept_draws_.ravel()
-    if n_draws is not None and n_draws < len(coef):
-        taken = np.linspace(0, len(coef) - 1, n_draws).round().astype(int)
-        coef, intercept = coef[taken], intercept[taken]
-    return ndtr(X @ coef.T + intercept)
+    return classifier.predict_proba_samples(X if before is None else before.transform(X), max_draws=n_draws)
 
 
 class ProbabilityIntervalDisplay:
@@ -122,7 +114,7 @@ class ProbabilityIntervalDisplay:
             If X or y does not fit the classifier, or a parameter is outside of what is listed above.
         """
         before, classifier = unwrap(estimator)
-        level = check_level(level, classifier)
+        level = level_of(level, classifier)
         names = list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(X)))
         draws = _probability_draws(before, classifier, X)
         if y is not None:
@@ -281,7 +273,7 @@ class PosteriorCalibrationDisplay:
         from sklearn.utils import check_random_state
 
         before, classifier = unwrap(estimator)
-        level = check_level(level, classifier)
+        level = level_of(level, classifier)
         check_count("n_draws", n_draws, 20)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         predicted, place, counts = np.unique(estimator.predict_proba(X)[:, 1], return_inverse=True, return_counts=True)
