@@ -29,6 +29,11 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Chains, 1 to 256. They share every pass over X; comparing them tells whether they have converged.
     thin : int, default=1
         Keep every ``thin``-th sweep after burn-in: ``n_iter // thin`` draws of each chain.
+    max_draws : int or None, default=None
+        At most so many draws of each chain are kept, evenly spaced: memory does not grow with ``n_iter``. None is no
+        limit.
+    draws_dtype : {"float64", "float32"}, default="float64"
+        Of the coefficients that are kept. float32 takes half the memory and rounds them to 7 digits.
     fit_intercept : bool, default=True
         Add an intercept, which is not shrunk. Its prior is N(0, 100^2) at the mean of the columns.
     global_scale : float or None, default=None
@@ -101,6 +106,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Posterior draws of the intercept; 0 without one.
     global_scale_draws_ : ndarray of shape (n_chains, n_draws)
         Posterior draws of tau.
+    acceptance_draws_ : ndarray of shape (n_chains, n_draws)
+        Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
     shrinkage_ : ndarray of shape (n_features,)
         Posterior mean of kappa_j, in [0, 1]: the variance of coefficient j given the data and the scales, as a share
         of its variance given the scales alone. Near 1 the data say nothing that the prior does not, and it is shrunk
@@ -168,6 +175,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
         "thin": [Interval(Integral, 1, None, closed="left")],
+        "max_draws": [Interval(Integral, 2, None, closed="left"), None],
+        "draws_dtype": [StrOptions({"float64", "float32"})],
         "fit_intercept": ["boolean"],
         "global_scale": [Interval(Real, 1e-100, 1e100, closed="both"), None],
         "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
@@ -198,6 +207,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         burn_in=1000,
         n_chains=4,
         thin=1,
+        max_draws=None,
+        draws_dtype="float64",
         fit_intercept=True,
         global_scale=None,
         expected_nonzero=None,
@@ -221,6 +232,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         self.burn_in = burn_in
         self.n_chains = n_chains
         self.thin = thin
+        self.max_draws = max_draws
+        self.draws_dtype = draws_dtype
         self.fit_intercept = fit_intercept
         self.global_scale = global_scale
         self.expected_nonzero = expected_nonzero

@@ -7,6 +7,7 @@ from . import _device, _input, _progress, _report, _saved, _snapshot
 from ._callbacks import teller
 from ._checkpoint import Checkpoint
 from ._design import Rows
+from ._draws import STORED
 from ._memory import check_memory
 from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
@@ -28,9 +29,11 @@ def fit(model, X, y, sample_weight):
     model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight))
     X, y, weight = arrange(X, y, weight, model.sampler_)
     n_threads = count_threads(model.n_jobs)
-    settings = Settings(model.sampler_, model.n_iter, model.burn_in, model.n_chains, model.thin, model.target_ess)
+    settings = Settings(model.sampler_, **{name: getattr(model, name) for name in Settings._fields[1:]})
     with _progress.visible(model.verbose), open_threads(n_threads) as threads:
-        words = check_memory(*X.shape, model.n_chains, model.n_iter // model.thin, n_threads, model.sampler_)
+        n_draws = min(model.n_iter // model.thin, model.max_draws or model.n_iter)
+        item = np.dtype(model.draws_dtype).itemsize
+        words = check_memory(*X.shape, model.n_chains, n_draws, n_threads, model.sampler_, item)
         if model.verbose:
             _progress.logger.info("%d rows of %d features on %s: %s", *X.shape, device, words)
         rows = Rows(
@@ -105,9 +108,8 @@ def _key(random_state):
 
 def _summarise(model, draws):
     """Set the fitted attributes, all NumPy."""
-    model.coef_draws_ = draws.coef
-    model.intercept_draws_ = draws.intercept
-    model.global_scale_draws_ = draws.global_scale
+    for name in STORED:
+        setattr(model, f"{name}_draws_", getattr(draws, name))
     model.shrinkage_ = draws.shrinkage()
     model.inclusion_score_ = 1.0 - model.shrinkage_
     model.coef_ = _report.point(draws.coef, model.coef_summary, model.credible_level)[None, :]

@@ -72,7 +72,8 @@ def log_likelihood(model, X, positive, max_draws):
 def _flat(model, max_draws=None):
     """The draws of coefficients (m, p) and intercept (m,), chain after chain."""
     coef = evenly(model.coef_draws_, max_draws)
-    return coef.reshape(-1, coef.shape[2]), evenly(model.intercept_draws_, max_draws).ravel()
+    coef = coef.reshape(-1, coef.shape[2]).astype(np.float64, copy=False)
+    return coef, evenly(model.intercept_draws_, max_draws).ravel().astype(np.float64, copy=False)
 
 
 def _each_predictor(model, X, coef, intercept, use):

@@ -36,6 +36,8 @@ class Settings(NamedTuple):
     n_chains: int
     thin: int
     target_ess: float | None
+    max_draws: int | None  # of each chain that are kept
+    draws_dtype: str
 
 
 def choose(sampler, burn_in, whole_weights):
@@ -59,7 +61,8 @@ class Run:
         _check_size(rows.columns, rows.X.dtype)
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
-        self.draws = Draws(settings.n_chains, settings.n_iter // settings.thin, rows.columns)
+        n_draws = settings.n_iter // settings.thin
+        self.draws = Draws(settings.n_chains, n_draws, rows.columns, settings.max_draws, settings.draws_dtype)
         self.stopped_by = "n_iter"
         if saved is not None:
             self.draws.restore(saved["draws"])
@@ -99,12 +102,12 @@ class Run:
 
     def _stop_if_enough(self):
         target, draws = self.settings.target_ess, self.draws
-        if target is not None and _is_check(draws.n) and draws.suffice(target):
+        if target is not None and _is_check(draws.seen) and draws.suffice(target):
             self.stopped_by = "target_ess"
 
     def is_whole(self):
         """Whether every draw has been taken that the chains have made: not so if an interrupt came between."""
-        return self.draws.n == self.done // self.settings.thin
+        return self.draws.seen == self.done // self.settings.thin
 
     def separated(self):
         """Whether nothing bounds the coefficients: the classes are separated completely, and there is no slab."""
