@@ -172,7 +172,9 @@ def test_cuda_is_refused_with_the_reason_and_the_cure():
 @pytest.mark.parametrize("n_iter", [10**12, np.int64(10**12), np.int32(2 * 10**9)], ids=["int", "int64", "int32"])
 def test_draws_that_cannot_fit_are_refused_with_numbers_and_a_cure(n_iter, monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 2**30)
-    with pytest.raises(MemoryError, match=r"GiB for draws .*1\.0 GiB are available\. Keep fewer draws: set max_draws, raise thin"):
+    with pytest.raises(
+        MemoryError, match=r"GiB for draws .*1\.0 GiB are available\. Keep fewer draws: set max_draws, raise thin"
+    ):
         HorseshoeProbitClassifier(n_iter=n_iter).fit(X, Y)
 
 
