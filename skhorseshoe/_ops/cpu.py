@@ -9,11 +9,12 @@ import numpy as np
 from numba import uint32
 from scipy.special import log_ndtr
 
+from ._collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - part of what a back end offers
 from ._jit import REORDER_SUMS, device, kernel
 from ._normal import upper_tail
 from ._passes import latent_pass, score_pass
-from ._philox import exponential_1, gamma_1, normal_and_unit, stream
+from ._philox import exponential_1, gamma_1, normal_and_unit, philox, stream, unit
 from ._scales import draw_global_scale, draw_local_scales
 
 empty_like, where, exp = np.empty_like, np.where, np.exp
@@ -92,6 +93,13 @@ def normal(shape, key, sweep, purpose):
     return out
 
 
+def uniform(shape, key, sweep, purpose):
+    """Independent uniforms on (0, 1), 52 bits; (n_chains, m) float64."""
+    out = np.empty(shape)
+    _fill_uniform(out, sweep, purpose, *key)
+    return out
+
+
 def exponential(rate, key, sweep, purpose):
     """Exponential with the given rates; rate (n_chains, m) or (n_chains,), float64, positive."""
     out = np.empty_like(rate)
@@ -112,6 +120,15 @@ def _fill_normal(out, sweep, purpose, k0, k1):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
             out[c, j], _ = normal_and_unit(0, uint32(sweep), j, st, k0, k1)
+
+
+@kernel
+def _fill_uniform(out, sweep, purpose, k0, k1):
+    for c in range(out.shape[0]):
+        st = stream(c, purpose, 0)
+        for j in range(out.shape[1]):
+            a, b, _, _ = philox(uint32(0), uint32(sweep), uint32(j), st, k0, k1)
+            out[c, j] = unit(a, b)
 
 
 @kernel

@@ -1,0 +1,187 @@
+"""Kernels of the sampler for more columns than rows, for one chain: its state is (z, lambda, tau), beta is integrated out.
+
+V = I + X W X', W = diag(w) the prior variances of the coefficients, P = V^-1, so that z ~ N(0, V) on the side of y.
+P follows each change of one w_j by the formula of Sherman & Morrison.
+"""
+
+import math
+
+from numba import uint32
+
+from . import LATENT, LOCAL_SLICE, NORM
+from ._jit import REORDER_SUMS, device, kernel
+from ._philox import exponential_1, gamma_1, philox, stream, unit
+from ._truncated import truncated_normal
+
+WIDTH = 16.0  # of the slice in log lambda, around the current value: it reaches from noise to signal
+MOST_INFORMED = 1e6  # w_j s_j up to which P without column j can be told from P
+_ROUNDING = 1e-16
+_BLOCKS = 64  # of random words that a truncated normal may use
+
+
+@kernel
+def fill_columns(X, order, centre, root, first, out):
+    """out[i, k] = (X[i, j] - centre[j]) root[k] with j = order[first + k]; X continues with a column of ones.
+
+    X (n, p) of either type, order (p,), centre (p,), root (m,), out (n, m) float64.
+    """
+    m = out.shape[1]
+    inside = max(0, min(m, order.shape[0] - first))
+    for i in range(out.shape[0]):
+        for k in range(inside):
+            j = order[first + k]
+            out[i, k] = (X[i, j] - centre[j]) * root[k]
+        for k in range(inside, m):
+            out[i, k] = root[k]
+
+
+@kernel
+def mirror(P):
+    """Copy the lower triangle to the upper one."""
+    for i in range(P.shape[0]):
+        for j in range(i):
+            P[j, i] = P[i, j]
+
+
+@device(fastmath=REORDER_SUMS)
+def _dot(a, b):
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@device(fastmath=REORDER_SUMS)
+def _add(P, factor, g):
+    """P += factor g g'."""
+    for i in range(g.shape[0]):
+        scaled = factor * g[i]
+        for j in range(g.shape[0]):
+            P[i, j] += scaled * g[j]
+
+
+@kernel
+def quadratic(P, z):
+    """z'Pz, never below its rounding error."""
+    total, size = 0.0, 0.0
+    for i in range(z.shape[0]):
+        total += z[i] * _dot(P[i], z)
+        size += P[i, i] * z[i] * z[i]
+    return max(total, _ROUNDING * size)
+
+
+@kernel
+def add_heavy(P, columns, weights, g):
+    """P after the columns (m, n) join with these weights, of any size; returns the rise of log|V|. g : (n,) scratch."""
+    rise = 0.0
+    for k in range(columns.shape[0]):
+        x = columns[k]
+        for i in range(g.shape[0]):
+            g[i] = _dot(P[i], x)
+        informed = weights[k] * max(_dot(g, x), 0.0)
+        factor = weights[k] / (1.0 + informed)
+        for i in range(g.shape[0]):
+            before = P[i, i]
+            for j in range(g.shape[0]):
+                P[i, j] -= factor * g[i] * g[j]
+            P[i, i] = max(P[i, i], _ROUNDING * before)
+        rise += math.log1p(informed)
+    return rise
+
+
+@kernel
+def scan_latent(z, P, positive, n_scans, first, chain, sweep, k0, k1, Pz):
+    """z_i ~ N(z_i - (Pz)_i / P_ii, 1 / P_ii) on the side of y_i, one after the other (Holmes & Held 2006); in place.
+
+    first : number of the first scan of this sweep, of ``n_scans``. Pz : (n,) scratch.
+    """
+    n = z.shape[0]
+    for i in range(n):
+        Pz[i] = _dot(P[i], z)
+    st = stream(chain, LATENT, 0)
+    for scan in range(first, first + n_scans):
+        for i in range(n):
+            sd = 1.0 / math.sqrt(P[i, i])
+            mean = z[i] / sd - Pz[i] * sd
+            side = 1.0 if positive[i] else -1.0
+            new = side * sd * truncated_normal(side * mean, z, _BLOCKS * scan, uint32(sweep), i, st, k0, k1)
+            change = new - z[i]
+            z[i] = new
+            for j in range(n):
+                Pz[j] += P[i, j] * change
+
+
+@kernel
+def scale_latent(z, P, index, chain, sweep, k0, k1):
+    """z given its direction and the scales: the square of its length times z'Pz / |z|^2 is Gamma(n/2, 1/2); in place."""
+    n = z.shape[0]
+    drawn = gamma_1(n / 2.0, uint32(sweep), index, stream(chain, NORM, 0), k0, k1)
+    factor = math.sqrt(2.0 * drawn / quadratic(P, z))
+    for i in range(n):
+        z[i] *= factor
+
+
+@kernel
+def scan_local_scales(
+    lambda_sq_inv, w, P, z, which, columns, tau_sq_inv, slab_precision, n_th, chain, sweep, k0, k1, g
+):
+    """lambda_j for each j of ``which``, one after the other, beta and the length of z integrated out; in place.
+
+    With column j left out, s = x_j' P x_j, r = x_j' P z and Q = z'Pz, the law of lambda_j is proportional to
+
+        (1 + w s)^(-1/2) (Q - w r^2 / (1 + w s))^(-n/2) / (1 + lambda_j^2),   w = 1 / (tau^-2 lambda_j^-2 + c^-2).
+
+    A slice step in log lambda_j. Where w s is beyond ``MOST_INFORMED``, s is lost to rounding: such a lambda_j stays, and
+    none goes there. columns : (m, n), those of ``which``. n_th : number of this scan in the sweep. g : (n,) scratch.
+    Returns the change of log|V|.
+    """
+    st = stream(chain, LOCAL_SLICE, 0)
+    n = z.shape[0]
+    Q, rise = quadratic(P, z), 0.0
+    for k in range(which.shape[0]):
+        j, x = which[k], columns[k]
+        for i in range(n):
+            g[i] = _dot(P[i], x)
+        s, r = max(_dot(g, x), 0.0), _dot(g, z)
+        left = 1.0 - w[j] * s
+        if left * (1.0 + MOST_INFORMED) < 1.0:
+            continue
+        s_without, r_without = s / left, r / left
+        q_without = Q + w[j] * r * r_without
+        now = -0.5 * math.log(lambda_sq_inv[j])
+        level = _log_density(now, w[j], s_without, r_without, q_without, n)
+        level -= exponential_1(512 * n_th, uint32(sweep), j, st, k0, k1)
+        low, high = now, now
+        for attempt in range(512 * n_th + 1, 512 * n_th + 400):
+            a, b, c, d = philox(uint32(attempt), uint32(sweep), uint32(j), st, k0, k1)
+            if high == low:
+                low = now - WIDTH * unit(a, b)
+                high = low + WIDTH
+            proposed = low + (high - low) * unit(c, d)
+            precision = math.exp(-2.0 * proposed)
+            weight = 1.0 / (tau_sq_inv * precision + slab_precision)
+            if (
+                weight * s_without <= MOST_INFORMED
+                and _log_density(proposed, weight, s_without, r_without, q_without, n) >= level
+            ):
+                change = weight - w[j]
+                factor = change / (1.0 + change * s)
+                _add(P, -factor, g)
+                Q = max(Q - factor * r * r, _ROUNDING * Q)
+                rise += math.log1p(change * s)
+                lambda_sq_inv[j], w[j] = precision, weight
+                break
+            if proposed < now:
+                low = proposed
+            else:
+                high = proposed
+    return rise
+
+
+@device
+def _log_density(log_lambda, w, s, r, q, n):
+    informed = 1.0 + w * s
+    explained = min(w * r * r / (informed * q), 1.0 - _ROUNDING)
+    size = abs(log_lambda)
+    prior = -size - math.log1p(math.exp(-2.0 * size))  # of log lambda, lambda ~ C+(0, 1)
+    return prior - 0.5 * math.log(informed) - 0.5 * n * math.log1p(-explained)
