@@ -123,7 +123,7 @@ def test_score_pass_equals_plain_scipy(shape, fit_intercept, n_chains, dtype):
     y = rng.integers(0, 2, len(data)).astype(np.uint8)
     coef = 2 * rng.standard_normal((n_chains, shape[1] + fit_intercept)) / np.sqrt(shape[1])
     bounds = np.linspace(0, len(data), min(len(data), 3) + 1).astype(np.int64)
-    loglik, score = cpu.score(data, y, coef, bounds, ALONE)
+    loglik, score = cpu.score(data, y, np.empty(0), coef, bounds, ALONE)
     bordered = np.hstack([data.astype(np.float64), np.ones((len(data), int(fit_intercept)))])
     sign = 2.0 * y - 1
     t = coef.astype(dtype).astype(np.float64) @ bordered.T * sign
@@ -539,7 +539,9 @@ def test_nothing_is_tuned_after_burn_in(data, record, short_fit, breast_cancer):
     model = short_fit(X, y, n_iter=150, burn_in=200, sampler="hmc", random_state=0)
     assert len({tuning for tuning, *_ in record[:-150]}) > 50
     kept = record[-150:]
-    assert {tuning for tuning, *_ in kept} == {_hmc.Tuning(**model.tuning_)}
+    assert {tuning for tuning, *_ in kept} == {
+        tuple(value for name, value in model.tuning_.items() if name != "acceptance")
+    }
     assert len({id(reference) for _, reference, *_ in kept}) == 1
     for _, _, frozen, _ in kept:
         for now, then in zip(frozen, kept[0][2], strict=True):

@@ -37,6 +37,7 @@ class Precision:
 
     def __init__(self, H, threads, memory_of=None):
         """memory_of : another Precision of the same size, never used between two uses of this one's results."""
+        self.H = H
         self.threads = threads
         n_workers = threads.n if len(H) >= _SHARED_SIZE else 1
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work

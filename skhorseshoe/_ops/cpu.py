@@ -39,20 +39,25 @@ def latent(X, y, coef, bounds, sweep, key, threads):
     return sums[0] if n_blocks == 1 else sums.sum(axis=0)
 
 
-def score(X, y, coef, bounds, threads):
-    """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``."""
+def score(X, y, weight, coef, bounds, threads):
+    """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
+
+    weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
+    """
     n_blocks = len(bounds) - 1
     coef = coef.astype(X.dtype, copy=False)
     sums, logliks = np.empty((n_blocks, *coef.shape)), np.empty((n_blocks, len(coef)))
-    threads.run(lambda first, last: score_pass(X, y, coef, bounds, first, last, sums, logliks), n_blocks)
+    threads.run(lambda first, last: score_pass(X, y, weight, coef, bounds, first, last, sums, logliks), n_blocks)
     return logliks.sum(axis=0), sums.sum(axis=0)
 
 
-def gram(X, fit_intercept, threads, beta=None, spare=()):
-    """X'X, bordered by the column of ones if there is an intercept; (q, q) float64, summed in float64.
+def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
+    """X' diag(weight) X of the columns (x - centre) / scale, bordered by a column of ones if there is an intercept;
+    (q, q) float64, summed in float64.
 
-    With beta (m, q) it is the Fisher information of the probit likelihood, averaged over the m points: X' diag(w) X,
-    w the average of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = X beta. spare : matrices (q, q) to use as scratch.
+    weight : (n,) or (0,) for none. With beta (m, q) it is the Fisher information of the probit likelihood, averaged
+    over the m points: each row has the average of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = x beta, as a further weight.
+    spare : matrices (q, q) to use as scratch.
     """
     n, p = X.shape
     q = p + fit_intercept
@@ -70,11 +75,14 @@ def gram(X, fit_intercept, threads, beta=None, spare=()):
             for start in range(edges[part], edges[part + 1], step):
                 rows = block[: min(step, edges[part + 1] - start)]
                 rows[:, p:] = 1.0
-                rows[:, :p] = X[start : start + len(rows)]
+                np.subtract(X[start : start + len(rows)], centre, out=rows[:, :p])
+                rows[:, :p] /= scale
+                squared = weight[start : start + len(rows)] if len(weight) else 1.0
                 if beta is not None:
                     eta = rows @ beta.T
-                    weight = np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
-                    rows *= np.sqrt(weight)[:, None]
+                    squared = squared * np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
+                if np.ndim(squared):
+                    rows *= np.sqrt(squared)[:, None]
                 add_outer_products(rows, parts[part])
 
     threads.run(add, len(parts))
@@ -84,6 +92,27 @@ def gram(X, fit_intercept, threads, beta=None, spare=()):
     for j in range(q):
         total[j, j + 1 :] = total[j + 1 :, j]
     return total
+
+
+def moments(X, weight):
+    """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
+    n, p = X.shape
+    step = max(64, _GRAM_BLOCK // p)
+    total, mean, square = 0.0, np.zeros(p), np.zeros(p)
+    for start in range(0, n, step):
+        block = X[start : start + step].astype(np.float64)
+        w = weight[start : start + step] if len(weight) else np.ones(len(block))
+        share = w.sum()
+        if share == 0.0:
+            continue
+        centre = w @ block / share
+        block -= centre
+        block *= block
+        apart = centre - mean
+        total += share
+        square += w @ block + apart**2 * (share * (total - share) / total)
+        mean += apart * (share / total)
+    return mean, square / total
 
 
 def normal(shape, key, sweep, purpose):
