@@ -15,7 +15,7 @@ from ._posterior import PosteriorMixin
 from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
 from ._threads import count_threads, open_threads
-from ._weights import arrange, is_whole, rows_that_count
+from ._weights import arrange, is_whole, is_wide, rows_that_count
 from .diagnostics import convergence
 
 
@@ -65,7 +65,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
     credible_level : float, default=0.9
         Level of the equal-tailed credible intervals, in (0, 1).
-    sampler : {"auto", "hmc", "gibbs"}, default="auto"
+    sampler : {"auto", "hmc", "collapsed", "gibbs"}, default="auto"
         How to draw; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
         during burn-in; "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
         very much more alike. "auto" takes "hmc", but "gibbs" where ``burn_in`` is below 100, too short for tuning.
@@ -175,7 +175,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         "target_ess": [Interval(Real, 0, None, closed="neither"), None],
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
-        "sampler": [StrOptions({"auto", "hmc", "gibbs"})],
+        "sampler": [StrOptions({"auto", "hmc", "collapsed", "gibbs"})],
         "device": [StrOptions({"auto", "cpu", "cuda"})],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],
@@ -287,7 +287,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         unpenalized = _input.column_mask(
             self.unpenalized, self.n_features_in_, getattr(self, "feature_names_in_", None)
         )
-        self.sampler_ = choose(self.sampler, self.burn_in, is_whole(weight))
+        self.sampler_ = choose(self.sampler, self.burn_in, is_whole(weight), is_wide(X, weight))
         X, y, weight = arrange(X, y, weight, self.sampler_)
         n_threads = count_threads(self.n_jobs)
         settings = Settings(self.sampler_, self.n_iter, self.burn_in, self.n_chains, self.thin, self.target_ess)

@@ -2,9 +2,10 @@
 
     z | lambda, tau ~ N(0, V) on the side of y,   V = I + X W X',   w_j = 1 / (tau^-2 lambda_j^-2 + c^-2),   P = V^-1
 
-z is drawn one row at a time (Holmes & Held 2006), its length apart from its direction. lambda and tau are drawn given the
-direction alone, so that strong signals can grow together with z. Then beta is drawn (Bhattacharya, Chakraborty & Mallick
-2016), and once more the scales, given beta (``_ops/_scales.py``). All work is on n x n matrices and passes over X.
+z is drawn one row at a time (Holmes & Held 2006), its length apart from its direction. lambda and tau are drawn given
+the direction alone, so that strong signals can grow together with z. Then beta is drawn (Bhattacharya, Chakraborty &
+Mallick 2016), and once more the scales, given beta (``_ops/_scales.py``). All work is on n x n matrices and passes over
+X; nothing here knows on which device they are.
 """
 
 from typing import NamedTuple
@@ -40,7 +41,8 @@ def sweep(state, rows, tau_0, ops, key):
 
     uniform = ops.uniform((n_chains, 2 + _ATTEMPTS), key, t, GLOBAL_SLICE)
     chances = ops.uniform((n_chains, p), key, t, HELD)
-    tau_sq_inv, lambda_sq_inv = rows.global_scale(z, lambda_sq_inv, tau_sq_inv, tau_0, uniform, chances)  # given z / |z|
+    # tau, and some of the lambda_j with it | z / |z|, other lambda
+    tau_sq_inv, lambda_sq_inv = rows.global_scale(z, lambda_sq_inv, tau_sq_inv, tau_0, uniform, chances)
     z = rows.length(z, _ROUNDS, t, key)
 
     noise = ops.normal(beta.shape, key, t, COEF), ops.normal(z.shape, key, t, RESIDUAL)

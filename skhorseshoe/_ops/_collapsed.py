@@ -1,7 +1,7 @@
 """Algebra of the size of the rows, for more columns than rows: V = I + X W X', P = V^-1, for each chain its own W.
 
-W = diag(w) holds the prior variances of the coefficients: w_j = 1 / (tau^-2 lambda_j^-2 + c^-2) of the shrunk ones, fixed
-ones of the others. No matrix has the columns on both sides, and X is converted to float64 block by block.
+W = diag(w) holds the prior variances of the coefficients: w_j = 1 / (tau^-2 lambda_j^-2 + c^-2) of the shrunk ones, and
+fixed ones of the others. No matrix has the columns on both sides, and X is converted to float64 block by block.
 """
 
 import ctypes
@@ -18,6 +18,7 @@ from ._collapsed_kernels import (
     scan_local_scales,
 )
 from ._gaussian import _routine
+from ._normal import fisher_weight
 
 _potrf = _routine("lapack", "dpotrf", 5)
 _potri = _routine("lapack", "dpotri", 5)
@@ -27,20 +28,20 @@ _BLOCK = 2**17  # elements of a block of columns
 _HEAVY = 1e6  # times the least scale of V: columns beyond are brought in one by one
 _LARGEST = 1e250  # of w_j |x_j|^2
 _WIDTH = 2.0  # of the slice in log tau
-_HELD = 0.3  # w_j |x_j|^2 at which a column is held half of the time while tau moves
+_HELD = 30.0  # w_j |x_j|^2 at which a column is held half of the time while tau moves
 
 
 class CollapsedRows:
     """The rows for chains whose coefficients are integrated out.
 
-    X : (n, p) float32 or float64. positive : (n,) bool, the side of z. order : (p,) X's columns as the coefficients have
-    them. centre, scale : (p,) by X's columns; the columns here are (x - centre) / scale. anchor : (p,), what of an
-    intercept's prior is on its sum with anchor . beta, where there is one: the coefficient of a last column of ones.
-    variances : prior variances of the last columns, which are not shrunk. slab_precision : c^-2.
+    X : (n, p) float32 or float64. y : (n,) 1 where z is positive, else 0.
+    order : (p,) X's columns in the order of the coefficients. centre, scale : (p,) in X's order; the columns here are
+    (x - centre) / scale. anchor : (p,), or None without an intercept, which is the coefficient of a last column of ones
+    less anchor . beta. variances : prior variances of the last columns, which are not shrunk. slab_precision : c^-2.
     """
 
-    def __init__(self, X, positive, order, centre, scale, anchor, variances, slab_precision, n_chains, threads):
-        self.X, self.positive, self.threads = X, positive, threads
+    def __init__(self, X, y, order, centre, scale, anchor, variances, slab_precision, n_chains, threads):
+        self.X, self.y, self.threads = X, y, threads
         self.order, self.centre, self.anchor = order, centre, anchor
         n_ones = 0 if anchor is None else 1
         n_shrunk = len(order) + n_ones - len(variances)
@@ -76,9 +77,8 @@ class CollapsedRows:
     def _invert(self, w, P, row_root=None):
         """P = V^-1 in place, and log|V|; row_root : (n,) that multiplies the rows of X, or None.
 
-        A few columns with huge weights would cost all digits of the others in a Cholesky factor. They join P afterwards,
-        one by one, which has an error of the size of rounding. They are fewer than the rows, so V has an inverse
-        without them that is as good as its columns allow.
+        A few columns with huge weights would cost the others all digits in a Cholesky factor. They join P afterwards,
+        one by one, with errors of the size of rounding. There are fewer of them than rows.
         """
         n = len(P)
         weight = w * self.square
@@ -141,6 +141,11 @@ class CollapsedRows:
 
     def predictor(self, beta):
         """X beta for beta (m, q); (m, n)."""
+        if self.anchor is not None:
+            beta = np.hstack([beta[:, :-1], beta[:, -1:] + beta[:, :-1] @ self.anchor[:, None]])
+        return self._times(beta)
+
+    def _times(self, beta):
         parts = np.empty((len(self.starts), len(beta), len(self.X)))
 
         def some(first, last):
@@ -150,7 +155,7 @@ class CollapsedRows:
         self.threads.run(some, len(parts))
         return parts.sum(axis=0)
 
-    def products(self, rows):
+    def _products(self, rows):
         """X'r for rows r (m, n); (m, q)."""
         out = np.empty((len(rows), len(self.root)))
 
@@ -163,6 +168,10 @@ class CollapsedRows:
 
     # Draws -----------------------------------------------------------------------------------------------------------
 
+    def some_latent(self, beta):
+        """z on the right sides, as far from zero as X beta; (n_chains, n)."""
+        return np.where(self.y, 1.0, -1.0) * abs(self.predictor(beta))
+
     def latent(self, z, n_scans, index, sweep, key):
         """z given the scales, beta integrated out, by scans over the rows; (n_chains, n)."""
         z = z.copy()
@@ -170,7 +179,7 @@ class CollapsedRows:
         def some(first, last):
             Pz = np.empty(len(self.X))
             for c in range(first, last):
-                scan_latent(z[c], self.P[c], self.positive, n_scans, n_scans * index, c, sweep, *key, Pz)
+                scan_latent(z[c], self.P[c], self.y, n_scans, n_scans * index, c, sweep, *key, Pz)
 
         self.threads.run(some, self.n_chains)
         return z
@@ -189,7 +198,7 @@ class CollapsedRows:
         """
         lambda_sq_inv = lambda_sq_inv.copy()
         size = np.where(self.square > 0, self.square, np.inf)[: self.n_shrunk]
-        closeness = self.products(z)[:, : self.n_shrunk] ** 2 / size
+        closeness = self._products(z)[:, : self.n_shrunk] ** 2 / size
         n_columns = min(n_columns, self.n_shrunk)
 
         def some(first, last):
@@ -241,23 +250,24 @@ class CollapsedRows:
         prior_noise (n_chains, q), row_noise (n_chains, n) : standard normal.
         """
         u = np.sqrt(self.w) * prior_noise
-        v = self.predictor(u) + row_noise
-        beta = u + self.w * self.products((self.P @ (z - v)[:, :, None])[:, :, 0])
+        v = self._times(u) + row_noise
+        beta = u + self.w * self._products((self.P @ (z - v)[:, :, None])[:, :, 0])
         if self.anchor is not None:
             beta[:, -1] -= beta[:, :-1] @ self.anchor
         return beta
 
-    def shrinkage(self, information):
-        """kappa_j = 1 - w_j x_j' (diag(information)^-1 + X W X')^-1 x_j given the scales of ``set``; (n_chains, n_shrunk).
+    def shrinkage(self, lambda_sq_inv, tau_sq_inv, beta):
+        """kappa_j = var(beta_j | y, scales) / var(beta_j | scales); (n_chains, n_shrunk).
 
-        information : (n,) Fisher information of each row about its linear predictor.
+        It is 1 - w_j x_j' (F^-1 + X W X')^-1 x_j, F the diagonal of the rows' Fisher information at beta (q,).
         """
         out = np.empty_like(self.w)
-        root = np.sqrt(information)
+        root = np.sqrt(fisher_weight(self.predictor(beta[None])[0]))
 
         def some(first, last):
             for c in range(first, last):
                 w, P = self.w[c], self.spare[c]
+                w[: self.n_shrunk] = self._variances(lambda_sq_inv[c], tau_sq_inv[c])
                 self._invert(w, P, root)
                 for columns, block in self._blocks(self.root, self.starts):
                     block *= root[:, None]

@@ -1,4 +1,4 @@
-"""Kernels of the sampler for more columns than rows, for one chain: its state is (z, lambda, tau), beta is integrated out.
+"""Kernels of the sampler for more columns than rows, for one chain: beta is integrated out.
 
 V = I + X W X', W = diag(w) the prior variances of the coefficients, P = V^-1, so that z ~ N(0, V) on the side of y.
 P follows each change of one w_j by the formula of Sherman & Morrison.
@@ -90,7 +90,7 @@ def add_heavy(P, columns, weights, g):
 
 
 @kernel
-def scan_latent(z, P, positive, n_scans, first, chain, sweep, k0, k1, Pz):
+def scan_latent(z, P, y, n_scans, first, chain, sweep, k0, k1, Pz):
     """z_i ~ N(z_i - (Pz)_i / P_ii, 1 / P_ii) on the side of y_i, one after the other (Holmes & Held 2006); in place.
 
     first : number of the first scan of this sweep, of ``n_scans``. Pz : (n,) scratch.
@@ -103,7 +103,7 @@ def scan_latent(z, P, positive, n_scans, first, chain, sweep, k0, k1, Pz):
         for i in range(n):
             sd = 1.0 / math.sqrt(P[i, i])
             mean = z[i] / sd - Pz[i] * sd
-            side = 1.0 if positive[i] else -1.0
+            side = 1.0 if y[i] else -1.0
             new = side * sd * truncated_normal(side * mean, z, _BLOCKS * scan, uint32(sweep), i, st, k0, k1)
             change = new - z[i]
             z[i] = new
@@ -113,7 +113,7 @@ def scan_latent(z, P, positive, n_scans, first, chain, sweep, k0, k1, Pz):
 
 @kernel
 def scale_latent(z, P, index, chain, sweep, k0, k1):
-    """z given its direction and the scales: the square of its length times z'Pz / |z|^2 is Gamma(n/2, 1/2); in place."""
+    """The length of z given its direction and the scales: z'Pz has the law Gamma(n/2, 1/2); in place."""
     n = z.shape[0]
     drawn = gamma_1(n / 2.0, uint32(sweep), index, stream(chain, NORM, 0), k0, k1)
     factor = math.sqrt(2.0 * drawn / quadratic(P, z))
@@ -131,9 +131,9 @@ def scan_local_scales(
 
         (1 + w s)^(-1/2) (Q - w r^2 / (1 + w s))^(-n/2) / (1 + lambda_j^2),   w = 1 / (tau^-2 lambda_j^-2 + c^-2).
 
-    A slice step in log lambda_j. Where w s is beyond ``MOST_INFORMED``, s is lost to rounding: such a lambda_j stays, and
-    none goes there. columns : (m, n), those of ``which``. n_th : number of this scan in the sweep. g : (n,) scratch.
-    Returns the change of log|V|.
+    A slice step in log lambda_j. Where w s is beyond ``MOST_INFORMED``, s is lost to rounding: such a lambda_j stays,
+    and none goes there. columns : (m, n), those of ``which``. n_th : number of this scan in the sweep. g : (n,)
+    scratch. Returns the change of log|V|.
     """
     st = stream(chain, LOCAL_SLICE, 0)
     n = z.shape[0]
