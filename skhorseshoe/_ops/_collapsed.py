@@ -28,7 +28,7 @@ _BLOCK = 2**17  # elements of a block of columns
 _HEAVY = 1e6  # times the least scale of V: columns beyond are brought in one by one
 _LARGEST = 1e250  # of w_j |x_j|^2
 _WIDTH = 2.0  # of the slice in log tau
-_HELD = 30.0  # w_j |x_j|^2 at which a column is held half of the time while tau moves
+_HELD = 100.0  # w_j |x_j|^2 at which a column is held half of the time while tau moves
 
 
 class CollapsedRows:
@@ -284,9 +284,11 @@ class _Move:
     def __init__(self, rows, c, z, lambda_sq_inv, tau_sq_inv, tau_0, chances):
         self.rows, self.c, self.z = rows, c, z
         self.lambda_sq_inv, self.tau_sq_inv, self.tau_0 = lambda_sq_inv, tau_sq_inv, tau_0
-        self.odds = np.minimum(rows.square[: rows.n_shrunk] / (_HELD * lambda_sq_inv * tau_sq_inv), _LARGEST)
+        variances = 1.0 / np.maximum(lambda_sq_inv * tau_sq_inv, 1.0 / _LARGEST)
+        self.odds = np.minimum(variances * rows.square[: rows.n_shrunk] / _HELD, _LARGEST)
         self.held = chances * (1.0 + self.odds) < self.odds
         self.free = ~self.held
+        self.bound = variances[self.free] * rows.slab_precision
         self.w, self.log_det = rows.w[c].copy(), None
         self.now = self._value(0.0, rows.P[c], rows.log_det[c])
 
@@ -302,6 +304,7 @@ class _Move:
         prior = -0.5 * np.log(ratio) - np.log1p(1.0 / ratio)  # of log tau
         held = self.lambda_sq_inv[self.held]
         prior += _log_prior(held * np.exp(2.0 * shift)).sum()  # of log lambda_j = log psi_j - log tau
+        prior -= 0.5 * np.log1p(self.bound * np.exp(2.0 * shift)).sum()  # the slab, beta integrated out
         choice = -np.log1p(self.odds[self.free] * np.exp(2.0 * shift)).sum()  # of which columns are held
         return prior + choice - 0.5 * log_det - 0.5 * len(P) * np.log(quadratic(P, self.z))
 

@@ -16,6 +16,7 @@ from ._truncated import truncated_normal
 WIDTH = 16.0  # of the slice in log lambda, around the current value: it reaches from noise to signal
 MOST_INFORMED = 1e6  # w_j s_j up to which P without column j can be told from P
 _ROUNDING = 1e-16
+_LEAST = 1e-280  # prior precision
 _BLOCKS = 64  # of random words that a truncated normal may use
 
 
@@ -129,7 +130,10 @@ def scan_local_scales(
 
     With column j left out, s = x_j' P x_j, r = x_j' P z and Q = z'Pz, the law of lambda_j is proportional to
 
-        (1 + w s)^(-1/2) (Q - w r^2 / (1 + w s))^(-n/2) / (1 + lambda_j^2),   w = 1 / (tau^-2 lambda_j^-2 + c^-2).
+        (1 + w s)^(-1/2) (Q - w r^2 / (1 + w s))^(-n/2) (1 + lambda_j^2 tau^2 / c^2)^(-1/2) / (1 + lambda_j^2),
+
+    w = 1 / (tau^-2 lambda_j^-2 + c^-2). The third factor is the density of the slab's "0 seen with error c", beta_j
+    integrated out.
 
     A slice step in log lambda_j. Where w s is beyond ``MOST_INFORMED``, s is lost to rounding: such a lambda_j stays,
     and none goes there. columns : (m, n), those of ``which``. n_th : number of this scan in the sweep. g : (n,)
@@ -149,7 +153,8 @@ def scan_local_scales(
         s_without, r_without = s / left, r / left
         q_without = Q + w[j] * r * r_without
         now = -0.5 * math.log(lambda_sq_inv[j])
-        level = _log_density(now, w[j], s_without, r_without, q_without, n)
+        d = max(tau_sq_inv * lambda_sq_inv[j], _LEAST)
+        level = _log_density(now, w[j], slab_precision / d, s_without, r_without, q_without, n)
         level -= exponential_1(512 * n_th, uint32(sweep), j, st, k0, k1)
         low, high = now, now
         for attempt in range(512 * n_th + 1, 512 * n_th + 400):
@@ -159,10 +164,11 @@ def scan_local_scales(
                 high = low + WIDTH
             proposed = low + (high - low) * unit(c, d)
             precision = math.exp(-2.0 * proposed)
-            weight = 1.0 / (tau_sq_inv * precision + slab_precision)
+            d = max(tau_sq_inv * precision, _LEAST)
+            weight, bound = 1.0 / (d + slab_precision), slab_precision / d
             if (
                 weight * s_without <= MOST_INFORMED
-                and _log_density(proposed, weight, s_without, r_without, q_without, n) >= level
+                and _log_density(proposed, weight, bound, s_without, r_without, q_without, n) >= level
             ):
                 change = weight - w[j]
                 factor = change / (1.0 + change * s)
@@ -179,9 +185,10 @@ def scan_local_scales(
 
 
 @device
-def _log_density(log_lambda, w, s, r, q, n):
+def _log_density(log_lambda, w, bound, s, r, q, n):
+    """bound : lambda^2 tau^2 / c^2."""
     informed = 1.0 + w * s
     explained = min(w * r * r / (informed * q), 1.0 - _ROUNDING)
     size = abs(log_lambda)
     prior = -size - math.log1p(math.exp(-2.0 * size))  # of log lambda, lambda ~ C+(0, 1)
-    return prior - 0.5 * math.log(informed) - 0.5 * n * math.log1p(-explained)
+    return prior - 0.5 * math.log(informed) - 0.5 * math.log1p(bound) - 0.5 * n * math.log1p(-explained)
