@@ -15,11 +15,13 @@ from . import _gibbs, _hmc
 from ._chains import shrinkage
 from ._ops import COEF
 
-_TARGET = 0.8  # acceptance that the step is tuned to
+_ACCEPTANCE = 0.8  # that the step is tuned to
+_TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
+_TAU_MOVES = 3
 _STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
 _POINTS = 32  # at which the information is averaged
 _MAX_STEPS = 7
-_MANY_COLUMNS = 256  # from where a factorisation for a move of tau costs as much as a sweep
+_LARGEST_TAU_STEP = 3.0
 
 
 class HmcChains:
@@ -39,11 +41,12 @@ class HmcChains:
         p = rows.columns.n_shrunk
         self.gauss = rows.ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
         self.reference = self.stage = None
-        self.settings = _hmc.Tuning(step=1.0, n_steps=1, tau_moves=3 if q < _MANY_COLUMNS else 1)
+        self.settings = _hmc.Tuning(step=1.0, n_steps=1, tau_moves=_TAU_MOVES, tau_step=0.8)
         self.accepted = np.zeros(2)  # sum and number of the acceptance rates after burn-in
         if saved is None:
+            zero = np.zeros(n_chains)
             self.state = _hmc.HmcState(
-                start.beta, start.lambda_sq_inv, start.tau_sq_inv, *rows.score(start.beta), 0, np.zeros(n_chains)
+                start.beta, start.lambda_sq_inv, start.tau_sq_inv, *rows.score(start.beta), 0, zero, zero
             )
             if burn_in == 0:  # a reference there must be
                 self._climb()
@@ -82,25 +85,31 @@ class HmcChains:
     def _climb(self):
         """As data augmentation, but with the mean of z in place of z, which weights and all rows alike can have."""
         rows, fixed, tau_0, key = self.problem
-        ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, rate) = rows.ops, self.state
+        ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, *rates) = rows.ops, self.state
         noise = ops.normal(beta.shape, key, t, COEF)
         towards = beta @ self.precision.H - fixed.force(beta) + score  # X' E[z | beta]
         beta = self.precision.draw(towards, _gibbs.prior_precision(self.state, ops), noise)
         shrunk = beta[:, : lambda_sq_inv.shape[1]]
         tau_sq_inv = ops.global_scale(shrunk, tau_sq_inv, tau_0, key, t)
         lambda_sq_inv = ops.local_scales(shrunk, tau_sq_inv, key, t)
-        self.state = _hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, rate)
+        self.state = _hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)
 
     def _tune(self):
         """A sweep; those without moves of tau, which come in turn with those that have them, tune the step."""
         stage = self.stage
         moves = stage.n % 2
         self.state = self._sweep(
-            self.settings._replace(step=exp(stage.step.log_step), tau_moves=self.settings.tau_moves * moves)
+            self.settings._replace(
+                step=exp(stage.step.log_step),
+                tau_moves=self.settings.tau_moves * moves,
+                tau_step=exp(stage.tau_step.log_step),
+            )
         )
         rate = float(self.state.acceptance.mean())
-        if not moves:
-            stage.step.update(rate)
+        if moves:
+            stage.tau_step.update(float(self.state.tau_acceptance.mean()) - _TAU_ACCEPTANCE)
+        else:
+            stage.step.update(rate - _ACCEPTANCE)
         stage.n += 1
         if stage.n > stage.length // 2:
             stage.rates[moves] += [rate, 1]
@@ -113,7 +122,8 @@ class HmcChains:
             self._refer(*_mode(self.state, rows, self.precision, fixed))
         else:
             stage = self.stage
-            self.settings = self.settings._replace(step=exp(stage.step.log_average))
+            steps = exp(stage.step.log_average), exp(stage.tau_step.log_average)
+            self.settings = self.settings._replace(step=steps[0], tau_step=steps[1])
             if t == self.ends[-1]:
                 rates = stage.rates[:, 0] / stage.rates[:, 1]
                 if rates[1] < rates[0] / 2:  # the Gaussian is too poor here for tau to move with it
@@ -147,8 +157,8 @@ class HmcChains:
         return out
 
     def _restore(self, saved):
-        step, n_steps, tau_moves = saved["settings"]
-        self.settings = _hmc.Tuning(float(step), int(n_steps), int(tau_moves))
+        step, n_steps, tau_moves, tau_step = saved["settings"]
+        self.settings = _hmc.Tuning(float(step), int(n_steps), int(tau_moves), float(tau_step))
         self.accepted = np.array(saved["accepted"])
         fields = {name: saved[name] for name in _hmc.HmcState._fields}
         self.state = _hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])})
@@ -172,7 +182,7 @@ def _ends(burn_in):
 
 
 class _Stage:
-    """A stage of burn-in: its step, and what its second half has seen.
+    """A stage of burn-in: its steps, and what its second half has seen.
 
     rates : for sweeps without and with moves of tau, the sum and the number of the acceptance rates. beta, score : sums
     of the means over the chains. points : some of the betas.
@@ -182,6 +192,7 @@ class _Stage:
         largest = pi / 2 if settings.n_steps == 1 else 2 * pi / 3 / settings.n_steps
         self.length, self.n = length, 0
         self.step = _DualAveraging.begun(min(settings.step, largest), largest)
+        self.tau_step = _DualAveraging.begun(settings.tau_step, _LARGEST_TAU_STEP)
         self.rates = np.ones((2, 2))
         self.n_seen, self.beta, self.score, self.points = 0, 0.0, 0.0, []
 
@@ -193,12 +204,14 @@ class _Stage:
         self.n_seen += 1
 
     def arrays(self):
-        return {**vars(self), "step": np.array(astuple(self.step)), "points": np.array(self.points)}
+        steps = {name: np.array(astuple(getattr(self, name))) for name in ("step", "tau_step")}
+        return {**vars(self), **steps, "points": np.array(self.points)}
 
     @classmethod
     def restored(cls, saved):
         stage = cls.__new__(cls)
-        vars(stage).update(saved, step=_DualAveraging(*map(float, saved["step"])), points=list(saved["points"]))
+        steps = {name: _DualAveraging(*map(float, saved[name])) for name in ("step", "tau_step")}
+        vars(stage).update(saved, **steps, points=list(saved["points"]))
         for name in ("length", "n", "n_seen"):
             setattr(stage, name, int(saved[name]))
         stage.rates = np.array(saved["rates"])
@@ -252,8 +265,9 @@ class _DualAveraging:
     def begun(cls, start, largest):
         return cls(log(start), log(largest), log(start), log(start))
 
-    def update(self, rate):
+    def update(self, excess):
+        """Take an acceptance rate, less the one that is wanted."""
         self.n += 1
-        self.gap += (_TARGET - rate - self.gap) / (self.n + 10)
+        self.gap += (-excess - self.gap) / (self.n + 10)
         self.log_step = min(self.centre - sqrt(self.n) / 0.05 * self.gap, self.largest)
         self.log_average += self.n**-0.75 * (self.log_step - self.log_average)

@@ -1,4 +1,4 @@
-"""The chains of "gibbs" and "collapsed", from their start through burn-in; ``_adapt.py`` has those of "hmc".
+"""The chains of "gibbs", "pxda" and "collapsed", from their start through burn-in; ``_adapt.py`` has those of "hmc".
 
 All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
@@ -13,6 +13,7 @@ class GibbsChains:
     """
 
     tuning: dict = {}  # noqa: RUF012 - there is none, for ever
+    expand = False
 
     def __init__(self, problem, start, burn_in, saved=None):
         self.problem = problem
@@ -28,7 +29,7 @@ class GibbsChains:
     def advance(self):
         """One sweep."""
         rows, _, tau_0, key = self.problem
-        self.state = _gibbs.sweep(self.state, rows, self.precision, tau_0, rows.ops, key)
+        self.state = _gibbs.sweep(self.state, rows, self.precision, tau_0, rows.ops, key, self.expand)
         self.centre.add(self.state)
 
     def shrinkage(self):
@@ -41,6 +42,12 @@ class GibbsChains:
 
     def arrays(self):
         return {**self.state._asdict(), "total": self.centre.total, "count": self.centre.count}
+
+
+class PxdaChains(GibbsChains):
+    """The same with a scale move in every sweep."""
+
+    expand = True
 
 
 class CollapsedChains:

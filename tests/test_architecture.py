@@ -37,7 +37,8 @@ ALLOWED = {
     "_posterior": {"_device", "_input", "_report", "_threads"},
     "_saved": {"__version__"},
     "_hmc": {"_gibbs", "_ops"},
-    "_chains": {"_gibbs"},
+    "_chains": {"_collapsed", "_gibbs"},
+    "_collapsed": {"_ops"},
     "_adapt": {"_chains", "_gibbs", "_hmc", "_ops"},
     "_weights": {"_compat", "_input"},
     "_run": {"_adapt", "_chains", "_draws", "_interrupt", "_prior", "_start"},
@@ -67,6 +68,7 @@ def test_pieces_do_not_import_one_another(piece):
 def test_the_sampler_imports_no_array_library():
     assert {name for name, _ in imports(PACKAGE / "_gibbs.py")} == {"typing", "_ops"}
     assert {name for name, _ in imports(PACKAGE / "_hmc.py")} == {"math", "typing", "_gibbs", "_ops"}
+    assert {name for name, _ in imports(PACKAGE / "_collapsed.py")} == {"typing", "_ops"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

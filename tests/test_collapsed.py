@@ -141,17 +141,13 @@ class RowsOfManyDataSets(cpu.CollapsedRows):
     """Each chain has its own y."""
 
     def __init__(self, slab_precision):
-        super().__init__(
-            X, None, np.arange(3), ANCHOR, np.ones(3), ANCHOR, np.ones(1), slab_precision, N_CHAINS, ALONE
-        )
+        super().__init__(X, None, np.arange(3), ANCHOR, np.ones(3), ANCHOR, np.ones(1), slab_precision, N_CHAINS, ALONE)
 
     def latent(self, z, n_scans, index, t, key):
         z, scratch = z.copy(), np.empty(6)
         for c in range(N_CHAINS):
             y = z[c] > 0
-            _collapsed_kernels.scan_latent(
-                z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key, scratch
-            )
+            _collapsed_kernels.scan_latent(z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key, scratch)
         return z
 
     def P_of_latent(self, c):

@@ -26,6 +26,7 @@ _syrk = _routine("blas", "dsyrk", 10)
 
 _BLOCK = 2**17  # elements of a block of columns
 _HEAVY = 1e6  # times the least scale of V: columns beyond are brought in one by one
+_LEAST = 1e-280  # of lambda^-2, which can underflow
 _LARGEST = 1e250  # of w_j |x_j|^2
 _WIDTH = 2.0  # of the slice in log tau
 _HELD = 100.0  # w_j |x_j|^2 at which a column is held half of the time while tau moves
@@ -196,7 +197,7 @@ class CollapsedRows:
 
         Which columns depends on z / |z| alone, so that given it they are any fixed choice.
         """
-        lambda_sq_inv = lambda_sq_inv.copy()
+        lambda_sq_inv = np.maximum(lambda_sq_inv, _LEAST)
         size = np.where(self.square > 0, self.square, np.inf)[: self.n_shrunk]
         closeness = self._products(z)[:, : self.n_shrunk] ** 2 / size
         n_columns = min(n_columns, self.n_shrunk)

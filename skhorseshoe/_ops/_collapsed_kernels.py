@@ -8,13 +8,14 @@ import math
 
 from numba import uint32
 
-from . import LATENT, LOCAL_SLICE, NORM
+from . import LATENT, LENGTH, LOCAL_SLICE
 from ._jit import REORDER_SUMS, device, kernel
 from ._philox import exponential_1, gamma_1, philox, stream, unit
 from ._truncated import truncated_normal
 
 WIDTH = 16.0  # of the slice in log lambda, around the current value: it reaches from noise to signal
-MOST_INFORMED = 1e6  # w_j s_j up to which P without column j can be told from P
+MOST_INFORMED = 1e5  # w_j s_j up to which P without column j can be told from P
+LARGEST_TERM = 1e9  # w_j |x_j|^2 trace(P), the size of what s_j is a sum of, up to which it can
 _ROUNDING = 1e-16
 _LEAST = 1e-280  # prior precision
 _BLOCKS = 64  # of random words that a truncated normal may use
@@ -116,7 +117,7 @@ def scan_latent(z, P, y, n_scans, first, chain, sweep, k0, k1, Pz):
 def scale_latent(z, P, index, chain, sweep, k0, k1):
     """The length of z given its direction and the scales: z'Pz has the law Gamma(n/2, 1/2); in place."""
     n = z.shape[0]
-    drawn = gamma_1(n / 2.0, uint32(sweep), index, stream(chain, NORM, 0), k0, k1)
+    drawn = gamma_1(n / 2.0, uint32(sweep), index, stream(chain, LENGTH, 0), k0, k1)
     factor = math.sqrt(2.0 * drawn / quadratic(P, z))
     for i in range(n):
         z[i] *= factor
@@ -135,13 +136,15 @@ def scan_local_scales(
     w = 1 / (tau^-2 lambda_j^-2 + c^-2). The third factor is the density of the slab's "0 seen with error c", beta_j
     integrated out.
 
-    A slice step in log lambda_j. Where w s is beyond ``MOST_INFORMED``, s is lost to rounding: such a lambda_j stays,
+    A slice step in log lambda_j. Where w s or its terms are too large, s is lost to rounding: such a lambda_j stays,
     and none goes there. columns : (m, n), those of ``which``. n_th : number of this scan in the sweep. g : (n,)
     scratch. Returns the change of log|V|.
     """
     st = stream(chain, LOCAL_SLICE, 0)
     n = z.shape[0]
-    Q, rise = quadratic(P, z), 0.0
+    Q, rise, trace = quadratic(P, z), 0.0, 0.0
+    for i in range(n):
+        trace += P[i, i]
     for k in range(which.shape[0]):
         j, x = which[k], columns[k]
         for i in range(n):
@@ -150,7 +153,11 @@ def scan_local_scales(
         left = 1.0 - w[j] * s
         if left * (1.0 + MOST_INFORMED) < 1.0:
             continue
-        s_without, r_without = s / left, r / left
+        s_without, r_without, g_square = s / left, r / left, _dot(g, g)
+        largest = LARGEST_TERM / max(_dot(x, x) * (trace + w[j] * g_square / left), _LEAST)
+        largest = min(largest, MOST_INFORMED / max(s_without, _LEAST))
+        if w[j] > largest:
+            continue
         q_without = Q + w[j] * r * r_without
         now = -0.5 * math.log(lambda_sq_inv[j])
         d = max(tau_sq_inv * lambda_sq_inv[j], _LEAST)
@@ -166,14 +173,12 @@ def scan_local_scales(
             precision = math.exp(-2.0 * proposed)
             d = max(tau_sq_inv * precision, _LEAST)
             weight, bound = 1.0 / (d + slab_precision), slab_precision / d
-            if (
-                weight * s_without <= MOST_INFORMED
-                and _log_density(proposed, weight, bound, s_without, r_without, q_without, n) >= level
-            ):
+            if weight <= largest and _log_density(proposed, weight, bound, s_without, r_without, q_without, n) >= level:
                 change = weight - w[j]
                 factor = change / (1.0 + change * s)
                 _add(P, -factor, g)
                 Q = max(Q - factor * r * r, _ROUNDING * Q)
+                trace -= factor * g_square
                 rise += math.log1p(change * s)
                 lambda_sq_inv[j], w[j] = precision, weight
                 break

@@ -17,6 +17,7 @@ def _routine(module, name, n_arguments):
 _potrf = _routine("lapack", "dpotrf", 5)
 _syrk = _routine("blas", "dsyrk", 10)
 
+_LEAST_REST = 1e-5
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
 
 
@@ -43,14 +44,22 @@ class Precision:
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
         self.workers = [_Cholesky(H, work) for work in self.work]
 
-    def draw(self, b, d, noise):
-        """beta_c = Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; all (n_chains, q) float64."""
+    def draw(self, b, d, noise, total=None, gamma=None):
+        """beta_c = g_c Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; (n_chains, q) float64, as b, d and noise.
+
+        g_c is 1, or with total and gamma (n_chains,) that of g_c^2 = 2 gamma_c / (total_c - b_c' Q_c^-1 b_c).
+        """
         beta = np.empty_like(b)
 
         def some(first, last):
             for c in range(first, len(b), len(self.workers)):
                 factor = self.workers[first].factorise(d[c])
                 half = dtrsv(factor, b[c], lower=1)
+                if total is not None:
+                    rest = total[c] - half @ half
+                    # Below that rounding decides. To leave g at 1 there is exact: g does not change the ratio.
+                    if rest > _LEAST_REST * total[c]:
+                        half *= np.sqrt(2.0 * gamma[c] / rest)
                 half += noise[c]
                 beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
 
@@ -146,9 +155,10 @@ class Whitening:
     def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
         """Metropolis steps in log tau that leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) invariant.
 
-        steps, thresholds : (n_chains, k), the moves and standard exponentials. Takes the d of the tau^-2 it returns.
+        steps, thresholds : (n_chains, k), the moves and standard exponentials. Returns tau^-2, whose d it takes, and
+        the share of the steps that were accepted; (n_chains,) each.
         """
-        out = tau_sq_inv.copy()
+        out, accepted = tau_sq_inv.copy(), np.zeros(len(tau_sq_inv))
 
         def some(first, last):
             for c in range(first, len(out), len(self.spare)):
@@ -162,9 +172,10 @@ class Whitening:
                     if gain > -threshold:
                         self.spare[first], self.factors[c] = self.factors[c], candidate
                         self.mean[c], self.log_norm[c], out[c] = mean, log_norm, proposed
+                        accepted[c] += 1
 
         self.threads.run(some, len(self.spare))
-        return out
+        return out, accepted / steps.shape[1]
 
 
 def _log_prior(tau_sq_inv, tau_0):
