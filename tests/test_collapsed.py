@@ -135,13 +135,16 @@ def test_updates_of_the_scales_take_the_matrices_along():
 ANCHOR = np.array([0.4, 0.0, -0.3])
 N_CHAINS = 250
 SLAB = 1.0
+DATA = 2 * X  # so that the data have something to say
 
 
 class RowsOfManyDataSets(cpu.CollapsedRows):
     """Each chain has its own y."""
 
     def __init__(self, slab_precision):
-        super().__init__(X, None, np.arange(3), ANCHOR, np.ones(3), ANCHOR, np.ones(1), slab_precision, N_CHAINS, ALONE)
+        super().__init__(
+            DATA, None, np.arange(3), ANCHOR, np.ones(3), ANCHOR, np.ones(1), slab_precision, N_CHAINS, ALONE
+        )
 
     def latent(self, z, n_scans, index, t, key):
         z, scratch = z.copy(), np.empty(6)
@@ -166,10 +169,10 @@ def joint_draws(rng, slab_precision):
 
 
 def latent_given(beta, rng):
-    return beta[:, :3] @ X.T + beta[:, 3:] + rng.standard_normal((len(beta), 6))
+    return beta[:, :3] @ DATA.T + beta[:, 3:] + rng.standard_normal((len(beta), 6))
 
 
-def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=6, n_redraws=3):
+def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=8, n_redraws=2, n_sweeps=4):
     """Largest change of the mean of a bounded function, in standard errors, along chains that start from the joint law.
 
     As in test_hmc.py; the sign of z is the data.
@@ -182,7 +185,8 @@ def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=6, n_redraws=3
         before = functions(beta, lambda_sq_inv, tau_sq_inv, z)
         state = CollapsedState(beta, z, lambda_sq_inv, tau_sq_inv, t)
         for _ in range(n_redraws):
-            state = sweep(state, rows, TAU_0, ops, KEY)
+            for _ in range(n_sweeps):
+                state = sweep(state, rows, TAU_0, ops, KEY)
             state = state._replace(z=latent_given(state.beta, rng))
         changes.append(functions(state.beta, state.lambda_sq_inv, state.tau_sq_inv, state.z) - before)
         t = state.sweep
@@ -194,7 +198,8 @@ def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=6, n_redraws=3
 
 
 def functions(beta, lambda_sq_inv, tau_sq_inv, z):
-    return np.column_stack([bounded(beta, lambda_sq_inv, tau_sq_inv, (z > 0).astype(float)), np.tanh(z)])
+    usual = bounded(beta, lambda_sq_inv, tau_sq_inv, (z > 0).astype(float))
+    return np.column_stack([usual, np.tanh(z), np.tanh((z**2).mean(axis=1) / 10)])
 
 
 # Without the updates given beta, what the collapsed ones do is all there is.
@@ -220,12 +225,12 @@ def held_often(monkeypatch):
 
 @pytest.mark.parametrize("slab", [None, SLAB])
 def test_sweep_passes_gewekes_joint_test(slab, held_often):
-    assert geweke(slab=slab, n_batches=10) < 4
+    assert geweke(slab=slab, n_batches=12) < 4
 
 
 @pytest.mark.parametrize("slab", [None, SLAB])
 def test_collapsed_updates_alone_pass_gewekes_joint_test(slab, held_often):
-    assert geweke(COLLAPSED_ONLY, KeptScales, slab, n_batches=10) < 4
+    assert geweke(COLLAPSED_ONLY, KeptScales, slab, n_batches=12) < 4
 
 
 class VarianceOfLatent(KeptScales):
@@ -233,22 +238,14 @@ class VarianceOfLatent(KeptScales):
         return 1.4 * self.P[c]
 
 
-class LengthKept(KeptScales):
+class LengthTooLong(KeptScales):
     def length(self, z, *rest):
-        return z
-
-
-class MatrixNotMovedWithTau(KeptScales):
-    def global_scale(self, *rest):
-        P = self.P.copy()
-        out = super().global_scale(*rest)
-        self.P[...] = P
-        return out
+        return 1.2 * super().length(z, *rest)
 
 
 def normal_without(purpose):
     def normal(shape, key, t, which):
-        return cpu.normal(shape, key, t, which) * (0.7 if which == purpose else 1.0)
+        return cpu.normal(shape, key, t, which) * (0.0 if which == purpose else 1.0)
 
     return planted(normal=normal)
 
@@ -274,13 +271,13 @@ TAU_ERRORS = {
 LOCAL_ERRORS = {
     "without (1 + w s)^(-1/2)": lambda new, e, w, b, s, r, q, n: new + 0.5 * np.log1p(w * s),
     "without r": lambda new, e, w, b, s, r, q, n: new + n / 2 * np.log1p(-w * r * r / (1 + w * s) / q),
-    "length not integrated out": lambda new, e, w, b, s, r, q, n: new - np.log1p(-w * r * r / (1 + w * s) / q),
+    "r twice": lambda new, e, w, b, s, r, q, n: new - n / 2 * np.log1p(-w * r * r / (1 + w * s) / q),
     "without the prior": lambda new, e, w, b, s, r, q, n: new + 0.5 * (abs(e) + np.log1p(np.exp(-2 * abs(e)))),
     "without the slab": lambda new, e, w, b, s, r, q, n: new + 0.5 * np.log1p(b),
 }
 
 
-@pytest.mark.parametrize("error", [VarianceOfLatent, LengthKept, MatrixNotMovedWithTau])
+@pytest.mark.parametrize("error", [VarianceOfLatent, LengthTooLong])
 def test_gewekes_joint_test_catches(error, held_often):
     assert geweke(COLLAPSED_ONLY, error) > 6
 
@@ -292,7 +289,7 @@ def test_gewekes_joint_test_catches_noise_of_beta():
 @pytest.mark.parametrize("error", TAU_ERRORS)
 def test_gewekes_joint_test_catches_in_the_law_of_tau(error, held_often, monkeypatch):
     monkeypatch.setattr(_collapsed, "_Move", beside_tau(TAU_ERRORS[error]))
-    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB) > 6
+    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=24 if error == "the slab" else 8) > 6
 
 
 @pytest.mark.parametrize("error", LOCAL_ERRORS)
@@ -300,7 +297,7 @@ def test_gewekes_joint_test_catches_in_the_law_of_lambda(error, monkeypatch):
     density = _collapsed_kernels._log_density
     monkeypatch.setattr(_collapsed, "scan_local_scales", _collapsed_kernels.scan_local_scales.py_func)
     monkeypatch.setattr(_collapsed_kernels, "_log_density", lambda *a: LOCAL_ERRORS[error](density(*a), *a))
-    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=2) > 6
+    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=6) > 6
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -338,7 +335,7 @@ PARAMS = [
 
 @pytest.mark.parametrize("params", PARAMS, ids=["slab", "standardised", "unpenalised"])
 def test_posterior_is_that_of_data_augmentation(wide, params):
-    ours, theirs = draws_of("collapsed", *wide, 2000, **params), draws_of("gibbs", *wide, 30_000, **params)
+    ours, theirs = draws_of("collapsed", *wide, 2000, **params), draws_of("gibbs", *wide, 20_000, **params)
     if not params.get("fit_intercept", True):
         ours, theirs = (np.delete(draws, -2, axis=2) for draws in (ours, theirs))
     same_law(ours, theirs)

@@ -17,7 +17,7 @@ from ._collapsed_kernels import (
     scan_latent,
     scan_local_scales,
 )
-from ._gaussian import _routine
+from ._gaussian import Precision, _routine
 from ._normal import fisher_weight
 
 _potrf = _routine("lapack", "dpotrf", 5)
@@ -81,22 +81,26 @@ class CollapsedRows:
         A few columns with huge weights would cost the others all digits in a Cholesky factor. They join P afterwards,
         one by one, with errors of the size of rounding. There are fewer of them than rows.
         """
-        n = len(P)
-        weight = w * self.square
-        level = max(1.0, np.partition(weight, -n)[-n]) if len(weight) >= n else 1.0
-        heavy = np.flatnonzero(weight > _HEAVY * level)
-        root = self.root * np.sqrt(w)
-        root[heavy] = 0.0
-        log_det = self._invert_light(root, P, row_root)
+        heavy = self._heavy(w)
+        log_det = self._invert_light(w, heavy, P, row_root)
         if len(heavy):
-            heavy = heavy[np.argsort(weight[heavy], kind="stable")]
             columns = self._columns(heavy)
             if row_root is not None:
                 columns *= row_root
-            log_det += add_heavy(P, columns, w[heavy], np.empty(n))
+            log_det += add_heavy(P, columns, w[heavy], np.empty(len(P)))
         return log_det
 
-    def _invert_light(self, root, P, row_root):
+    def _heavy(self, w):
+        """Columns with huge weights beside the others, the lightest first."""
+        n, weight = len(self.X), w * self.square
+        level = max(1.0, np.partition(weight, -n)[-n]) if len(weight) >= n else 1.0
+        heavy = np.flatnonzero(weight > _HEAVY * level)
+        return heavy[np.argsort(weight[heavy], kind="stable")]
+
+    def _invert_light(self, w, heavy, P, row_root=None):
+        """As ``_invert``, without the heavy columns."""
+        root = self.root * np.sqrt(w)
+        root[heavy] = 0.0
         order, info = ctypes.c_int(len(P)), ctypes.c_int(0)
         arguments = b"U", ctypes.byref(order), P.ctypes.data, ctypes.byref(order), ctypes.byref(info)
         # Rounding can make a nearly singular matrix indefinite; then the diagonal is raised by a share of itself.
@@ -250,12 +254,34 @@ class CollapsedRows:
 
         prior_noise (n_chains, q), row_noise (n_chains, n) : standard normal.
         """
-        u = np.sqrt(self.w) * prior_noise
+        w, z, P, apart = self.w.copy(), z.copy(), list(self.P), []
+        for c in range(self.n_chains):
+            heavy = self._heavy(w[c])
+            if len(heavy):
+                coef, P[c] = self._heavy_coefficients(c, heavy, z[c], prior_noise[c, heavy]), self.spare[c]
+                z[c] -= coef @ self._columns(heavy)
+                w[c, heavy] = 0.0
+                apart.append((c, heavy, coef))
+        u = np.sqrt(w) * prior_noise
         v = self._times(u) + row_noise
-        beta = u + self.w * self._products((self.P @ (z - v)[:, :, None])[:, :, 0])
+        beta = u + w * self._products(np.array([P_c @ r for P_c, r in zip(P, z - v, strict=True)]))
+        for c, heavy, coef in apart:
+            beta[c, heavy] = coef
         if self.anchor is not None:
             beta[:, -1] -= beta[:, :-1] @ self.anchor
         return beta
+
+    def _heavy_coefficients(self, c, heavy, z, noise):
+        """Coefficients of the heavy columns, the others integrated out; leaves P without these columns in ``spare``.
+
+        The formula for all coefficients at once is a difference of terms of the size of w, which loses all digits.
+        """
+        P = self.spare[c]
+        self._invert_light(self.w[c], heavy, P)
+        columns = self._columns(heavy)
+        projected = columns @ P
+        precision = Precision(projected @ columns.T, self.threads)
+        return precision.draw((projected @ z)[None], 1.0 / self.w[c, heavy][None], noise[None])[0]
 
     def shrinkage(self, lambda_sq_inv, tau_sq_inv, beta):
         """kappa_j = var(beta_j | y, scales) / var(beta_j | scales); (n_chains, n_shrunk).
