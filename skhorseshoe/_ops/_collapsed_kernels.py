@@ -6,6 +6,7 @@ P follows each change of one w_j by the formula of Sherman & Morrison.
 
 import math
 
+import numpy as np
 from numba import uint32
 
 from . import LATENT, LENGTH, LOCAL_SLICE
@@ -17,6 +18,7 @@ WIDTH = 16.0  # of the slice in log lambda, around the current value: it reaches
 MOST_INFORMED = 1e5  # w_j s_j up to which P without column j can be told from P
 LARGEST_TERM = 1e9  # w_j |x_j|^2 trace(P), the size of what s_j is a sum of, up to which it can
 _ROUNDING = 1e-16
+_IN_THE_SPAN = 1e-13  # share of x_j' x_j below which x_j' P x_j is rounding
 _LEAST = 1e-280  # prior precision
 _BLOCKS = 64  # of random words that a truncated normal may use
 
@@ -74,20 +76,25 @@ def quadratic(P, z):
 
 @kernel
 def add_heavy(P, columns, weights, g):
-    """P after the columns (m, n) join with these weights, of any size; returns the rise of log|V|. g : (n,) scratch."""
+    """P after the columns (m, n) join with these weights, of any size; returns the rise of log|V|. g : (n,) scratch.
+
+    A column that lies among those before it, as far as rounding can tell, adds nothing to what their weights say.
+    """
     rise = 0.0
+    before = np.diag(P).copy()
     for k in range(columns.shape[0]):
         x = columns[k]
+        size = 0.0
         for i in range(g.shape[0]):
             g[i] = _dot(P[i], x)
-        informed = weights[k] * max(_dot(g, x), 0.0)
-        factor = weights[k] / (1.0 + informed)
-        for i in range(g.shape[0]):
-            before = P[i, i]
-            for j in range(g.shape[0]):
-                P[i, j] -= factor * g[i] * g[j]
-            P[i, i] = max(P[i, i], _ROUNDING * before)
-        rise += math.log1p(informed)
+            size += x[i] * x[i] * before[i]
+        s = _dot(g, x)
+        if s <= _IN_THE_SPAN * size:
+            continue
+        _add(P, -weights[k] / (1.0 + weights[k] * s), g)
+        rise += math.log1p(weights[k] * s)
+    for i in range(g.shape[0]):
+        P[i, i] = max(P[i, i], _ROUNDING * before[i])
     return rise
 
 
