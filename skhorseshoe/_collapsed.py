@@ -50,10 +50,3 @@ def sweep(state, rows, tau_0, ops, key):
     tau_sq_inv = ops.global_scale(beta[:, :p], tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
     lambda_sq_inv = ops.local_scales(beta[:, :p], tau_sq_inv, key, t)  # lambda | beta, tau
     return CollapsedState(beta, z, lambda_sq_inv, tau_sq_inv, t + 1)
-
-
-def sample(state, rows, tau_0, ops, key):
-    """Yield the states after each sweep, for ever."""
-    while True:
-        state = sweep(state, rows, tau_0, ops, key)
-        yield state
