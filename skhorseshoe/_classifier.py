@@ -62,11 +62,12 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
     credible_level : float, default=0.9
         Level of the equal-tailed credible intervals, in (0, 1).
-    sampler : {"auto", "hmc", "pxda", "gibbs"}, default="auto"
+    sampler : {"auto", "hmc", "collapsed", "pxda", "gibbs"}, default="auto"
         How to draw; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
         during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
-        very much more alike; "pxda" adds a move of the scale of its hidden scores. "auto" takes "hmc", but "pxda" where
-        ``burn_in`` is below 100, too short for tuning.
+        very much more alike; "pxda" adds a move of the scale of its hidden scores. "collapsed" integrates the
+        coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows. "auto"
+        takes "collapsed" there and "hmc" elsewhere, but "pxda" where ``burn_in`` is below 100, too short for tuning.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where to compute. This release computes on the CPU: "auto" is "cpu", and "cuda" is an error, never a fallback.
     n_jobs : int or None, default=None
@@ -190,7 +191,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         "target_ess": [Interval(Real, 0, None, closed="neither"), None],
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
-        "sampler": [StrOptions({"auto", "hmc", "pxda", "gibbs"})],
+        "sampler": [StrOptions({"auto", "hmc", "collapsed", "pxda", "gibbs"})],
         "device": [StrOptions({"auto", "cpu", "cuda"})],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],

@@ -68,6 +68,22 @@ class Rows:
         H = self.ops.gram(self.X, self.weight, c.centre, c.scale, c.fit_intercept, self.threads, *beta_and_spare)
         return c.matrix(H)
 
+    def collapsed(self, fixed, n_chains):
+        """The rows for a sampler that integrates the coefficients out. fixed : ``FixedPrior``."""
+        c = self.columns
+        return self.ops.CollapsedRows(
+            self.X,
+            self.y,
+            c.order,
+            c.centre + c.scale * c.mean[c.place],  # with an intercept the means of X's columns
+            c.scale,
+            c.mean if c.fit_intercept else None,
+            fixed.variances,
+            fixed.slab_precision,
+            n_chains,
+            self.threads,
+        )
+
     def separated_by(self, beta):
         """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""
         blocks = [slice(start, start + _CHECKED_ROWS) for start in range(0, len(self.y), _CHECKED_ROWS)]

@@ -13,7 +13,7 @@ from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
 from ._sparsity import describe_prior
 from ._threads import count_threads, open_threads
-from ._weights import arrange, is_whole, rows_that_count
+from ._weights import arrange, is_whole, is_wide, rows_that_count
 from .diagnostics import convergence
 
 
@@ -26,7 +26,7 @@ def fit(model, X, y, sample_weight):
     if model.n_iter < model.thin:
         raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
     unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight))
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), is_wide(X, weight))
     X, y, weight = arrange(X, y, weight, model.sampler_)
     n_threads = count_threads(model.n_jobs)
     settings = Settings(model.sampler_, **{name: getattr(model, name) for name in Settings._fields[1:]})

@@ -9,6 +9,10 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8):
     """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set."""
     q = p + 1
     draws = n_chains * n_draws * (item * q + 16)
+    if sampler == "collapsed":
+        vectors = 20 * n_chains * q  # scales, variances, noise and products
+        blocks = n_threads * (max(2**17, 64 * n) + n * min(n, p))
+        return draws, 8 * (2 * n_chains * n * n + vectors + blocks) + 40 * 2**20
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 3 + n_threads
     matrices = 8 * q * q * factors
     sums = 8 * n_chains * min(2**20, 64 * q)
@@ -43,7 +47,8 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8):
         if draws > working_set:
             cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
         else:
-            cure = f"The {p} x {p} matrices are what takes the room: select columns first, or lower n_jobs."
+            size, fewer = (n, "rows") if sampler == "collapsed" else (p, "columns")
+            cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
         raise MemoryError(f"This fit needs {words} beside X, but only {_words(free)} are available. {cure}")
     return words
 

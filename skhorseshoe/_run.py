@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._adapt import HmcChains
-from ._chains import GibbsChains, PxdaChains
+from ._chains import CollapsedChains, GibbsChains, PxdaChains
 from ._draws import Draws
 from ._interrupt import listening
 from ._prior import FixedPrior
@@ -15,7 +15,7 @@ from ._start import initial_state
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
 _LARGEST = {"float32": 1e30, "float64": 1e150}  # root mean square of a column whose sums over rows stay finite
-_CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains}
+_CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, "collapsed": CollapsedChains}
 
 
 class Problem(NamedTuple):
@@ -40,10 +40,13 @@ class Settings(NamedTuple):
     draws_dtype: str
 
 
-def choose(sampler, burn_in, whole_weights):
-    """The sampler for "auto": "hmc", unless burn-in is too short to tune it; but only it can have all weights."""
+def choose(sampler, burn_in, whole_weights, wide):
+    """The sampler for "auto": "collapsed" where there are more columns than rows (``wide``), else "hmc", unless burn-in
+    is too short to tune it; but only "hmc" can have all weights."""
     if sampler != "auto":
         return sampler
+    if wide and whole_weights:
+        return "collapsed"
     return "hmc" if burn_in >= _TUNING or not whole_weights else "pxda"
 
 

@@ -34,6 +34,11 @@ def is_whole(weight):
     return weight is None or bool((weight == np.rint(weight)).all())
 
 
+def is_wide(X, weight):
+    """Whether there are more columns than rows, each counted as often as its weight says."""
+    return X.shape[1] > (len(X) if weight is None else weight.sum())
+
+
 def arrange(X, y, weight, sampler):
     """The same data as the sampler wants them: "hmc" has weights, the others rows that are repeated.
 

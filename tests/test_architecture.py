@@ -46,7 +46,8 @@ ALLOWED = {
     "plotting/_coefficients": {"_common", "_report"},
     "plotting/_chains": {"_common", "_report", "diagnostics"},
     "plotting/_probabilities": {"_common", "_input", "_report"},
-    "_chains": {"_gibbs"},
+    "_chains": {"_collapsed", "_gibbs"},
+    "_collapsed": {"_ops"},
     "_adapt": {"_chains", "_gibbs", "_hmc", "_ops"},
     "_weights": {"_compat", "_input"},
     "_callbacks": {"_compat", "_draws", "diagnostics"},
@@ -89,6 +90,7 @@ def test_pieces_do_not_import_one_another(piece):
 def test_the_sampler_imports_no_array_library():
     assert {name for name, _ in imports(PACKAGE / "_gibbs.py")} == {"typing", "_ops"}
     assert {name for name, _ in imports(PACKAGE / "_hmc.py")} == {"math", "typing", "_gibbs", "_ops"}
+    assert {name for name, _ in imports(PACKAGE / "_collapsed.py")} == {"typing", "_ops"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -604,7 +604,7 @@ def ranks(sampler, n_iter, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "n_iter"), [("hmc", 4950), ("gibbs", 49_500)])
+@pytest.mark.parametrize(("sampler", "n_iter"), [("hmc", 4950), ("collapsed", 4950), ("gibbs", 49_500)])
 def test_ranks_of_the_truth_are_uniform_over_simulated_data_sets(sampler, n_iter):
     with ProcessPoolExecutor(2) as pool:
         found = np.array(list(pool.map(partial(ranks, sampler, n_iter), range(200))))

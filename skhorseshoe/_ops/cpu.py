@@ -3,17 +3,15 @@
 Every array that describes the chains has them as its leading axis. Arrays of size p are float64.
 """
 
-import math
-
 import numpy as np
 from numba import uint32
-from scipy.special import log_ndtr
 
+from ._collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - part of what a back end offers
 from ._jit import REORDER_SUMS, device, kernel
-from ._normal import upper_tail
+from ._normal import fisher_weight, upper_tail
 from ._passes import latent_pass, score_pass
-from ._philox import exponential_1, gamma_1, normal_and_unit, stream
+from ._philox import exponential_1, gamma_1, normal_and_unit, philox, stream, unit
 from ._scales import draw_global_scale, draw_local_scales
 
 empty_like, where, exp = np.empty_like, np.where, np.exp
@@ -21,7 +19,6 @@ empty_like, where, exp = np.empty_like, np.where, np.exp
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
-_LOG_2PI = math.log(2 * math.pi)
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
 
 
@@ -79,7 +76,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
                 squared = weight[start : start + len(rows)] if len(weight) else 1.0
                 if beta is not None:
                     eta = rows @ beta.T
-                    squared = squared * np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
+                    squared = squared * fisher_weight(eta).mean(axis=1)
                 if np.ndim(squared):
                     rows *= np.sqrt(squared)[:, None]
                 add_outer_products(rows, parts[part])
@@ -121,6 +118,13 @@ def normal(shape, key, sweep, purpose):
     return out
 
 
+def uniform(shape, key, sweep, purpose):
+    """Independent uniforms on (0, 1), 52 bits; (n_chains, m) float64."""
+    out = np.empty(shape)
+    _fill_uniform(out, sweep, purpose, *key)
+    return out
+
+
 def exponential(rate, key, sweep, purpose):
     """Exponential with the given rates; rate (n_chains, m) or (n_chains,), float64, positive."""
     out = np.empty_like(rate)
@@ -141,6 +145,15 @@ def _fill_normal(out, sweep, purpose, k0, k1):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
             out[c, j], _ = normal_and_unit(0, uint32(sweep), j, st, k0, k1)
+
+
+@kernel
+def _fill_uniform(out, sweep, purpose, k0, k1):
+    for c in range(out.shape[0]):
+        st = stream(c, purpose, 0)
+        for j in range(out.shape[1]):
+            a, b, _, _ = philox(uint32(0), uint32(sweep), uint32(j), st, k0, k1)
+            out[c, j] = unit(a, b)
 
 
 @kernel
