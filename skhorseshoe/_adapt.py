@@ -33,10 +33,8 @@ def burn_in(state, rows, precision, n_sweeps, fixed, tau_0, ops, key, report):
     gauss = ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=precision)
 
     def refer(point, score, information):
-        gauss.H[...] = information
-        fixed.add_to(gauss.H)
-        gauss.b = information @ point + score
-        return _hmc.Reference(point, score, information, gauss)
+        gauss.refer(fixed.add_to(information.copy()), information @ point + score)
+        return _hmc.Reference(*map(ops.to_device, (point, score, information)), gauss)
 
     def advance(state, reference, tuning):
         report(state.sweep + 1)
@@ -53,7 +51,9 @@ def burn_in(state, rows, precision, n_sweeps, fixed, tau_0, ops, key, report):
             continue
         state, tuning, _, seen = _stage(state, reference, tuning, n_stage, advance)
         reference = refer(
-            seen.beta / seen.n, seen.score / seen.n, rows.information(np.concatenate(seen.points), precision.work)
+            ops.to_host(seen.beta / seen.n),
+            ops.to_host(seen.score / seen.n),
+            rows.information(np.concatenate([ops.to_host(points) for points in seen.points]), precision.work),
         )
 
     tuning = tuning._replace(n_steps=_enough_steps(tuning.step))
@@ -109,18 +109,19 @@ def _enough_steps(step):
 
 def _mode(state, rows, precision, fixed, ops):
     """The mode of beta given the scales, averaged over the chains, by Newton's method; with score and information."""
-    d = np.exp(np.log(np.maximum(_gibbs.prior_precision(state, ops), 1e-100)).mean(axis=0))
+    d = np.exp(np.log(np.maximum(ops.to_host(_gibbs.prior_precision(state, ops)), 1e-100)).mean(axis=0))
 
     def evaluate(point):
-        (loglik,), (score,) = rows.score(point[None])
+        (loglik,), (score,) = map(ops.to_host, rows.score(ops.to_device(point[None])))
         return loglik - (d * point) @ point / 2 - fixed.energy(point), score
 
-    point = state.beta.mean(axis=0)
+    point = ops.to_host(state.beta).mean(axis=0)
     value, score = evaluate(point)
     for _ in range(4):
         information = rows.information(point[None], precision.work)
         solver = ops.Precision(fixed.add_to(information.copy()), rows.threads, memory_of=precision)
-        new = solver.draw((information @ point + score)[None], d[None], np.zeros((1, len(d))))[0]
+        arguments = (information @ point + score)[None], d[None], np.zeros((1, len(d)))
+        new = ops.to_host(solver.draw(*map(ops.to_device, arguments)))[0]
         for _ in range(5):
             new_value, new_score = evaluate(new)
             if new_value >= value:

@@ -58,8 +58,10 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         How to draw; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
         during burn-in; "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
         very much more alike. "auto" takes "hmc", but "gibbs" where ``burn_in`` is below 100, too short for tuning.
-    device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. This release computes on the CPU: "auto" is "cpu", and "cuda" is an error, never a fallback.
+    device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
+        Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
+        GPU if there is one that works and X has more than about four million elements, else the CPU;
+        ``skhorseshoe.show_versions()`` says what was found. Predictions are computed on the CPU.
     n_jobs : int or None, default=None
         Threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS and
         OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a task of joblib's never more
@@ -110,7 +112,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of
         the global scale on the way); empty for "gibbs".
     device_ : str
-        Where the model was fitted.
+        Where the model was fitted: "cpu", "cuda:0", ...
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -156,7 +158,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
         "sampler": [StrOptions({"auto", "hmc", "gibbs"})],
-        "device": [StrOptions({"auto", "cpu", "cuda"})],
+        "device": [StrOptions(set(_device.NAMES))],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -215,7 +217,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         ----------
         X : array-like or table of shape (n_samples, n_features)
             Numeric columns. C-contiguous float32 and float64 arrays are used as they are; float32 keeps the passes
-            over X in float32.
+            over X in float32. float16 is kept in 16 bits on a GPU and computed in float32.
         y : array-like of shape (n_samples,)
             Labels of two classes, of any kind that NumPy can sort.
 
@@ -228,9 +230,9 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         ValueError
             If X or y cannot be used; the message says why.
         MemoryError
-            If the draws and the working set cannot fit, before anything is computed.
+            If the draws and the working set cannot fit, before anything is computed; or if a GPU runs out of memory.
         RuntimeError
-            If ``device="cuda"`` and no GPU can be used.
+            If ``device`` names a GPU that cannot be used.
 
         Warns
         -----
@@ -248,8 +250,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
             raise
 
     def _fit(self, X, y):
-        ops, device = _device.resolve(self.device)
         X, y = _input.check_X(self, X, y=y, reset=True)
+        ops, device, reason = _device.resolve(self.device, X.size)
         self.classes_, y = _input.encode_labels(y)
         n_draws = self.n_iter // self.thin
         if n_draws == 0:
@@ -264,8 +266,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         with _progress.visible(self.verbose):
             words = check_memory(*X.shape, self.n_chains, n_draws, n_threads, self.sampler_)
             if self.verbose:
-                _progress.logger.info("%d rows of %d features on %s: %s", *X.shape, device, words)
-            with open_threads(n_threads) as threads:
+                _progress.logger.info("%d rows of %d features on %s (%s): %s", *X.shape, device, reason, words)
+            with open_threads(n_threads) as threads, ops.using(device):
                 draws, how = run(
                     Rows(X, y, self.fit_intercept, ops, threads),
                     sampler=self.sampler_,

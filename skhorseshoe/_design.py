@@ -17,10 +17,8 @@ class Rows:
     """
 
     def __init__(self, X, y, fit_intercept, ops, threads):
-        # Kernels are compiled once per type, and a read-only array is a type of its own.
-        self.X = X.view()
-        self.X.flags.writeable = False
-        self.y = y
+        self.X, self.y = X, y
+        self.held = ops.hold(X, y)
         self.fit_intercept = fit_intercept
         self.ops = ops
         self.threads = threads
@@ -36,14 +34,14 @@ class Rows:
 
     def gram(self):
         """X'X, bordered by the column of ones if there is an intercept; (q, q)."""
-        return self.ops.gram(self.X, self.fit_intercept, self.threads)
+        return self.ops.gram(self.held[0], self.fit_intercept, self.threads)
 
     def information(self, beta, spare=()):
         """Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q).
 
         spare : matrices of that shape that may be overwritten.
         """
-        return self.ops.gram(self.X, self.fit_intercept, self.threads, beta, spare)
+        return self.ops.gram(self.held[0], self.fit_intercept, self.threads, beta, spare)
 
     def separated_by(self, beta):
         """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""
@@ -53,13 +51,13 @@ class Rows:
     def _on_their_sides(self, point, rows):
         p = self.X.shape[1]
         intercept = point[p:] if self.fit_intercept else np.zeros(1)
-        upper = self.ops.mean_probability(self.X[rows], point[None, :p], intercept, self.threads, 64)[:, 1]
+        upper = self.ops.mean_probability(self.held[0][rows], point[None, :p], intercept, self.threads, 64)[:, 1]
         return ((upper > 0.5) == self.y[rows]).all()
 
     def latent(self, beta, sweep, key):
         """X'z for z drawn given beta; (n_chains, q)."""
-        return self.ops.latent(self.X, self.y, beta, self.bounds, sweep, key, self.threads)
+        return self.ops.latent(*self.held, beta, self.bounds, sweep, key, self.threads)
 
     def score(self, beta):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
-        return self.ops.score(self.X, self.y, beta, self.bounds, self.threads)
+        return self.ops.score(*self.held, beta, self.bounds, self.threads)

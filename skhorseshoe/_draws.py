@@ -28,7 +28,7 @@ class Draws:
         self.separated = False
 
     def add(self, state):
-        """Append a state; ``n`` grows last, so that an interrupt never leaves half a draw."""
+        """Append a state of the host; ``n`` grows last, so that an interrupt never leaves half a draw."""
         p = self.coef.shape[2]
         self.coef[:, self.n] = state.beta[:, :p]
         if self.fit_intercept:
@@ -51,7 +51,7 @@ class Draws:
         self.next_kappa = self.n + weight
         p = self.coef.shape[2]
         d = prior_precision(state, ops)
-        kappa = np.clip(((d + self.slab_precision) * precision.inverse_diagonal(d))[:, :p], 0.0, 1.0)
+        kappa = ops.to_host((d + self.slab_precision) * precision.inverse_diagonal(d))[:, :p].clip(0.0, 1.0)
         total, count = self.kappa
         self.kappa = total + weight * kappa.mean(axis=0), count + weight
 

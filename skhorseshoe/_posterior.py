@@ -33,7 +33,7 @@ class PosteriorMixin:
         """
         check_is_fitted(self)
         X = _input.check_X(self, X, reset=False)
-        ops, _ = _device.resolve("cpu")
+        ops = _device.resolve("cpu", X.size).ops
         coef = self.coef_draws_.reshape(-1, self.n_features_in_)
         budget = sklearn.get_config()["working_memory"] * 2**20
         block_rows = int(max(1, min(_PREDICT_ROWS, budget // (8 * len(coef)))))

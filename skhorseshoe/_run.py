@@ -32,6 +32,7 @@ def run(rows, *, sampler, tau_0, slab_scale, n_iter, burn_in, n_chains, thin, ta
     fixed = FixedPrior(mean, len(gram), slab_scale)
     fixed.add_to(gram)
     start = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, tau_0, key)
+    start = ops.to_device(start)
     draws = Draws(n_chains, n_iter // thin, sd > 0, rows.fit_intercept, fixed.slab_precision)
     done, stopped_by, next_check = 0, "n_iter", _FIRST_CHECK
     with np.errstate(over="ignore", invalid="ignore"):  # a proposal may be absurd; it is rejected
@@ -42,7 +43,7 @@ def run(rows, *, sampler, tau_0, slab_scale, n_iter, burn_in, n_chains, thin, ta
         try:
             for done, state in zip(range(1, n_iter + 1), states):  # noqa: B905 - the states never end
                 if done % thin == 0:
-                    draws.add(state)
+                    draws.add(ops.to_host(state))
                     draws.add_shrinkage(state, information, ops)
                 report(burn_in + done)
                 if target_ess is not None and draws.n == next_check:
@@ -61,7 +62,7 @@ def run(rows, *, sampler, tau_0, slab_scale, n_iter, burn_in, n_chains, thin, ta
                 stacklevel=5,
             )
     draws.trim()
-    draws.separated = slab_scale is None and rows.separated_by(state.beta)
+    draws.separated = slab_scale is None and rows.separated_by(ops.to_host(state.beta))
     return draws, {"n_iter_": done, "stopped_by_": stopped_by, "tuning_": tuning}
 
 

@@ -4,6 +4,7 @@ Every array that describes the chains has them as its leading axis. Arrays of si
 """
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 from numba import uint32
@@ -17,12 +18,31 @@ from ._philox import exponential_1, gamma_1, normal_and_unit, stream
 from ._scales import draw_global_scale, draw_local_scales
 
 empty_like, where, exp = np.empty_like, np.where, np.exp
+using = nullcontext
 
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
 _LOG_2PI = math.log(2 * math.pi)
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
+
+
+def hold(X, y):
+    """The rows as the passes read them, where they read them."""
+    # Kernels are compiled once per type, and a read-only array is a type of its own.
+    X = X.astype(np.float32) if X.dtype == np.float16 else X.view()
+    X.flags.writeable = False
+    return X, y
+
+
+def to_device(values):
+    """Arrays of the host, one or a tuple of them, as arrays of the device."""
+    return values
+
+
+def to_host(values):
+    """The way back."""
+    return values
 
 
 def latent(X, y, coef, bounds, sweep, key, threads):
