@@ -6,15 +6,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
-from . import _device, _input, _progress, _report, _saved
+from . import _device, _input, _progress, _report, _saved, _snapshot
 from ._compat import Interval, StrOptions, _fit_context
 from ._design import Rows
 from ._memory import check_memory
 from ._ops import MAX_CHAINS
 from ._posterior import PosteriorMixin
-from ._prior import tau_scale
-from ._run import choose, run
+from ._prior import FixedPrior, tau_scale
+from ._run import Problem, Run, Settings, choose
 from ._threads import count_threads, open_threads
+from ._weights import arrange, is_whole, rows_that_count
 from .diagnostics import convergence
 
 
@@ -49,6 +50,16 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         Standard deviation c of a Gaussian slab that bounds large coefficients: beta_j is also N(0, c^2), as in the
         regularised horseshoe of Nishimura & Suchard (2023). None is the horseshoe itself. With classes that can be
         separated completely the data set no bound, and a slab of 2 or so does.
+    unpenalized : array-like of names, indices or bool, or None, default=None
+        Columns that are not shrunk, such as age and sex or the design of a study: their coefficients have a wide prior,
+        N(0, (100 / standard deviation of the column)^2). Names need a table with string names; a mask has n_features
+        entries.
+    standardize : bool, default=False
+        If True, the prior is one for columns of unit variance: ``slab_scale`` and ``global_scale`` are on their scale.
+        X is not copied, and coefficients and probabilities are for the columns as given.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply ``sample_weight``; "balanced" gives both the same total. It changes what
+        the probabilities mean; with few events no weights are needed.
     coef_summary : {"mean", "median", "selected"}, default="mean"
         What ``coef_`` holds: the posterior mean, the posterior median, or the mean where the credible interval of
         level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
@@ -69,6 +80,10 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
     target_ess : float or None, default=None
         Stop as soon as every coefficient, the intercept and tau have this bulk effective sample size over all chains
         and an R-hat of at most 1.01; ``n_iter`` is then the maximum.
+    warm_start : bool, default=False
+        If True, ``fit`` keeps what is needed to go on, and a further ``fit`` on the same data adds ``n_iter`` sweeps to
+        the draws, without burn-in: k and then m sweeps give the draws of k + m. ``n_iter``, ``target_ess``, ``n_jobs``,
+        ``coef_summary``, ``credible_level`` and ``verbose`` may change between the two.
     random_state : int, RandomState instance or None, default=None
         Seed. An int gives the same draws in every process, for any number of threads. None takes a fresh seed from
         the operating system, not from NumPy's global generator.
@@ -92,7 +107,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
     shrinkage_ : ndarray of shape (n_features,)
         Posterior mean of kappa_j, in [0, 1]: the variance of coefficient j given the data and the scales, as a share
         of its variance given the scales alone. Near 1 the data say nothing that the prior does not, and it is shrunk
-        to zero; near 0 the data speak alone. For orthogonal columns it is 1 / (1 + information_j lambda_j^2 tau^2).
+        to zero; near 0 the data speak alone. For orthogonal columns it is 1 / (1 + information_j lambda_j^2 tau^2); for
+        unpenalised columns it is 0.
     inclusion_score_ : ndarray of shape (n_features,)
         ``1 - shrinkage_``. Above 0.5 the data outweigh the prior: the rule of Carvalho, Polson & Scott (2010), for
         ``SelectFromModel(clf, importance_getter="inclusion_score_", threshold=0.5)``. It compares the data with a
@@ -110,7 +126,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         The sampler that was used.
     tuning_ : dict
         What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of
-        the global scale on the way); empty for "gibbs".
+        the global scale on the way); and "acceptance", the share of accepted proposals since. Empty for "gibbs".
     device_ : str
         Where the model was fitted: "cpu", "cuda:0", ...
     n_features_in_ : int
@@ -154,6 +170,10 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         "global_scale": [Interval(Real, 1e-100, 1e100, closed="both"), None],
         "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
         "slab_scale": [Interval(Real, 1e-100, 1e100, closed="both"), None],
+        "unpenalized": ["array-like", None],
+        "standardize": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "warm_start": ["boolean"],
         "target_ess": [Interval(Real, 0, None, closed="neither"), None],
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
@@ -178,12 +198,16 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         global_scale=None,
         expected_nonzero=None,
         slab_scale=None,
+        unpenalized=None,
+        standardize=False,
+        class_weight=None,
         coef_summary="mean",
         credible_level=0.9,
         sampler="auto",
         device="auto",
         n_jobs=None,
         target_ess=None,
+        warm_start=False,
         random_state=None,
         verbose=0,
     ):
@@ -195,12 +219,16 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         self.global_scale = global_scale
         self.expected_nonzero = expected_nonzero
         self.slab_scale = slab_scale
+        self.unpenalized = unpenalized
+        self.standardize = standardize
+        self.class_weight = class_weight
         self.coef_summary = coef_summary
         self.credible_level = credible_level
         self.sampler = sampler
         self.device = device
         self.n_jobs = n_jobs
         self.target_ess = target_ess
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
@@ -210,7 +238,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
+    def fit(self, X, y, sample_weight=None):
         """Draw from the posterior.
 
         Parameters
@@ -220,6 +248,9 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
             over X in float32. float16 is kept in 16 bits on a GPU and computed in float32.
         y : array-like of shape (n_samples,)
             Labels of two classes, of any kind that NumPy can sort.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w. Only
+            the sampler "hmc" can have weights that are not whole numbers.
 
         Returns
         -------
@@ -242,50 +273,62 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         """
         before = vars(self).copy()
         try:
-            return self._fit(X, y)
+            return self._fit(X, y, sample_weight)
         except BaseException:
             # Neither half a model nor half of it new: what was there before the call stays.
             vars(self).clear()
             vars(self).update(before)
             raise
 
-    def _fit(self, X, y):
+    def _fit(self, X, y, sample_weight):
         X, y = _input.check_X(self, X, y=y, reset=True)
         ops, device, reason = _device.resolve(self.device, X.size)
-        self.classes_, y = _input.encode_labels(y)
-        n_draws = self.n_iter // self.thin
-        if n_draws == 0:
+        X, y, weight, self.classes_ = rows_that_count(X, y, sample_weight, self.class_weight)
+        if self.n_iter < self.thin:
             raise ValueError(f"thin={self.thin} keeps none of n_iter={self.n_iter} sweeps: thin may be at most n_iter.")
-        if self.random_state is None:  # not from NumPy's global generator, which is left alone
-            key = np.random.SeedSequence().generate_state(2)
-        else:
-            key = check_random_state(self.random_state).randint(0, 2**32, size=2, dtype=np.uint32)
+        unpenalized = _input.column_mask(
+            self.unpenalized, self.n_features_in_, getattr(self, "feature_names_in_", None)
+        )
+        self.sampler_ = choose(self.sampler, self.burn_in, is_whole(weight))
+        X, y, weight = arrange(X, y, weight, self.sampler_)
         n_threads = count_threads(self.n_jobs)
-        self.sampler_ = choose(self.sampler, self.burn_in)
-
-        with _progress.visible(self.verbose):
-            words = check_memory(*X.shape, self.n_chains, n_draws, n_threads, self.sampler_)
+        settings = Settings(self.sampler_, self.n_iter, self.burn_in, self.n_chains, self.thin, self.target_ess)
+        with _progress.visible(self.verbose), open_threads(n_threads) as threads, ops.using(device):
+            words = check_memory(*X.shape, self.n_chains, self.n_iter // self.thin, n_threads, self.sampler_)
             if self.verbose:
                 _progress.logger.info("%d rows of %d features on %s (%s): %s", *X.shape, device, reason, words)
-            with open_threads(n_threads) as threads, ops.using(device):
-                draws, how = run(
-                    Rows(X, y, self.fit_intercept, ops, threads),
-                    sampler=self.sampler_,
-                    tau_0=tau_scale(self.global_scale, self.expected_nonzero, X.shape[1], y),
-                    slab_scale=self.slab_scale,
-                    n_iter=self.n_iter,
-                    burn_in=self.burn_in,
-                    n_chains=self.n_chains,
-                    thin=self.thin,
-                    target_ess=self.target_ess,
-                    key=key,
-                    report=_progress.reporter(self.verbose, self.burn_in, self.n_iter),
-                )
-        self.device_ = device
-        vars(self).update(how)
-        self._summarise(draws)
-        _report.warn_if_unconverged(self, draws.informative, draws.separated)
+            rows = Rows(
+                X,
+                y,
+                self.fit_intercept,
+                ops,
+                threads,
+                weight=weight,
+                unpenalized=unpenalized,
+                standardize=self.standardize,
+            )
+            _report.warn_if_scales_differ(self, rows.columns)
+            n, p = rows.size(), rows.columns.n_shrunk
+            tau_0 = tau_scale(self.global_scale, self.expected_nonzero, p, n, rows.base_rate())
+            problem = Problem(rows, FixedPrior(rows.columns, self.slab_scale), tau_0, self._key())
+            saved = _snapshot.resume(self, problem, settings) if self.warm_start else None
+            run = Run(problem, settings, saved)
+            run.go(_progress.reporter(self.verbose, self.burn_in, run.n_iter))
+            separated = run.separated()
+        self.device_, self.n_iter_, self.stopped_by_ = device, run.done, run.stopped_by
+        self.tuning_ = run.chains.tuning
+        self._saved_run = _snapshot.of(run) if self.warm_start else None
+        self._summarise(run.draws)
+        if run.stopped_by == "interrupt":
+            run.warn_of_interrupt()
+        _report.warn_if_unconverged(self, rows.columns.informative, separated)
         return self
+
+    def _key(self):
+        """The two words that all random numbers are functions of."""
+        if self.random_state is None:  # not from NumPy's global generator, which is left alone
+            return np.random.SeedSequence().generate_state(2)
+        return check_random_state(self.random_state).randint(0, 2**32, size=2, dtype=np.uint32)
 
     def _summarise(self, draws):
         """Set the fitted attributes, all NumPy."""

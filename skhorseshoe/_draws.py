@@ -2,69 +2,64 @@
 
 import numpy as np
 
-from ._gibbs import prior_precision
 from .diagnostics import MAX_RHAT, convergence
 
 _SHRINKAGE_SPACING = 25  # the next state to average the shrinkage over is n / 25 draws on
 
 
 class Draws:
-    """Every ``thin``-th state after burn-in: coefficients, intercept, tau; and the mean shrinkage.
+    """Every ``thin``-th state after burn-in: coefficients and intercept of X's own columns, tau; the mean shrinkage.
 
-    informative : (p,) bool, False for the columns that are constant. slab_precision : 1 / c^2, 0 without a slab.
+    columns : ``Columns``, that translate what the sampler has.
     """
 
-    def __init__(self, n_chains, n_draws, informative, fit_intercept, slab_precision):
-        p = len(informative)
-        self.coef = np.empty((n_chains, n_draws, p))
+    def __init__(self, n_chains, n_draws, columns):
+        self.coef = np.empty((n_chains, n_draws, len(columns.order)))
         self.intercept = np.zeros((n_chains, n_draws))
         self.global_scale = np.empty((n_chains, n_draws))
-        self.informative = informative
-        self.fit_intercept = fit_intercept
-        self.slab_precision = slab_precision
+        self.columns = columns
         self.next_kappa = 1
-        self.kappa = np.zeros(p), 0  # sum and weight of the states, in one so that an interrupt cannot part them
+        self.kappa = np.zeros(columns.n_shrunk), 0  # sum and weight of the states
         self.n = 0
-        self.separated = False
 
-    def add(self, state):
-        """Append a state of the host; ``n`` grows last, so that an interrupt never leaves half a draw."""
+    def add(self, state, shrinkage):
+        """Append a state of the chains, on the host; ``n`` grows last, so that an interrupt never leaves half a draw.
+
+        shrinkage : the chains' function.
+        """
         p = self.coef.shape[2]
-        self.coef[:, self.n] = state.beta[:, :p]
-        if self.fit_intercept:
-            self.intercept[:, self.n] = state.beta[:, p]
+        beta = self.columns.of_X(state.beta)
+        self.coef[:, self.n] = beta[:, :p]
+        if self.columns.fit_intercept:
+            self.intercept[:, self.n] = beta[:, p]
         self.global_scale[:, self.n] = state.tau_sq_inv**-0.5
+        self._add_shrinkage(shrinkage)
         self.n += 1
 
-    def add_shrinkage(self, state, precision, ops):
+    def _add_shrinkage(self, shrinkage):
         """Average in kappa_j = var(beta_j | y, scales) / var(beta_j | scales), over a subset of the states.
 
-        precision : of the Fisher information H of the data, so that kappa_j = d_j [(H + D)^-1]_jj; with a slab,
-        1 / c^2 is part of both. For orthogonal columns this is the shrinkage factor 1 / (1 + h_j / d_j) of Carvalho,
-        Polson & Scott (2010); columns that stand in for one another share what the data know instead of each claiming
-        it.
+        For orthogonal columns this is the shrinkage factor 1 / (1 + h_j / d_j) of Carvalho, Polson & Scott (2010);
+        columns that stand in for one another share what the data know instead of each claiming it.
         """
-        if self.n < self.next_kappa:
+        if self.n + 1 < self.next_kappa:
             return
         # Ever further apart and weighted by the distance, since nobody knows how many draws there will be.
-        weight = max(1, self.n // _SHRINKAGE_SPACING)
-        self.next_kappa = self.n + weight
-        p = self.coef.shape[2]
-        d = prior_precision(state, ops)
-        kappa = ops.to_host((d + self.slab_precision) * precision.inverse_diagonal(d))[:, :p].clip(0.0, 1.0)
+        weight = max(1, (self.n + 1) // _SHRINKAGE_SPACING)
+        self.next_kappa = self.n + 1 + weight
         total, count = self.kappa
-        self.kappa = total + weight * kappa.mean(axis=0), count + weight
+        self.kappa = total + weight * np.clip(shrinkage(), 0.0, 1.0).mean(axis=0), count + weight
 
     def shrinkage(self):
-        """Posterior mean of kappa_j; (p,), in [0, 1]."""
+        """Posterior mean of kappa_j, in X's order; (p,), in [0, 1], 0 for unpenalised columns."""
         total, count = self.kappa
-        return total / count
+        return self.columns.by_column(total / count, 0.0)
 
     def suffice(self, target_ess):
         """Whether every coefficient of a column that is not constant, the intercept and tau have this bulk effective
         sample size and an R-hat of at most 1.01."""
-        others = [self.global_scale, self.intercept] if self.fit_intercept else [self.global_scale]
-        for draws in (self.coef[..., self.informative], np.stack(others, axis=-1)):
+        others = [self.global_scale, self.intercept] if self.columns.fit_intercept else [self.global_scale]
+        for draws in (self.coef[..., self.columns.informative], np.stack(others, axis=-1)):
             checks = convergence(draws[:, : self.n])
             if not ((checks.ess_bulk >= target_ess) & (checks.rhat <= MAX_RHAT)).all():
                 return False
@@ -76,3 +71,23 @@ class Draws:
             self.coef = self.coef[:, : self.n].copy()
             self.intercept = self.intercept[:, : self.n].copy()
             self.global_scale = self.global_scale[:, : self.n].copy()
+
+    def arrays(self):
+        """What ``restore`` takes; views of what is there."""
+        n = self.n
+        return {
+            "coef": self.coef[:, :n],
+            "intercept": self.intercept[:, :n],
+            "global_scale": self.global_scale[:, :n],
+            "next_kappa": self.next_kappa,
+            "kappa_sum": self.kappa[0],
+            "kappa_weight": self.kappa[1],
+        }
+
+    def restore(self, arrays):
+        """Put back what ``arrays`` gave, and go on from there."""
+        self.n = arrays["coef"].shape[1]
+        for name in ("coef", "intercept", "global_scale"):
+            getattr(self, name)[:, : self.n] = arrays[name]
+        self.next_kappa = int(arrays["next_kappa"])
+        self.kappa = np.array(arrays["kappa_sum"]), int(arrays["kappa_weight"])

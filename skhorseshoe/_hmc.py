@@ -15,11 +15,9 @@ from typing import NamedTuple
 from ._gibbs import prior_precision
 from ._ops import ACCEPT, MOMENTUM, SWAP, SWAP_ACCEPT
 
-_TAU_STEP = 0.8  # standard deviation of a step in log tau
-
 
 class HmcState(NamedTuple):
-    """What the next sweep reads; float64. The last entry is what it reports."""
+    """What the next sweep reads; float64. The last two entries are what it reports."""
 
     beta: object  # (n_chains, q)
     lambda_sq_inv: object  # (n_chains, p)
@@ -28,6 +26,7 @@ class HmcState(NamedTuple):
     score: object  # (n_chains, q) at beta
     sweep: int
     acceptance: object  # (n_chains,) probability with which the last proposal was accepted
+    tau_acceptance: object  # (n_chains,) share of its moves of tau that were accepted
 
 
 class Reference(NamedTuple):
@@ -45,6 +44,7 @@ class Tuning(NamedTuple):
     step: float  # angle of a turn, at most pi / 2
     n_steps: int  # turns, and gradients, in a sweep; odd
     tau_moves: int  # Metropolis steps for tau on the way
+    tau_step: float  # standard deviation of one, in log tau
 
 
 def remainder(reference, beta, loglik, score):
@@ -57,7 +57,7 @@ def remainder(reference, beta, loglik, score):
 
 def sweep(state, rows, reference, tuning, tau_0, ops, key):
     """Draw every unknown once from its law given the others; returns the new state."""
-    beta, lambda_sq_inv, tau_sq_inv, loglik, score, t, _ = state
+    beta, lambda_sq_inv, tau_sq_inv, loglik, score, t, _, tau_chance = state
     n_chains, p = lambda_sq_inv.shape
     gauss = reference.whitening
     angle, half = tuning.step, tuning.step / 2
@@ -76,9 +76,9 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key):
         moved = new[1]
         if turn == swap_at:
             shape = n_chains, tuning.tau_moves
-            steps = _TAU_STEP * ops.normal(shape, key, t, SWAP)
+            steps = tuning.tau_step * ops.normal(shape, key, t, SWAP)
             thresholds = ops.exponential(1 + 0 * steps, key, t, SWAP_ACCEPT)
-            moved = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds)
+            moved, tau_chance = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds)
         position = gauss.unwhiten(u)
         new = position, moved, *rows.score(position)
         energy, gradient = remainder(reference, position, *new[2:])
@@ -95,7 +95,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key):
     lambda_sq_inv = ops.local_scales(shrunk, tau_sq_inv, key, t)  # lambda | beta, tau
 
     chance = ops.where(change == change, ops.exp(-ops.where(change > 0, change, 0.0)), 0.0)
-    return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t + 1, chance)
+    return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t + 1, chance, tau_chance)
 
 
 def sample(state, rows, reference, tuning, tau_0, ops, key):

@@ -38,6 +38,39 @@ def encode_labels(y):
     return classes, codes.astype(np.uint8)
 
 
+def column_mask(given, p, names):
+    """The columns that ``given`` means, by names, indices or a mask of bool, as a mask; (p,) bool.
+
+    names : of the columns, or None.
+    """
+    mask = np.zeros(p, bool)
+    if given is None or len(given) == 0:
+        return mask
+    given = np.asarray(given)
+    if given.ndim != 1:
+        raise ValueError(f"unpenalized must be one-dimensional; got an array of shape {given.shape}.")
+    if given.dtype == bool:
+        if len(given) != p:
+            raise ValueError(f"unpenalized is a mask of {len(given)} entries, but X has {p} columns.")
+        mask[:] = given
+    elif np.issubdtype(given.dtype, np.integer):
+        if not ((given >= -p) & (given < p)).all():
+            raise ValueError(
+                f"unpenalized has indices {given.tolist()}, but X has {p} columns: 0 to {p - 1} are allowed."
+            )
+        mask[given] = True
+    else:
+        known = {} if names is None else {name: j for j, name in enumerate(names)}
+        unknown = [name for name in given.tolist() if name not in known]
+        if unknown:
+            where = "X has no column names" if names is None else "X has no such columns"
+            raise ValueError(f"unpenalized names {unknown}, but {where}. Give names of a table, indices or a mask.")
+        mask[[known[name] for name in given.tolist()]] = True
+    if mask.all():
+        raise ValueError(f"unpenalized has all {p} columns: the horseshoe prior needs one at least to shrink.")
+    return mask
+
+
 def _column_types(table):
     """Names and lower-case types of a table's columns; nothing for anything but a table."""
     if hasattr(table, "schema") and hasattr(table, "column_names"):  # pyarrow

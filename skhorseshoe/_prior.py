@@ -2,13 +2,14 @@
 
 import numpy as np
 
-_INTERCEPT_SD = 100.0  # of the intercept at the mean of the columns; wide on the probit scale
+_WIDE = 100.0  # standard deviation of the intercept and of unpenalised coefficients; wide on the probit scale
 
 
-def tau_scale(global_scale, expected_nonzero, p, y):
+def tau_scale(global_scale, expected_nonzero, p, n, rate):
     """tau_0 of tau ~ C+(0, tau_0): as given, 1, or from the expected number of nonzero coefficients.
 
     p0 / (p - p0) s / sqrt(n) with s^2 = 1 / (r (1 - r)), r the share of ones in y (Piironen & Vehtari 2017, eq. 3.12).
+    p : columns that are shrunk. n : rows, or the sum of their weights.
     """
     if expected_nonzero is None:
         return 1.0 if global_scale is None else float(global_scale)
@@ -18,24 +19,28 @@ def tau_scale(global_scale, expected_nonzero, p, y):
             "one of them."
         )
     if not expected_nonzero < p:
-        raise ValueError(f"expected_nonzero={expected_nonzero} must be below the number of columns, which is {p}.")
-    rate = (y.sum(dtype=int) + 0.5) / (len(y) + 1)
-    return float(expected_nonzero / (p - expected_nonzero) / np.sqrt(rate * (1 - rate) * len(y)))
+        raise ValueError(
+            f"expected_nonzero={expected_nonzero} must be below the number of columns that are shrunk, which is {p}."
+        )
+    return float(expected_nonzero / (p - expected_nonzero) / np.sqrt(rate * (1 - rate) * n))
 
 
 class FixedPrior:
     """The part of the prior that does not depend on the scales: Gaussian, with a precision of rank one and a diagonal.
 
     The slab is an observation "0 with standard deviation c" of each shrunk coefficient (Nishimura & Suchard 2023). The
-    intercept's prior is that of the intercept at the mean of the columns: it does not matter where their zero is.
+    intercept's prior is that of the intercept at the mean of the columns: it does not matter where their zero is. An
+    unpenalised coefficient has a prior that is wide for a column of its standard deviation.
     """
 
-    def __init__(self, mean, q, slab_scale):
-        p = len(mean)
-        self.anchor = np.append(mean, 1.0) / _INTERCEPT_SD if q > p else np.zeros(p)
-        self.diagonal = np.zeros(q)
+    def __init__(self, columns, slab_scale):
+        p = len(columns.mean)
+        self.anchor = np.append(columns.mean, 1.0) / _WIDE if columns.fit_intercept else np.zeros(p)
         self.slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
-        self.diagonal[:p] = self.slab_precision
+        self.diagonal = np.zeros(len(self.anchor))
+        self.diagonal[: columns.n_shrunk] = self.slab_precision
+        sd = columns.sd[columns.n_shrunk :]
+        self.diagonal[columns.n_shrunk : p] = (np.where(sd > 0, sd, 1.0) / _WIDE) ** 2
 
     def add_to(self, H):
         """H plus the precision, in place; (q, q)."""
@@ -43,6 +48,10 @@ class FixedPrior:
             row += value * self.anchor
         H.reshape(-1)[:: len(H) + 1] += self.diagonal
         return H
+
+    def force(self, beta):
+        """The precision times beta (m, q)."""
+        return (beta @ self.anchor)[:, None] * self.anchor + self.diagonal * beta
 
     def energy(self, beta):
         """Minus the logarithm of the density at beta (q,), up to a constant."""

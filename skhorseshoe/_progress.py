@@ -32,14 +32,16 @@ def reporter(verbose, burn_in, n_iter):
     if not verbose:
         return lambda t: None
     begin = last = time.monotonic()
+    first = None
 
     def report(t):
-        nonlocal last
+        nonlocal first, last
         now = time.monotonic()
+        first = t - 1 if first is None else first
         if now - last < _SECONDS and t < burn_in + n_iter:
             return
         last = now
-        left = (now - begin) / t * (burn_in + n_iter - t)
+        left = (now - begin) / (t - first) * (burn_in + n_iter - t)
         phase = "burn-in" if t <= burn_in else "sampling"
         logger.info("%s: sweep %d of %d, about %.0f s left", phase, t, burn_in + n_iter, left)
 

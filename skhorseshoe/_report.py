@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .diagnostics import MAX_RHAT, convergence
 
 MIN_ESS_PER_CHAIN = 100
+MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
 
 
 def names_of(model):
@@ -66,6 +67,25 @@ def summary_frame(model, level):
         index=pd.Index([*names_of(model), *extra], name="feature"),
     )
     return frame
+
+
+def warn_if_scales_differ(model, columns):
+    """One warning for shrunk columns whose scales differ so much that one prior cannot suit them all."""
+    shrunk = np.flatnonzero(columns.informative & ~columns.unpenalized)
+    if model.standardize or len(shrunk) < 2:
+        return
+    spread = columns.by_column(columns.sd[: columns.n_shrunk], 0.0)[shrunk]
+    if spread.max() <= MAX_SCALE_RATIO * spread.min():
+        return
+    names = names_of(model)
+    small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
+    warnings.warn(
+        f"The columns are on very different scales: the standard deviation of {large!r} is {spread.max():.2g}, that of "
+        f"{small!r} {spread.min():.2g}. The prior is the same for all coefficients, so it shrinks those of small "
+        "columns more. standardize=True gives every column unit variance, or scale the columns yourself.",
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 def warn_if_unconverged(model, informative, separated):

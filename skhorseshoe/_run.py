@@ -1,113 +1,138 @@
-"""One run of the sampler: start, burn in, thin, keep."""
+"""One run of the sampler: start, burn in, thin, keep; or go on with an earlier one."""
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 
-from . import _adapt, _gibbs, _hmc
+from ._adapt import HmcChains
+from ._chains import GibbsChains
 from ._draws import Draws
+from ._interrupt import listening
 from ._prior import FixedPrior
 from ._start import initial_state
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
-_MAX_FLOAT32 = 1e30  # root mean square of a column whose sums over rows stay within float32
+# Root mean square of a column whose sums over rows stay finite.
+_LARGEST = {"float16": 1e30, "float32": 1e30, "float64": 1e150}
+_CHAINS = {"gibbs": GibbsChains, "hmc": HmcChains}
 
 
-def choose(sampler, burn_in):
-    """The sampler for "auto"; without burn-in there is nothing to tune "hmc" with."""
-    return ("hmc" if burn_in >= _TUNING else "gibbs") if sampler == "auto" else sampler
+class Problem(NamedTuple):
+    """What the laws depend on: data, prior, and the seed."""
+
+    rows: object
+    fixed: FixedPrior
+    tau_0: float
+    key: object
 
 
-def run(rows, *, sampler, tau_0, slab_scale, n_iter, burn_in, n_chains, thin, target_ess, key, report):
-    """Draws from the posterior given ``rows``, the fitted attributes that say how they were made.
+class Settings(NamedTuple):
+    """What a run is asked for."""
 
-    ``report`` is called with the number of sweeps done. Ctrl-C during burn-in is raised; after it, it ends the run
-    with the draws made so far and a warning.
+    sampler: str
+    n_iter: int  # sweeps of each chain after burn-in, in this run
+    burn_in: int
+    n_chains: int
+    thin: int
+    target_ess: float | None
+
+
+def choose(sampler, burn_in, whole_weights):
+    """The sampler for "auto": "hmc", unless burn-in is too short to tune it; but only it can have all weights."""
+    if sampler != "auto":
+        return sampler
+    return "hmc" if burn_in >= _TUNING or not whole_weights else "gibbs"
+
+
+class Run:
+    """Chains, and the draws that are kept of them.
+
+    saved : what ``arrays`` of an earlier run gave, or None. If given, ``n_iter`` sweeps more are made, and the draws
+    are those that one run with all the sweeps gives.
     """
-    ops, (n, p) = rows.ops, rows.X.shape
-    gram = rows.gram()
-    _check_size(gram, n, p, rows.X.dtype)
-    mean, sd = _moments(gram, n, p)
-    fixed = FixedPrior(mean, len(gram), slab_scale)
-    fixed.add_to(gram)
-    start = initial_state(n_chains, mean, sd, rows.base_rate(), rows.fit_intercept, tau_0, key)
-    start = ops.to_device(start)
-    draws = Draws(n_chains, n_iter // thin, sd > 0, rows.fit_intercept, fixed.slab_precision)
-    done, stopped_by, next_check = 0, "n_iter", _FIRST_CHECK
-    with np.errstate(over="ignore", invalid="ignore"):  # a proposal may be absurd; it is rejected
-        begin = _gibbs_chains if sampler == "gibbs" else _hmc_chains
-        precision = ops.Precision(gram, rows.threads)
-        states, information, tuning = begin(start, rows, precision, fixed, burn_in, tau_0, key, report)
-        del gram, precision  # the tuned sampler needs them during burn-in only
-        try:
-            for done, state in zip(range(1, n_iter + 1), states):  # noqa: B905 - the states never end
-                if done % thin == 0:
-                    draws.add(ops.to_host(state))
-                    draws.add_shrinkage(state, information, ops)
-                report(burn_in + done)
-                if target_ess is not None and draws.n == next_check:
-                    if draws.suffice(target_ess):
-                        stopped_by = "target_ess"
-                        break
-                    next_check = next_check * 5 // 4
-        except KeyboardInterrupt:
-            if draws.kappa[1] == 0:
-                raise
-            stopped_by = "interrupt"
-            warnings.warn(
-                f"fit was interrupted after {done} of {n_iter} sweeps: the model holds the {draws.n} draws of each of "
-                f"its {n_chains} chains that were made by then.",
-                UserWarning,
-                stacklevel=5,
-            )
-    draws.trim()
-    draws.separated = slab_scale is None and rows.separated_by(ops.to_host(state.beta))
-    return draws, {"n_iter_": done, "stopped_by_": stopped_by, "tuning_": tuning}
 
+    def __init__(self, problem, settings, saved=None):
+        if saved is not None:
+            problem = problem._replace(key=saved["key"])
+        self.problem, self.settings = problem, settings
+        rows = problem.rows
+        _check_size(rows.columns, rows.X.dtype)
+        self.n_iter = settings.n_iter + (0 if saved is None else int(saved["n_iter"]))
+        start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
+        start = rows.ops.to_device(start)
+        self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
+        self.draws = Draws(settings.n_chains, self.n_iter // settings.thin, rows.columns)
+        if saved is not None:
+            self.draws.restore(saved["draws"])
+        self.stopped_by = "n_iter"
 
-def _gibbs_chains(state, rows, precision, fixed, n_sweeps, tau_0, key, report):
-    """The states after burn-in, the precision that shrinkage is measured against, and the tuning: there is none."""
-    states = _gibbs.sample(state, rows, precision, tau_0, rows.ops, key)
-    centre = _burn_in(states, n_sweeps, state, report)
-    information = fixed.add_to(rows.information(centre[None], spare=precision.work))
-    return states, rows.ops.Precision(information, rows.threads, memory_of=precision), {}
+    @property
+    def done(self):
+        """Sweeps after burn-in."""
+        return max(0, self.chains.state.sweep - self.settings.burn_in)
 
+    def go(self, report):
+        """Run to the end; ``report`` is called with the number of sweeps done.
 
-def _hmc_chains(state, rows, precision, fixed, n_sweeps, tau_0, key, report):
-    """As ``_gibbs_chains``."""
-    state, reference, tuning = _adapt.burn_in(state, rows, precision, n_sweeps, fixed, tau_0, rows.ops, key, report)
-    states = _hmc.sample(state, rows, reference, tuning, tau_0, rows.ops, key)
-    information = rows.ops.Precision(reference.whitening.H, rows.threads, memory_of=precision)
-    return states, information, tuning._asdict()
+        Ctrl-C is heard between two sweeps, a second one at once. Before the first draw it is raised; after it, it ends
+        the run with the draws made so far.
+        """
+        with listening() as interrupted, np.errstate(over="ignore", invalid="ignore"):  # absurd proposals are rejected
+            try:
+                while self.done < self.n_iter and self.stopped_by == "n_iter":
+                    self._step()
+                    report(self.chains.state.sweep)
+                    if interrupted():
+                        raise KeyboardInterrupt
+            except KeyboardInterrupt:
+                if self.draws.n == 0 or interrupted.again():
+                    raise
+                self.stopped_by = "interrupt"
+        self.draws.trim()
 
+    def _step(self):
+        """One sweep, and what it leaves."""
+        settings, draws = self.settings, self.draws
+        self.chains.advance()
+        if self.done == 0 or self.done % settings.thin:
+            return
+        draws.add(self.problem.rows.ops.to_host(self.chains.state), self.chains.shrinkage)
+        if settings.target_ess is not None and _is_check(draws.n) and draws.suffice(settings.target_ess):
+            self.stopped_by = "target_ess"
 
-def _check_size(gram, n, p, dtype):
-    size = np.sqrt(np.diag(gram)[:p] / n)
-    if not np.isfinite(gram).all() or (dtype == np.float32 and size.max() > _MAX_FLOAT32):
-        raise ValueError(
-            f"Column {size.argmax()} of X is too large for {dtype}: its root mean square is {size.max():.1g}. Scale "
-            "the columns first, for example with StandardScaler."
+    def separated(self):
+        """Whether nothing bounds the coefficients: the classes are separated completely, and there is no slab."""
+        return not self.problem.fixed.slab_precision and self.problem.rows.separated_by(self.chains.state.beta)
+
+    def warn_of_interrupt(self):
+        warnings.warn(
+            f"fit was interrupted after {self.done} of {self.n_iter} sweeps: the model holds the {self.draws.n} draws "
+            f"of each of its {self.settings.n_chains} chains that were made by then.",
+            UserWarning,
+            stacklevel=5,
         )
 
-
-def _moments(gram, n, p):
-    """Mean and standard deviation of the columns; the mean is 0 where no intercept can absorb it."""
-    square = np.diag(gram)[:p] / n
-    if len(gram) == p:
-        return np.zeros(p), np.sqrt(square)
-    mean = gram[p, :p] / n
-    centred = square - mean**2
-    # A constant column leaves a rounding error here, not zero.
-    return mean, np.sqrt(np.where(centred > 1e-12 * square, centred, 0.0))
+    def arrays(self):
+        """All that a later ``Run`` on the same problem needs to go on; NumPy arrays and numbers in nested dicts."""
+        chains = self.problem.rows.ops.to_host(self.chains.arrays())
+        return {"n_iter": self.done, "chains": chains, "draws": self.draws.arrays()}
 
 
-def _burn_in(states, n_sweeps, state, report):
-    """Run the sweeps that are thrown away; returns the mean of beta over the chains and the second half of them."""
-    total, count = state.beta.mean(axis=0), 1
-    for t, state in zip(range(1, n_sweeps + 1), states):  # noqa: B905 - the states never end
-        if t == n_sweeps // 2 + 1:
-            total, count = 0.0, 0
-        total, count = total + state.beta.mean(axis=0), count + 1
-        report(t)
-    return total / count
+def _is_check(n):
+    """Whether target_ess is looked at after n draws."""
+    check = _FIRST_CHECK
+    while check < n:
+        check = check * 5 // 4
+    return check == n
+
+
+def _check_size(columns, dtype):
+    size, limit = columns.size, _LARGEST[dtype.name]
+    if not (size <= limit).all():
+        worst = np.argmax(np.where(np.isnan(size), np.inf, size))
+        raise ValueError(
+            f"Column {worst} of X is too large for {dtype}: its root mean square is {size[worst]:.1g}, and {limit:.0g} "
+            "is the largest that can be summed. Scale the columns first, for example with StandardScaler."
+        )

@@ -40,6 +40,7 @@ def bounded(beta, lambda_sq_inv, tau_sq_inv, y, *others):
         1 / (1 + tau_sq_inv),
         np.exp(-abs(np.log(tau_sq_inv * TAU_0**2))),
         1 / (1 + tau_sq_inv * lambda_sq_inv[:, 0]),
+        1 / (1 + tau_sq_inv[:, None] * beta[:, :3] ** 2),
         y.mean(axis=1),
         *(1 / (1 + other) for other in others),
     ]

@@ -12,11 +12,12 @@ import skhorseshoe
 PACKAGE = Path(skhorseshoe.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 PIECES = {
-    "_design",
     "_draws",
     "_input",
     "_prior",
     "_saved",
+    "_columns",
+    "_interrupt",
     "_memory",
     "_progress",
     "_start",
@@ -27,7 +28,8 @@ PIECES = {
 }
 # What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
 ALLOWED = {
-    "_draws": {"_gibbs", "diagnostics"},
+    "_design": {"_columns"},
+    "_draws": {"diagnostics"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
     "_device": {"_ops"},
@@ -35,8 +37,11 @@ ALLOWED = {
     "_posterior": {"_device", "_input", "_report", "_threads"},
     "_saved": {"__version__"},
     "_hmc": {"_gibbs", "_ops"},
-    "_adapt": {"_gibbs", "_hmc"},
-    "_run": {"_adapt", "_draws", "_gibbs", "_hmc", "_prior", "_start"},
+    "_chains": {"_gibbs"},
+    "_adapt": {"_chains", "_gibbs", "_hmc", "_ops"},
+    "_weights": {"_compat", "_input"},
+    "_run": {"_adapt", "_chains", "_draws", "_interrupt", "_prior", "_start"},
+    "_snapshot": set(),
 }
 
 

@@ -288,17 +288,17 @@ def test_tables_give_names_and_the_draws_of_the_array(problem, short_fit, table)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_contiguous_arrays_are_used_as_they_are(problem, short_fit, dtype, monkeypatch):
+def test_contiguous_arrays_are_used_as_they_are(long_problem, short_fit, dtype, monkeypatch):
     seen = []
 
     class Rows(_classifier.Rows):
-        def __init__(self, *args):
-            super().__init__(*args)
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
             seen.append(self.X)
 
     monkeypatch.setattr(_classifier, "Rows", Rows)
-    X = problem[0].astype(dtype)
-    short_fit(X, problem[1])
+    X = long_problem[0].astype(dtype)
+    short_fit(X, long_problem[1], n_iter=2, burn_in=2)
     assert seen[0].dtype == dtype
     assert np.shares_memory(seen[0], X)
 

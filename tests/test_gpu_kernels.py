@@ -16,6 +16,7 @@ from skhorseshoe._threads import Threads
 KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
 P_VALUE = 1e-4  # of a test that a right kernel fails once in 10,000 keys
 ALONE = Threads(1)
+NONE = np.empty(0)  # for no weights
 TEST_KERNELS = """
 extern "C" __global__ void test_philox(const u32* in, u32* out) {
     const Words w = philox(in[0], in[1], in[2], in[3], in[4], in[5]);
@@ -129,6 +130,10 @@ PASSES = [
 ]
 
 
+def held_by(ops, X, y, weight=NONE):
+    return ops.hold(X, y, weight)
+
+
 def problem(n, p, n_chains, dtype, fit_intercept):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((n, p)).astype(dtype)
@@ -143,27 +148,29 @@ def problem(n, p, n_chains, dtype, fit_intercept):
 @pytest.mark.parametrize(("n", "p", "n_chains", "dtype"), PASSES)
 def test_latent_pass_sums_the_latents_that_the_cpu_draws(n, p, n_chains, dtype, fit_intercept, gpu):
     X, held, y, coef = problem(n, p, n_chains, dtype, fit_intercept)
-    got = gpu.to_host(gpu.latent(*gpu.hold(X, y), gpu.to_device(coef), None, 9, KEY, None))
+    got = gpu.to_host(gpu.latent(*held_by(gpu, X, y)[:2], gpu.to_device(coef), None, 9, KEY, None))
     want = cpu.latent(held, y, coef, np.array([0, n]), 9, KEY, ALONE)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.sqrt(n) if dtype != "float64" else 1e-6)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "p", "n_chains", "dtype"), PASSES)
-def test_score_pass_gives_log_likelihood_and_gradient(n, p, n_chains, dtype, gpu):
+def test_score_pass_gives_log_likelihood_and_gradient(n, p, n_chains, dtype, weighted, gpu):
     X, _, y, coef = problem(n, p, n_chains, dtype, True)
-    loglik, score = map(gpu.to_host, gpu.score(*gpu.hold(X, y), gpu.to_device(coef), None, None))
+    weight = np.random.default_rng(n).exponential(size=n) if weighted else NONE
+    loglik, score = map(gpu.to_host, gpu.score(*held_by(gpu, X, y, weight), gpu.to_device(coef), None, None))
     sign = 2.0 * y - 1.0
     rows = np.column_stack([X.astype(np.float64), np.ones(n)])
     t = sign * (coef @ rows.T)
     ratio = np.exp(stats.norm.logpdf(t) - log_ndtr(t))
-    single = dtype != "float64"
-    np.testing.assert_allclose(loglik, log_ndtr(t).sum(axis=1), rtol=1e-6 if single else 1e-12)
-    np.testing.assert_allclose(score, (sign * ratio) @ rows, rtol=1e-5, atol=1e-5 * np.sqrt(n) if single else 1e-10)
+    single, w = dtype != "float64", weight if weighted else np.ones(n)
+    np.testing.assert_allclose(loglik, log_ndtr(t) @ w, rtol=1e-6 if single else 1e-12)
+    np.testing.assert_allclose(score, (w * sign * ratio) @ rows, rtol=1e-5, atol=1e-5 * np.sqrt(n) if single else 1e-10)
 
 
 @pytest.mark.parametrize("t", [-1e5, -40.0, -20.0, -3.0, -1e-9, 0.0, 1e-9, 3.0, 20.0, 37.0, 1e5])
 def test_score_is_accurate_and_finite_in_the_far_tails(t, one_gpu):
-    held = one_gpu.hold(np.ones((1, 1)), np.ones(1, np.uint8))
+    held = held_by(one_gpu, np.ones((1, 1)), np.ones(1, np.uint8))
     loglik, score = map(one_gpu.to_host, one_gpu.score(*held, one_gpu.to_device(np.full((1, 1), t)), None, None))
     assert np.isfinite([loglik[0], score[0, 0]]).all()
     if abs(t) <= 40:
@@ -175,32 +182,37 @@ def test_float32_rows_are_summed_in_float64(one_gpu):
     n = 20_000
     X, y = np.ones((n, 1), np.float32), np.ones(n, np.uint8)
     coef = one_gpu.to_device(np.full((1, 1), 1000.0))
-    total = one_gpu.to_host(one_gpu.latent(*one_gpu.hold(X, y), coef, None, 0, KEY, None))[0, 0]
+    total = one_gpu.to_host(one_gpu.latent(*held_by(one_gpu, X, y)[:2], coef, None, 0, KEY, None))[0, 0]
     X = X.astype(np.float64)
-    exact = one_gpu.to_host(one_gpu.latent(*one_gpu.hold(X, y), coef, None, 0, KEY, None))[0, 0]
+    exact = one_gpu.to_host(one_gpu.latent(*held_by(one_gpu, X, y)[:2], coef, None, 0, KEY, None))[0, 0]
     assert abs(total / exact - 1) < 2e-7
 
 
+def questions(ops, X, weight, p, beta, threads=None):
+    """What is asked of rows before sampling, of columns that are moved and scaled."""
+    centre, scale = np.linspace(-1, 1, p), np.linspace(0.5, 2, p)
+    plain = ops.gram(X, weight, np.zeros(p), np.ones(p), True, threads)
+    moved = ops.gram(X, weight, centre, scale, True, threads, beta)
+    return [plain, moved, *ops.moments(X, weight)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_gram_and_information_are_those_of_the_cpu(dtype, one_gpu):
+def test_matrices_and_moments_are_those_of_the_cpu(dtype, weighted, one_gpu, monkeypatch):
     X, held, y, beta = problem(300, 6, 3, dtype, True)
-    rows, _ = one_gpu.hold(X, y)
-    np.testing.assert_allclose(one_gpu.gram(rows, True, None), cpu.gram(held, True, ALONE), rtol=1e-12, atol=1e-10)
-    got = one_gpu.gram(rows, True, None, one_gpu.to_device(beta))
-    np.testing.assert_allclose(got, cpu.gram(held, True, ALONE, beta), rtol=1e-11, atol=1e-11)
-
-
-def test_gram_adds_blocks_of_rows(one_gpu, monkeypatch):
-    X, held, y, _ = problem(300, 6, 3, "float32", True)
-    monkeypatch.setitem(one_gpu.gram.__globals__, "_WIDENED", 7 * 40)
-    got = one_gpu.gram(one_gpu.hold(X, y)[0], True, None)
-    np.testing.assert_allclose(got, cpu.gram(held, True, ALONE), rtol=1e-12, atol=1e-10)
+    weight = np.random.default_rng(0).exponential(size=300) if weighted else NONE
+    want = questions(cpu, held, weight, 6, beta, ALONE)
+    X, _, placed = held_by(one_gpu, X, y, weight)
+    for elements in (2**25, 7 * 40):  # one block of rows, or several
+        monkeypatch.setitem(one_gpu.gram.__globals__, "_WIDENED", elements)
+        for ours, theirs in zip(questions(one_gpu, X, placed, 6, beta), want, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-10)
 
 
 def test_mean_probability_sums_both_tails(one_gpu):
     X, _, y, coef = problem(150, 5, 300, "float64", True)
     coef[:, 0] *= 20
-    got = one_gpu.mean_probability(one_gpu.hold(X, y)[0], coef[:, :5], coef[:, 5], None, 64)
+    got = one_gpu.mean_probability(held_by(one_gpu, X, y)[0], coef[:, :5], coef[:, 5], None, 64)
     eta = X @ coef[:, :5].T + coef[:, 5]
     np.testing.assert_allclose(got, np.column_stack([ndtr(-eta).mean(axis=1), ndtr(eta).mean(axis=1)]), rtol=1e-11)
 
@@ -235,12 +247,13 @@ def test_whitening_is_that_of_the_cpu(q, gpu):
     steps, thresholds = noise[:, :1] * [1.0, -0.5, 0.1], np.array([[1.0, 0.3, 0.7], [1e-9, 2.0, 0.1], [0.5, 0.5, 0.5]])
     for moved in (False, True):
         if moved:
-            got = ours.move_global_scale(
+            got, share = ours.move_global_scale(
                 *map(gpu.to_device, (lambda_sq_inv, tau_sq_inv)), 0.7, *map(gpu.to_device, (steps, thresholds))
             )
-            want = theirs.move_global_scale(lambda_sq_inv, tau_sq_inv, 0.7, steps, thresholds)
+            want, accepted = theirs.move_global_scale(lambda_sq_inv, tau_sq_inv, 0.7, steps, thresholds)
             np.testing.assert_allclose(gpu.to_host(got), want, rtol=1e-12)
-            assert len(np.unique(want)) > 1
+            np.testing.assert_array_equal(gpu.to_host(share), accepted)
+            assert 0 < accepted.mean() < 1
         for name in ("whiten", "unwhiten", "force"):
             got = gpu.to_host(getattr(ours, name)(gpu.to_device(x)))
             np.testing.assert_allclose(got, getattr(theirs, name)(x), rtol=1e-9, atol=1e-11)

@@ -123,7 +123,7 @@ def test_score_pass_equals_plain_scipy(shape, fit_intercept, n_chains, dtype):
     y = rng.integers(0, 2, len(data)).astype(np.uint8)
     coef = 2 * rng.standard_normal((n_chains, shape[1] + fit_intercept)) / np.sqrt(shape[1])
     bounds = np.linspace(0, len(data), min(len(data), 3) + 1).astype(np.int64)
-    loglik, score = cpu.score(data, y, coef, bounds, ALONE)
+    loglik, score = cpu.score(data, y, np.empty(0), coef, bounds, ALONE)
     bordered = np.hstack([data.astype(np.float64), np.ones((len(data), int(fit_intercept)))])
     sign = 2.0 * y - 1
     t = coef.astype(dtype).astype(np.float64) @ bordered.T * sign
@@ -193,8 +193,9 @@ def test_move_of_the_global_scale_takes_the_gaussian_along(n_threads):
     with open_threads(n_threads) as threads:
         H, b, gauss = whitening(3, 139, 140, threads)
         gauss.set(precisions(lambda_sq_inv, tau_sq_inv, 140))
-        moved = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, TAU_0, steps, thresholds)
+        moved, share = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, TAU_0, steps, thresholds)
     assert (moved != tau_sq_inv).any()
+    assert ((share > 0) == (moved != tau_sq_inv)).all()
     for c, d in enumerate(precisions(lambda_sq_inv, moved, 140)):
         mean, M, log_norm = dense(H, b, d, 139)
         np.testing.assert_allclose(gauss.mean[c], mean, rtol=1e-8, atol=1e-10)
@@ -220,8 +221,9 @@ def test_move_of_the_global_scale_has_its_stated_law(start):
     tau_sq_inv = np.exp(-2 * log_tau)
     gauss.set(precisions(lambda_sq_inv, tau_sq_inv, 3))
     steps, thresholds = 1.5 * rng.standard_normal((n, n_steps)), rng.standard_exponential((n, n_steps))
-    moved = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, TAU_0, steps, thresholds)
+    moved, share = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, TAU_0, steps, thresholds)
     assert (moved != tau_sq_inv).mean() > 0.5
+    assert ((share > 0) == (moved != tau_sq_inv)).all()
     assert stats.kstest(-np.log(moved) / 2, cdf).pvalue > P_VALUE
 
 
@@ -229,7 +231,7 @@ def test_move_of_the_global_scale_has_its_stated_law(start):
 # The sweep leaves the joint law of parameters and data alone (Geweke 2004)
 
 ANCHOR = np.array([0.4, 0.0, -0.3, 1.0])
-ONE, THREE, FAR = _hmc.Tuning(1.2, 1, 2), _hmc.Tuning(0.7, 3, 2), _hmc.Tuning(1.0, 3, 2)
+ONE, THREE, FAR = _hmc.Tuning(1.2, 1, 2, 0.8), _hmc.Tuning(0.7, 3, 2, 0.8), _hmc.Tuning(1.0, 3, 2, 0.8)
 N_CHAINS = 250
 
 
@@ -271,7 +273,7 @@ def geweke(tuning, ops=cpu, n_batches=24, n_redraws=4, n_sweeps=2, anchor=ANCHOR
         for _ in range(n_batches):
             *parameters, rows.y = prior_draws(N_CHAINS, rng, ANCHOR)
             before = bounded(*parameters, rows.y)
-            state = _hmc.HmcState(*parameters, None, None, t, None)
+            state = _hmc.HmcState(*parameters, None, None, t, None, None)
             for _ in range(n_redraws):
                 loglik, score = rows.score(state.beta)
                 state = state._replace(loglik=loglik, score=score)
@@ -355,6 +357,11 @@ ERRORS = {
     "move of tau without |M|": (ONE, {"Whitening": WITHOUT_M}, {}),
     "move of tau without |D|": (ONE, {"Whitening": WITHOUT_D}, {}),
     "move of tau without m'Mm": (ONE, {"Whitening": WITHOUT_MEAN, **TAU_ON_THE_WAY}, {}),
+    "tau left behind by an accepted proposal": (
+        THREE._replace(tau_moves=6),
+        {"where": Where(1, False), **TAU_ON_THE_WAY},
+        {"n_batches": 24},
+    ),
     "tau of a rejected proposal": (ONE, {"where": Where(1, True), **TAU_ON_THE_WAY}, {}),
     "last half-kick": (ONE, {"Whitening": EndKickTooSmall}, {}),
     "half-kicks at the ends of turns": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
@@ -406,7 +413,7 @@ def few_sweeps(ops, n):
     point, score = np.zeros(4), np.array([1.5, -1.5, 1.0, -1.0])
     reference = _hmc.Reference(point, score, H, ops.Whitening(H, score, 4, 3, ALONE))
     beta = np.zeros((4, 4))
-    state = _hmc.HmcState(beta, np.ones((4, 3)), np.ones(4), *rows.score(beta), 0, None)
+    state = _hmc.HmcState(beta, np.ones((4, 3)), np.ones(4), *rows.score(beta), 0, None, None)
     states = _hmc.sample(state, rows, reference, THREE, TAU_0, ops, KEY)
     return rows, [state for state, _ in zip(states, range(n), strict=False)]
 
@@ -539,7 +546,9 @@ def test_nothing_is_tuned_after_burn_in(data, record, short_fit, breast_cancer):
     model = short_fit(X, y, n_iter=150, burn_in=200, sampler="hmc", random_state=0)
     assert len({tuning for tuning, *_ in record[:-150]}) > 50
     kept = record[-150:]
-    assert {tuning for tuning, *_ in kept} == {_hmc.Tuning(**model.tuning_)}
+    assert {tuning for tuning, *_ in kept} == {
+        tuple(value for name, value in model.tuning_.items() if name != "acceptance")
+    }
     assert len({id(reference) for _, reference, *_ in kept}) == 1
     for _, _, frozen, _ in kept:
         for now, then in zip(frozen, kept[0][2], strict=True):

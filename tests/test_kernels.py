@@ -173,12 +173,13 @@ def test_gram_and_fisher_information_equal_plain_products(dtype):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((500, 6)).astype(dtype)
     bordered = np.hstack([X.astype(np.float64), np.ones((500, 1))])
-    np.testing.assert_allclose(cpu.gram(X, True, Threads(1)), bordered.T @ bordered, rtol=1e-12, atol=1e-10)
+    plain = X, np.empty(0), np.zeros(6), np.ones(6), True, Threads(1)
+    np.testing.assert_allclose(cpu.gram(*plain), bordered.T @ bordered, rtol=1e-12, atol=1e-10)
     beta = rng.standard_normal((3, 7))
     eta = bordered @ beta.T
     w = (stats.norm.pdf(eta) ** 2 / (stats.norm.cdf(eta) * stats.norm.sf(eta))).mean(axis=1)
     want = bordered.T @ (w[:, None] * bordered)
-    np.testing.assert_allclose(cpu.gram(X, True, Threads(1), beta), want, rtol=1e-10)
+    np.testing.assert_allclose(cpu.gram(*plain, beta), want, rtol=1e-10)
 
 
 def test_gaussian_draw_has_mean_and_covariance_of_its_law():

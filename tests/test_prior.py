@@ -24,15 +24,14 @@ def separable(n=60, p=4):
 
 
 def test_expected_nonzero_gives_the_scale_of_piironen_and_vehtari():
-    y = np.repeat(np.array([0, 1], dtype=np.uint8), [300, 100])
     rate = 100.5 / 401
-    assert tau_scale(None, 5, 50, y) == pytest.approx(5 / 45 / np.sqrt(rate * (1 - rate)) / 20)
+    assert tau_scale(None, 5, 50, 400, rate) == pytest.approx(5 / 45 / np.sqrt(rate * (1 - rate)) / 20)
 
 
 def test_expected_nonzero_is_the_global_scale_it_stands_for():
     X, y = separable()
     y = y ^ (np.arange(len(y)) % 7 == 0)
-    scale = tau_scale(None, 2, 4, y.astype(np.uint8))
+    scale = tau_scale(None, 2, 4, len(y), (y.sum() + 0.5) / (len(y) + 1))
     by_count, by_scale = (
         HorseshoeProbitClassifier(n_iter=20, burn_in=10, random_state=0, **given).fit(X, y).coef_draws_
         for given in ({"expected_nonzero": 2}, {"global_scale": scale})
@@ -44,7 +43,7 @@ def test_expected_nonzero_is_the_global_scale_it_stands_for():
     ("given", "message"),
     [
         ({"expected_nonzero": 2, "global_scale": 1.0}, "give one of them"),
-        ({"expected_nonzero": 4}, "must be below the number of columns, which is 4"),
+        ({"expected_nonzero": 4}, "must be below the number of columns that are shrunk, which is 4"),
     ],
 )
 def test_contradictory_priors_are_refused(given, message):

@@ -16,7 +16,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skhorseshoe import HorseshoeProbitClassifier, _design, _gibbs
+from skhorseshoe import HorseshoeProbitClassifier, _design, _progress
+from skhorseshoe._ops import cpu
 from skhorseshoe._threads import count_threads
 from skhorseshoe.datasets import make_sparse_probit
 
@@ -49,7 +50,7 @@ def free_of_thread_settings(monkeypatch):
 
 
 def test_the_long_problem_is_several_blocks(long_problem):
-    assert len(_design.Rows(*long_problem, True, None, None).bounds) > 4
+    assert len(_design.Rows(*long_problem, True, cpu, None).bounds) > 4
 
 
 @pytest.mark.parametrize("shape", [(20_000, 10), (300, 150)], ids=["blocks of rows", "chains"])
@@ -80,7 +81,7 @@ def test_the_layout_of_the_blocks_changes_only_the_rounding(long_problem, short_
 
     expected = fit()
     monkeypatch.setattr(_design, "_MAX_BLOCKS", most)
-    assert len(_design.Rows(*long_problem, True, None, None).bounds) == most + 1
+    assert len(_design.Rows(*long_problem, True, cpu, None).bounds) == most + 1
     np.testing.assert_allclose(fit().coef_draws_, expected.coef_draws_, rtol=1e-6)
 
 
@@ -195,16 +196,10 @@ def blas_threads():
 
 @pytest.fixture
 def watched_sampler(monkeypatch):
-    """Replaces the sampler by one that hands each state to a function first; returns the setter of that function."""
-    plain = _gibbs.sample
+    """Calls a function with the number of sweeps done after each of them; returns the setter of that function."""
 
     def watch(function):
-        def sample(*args):
-            for sweep, state in enumerate(plain(*args)):
-                function(sweep)
-                yield state
-
-        monkeypatch.setattr(_gibbs, "sample", sample)
+        monkeypatch.setattr(_progress, "reporter", lambda *args: function)
 
     return watch
 
@@ -263,7 +258,7 @@ def test_an_interrupted_fit_holds_the_first_draws_of_the_whole_one(problem, shor
     assert model.coef_draws_.base is None, "the room for the draws not made is given up"
 
 
-@pytest.mark.parametrize("sweep", [0, 5, 10, 11], ids=["first", "burn-in", "first after it", "before any draw"])
+@pytest.mark.parametrize("sweep", [1, 5, 10, 11], ids=["first", "burn-in", "its end", "before any draw"])
 def test_an_interrupt_before_the_first_draw_is_raised(problem, watched_sampler, sweep):
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, thin=2)
     watched_sampler(interrupt_at(sweep))

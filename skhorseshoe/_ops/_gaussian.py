@@ -39,6 +39,7 @@ class Precision:
 
     def __init__(self, H, threads, memory_of=None):
         """memory_of : another Precision of the same size, never used between two uses of this one's results."""
+        self.H = H
         self.threads = threads
         n_workers = threads.n if len(H) >= _SHARED_SIZE else 1
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
@@ -148,9 +149,10 @@ class Whitening:
     def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
         """Metropolis steps in log tau that leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) invariant.
 
-        steps, thresholds : (n_chains, k), the moves and standard exponentials. Takes the d of the tau^-2 it returns.
+        steps, thresholds : (n_chains, k), the moves and standard exponentials. Returns tau^-2, whose d it takes, and
+        the share of the steps that were accepted; (n_chains,) each.
         """
-        out = tau_sq_inv.copy()
+        out, accepted = tau_sq_inv.copy(), np.zeros(len(tau_sq_inv))
 
         def some(first, last):
             for c in range(first, len(out), len(self.spare)):
@@ -164,9 +166,10 @@ class Whitening:
                     if gain > -threshold:
                         self.spare[first], self.factors[c] = self.factors[c], candidate
                         self.mean[c], self.log_norm[c], out[c] = mean, log_norm, proposed
+                        accepted[c] += 1
 
         self.threads.run(some, len(self.spare))
-        return out
+        return out, accepted / steps.shape[1]
 
 
 def _log_prior(tau_sq_inv, tau_0):

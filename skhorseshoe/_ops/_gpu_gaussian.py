@@ -71,7 +71,7 @@ class Precision:
     work = ()  # no memory that others could use
 
     def __init__(self, H, threads, memory_of=None):
-        H = cp.asarray(H)
+        self.H = H = cp.asarray(H)
         self.cholesky = _Cholesky(H)
         self.factor = cp.empty((1, *H.shape)) if memory_of is None else memory_of.factor
 
@@ -149,7 +149,7 @@ class Whitening:
 
     def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
         """As ``cpu.Whitening.move_global_scale``; all chains propose together, and nothing is decided on the host."""
-        now = tau_sq_inv.copy()
+        now, accepted = tau_sq_inv.copy(), cp.zeros_like(tau_sq_inv)
         take_where = kernel("scales", "take_where")
         d = cp.zeros_like(self.mean)
         for k in range(steps.shape[1]):
@@ -159,12 +159,12 @@ class Whitening:
             mean, log_norm = self._moments(self.spare, d)
             gain = log_norm - self.log_norm + _log_prior(proposed, tau_0) - _log_prior(now, tau_0)
             accept = gain > -thresholds[:, k]
-            now = cp.where(accept, proposed, now)
+            now, accepted = cp.where(accept, proposed, now), accepted + accept
             self.mean = cp.where(accept[:, None], mean, self.mean)
             self.log_norm = cp.where(accept, log_norm, self.log_norm)
             size = self.cholesky.q**2
             launch(take_where, (blocks_for(size), len(now)), accept, self.spare, self.factors, i64(size))
-        return now
+        return now, accepted / steps.shape[1]
 
 
 def _log_prior(tau_sq_inv, tau_0):

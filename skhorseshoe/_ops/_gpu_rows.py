@@ -16,6 +16,7 @@ from ._gpu_kernels import (
     random_arguments,
     resident_blocks,
 )
+from ._moments import combine_moments
 from .cuda import MAX_CHAINS, THREADS, TYPES, definitions, layout
 
 _WIDENED = 2**25  # elements of X converted to float64 at a time
@@ -23,8 +24,8 @@ _REDUCED = 32  # sums that a block of the second stage adds
 _ROWS_PREDICTED = 1024
 
 
-def hold(X, y):
-    """X (n, p) and y (n,), C-contiguous on the current device; what is there already is not copied."""
+def hold(X, y, weight):
+    """X (n, p), y (n,) and the weights (n,) or (0,), C-contiguous on the current device."""
     free, _ = cp.cuda.runtime.memGetInfo()
     if isinstance(X, np.ndarray) and X.nbytes > free:
         raise MemoryError(
@@ -32,7 +33,7 @@ def hold(X, y):
             "float16."
         )
     X = cp.ascontiguousarray(cp.asarray(X))
-    return X if X.data.ptr % 16 == 0 else X.copy(), cp.asarray(y, dtype=cp.uint8)
+    return X if X.data.ptr % 16 == 0 else X.copy(), cp.asarray(y, dtype=cp.uint8), cp.asarray(weight)
 
 
 def latent(X, y, coef, bounds, sweep, key, threads):
@@ -51,7 +52,7 @@ def latent(X, y, coef, bounds, sweep, key, threads):
     return out
 
 
-def score(X, y, coef, bounds, threads):
+def score(X, y, weight, coef, bounds, threads):
     """As ``cpu.score``."""
     (n, p), (n_chains, q) = X.shape, coef.shape
     out = cp.empty((n_chains, q + 1))
@@ -59,7 +60,8 @@ def score(X, y, coef, bounds, threads):
         some = coef[first : first + MAX_CHAINS]
         plan = _Plan("score_pass", X, some)
         sums = plan.sums(1)
-        plan.run((X, y, plan.padded(some), sums, i64(n), i32(p), i32(q), i32(len(some))))
+        sizes = i64(n), i32(p), i32(q), i32(len(some)), i32(len(weight) > 0)
+        plan.run((X, y, weight, plan.padded(some), sums, *sizes))
         plan.add(sums, out[first : first + MAX_CHAINS])
     return out[:, q], out[:, :q]
 
@@ -99,24 +101,42 @@ class _Plan:
         launch(add_blocks, -(-rows * chains // _REDUCED), sums, out, *sizes, shared_bytes=8 * THREADS)
 
 
-def gram(X, fit_intercept, threads, beta=None, spare=()):
+def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     """As ``cpu.gram``, on the host: it is asked for a few times in a fit."""
     n, p = X.shape
     q = p + fit_intercept
     step = max(1, min(n, _WIDENED // q))
     total = cp.zeros((q, q))
+    centre, scale = cp.asarray(centre), cp.asarray(scale)
     if beta is not None:
         beta = cp.asarray(beta)
     for start in range(0, n, step):
         rows = _widened(X[start : start + step], q)
+        rows[:, :p] = (rows[:, :p] - centre) / scale
+        squared = weight[start : start + step]
         if beta is not None:
-            eta = cp.ascontiguousarray(rows @ beta.T)
-            weights = cp.empty(len(rows))
-            function = kernel("rows", "information_weights", _element(X))
-            launch(function, blocks_for(len(rows)), eta, weights, i64(len(rows)), i32(len(beta)))
-            rows *= weights[:, None]
-        total += rows.T @ rows
+            information = _information(rows, beta, X)
+            squared = squared * information if len(weight) else information
+        total += (rows.T * squared if squared.size else rows.T) @ rows
     return cp.asnumpy((total + total.T) / 2)
+
+
+def _information(rows, beta, X):
+    """The mean over the rows of beta (m, q) of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = x beta, for each row x."""
+    eta, out = cp.ascontiguousarray(rows @ beta.T), cp.empty(len(rows))
+    function = kernel("rows", "information_weights", _element(X))
+    launch(function, blocks_for(len(rows)), eta, out, i64(len(rows)), i32(len(beta)))
+    return out
+
+
+def moments(X, weight):
+    """As ``cpu.moments``, on the host."""
+    step = max(1, min(len(X), _WIDENED // X.shape[1]))
+    blocks = (slice(start, start + step) for start in range(0, len(X), step))
+    mean, variance = combine_moments(
+        (_widened(X[rows], X.shape[1]), weight[rows] if len(weight) else cp.ones(len(X[rows]))) for rows in blocks
+    )
+    return cp.asnumpy(mean), cp.asnumpy(variance)
 
 
 def mean_probability(X, coef, intercept, threads, block_rows):

@@ -60,10 +60,11 @@ def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
 
 
 @kernel
-def score_pass(X, y, coef, bounds, first, last, sums, logliks):
-    """The probit log-likelihood sum_i log Phi(s_i x_i beta), s_i = 1 or -1, and its gradient, over blocks of rows.
+def score_pass(X, y, row_weight, coef, bounds, first, last, sums, logliks):
+    """The probit log-likelihood sum_i w_i log Phi(s_i x_i beta), s_i = 1 or -1, and its gradient, over blocks of rows.
 
-    As ``latent_pass``, but nothing is drawn; logliks : (n_blocks, n_chains) float64, overwritten like sums.
+    As ``latent_pass``, but nothing is drawn. row_weight : (n,) float64 w, or (0,) where each w_i is 1.
+    logliks : (n_blocks, n_chains) float64, overwritten like sums.
     """
     n_chains, q = coef.shape
     tile = tile_rows(X)
@@ -78,7 +79,9 @@ def score_pass(X, y, coef, bounds, first, last, sums, logliks):
             rows = min(tile, bounds[block + 1] - start)
             linear_predictor(X, coef, start, rows, weight)
             for c in range(n_chains):
-                logliks[block, c] += score_tile(weight[c, :rows], y[start : start + rows], work)
+                logliks[block, c] += score_tile(
+                    weight[c, :rows], y[start : start + rows], row_weight[start : start + rows], work
+                )
             add_weighted_rows(X, weight, start, rows, partial)
             held += rows
             if held > _FLUSH - tile or start + rows == bounds[block + 1]:
@@ -87,13 +90,17 @@ def score_pass(X, y, coef, bounds, first, last, sums, logliks):
 
 
 @device
-def score_tile(eta, y, work):
-    """Replace eta by d log Phi(s eta) / d eta; returns sum log Phi(s eta). work : (4, at least rows) float64."""
+def score_tile(eta, y, row_weight, work):
+    """Replace eta by w d log Phi(s eta) / d eta; returns sum w log Phi(s eta). work : (4, at least rows) float64."""
     rows = eta.shape[0]
     t, scratch, log_phi, ratio = work[0, :rows], work[1, :rows], work[2, :rows], work[3, :rows]
     for r in range(rows):
         t[r] = eta[r] if y[r] else -eta[r]
     log_cdf(t, scratch, log_phi, ratio)
+    if row_weight.shape[0]:
+        for r in range(rows):
+            ratio[r] *= row_weight[r]
+            log_phi[r] *= row_weight[r]
     total = 0.0
     for r in range(rows):
         eta[r] = ratio[r] if y[r] else -ratio[r]

@@ -12,6 +12,7 @@ from scipy.special import log_ndtr
 
 from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - part of what a back end offers
 from ._jit import REORDER_SUMS, device, kernel
+from ._moments import combine_moments
 from ._normal import upper_tail
 from ._passes import latent_pass, score_pass
 from ._philox import exponential_1, gamma_1, normal_and_unit, stream
@@ -27,16 +28,16 @@ _LOG_2PI = math.log(2 * math.pi)
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
 
 
-def hold(X, y):
+def hold(X, y, weight):
     """The rows as the passes read them, where they read them."""
     # Kernels are compiled once per type, and a read-only array is a type of its own.
     X = X.astype(np.float32) if X.dtype == np.float16 else X.view()
     X.flags.writeable = False
-    return X, y
+    return X, y, weight
 
 
 def to_device(values):
-    """Arrays of the host, one or a tuple of them, as arrays of the device."""
+    """Arrays of the host, also in tuples, dicts and objects that hold them, as arrays of the device."""
     return values
 
 
@@ -58,20 +59,25 @@ def latent(X, y, coef, bounds, sweep, key, threads):
     return sums[0] if n_blocks == 1 else sums.sum(axis=0)
 
 
-def score(X, y, coef, bounds, threads):
-    """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``."""
+def score(X, y, weight, coef, bounds, threads):
+    """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
+
+    weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
+    """
     n_blocks = len(bounds) - 1
     coef = coef.astype(X.dtype, copy=False)
     sums, logliks = np.empty((n_blocks, *coef.shape)), np.empty((n_blocks, len(coef)))
-    threads.run(lambda first, last: score_pass(X, y, coef, bounds, first, last, sums, logliks), n_blocks)
+    threads.run(lambda first, last: score_pass(X, y, weight, coef, bounds, first, last, sums, logliks), n_blocks)
     return logliks.sum(axis=0), sums.sum(axis=0)
 
 
-def gram(X, fit_intercept, threads, beta=None, spare=()):
-    """X'X, bordered by the column of ones if there is an intercept; (q, q) float64, summed in float64.
+def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
+    """X' diag(weight) X of the columns (x - centre) / scale, bordered by a column of ones if there is an intercept;
+    (q, q) float64, summed in float64.
 
-    With beta (m, q) it is the Fisher information of the probit likelihood, averaged over the m points: X' diag(w) X,
-    w the average of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = X beta. spare : matrices (q, q) to use as scratch.
+    weight : (n,) or (0,) for none. With beta (m, q) it is the Fisher information of the probit likelihood, averaged
+    over the m points: each row has the average of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = x beta, as a further weight.
+    spare : matrices (q, q) to use as scratch.
     """
     n, p = X.shape
     q = p + fit_intercept
@@ -89,11 +95,14 @@ def gram(X, fit_intercept, threads, beta=None, spare=()):
             for start in range(edges[part], edges[part + 1], step):
                 rows = block[: min(step, edges[part + 1] - start)]
                 rows[:, p:] = 1.0
-                rows[:, :p] = X[start : start + len(rows)]
+                np.subtract(X[start : start + len(rows)], centre, out=rows[:, :p])
+                rows[:, :p] /= scale
+                squared = weight[start : start + len(rows)] if len(weight) else 1.0
                 if beta is not None:
                     eta = rows @ beta.T
-                    weight = np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
-                    rows *= np.sqrt(weight)[:, None]
+                    squared = squared * np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
+                if np.ndim(squared):
+                    rows *= np.sqrt(squared)[:, None]
                 add_outer_products(rows, parts[part])
 
     threads.run(add, len(parts))
@@ -103,6 +112,15 @@ def gram(X, fit_intercept, threads, beta=None, spare=()):
     for j in range(q):
         total[j, j + 1 :] = total[j + 1 :, j]
     return total
+
+
+def moments(X, weight):
+    """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
+    step = max(64, _GRAM_BLOCK // X.shape[1])
+    blocks = (slice(start, start + step) for start in range(0, len(X), step))
+    return combine_moments(
+        (X[rows].astype(np.float64), weight[rows] if len(weight) else np.ones(len(X[rows]))) for rows in blocks
+    )
 
 
 def normal(shape, key, sweep, purpose):

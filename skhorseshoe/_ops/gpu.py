@@ -4,13 +4,14 @@ The same names as in ``cpu.py``, where they are described. Arrays that describe 
 """
 
 from contextlib import contextmanager
+from copy import copy
 
 import cupy as cp
 import numpy as np
 
 from ._gpu_gaussian import Precision, Whitening  # noqa: F401 - part of what a back end offers
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
-from ._gpu_rows import gram, hold, latent, mean_probability, score  # noqa: F401
+from ._gpu_rows import gram, hold, latent, mean_probability, moments, score  # noqa: F401
 from .cuda import THREADS
 
 empty_like, where, exp = cp.empty_like, cp.where, cp.exp
@@ -33,17 +34,27 @@ def using(name):
 
 
 def to_device(values):
-    """Arrays of the host, one or a tuple of them, as arrays of the device; anything else stays as it is."""
-    if isinstance(values, tuple):
-        return type(values)(*map(to_device, values))
-    return cp.asarray(values) if isinstance(values, np.ndarray) else values
+    """Arrays of the host, also in tuples, dicts and objects that hold them, as arrays of the device."""
+    return _each(lambda value: cp.asarray(value) if isinstance(value, np.ndarray) else value, values)
 
 
 def to_host(values):
     """The way back."""
+    return _each(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
+
+
+def _each(move, values):
+    """Apply move to what is in a tuple, a dict or an object; those themselves are not changed."""
     if isinstance(values, tuple):
-        return type(values)(*map(to_host, values))
-    return cp.asnumpy(values) if isinstance(values, cp.ndarray) else values
+        moved = [_each(move, value) for value in values]
+        return type(values)(*moved) if hasattr(values, "_fields") else tuple(moved)
+    if isinstance(values, dict):
+        return {name: _each(move, value) for name, value in values.items()}
+    if type(values).__module__.startswith(__package__.partition(".")[0]):
+        out = copy(values)
+        vars(out).update(_each(move, vars(values)))
+        return out
+    return move(values)
 
 
 def normal(shape, key, sweep, purpose):

@@ -71,6 +71,8 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def _host(value):
+    if isinstance(value, tuple):
+        return tuple(map(_host, value))
     return value._host if isinstance(value, ndarray) else value
 
 
@@ -181,7 +183,7 @@ def _modules(card):
         out._host[...] = values
         return out
 
-    names = ("zeros", "zeros_like", "eye", "where", "exp", "log", "log1p", "ascontiguousarray")
+    names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "log", "log1p", "ascontiguousarray")
     cupy.__dict__.update(
         {name: _function(name) for name in names},
         __version__="0 (fake)",

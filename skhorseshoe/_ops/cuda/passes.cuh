@@ -13,6 +13,7 @@
 struct Rows {
     const ELEMENT* X;        // (n, p)
     const unsigned char* y;  // (n,) 0 or 1
+    const double* weight;    // (n,) that multiplies the score of a row, or null
     const REAL* coef;        // (q, CHAINS)
     long long n;
     int p, q, chains, chain0;  // chain0 : the number of the first chain
@@ -23,7 +24,7 @@ __device__ __forceinline__ long long round_16(long long bytes) { return (bytes +
 
 struct Latent {
     u32 sweep, k0, k1;
-    __device__ __forceinline__ REAL operator()(REAL eta, bool one, long long row, u32 chain) {
+    __device__ __forceinline__ REAL operator()(REAL eta, bool one, const double*, long long row, u32 chain) {
         const REAL z = truncated_normal<REAL>(one ? eta : -eta, sweep, (u32)row, stream_of(chain, LATENT_PURPOSE, row),
                                               k0, k1);
         return one ? z : -z;
@@ -32,10 +33,11 @@ struct Latent {
 
 struct Score {
     double total;  // log-likelihood of the rows that this thread has seen, all for one chain
-    __device__ __forceinline__ REAL operator()(REAL eta, bool one, long long, u32) {
+    __device__ __forceinline__ REAL operator()(REAL eta, bool one, const double* weight, long long row, u32) {
         double ratio;
-        total += log_cdf((double)(one ? eta : -eta), &ratio);
-        return REAL(one ? ratio : -ratio);
+        const double log_phi = log_cdf((double)(one ? eta : -eta), &ratio), w = weight ? weight[row] : 1.0;
+        total += w * log_phi;
+        return REAL(one ? w * ratio : -w * ratio);
     }
 };
 
@@ -177,7 +179,7 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums,
             const int r = i / CHAINS, c = i % CHAINS;
             REAL eta = q > p ? coef[(long long)p * CHAINS + c] : REAL(0);
             for (int part = 0; part < parts; ++part) eta += dots[part * tile * CHAINS + i];
-            weights[i] = c < rows.chains ? task(eta, rows.y[row + r] != 0, row + r, rows.chain0 + c) : REAL(0);
+            weights[i] = c < rows.chains ? task(eta, rows.y[row + r] != 0, rows.weight, row + r, rows.chain0 + c) : REAL(0);
         }
         SYNC(WEIGHTS_READY);
         add_weighted_rows(x, weights, total, count, p, q);
@@ -194,15 +196,16 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums,
 extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const unsigned char* y, const REAL* coef, double* sums,
                                               long long n, int p, int q, int chains, int chain0, int tile,
                                               int buffers, u32 sweep, u32 k0, u32 k1) {
-    const Rows rows = {X, y, coef, n, p, q, chains, chain0, tile, buffers};
+    const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, buffers};
     Latent task = {sweep, k0, k1};
     pass(rows, task, sums, (long long)q * CHAINS);
 }
 
 // sums (gridDim, q + 1, CHAINS): the gradient of the probit log-likelihood, and in the last row the log-likelihood.
-extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const unsigned char* y, const REAL* coef, double* sums,
-                                             long long n, int p, int q, int chains, int tile, int buffers) {
-    const Rows rows = {X, y, coef, n, p, q, chains, 0, tile, buffers};
+extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const unsigned char* y, const double* weight,
+                                             const REAL* coef, double* sums, long long n, int p, int q, int chains,
+                                             int weighted, int tile, int buffers) {
+    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, chains, 0, tile, buffers};
     Score task = {0.0};
     const long long width = (q + 1LL) * CHAINS;
     pass(rows, task, sums, width);

@@ -8,7 +8,7 @@ extern "C" __global__ void widen_rows(const ELEMENT* X, double* out, long long c
     out[i] = j < p ? (double)number(X[r * p + j]) : 1.0;
 }
 
-// out[r] = the square root of the mean over k of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta (count, m).
+// out[r] = the mean over k of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta (count, m).
 extern "C" __global__ void information_weights(const double* eta, double* out, long long count, int m) {
     const long long r = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (r >= count) return;
@@ -18,7 +18,7 @@ extern "C" __global__ void information_weights(const double* eta, double* out, l
         log_cdf(-eta[r * m + k], &below);
         sum += above * below;
     }
-    out[r] = sqrt(sum / m);
+    out[r] = sum / m;
 }
 
 // out[r] = the means over s of Phi(-t) and Phi(t), t = eta[r][s] + intercept[s]; one block for each row.

@@ -1,0 +1,65 @@
+"""Between the columns of X and the coefficients that the sampler has: which are shrunk, and on which scale."""
+
+import numpy as np
+
+
+class Columns:
+    """The sampler's coefficients are those of (x - centre) / scale: the shrunk columns, then the unpenalised ones, then
+    the intercept. X itself stays as it is: coefficients are translated on their way to a pass over it, and sums over
+    its rows on their way back.
+
+    mean, sd : (p,) of the columns of X. unpenalized : (p,) bool. size : (p,) their root mean squares.
+    """
+
+    def __init__(self, mean, sd, unpenalized, fit_intercept, standardize):
+        p = len(mean)
+        self.fit_intercept, self.standardize = bool(fit_intercept), bool(standardize)
+        self.unpenalized = unpenalized
+        self.n_shrunk = p - int(unpenalized.sum())
+        root = np.hypot(mean, sd)
+        self.centre, self.scale = np.zeros(p), np.ones(p)
+        if standardize:
+            self.scale = np.where(sd > 0, sd, np.where(root > 0, root, 1.0))
+            if fit_intercept:
+                self.centre = mean
+        self.order = np.argsort(unpenalized, kind="stable")
+        self.place = np.argsort(self.order)
+        self.moved = bool(unpenalized.any() or standardize)
+        self.size = root
+        self.informative = (sd if fit_intercept else root) > 0
+        # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.
+        self.mean = ((mean - self.centre) / self.scale)[self.order] if fit_intercept else np.zeros(p)
+        self.sd = ((sd if fit_intercept else root) / self.scale)[self.order]
+
+    def of_X(self, beta):
+        """The sampler's coefficients (m, q) as those of X's own columns and its intercept; (m, q)."""
+        if not self.moved:
+            return beta
+        p = len(self.order)
+        out = beta.copy()
+        out[:, :p] = beta[:, self.place] / self.scale
+        if self.fit_intercept:
+            out[:, p] -= out[:, :p] @ self.centre
+        return out
+
+    def gradient(self, sums):
+        """Sums over rows of r_i (x_i, 1) as those of the sampler's columns; (m, q)."""
+        if not self.moved:
+            return sums
+        p = len(self.order)
+        out = sums.copy()
+        if self.fit_intercept:
+            out[:, :p] -= sums[:, p:] * self.centre
+        out[:, :p] = (out[:, :p] / self.scale)[:, self.order]
+        return out
+
+    def matrix(self, H):
+        """A matrix (q, q) over the standardised columns in X's order as one in the sampler's."""
+        if not self.unpenalized.any():
+            return H
+        order = np.append(self.order, np.arange(len(self.order), len(H)))
+        return np.ascontiguousarray(H[np.ix_(order, order)])
+
+    def by_column(self, shrunk, other):
+        """Values of the shrunk columns (n_shrunk,) in X's order, ``other`` for the unpenalised ones; (p,)."""
+        return np.append(shrunk, np.full(len(self.order) - self.n_shrunk, other))[self.place]

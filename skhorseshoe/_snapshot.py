@@ -1,0 +1,59 @@
+"""What a fitted model keeps to go on with its chains, and whether they may go on."""
+
+import zlib
+
+import numpy as np
+
+_DRAWS = {"coef": "coef_draws_", "intercept": "intercept_draws_", "global_scale": "global_scale_draws_"}
+
+
+def of(run):
+    """The run without its draws, which the model holds already."""
+    arrays = run.arrays()
+    for name in _DRAWS:
+        del arrays["draws"][name]
+    return {"what": described(run.problem, run.settings), "key": run.problem.key, **arrays}
+
+
+def resume(model, problem, settings):
+    """What ``Run`` takes to go on with the chains of a fitted model; None if there are none.
+
+    Raises a ValueError that names the differences if data or parameters are not those of the chains.
+    """
+    saved = vars(model).get("_saved_run")
+    if saved is None:
+        return None
+    now = described(problem, settings)
+    different = [f"{name} (was {was}, is {now[name]})" for name, was in saved["what"].items() if was != now[name]]
+    if different:
+        raise ValueError(
+            "warm_start=True goes on with the chains of the last fit, but these are not the same now: "
+            f"{', '.join(different)}. Fit with warm_start=False, or a clone of the estimator, to start anew."
+        )
+    draws = {name: getattr(model, attribute) for name, attribute in _DRAWS.items()}
+    return {**saved, "draws": {**saved["draws"], **draws}}
+
+
+def described(problem, settings):
+    """All that the draws depend on, beside the seed and the number of sweeps, by name."""
+    rows, columns = problem.rows, problem.rows.columns
+    return {
+        "sampler": settings.sampler,
+        "burn_in": settings.burn_in,
+        "n_chains": settings.n_chains,
+        "thin": settings.thin,
+        "fit_intercept": columns.fit_intercept,
+        "global_scale": problem.tau_0,
+        "1 / slab_scale^2": problem.fixed.slab_precision,
+        "standardize": columns.standardize,
+        "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
+        "shape of X": rows.X.shape,
+        "dtype of X": rows.X.dtype.name,
+        "checksum of X": _checksum(rows.X),
+        "checksum of y": _checksum(rows.y),
+        "checksum of the weights": _checksum(rows.weight),
+    }
+
+
+def _checksum(array):
+    return f"{zlib.crc32(array.reshape(-1).view(np.uint8)):08x}"

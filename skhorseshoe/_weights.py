@@ -1,0 +1,65 @@
+"""Weights of rows: a row of weight w counts as w rows."""
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+
+from ._compat import _check_sample_weight
+from ._input import encode_labels
+
+_SORTED_SIZE = 2**16  # numbers in X up to which its rows are brought into an order of their own
+
+
+def rows_that_count(X, y, sample_weight, class_weight):
+    """X, the labels as 0 and 1 and the weights of the rows whose weight is above 0, and the two classes.
+
+    The weights are float64, or None if all are 1.
+    """
+    if sample_weight is None and class_weight is None:
+        classes, codes = encode_labels(y)
+        return X, codes, None, classes
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
+    counts = weight > 0
+    if not counts.all():
+        X, y, weight = X[counts], y[counts], weight[counts]
+    classes, codes = encode_labels(y)
+    if class_weight is not None:
+        weight *= compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)[codes]
+        if not ((weight > 0) & np.isfinite(weight)).all():
+            raise ValueError(f"class_weight={class_weight} must be positive and finite for both classes.")
+    return X, codes, None if (weight == 1).all() else weight, classes
+
+
+def is_whole(weight):
+    """Whether rows can be repeated in place of the weights."""
+    return weight is None or bool((weight == np.rint(weight)).all())
+
+
+def arrange(X, y, weight, sampler):
+    """The same data as the sampler wants them: "hmc" has weights, the others rows that are repeated.
+
+    A small X is sorted, and for "hmc" its equal rows are merged: then the draws depend neither on the order of the rows
+    nor on whether a row is repeated or has a weight.
+    """
+    if X.size <= _SORTED_SIZE:
+        order = np.lexsort((y, *X.T[::-1]))
+        X, y, weight = X[order], y[order], None if weight is None else weight[order]
+        if sampler == "hmc":
+            X, y, weight = _merge(X, y, weight)
+    if weight is None or sampler == "hmc":
+        return X, y, weight
+    if not is_whole(weight):
+        raise ValueError(
+            f"sampler={sampler!r} draws a hidden score for each row, so weights (sample_weight, class_weight) must be "
+            "whole numbers. Use sampler='hmc' or 'auto', which honour any."
+        )
+    times = weight.astype(np.int64)
+    return np.repeat(X, times, axis=0), np.repeat(y, times), None
+
+
+def _merge(X, y, weight):
+    """One row for equal neighbours, with the sum of their weights."""
+    first = np.append(True, (X[1:] != X[:-1]).any(axis=1) | (y[1:] != y[:-1]))
+    if first.all():
+        return X, y, weight
+    at = np.flatnonzero(first)
+    return X[at], y[at], np.add.reduceat(np.ones(len(X)) if weight is None else weight, at)

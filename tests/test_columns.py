@@ -1,0 +1,143 @@
+"""Columns: standardised without a copy, unpenalised, and on scales that one prior cannot suit."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from laws import agree
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._design import Rows
+from skhorseshoe._ops import cpu
+from skhorseshoe._threads import Threads
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SAMPLERS = ["gibbs", "hmc"]
+KEY = (np.uint32(3), np.uint32(4))
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 4)) * [1, 5, 0.2, 1] + [0, 20, -1, 3]
+    y = (X[:, 1] - 20) / 5 - X[:, 3] + 3 + rng.standard_normal(150) > 0
+    return X, y
+
+
+def all_rows(X, y, **options):
+    return Rows(X, y.astype(np.uint8), options.pop("fit_intercept", True), cpu, Threads(1), **options)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_questions_are_those_of_a_design_that_is_written_out(data, fit_intercept, standardize):
+    X, y = data
+    mask = np.array([False, True, False, False])
+    rows = all_rows(X, y, fit_intercept=fit_intercept, unpenalized=mask, standardize=standardize)
+    plain = (X - X.mean(axis=0) * fit_intercept) / X.std(axis=0) if standardize else X
+    plain = all_rows(plain[:, [0, 2, 3, 1]], y, fit_intercept=fit_intercept)
+    beta = np.random.default_rng(1).standard_normal((2, 4 + fit_intercept))
+    for got, want in zip(rows.score(beta), plain.score(beta), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(rows.latent(beta, 5, KEY), plain.latent(beta, 5, KEY), rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(rows.gram(), plain.gram(), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(rows.information(beta), plain.information(beta), rtol=1e-9, atol=1e-9)
+    assert rows.columns.n_shrunk == 3
+
+
+def test_standardised_gram_does_not_cancel():
+    X = np.array([1e7, -1e7]) + np.random.default_rng(0).standard_normal((1000, 2))
+    gram = all_rows(X, X[:, 0] > 1e7, standardize=True).gram()
+    want = np.corrcoef(X.T) * 1000
+    np.testing.assert_allclose(gram[:2, :2], want, rtol=1e-8, atol=1e-4)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_standardize_is_the_prior_on_scaled_columns(data, sampler):
+    X, y = data
+    n_iter = 1500 if sampler == "hmc" else 8000
+    params = {"n_iter": n_iter, "sampler": sampler, "slab_scale": 1.0, "random_state": 0}
+    inside = HorseshoeProbitClassifier(standardize=True, **params).fit(X, y)
+    scaled = HorseshoeProbitClassifier(**params).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    agree(inside.coef_draws_ * X.std(axis=0), scaled.coef_draws_)
+    agree(np.log(inside.global_scale_draws_)[..., None], np.log(scaled.global_scale_draws_)[..., None])
+    centred = inside.intercept_draws_ + inside.coef_draws_ @ X.mean(axis=0)
+    agree(centred[..., None], scaled.intercept_draws_[..., None])
+    np.testing.assert_allclose(inside.shrinkage_, scaled.shrinkage_, atol=0.05)
+    probability = inside.predict_proba(X) - scaled.predict_proba((X - X.mean(axis=0)) / X.std(axis=0))
+    assert abs(probability).max() < 0.03
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_an_unpenalised_column_is_not_shrunk(sampler):
+    """With many columns of noise tau is small; a weak effect survives only where it is not shrunk."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((300, 30))
+    y = 0.25 * X[:, 7] + rng.standard_normal(300) > 0
+    params = {"n_iter": 1500, "sampler": sampler, "global_scale": 0.01, "random_state": 0}
+    free = HorseshoeProbitClassifier(unpenalized=[7], **params).fit(X, y)
+    shrunk = HorseshoeProbitClassifier(**params).fit(X, y)
+    flat = HorseshoeProbitClassifier(unpenalized=[0], n_iter=1500, sampler=sampler, random_state=0).fit(X[:, [7, 8]], y)
+    assert free.shrinkage_[7] == 0
+    assert (free.shrinkage_[:7] > 0).all()
+    assert abs(free.coef_[0, 7] - flat.coef_[0, 0]) < 0.05
+    assert abs(shrunk.coef_[0, 7]) < 0.6 * abs(free.coef_[0, 7])
+
+
+def test_names_indices_and_masks_mean_the_same_columns(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = HorseshoeProbitClassifier(n_iter=10, burn_in=10, random_state=0)
+    draws = [
+        model.set_params(unpenalized=given).fit(frame, y).coef_draws_
+        for given in (["b", "d"], [1, 3], [-3, -1], (False, True, False, True), np.array(["d", "b"]))
+    ]
+    assert all(np.array_equal(other, draws[0]) for other in draws[1:])
+    assert not np.array_equal(draws[0], model.set_params(unpenalized=[]).fit(frame, y).coef_draws_)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["a"], r"names \['a'\], but X has no column names"),
+        ([4], r"indices \[4\], but X has 4 columns: 0 to 3"),
+        ([True, False], "a mask of 2 entries, but X has 4 columns"),
+        ([0, 1, 2, 3], "all 4 columns"),
+        ([[1]], "one-dimensional"),
+        ([1.5], r"names \[1.5\], but X has no column names"),
+    ],
+)
+def test_columns_that_cannot_be_are_refused(data, given, message):
+    with pytest.raises(ValueError, match=message):
+        HorseshoeProbitClassifier(n_iter=5, burn_in=5, unpenalized=given).fit(*data)
+
+
+def test_an_unknown_name_is_told(data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"names \['age'\], but X has no such columns"):
+        HorseshoeProbitClassifier(unpenalized=["age", "b"]).fit(pd.DataFrame(X, columns=list("abcd")), y)
+
+
+@pytest.mark.parametrize(
+    ("factor", "params", "told"),
+    [
+        (1e4, {}, True),
+        (100, {}, False),
+        (1e4, {"standardize": True}, False),
+        (1e4, {"unpenalized": [1]}, False),
+    ],
+)
+def test_one_warning_names_the_columns_whose_scales_differ(factor, params, told):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3)) * [1, factor, 2]
+    X[:, 2] = 7.0  # a constant column has no scale
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        HorseshoeProbitClassifier(n_iter=10, burn_in=10, random_state=0, **params).fit(X, rng.random(60) > 0.4)
+    texts = [str(w.message) for w in caught if "different scales" in str(w.message)]
+    assert len(texts) == told
+    if told:
+        assert "of 'x1' is" in texts[0]
+        assert "that of 'x0'" in texts[0]
+        assert caught[0].filename == __file__
