@@ -32,7 +32,7 @@ ALLOWED = {
     "_draws": {"diagnostics"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
-    "_device": {"_ops"},
+    "_versions": {"_device", "_threads"},
     "_report": {"diagnostics"},
     "_posterior": {"_device", "_input", "_report", "_threads"},
     "_saved": {"__version__"},

@@ -26,7 +26,7 @@ def probe(index):
         except Exception as error:
             return False, f"CuPy {cp.__version__} finds no NVIDIA driver or card ({_short(error)})."
         if index >= count:
-            return False, f"There are {count} GPUs, numbered from 0."
+            return False, f"There is no GPU number {index}: this machine has {count}, numbered from 0."
         try:
             return True, _run_something(cp, index)
         except Exception as error:

@@ -29,10 +29,14 @@ class EmulatorError(RuntimeError):
     """What a GPU would answer with an error, a hang or garbage."""
 
 
+def kernel_names(text):
+    return _KERNEL.findall(text)
+
+
 def source(module, more=""):
     """The text of a module for the emulator."""
     text = cuda.source(module).replace(*((_primitives(folder)) for folder in (Path(cuda.__file__).parent, _HERE)))
-    exports = " ".join(f"EXPORT({name})" for name in _KERNEL.findall(text + more))
+    exports = " ".join(f"EXPORT({name})" for name in kernel_names(text + more))
     return f'#include "{_HERE / "emulator.h"}"\n{text}\n{more}\n{exports}\n'
 
 

@@ -12,7 +12,6 @@ enum SyncPoint {
     TILE_READY,
     DOTS_READY,
     WEIGHTS_READY,
-    LOGLIK_FREE,
     LOGLIK_READY,
     STRIPS_READY
 };

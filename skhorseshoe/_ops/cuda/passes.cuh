@@ -210,11 +210,10 @@ extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const unsigned ch
     const long long width = (q + 1LL) * CHAINS;
     pass(rows, task, sums, width);
     DYNAMIC_SHARED(unsigned char, memory);
-    double* shared = (double*)memory;  // (WARPS, CHAINS); nobody needs what was there
+    double* shared = (double*)memory;  // (WARPS, CHAINS), no longer than the dots that were there and have been read
     double total = task.total;         // of chain threadIdx.x % CHAINS, for CHAINS divides THREADS
 #pragma unroll
     for (int offset = 16; offset >= CHAINS; offset >>= 1) total += __shfl_xor_sync(0xffffffffu, total, offset);
-    SYNC(LOGLIK_FREE);
     if ((threadIdx.x & 31) < CHAINS) shared[(threadIdx.x >> 5) * CHAINS + (threadIdx.x & 31)] = total;
     SYNC(LOGLIK_READY);
     if (threadIdx.x < CHAINS) {
