@@ -148,7 +148,7 @@ class DryRows(Rows):
         sums = np.empty((len(self.bounds) - 1, *beta.shape))
         coef = beta.astype(self.X.dtype)
         self.threads.run(lambda first, last: _dry_pass(self.X, coef, self.bounds, first, last, sums), len(sums))
-        return sums.sum(axis=0)
+        return sums.sum(axis=0), np.zeros(len(beta))
 
 
 @numba.njit(nogil=True)

@@ -13,6 +13,7 @@ class GibbsChains:
     """
 
     tuning: dict = {}  # noqa: RUF012 - there is none, for ever
+    expand = False
 
     def __init__(self, problem, start, burn_in, saved=None):
         self.problem, self.burn_in = problem, burn_in
@@ -30,7 +31,7 @@ class GibbsChains:
     def advance(self):
         """One sweep."""
         rows, _, tau_0, key = self.problem
-        self.state = _gibbs.sweep(self.state, rows, self.precision, tau_0, rows.ops, key)
+        self.state = _gibbs.sweep(self.state, rows, self.precision, tau_0, rows.ops, key, self.expand)
         t = self.state.sweep
         if t > self.burn_in:
             return
@@ -48,6 +49,12 @@ class GibbsChains:
 
     def arrays(self):
         return {**self.state._asdict(), "total": self.total, "count": self.count}
+
+
+class PxdaChains(GibbsChains):
+    """The same with a scale move in every sweep."""
+
+    expand = True
 
 
 def shrinkage(information, state, fixed, ops):

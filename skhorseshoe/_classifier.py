@@ -65,10 +65,11 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
     credible_level : float, default=0.9
         Level of the equal-tailed credible intervals, in (0, 1).
-    sampler : {"auto", "hmc", "gibbs"}, default="auto"
+    sampler : {"auto", "hmc", "pxda", "gibbs"}, default="auto"
         How to draw; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
-        during burn-in; "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
-        very much more alike. "auto" takes "hmc", but "gibbs" where ``burn_in`` is below 100, too short for tuning.
+        during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
+        very much more alike; "pxda" adds a move of the scale of its hidden scores. "auto" takes "hmc", but "pxda" where
+        ``burn_in`` is below 100, too short for tuning.
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
         GPU if there is one that works and X has more than about four million elements, else the CPU;
@@ -126,7 +127,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         The sampler that was used.
     tuning_ : dict
         What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of
-        the global scale on the way); and "acceptance", the share of accepted proposals since. Empty for "gibbs".
+        the global scale on the way) of the size "tau_step" (standard deviation, in log tau); and "acceptance", the
+        share of accepted proposals since. Empty for samplers without tuning.
     device_ : str
         Where the model was fitted: "cpu", "cuda:0", ...
     n_features_in_ : int
@@ -177,7 +179,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         "target_ess": [Interval(Real, 0, None, closed="neither"), None],
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
-        "sampler": [StrOptions({"auto", "hmc", "gibbs"})],
+        "sampler": [StrOptions({"auto", "hmc", "pxda", "gibbs"})],
         "device": [StrOptions(set(_device.NAMES))],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],

@@ -28,6 +28,7 @@ class Rows:
         self.threads = threads
         # The layout depends on the shape of X alone: sums over rows have the same bits for any number of threads.
         n, p = X.shape
+        self.n = n
         work = n * (p + _DRAW_COST)
         n_blocks = min(_MAX_BLOCKS, n, work // _BLOCK_WORK, _MAX_SUMS // (p + 1))
         self.bounds = np.linspace(0, n, max(1, n_blocks) + 1).astype(np.int64)
@@ -80,10 +81,11 @@ class Rows:
         return ((upper > 0.5) == self.y[rows]).all()
 
     def latent(self, beta, sweep, key):
-        """X'z for z drawn given beta; (n_chains, q). Weights are not for it: a fraction of a z has no law."""
+        """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta. No weights: a fraction of a z has no law."""
         X, y, _ = self.held
         coef = self._translate.of_X(beta)
-        return self._translate.gradient(self.ops.latent(X, y, coef, self.bounds, sweep, key, self.threads))
+        xtz, ztz = self.ops.latent(X, y, coef, self.bounds, sweep, key, self.threads)
+        return self._translate.gradient(xtz), ztz
 
     def score(self, beta):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""

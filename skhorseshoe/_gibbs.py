@@ -11,7 +11,7 @@ state, because a sweep begins by drawing it. Nothing here knows on which device 
 
 from typing import NamedTuple
 
-from ._ops import COEF, GLOBAL, GLOBAL_AUX, LOCAL, LOCAL_AUX
+from ._ops import COEF, EXPAND, GLOBAL, GLOBAL_AUX, LOCAL, LOCAL_AUX
 
 
 class State(NamedTuple):
@@ -25,19 +25,24 @@ class State(NamedTuple):
     sweep: int  # sweeps done so far; the random numbers of a sweep are a function of it
 
 
-def sweep(state, rows, precision, tau_0, ops, key):
+def sweep(state, rows, precision, tau_0, ops, key, expand=False):
     """Draw every unknown once from its law given the others; returns the new state.
 
-    precision : draws from N(Q^-1 b, Q^-1) with Q = H + D; H is X'X and the prior precision of the intercept.
+    precision : draws from N(Q^-1 b, Q^-1) with Q = H + D; H is X'X and the prior precision that does not depend on the
+    scales. expand : z is multiplied by a factor g, drawn with beta integrated out, before beta is drawn: the Haar PX-DA
+    algorithm (Liu & Wu 1999; Roy & Hobert 2007), which helps where z and beta hold each other in place.
     """
     beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t = state
     p = lambda_sq_inv.shape[1]
 
-    xtz = rows.latent(beta, t, key)  # z_i ~ N(x_i beta, 1) on the side of y_i; X'z
+    xtz, ztz = rows.latent(beta, t, key)  # z_i ~ N(x_i beta, 1) on the side of y_i; X'z, z'z
 
     d = prior_precision(state, ops)
     noise = ops.normal(beta.shape, key, t, COEF)
-    beta = precision.draw(xtz, d, noise)  # beta ~ N(S X'z, S), S = (X'X + D)^-1
+    factor = ()
+    if expand:  # g^2 ~ Gamma(n/2, (z'z - z'X S X'z) / 2)
+        factor = ztz, ops.gamma(rows.n / 2, 1 + 0 * ztz, key, t, EXPAND)
+    beta = precision.draw(xtz, d, noise, *factor)  # beta ~ N(S X'z, S), S = (X'X + D)^-1
 
     half_sq = beta[:, :p] ** 2 / 2
     rate = nu_inv + tau_sq_inv[:, None] * half_sq
@@ -58,10 +63,3 @@ def prior_precision(state, ops):
     d[:, :p] = state.tau_sq_inv[:, None] * state.lambda_sq_inv
     d[:, p:] = 0.0
     return d
-
-
-def sample(state, rows, precision, tau_0, ops, key):
-    """Yield the states after each sweep, for ever; the caller decides what to keep and when to stop."""
-    while True:
-        state = sweep(state, rows, precision, tau_0, ops, key)
-        yield state

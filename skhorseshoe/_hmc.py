@@ -96,10 +96,3 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key):
 
     chance = ops.where(change == change, ops.exp(-ops.where(change > 0, change, 0.0)), 0.0)
     return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t + 1, chance, tau_chance)
-
-
-def sample(state, rows, reference, tuning, tau_0, ops, key):
-    """Yield the states after each sweep, for ever."""
-    while True:
-        state = sweep(state, rows, reference, tuning, tau_0, ops, key)
-        yield state

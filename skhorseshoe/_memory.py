@@ -9,7 +9,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler):
     """Bytes that a fit allocates beside X: its draws, and its working set."""
     q = p + 1
     draws = 8 * n_chains * n_draws * (p + 2)
-    factors = 3 + n_threads if sampler == "gibbs" else 4 + n_threads + n_chains
+    factors = 4 + n_threads + n_chains if sampler == "hmc" else 3 + n_threads
     matrices = 8 * q * q * factors
     sums = 8 * n_chains * min(2**20, 64 * q)
     return draws, matrices + sums + 40 * 2**20 + n

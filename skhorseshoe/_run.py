@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._adapt import HmcChains
-from ._chains import GibbsChains
+from ._chains import GibbsChains, PxdaChains
 from ._draws import Draws
 from ._interrupt import listening
 from ._prior import FixedPrior
@@ -16,7 +16,7 @@ _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
 # Root mean square of a column whose sums over rows stay finite.
 _LARGEST = {"float16": 1e30, "float32": 1e30, "float64": 1e150}
-_CHAINS = {"gibbs": GibbsChains, "hmc": HmcChains}
+_CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains}
 
 
 class Problem(NamedTuple):
@@ -43,7 +43,7 @@ def choose(sampler, burn_in, whole_weights):
     """The sampler for "auto": "hmc", unless burn-in is too short to tune it; but only it can have all weights."""
     if sampler != "auto":
         return sampler
-    return "hmc" if burn_in >= _TUNING or not whole_weights else "gibbs"
+    return "hmc" if burn_in >= _TUNING or not whole_weights else "pxda"
 
 
 class Run:

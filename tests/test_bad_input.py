@@ -274,7 +274,7 @@ DEGENERATE = [
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no intercept"])
-@pytest.mark.parametrize("sampler", ["gibbs", "hmc"])
+@pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc"])
 @pytest.mark.parametrize("data", DEGENERATE, ids=lambda f: f.__name__)
 def test_degenerate_data_give_finite_draws_and_probabilities(data, sampler, fit_intercept, dtype, seed, short_fit):
     X, y = data(np.random.default_rng(seed))

@@ -7,8 +7,8 @@ from scipy.special import ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._design import Rows
-from skhorseshoe._gibbs import State, sample, sweep
-from skhorseshoe._ops import LOCAL, LOCAL_AUX, cpu
+from skhorseshoe._gibbs import State, sweep
+from skhorseshoe._ops import EXPAND, LOCAL, LOCAL_AUX, cpu
 from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import mcse_mean, rhat
 
@@ -27,7 +27,7 @@ def marginal_draws(n, rng):
     return bounded(beta, lambda_sq_inv, tau_sq_inv, y, nu_inv, xi_inv)
 
 
-def successive_draws(n, rng, ops):
+def successive_draws(n, rng, ops, expand):
     """Draws of everything by sweeps given y and draws of y given the state, in turn."""
     y = np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8)
     rows = Rows(X, y, True, ops, Threads(1))
@@ -36,17 +36,17 @@ def successive_draws(n, rng, ops):
     state = State(np.zeros((1, 4)), one, one, np.ones(1), np.ones(1), 0)
     kept = []
     for noise in rng.standard_normal((n, 6)):
-        state = sweep(state, rows, precision, TAU_0, ops, KEY)
+        state = sweep(state, rows, precision, TAU_0, ops, KEY, expand)
         y[:] = X @ state.beta[0, :3] + state.beta[0, 3] + noise > 0
         kept.append([*(np.ravel(part) for part in state[:5]), y.astype(float)])
     beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, y = (np.array(part) for part in zip(*kept, strict=True))
     return bounded(beta, lambda_sq_inv, tau_sq_inv.ravel(), y, nu_inv, xi_inv.ravel())
 
 
-def geweke(ops, n):
+def geweke(ops, n, expand=False):
     """Largest difference of the two ways to draw from the joint law, in standard errors."""
     rng = np.random.default_rng(5)
-    marginal, successive = marginal_draws(400_000, rng), successive_draws(n, rng, ops)
+    marginal, successive = marginal_draws(400_000, rng), successive_draws(n, rng, ops, expand)
     error = np.hypot(marginal.std(axis=0) / np.sqrt(len(marginal)), mcse_mean(successive[None]))
     return abs((marginal.mean(axis=0) - successive.mean(axis=0)) / error).max()
 
@@ -84,13 +84,40 @@ ERRORS = {
 }
 
 
-def test_sweep_passes_gewekes_joint_test():
-    assert geweke(cpu, 40_000) < 4
+@pytest.mark.parametrize("expand", [False, True])
+def test_sweep_passes_gewekes_joint_test(expand):
+    assert geweke(cpu, 40_000, expand) < 4
 
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_gewekes_joint_test_catches(error):
     assert geweke(ERRORS[error], 15_000) > 6
+
+
+def expanded_by(change):
+    def gamma(*args):
+        drawn = cpu.gamma(*args)
+        return change(drawn) if args[-1] == EXPAND else drawn
+
+    return planted(gamma=gamma)
+
+
+class WholeSquare(cpu.Precision):
+    def draw(self, b, d, noise, total, gamma):
+        return super().draw(b, d, noise, total + np.einsum("cq,cq->c", b, b) / 8, gamma)
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        expanded_by(lambda g: 0.8 * g),
+        planted(gamma=lambda shape, *rest: cpu.gamma(shape - (rest[-1] == EXPAND), *rest)),
+        planted(Precision=WholeSquare),
+    ],
+    ids=["rate", "shape", "quadratic form"],
+)
+def test_gewekes_joint_test_catches_a_wrong_factor(ops):
+    assert geweke(ops, 40_000, expand=True) > 6
 
 
 @pytest.mark.parametrize("frozen", ["beta", "lambda_sq_inv", "nu_inv", "tau_sq_inv", "xi_inv"])
@@ -99,8 +126,11 @@ def test_every_unknown_is_redrawn_in_every_sweep(frozen):
     one = np.ones((2, 3))
     state = State(np.zeros((2, 4)), one, one, np.ones(2), np.ones(2), 0)
     rows = Rows(X, np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8), True, cpu, Threads(1))
-    states = sample(state, rows, cpu.Precision(rows.gram() + INTERCEPT_PRIOR, Threads(1)), TAU_0, cpu, KEY)
-    values = [getattr(s, frozen).ravel() for s, _ in zip(states, range(5), strict=False)]
+    precision = cpu.Precision(rows.gram() + INTERCEPT_PRIOR, Threads(1))
+    values = []
+    for _ in range(5):
+        state = sweep(state, rows, precision, TAU_0, cpu, KEY)
+        values.append(getattr(state, frozen).ravel())
     assert len(np.unique(np.concatenate(values))) == 5 * len(values[0])
 
 

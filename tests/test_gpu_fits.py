@@ -20,6 +20,7 @@ def draws_of(model):
 
 FITS = {
     "gibbs": {"sampler": "gibbs"},
+    "pxda": {"sampler": "pxda"},
     "hmc": {"sampler": "hmc"},
     "hmc, no burn-in": {"sampler": "hmc", "burn_in": 0, "n_iter": 60},
     "gibbs, other columns": {"sampler": "gibbs", "standardize": True, "unpenalized": [1, 4]},

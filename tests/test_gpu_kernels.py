@@ -148,9 +148,10 @@ def problem(n, p, n_chains, dtype, fit_intercept):
 @pytest.mark.parametrize(("n", "p", "n_chains", "dtype"), PASSES)
 def test_latent_pass_sums_the_latents_that_the_cpu_draws(n, p, n_chains, dtype, fit_intercept, gpu):
     X, held, y, coef = problem(n, p, n_chains, dtype, fit_intercept)
-    got = gpu.to_host(gpu.latent(*held_by(gpu, X, y)[:2], gpu.to_device(coef), None, 9, KEY, None))
+    got = map(gpu.to_host, gpu.latent(*held_by(gpu, X, y)[:2], gpu.to_device(coef), None, 9, KEY, None))
     want = cpu.latent(held, y, coef, np.array([0, n]), 9, KEY, ALONE)
-    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.sqrt(n) if dtype != "float64" else 1e-6)
+    for ours, theirs in zip(got, want, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5 * np.sqrt(n) if dtype != "float64" else 1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -182,9 +183,9 @@ def test_float32_rows_are_summed_in_float64(one_gpu):
     n = 20_000
     X, y = np.ones((n, 1), np.float32), np.ones(n, np.uint8)
     coef = one_gpu.to_device(np.full((1, 1), 1000.0))
-    total = one_gpu.to_host(one_gpu.latent(*held_by(one_gpu, X, y)[:2], coef, None, 0, KEY, None))[0, 0]
+    total = one_gpu.to_host(one_gpu.latent(*held_by(one_gpu, X, y)[:2], coef, None, 0, KEY, None)[0])[0, 0]
     X = X.astype(np.float64)
-    exact = one_gpu.to_host(one_gpu.latent(*held_by(one_gpu, X, y)[:2], coef, None, 0, KEY, None))[0, 0]
+    exact = one_gpu.to_host(one_gpu.latent(*held_by(one_gpu, X, y)[:2], coef, None, 0, KEY, None)[0])[0, 0]
     assert abs(total / exact - 1) < 2e-7
 
 
@@ -230,6 +231,9 @@ def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu):
     ours, theirs = one_gpu.Precision(H, None), cpu.Precision(H, ALONE)
     got = ours.draw(*map(one_gpu.to_device, (b, d, noise)))
     np.testing.assert_allclose(one_gpu.to_host(got), theirs.draw(b, d, noise), rtol=1e-9, atol=1e-12)
+    expand = np.array([90.0, 80.0, 70.0]), np.array([2.0, 3.0, 4.0])
+    got = ours.draw(*map(one_gpu.to_device, (b, d, noise, *expand)))
+    np.testing.assert_allclose(one_gpu.to_host(got), theirs.draw(b, d, noise, *expand), rtol=1e-9, atol=1e-12)
     got = ours.inverse_diagonal(one_gpu.to_device(d))
     np.testing.assert_allclose(one_gpu.to_host(got), theirs.inverse_diagonal(d), rtol=1e-10)
 

@@ -116,7 +116,7 @@ BARRIERS = (
     "TILE_READY",
     "DOTS_READY",
     "WEIGHTS_READY",
-    "LOGLIK_READY",
+    "TOTALS_READY",
     "STRIPS_READY",
 )
 

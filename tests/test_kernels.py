@@ -150,9 +150,11 @@ def test_latent_pass_sums_the_latents_of_every_row(shape, fit_intercept, n_chain
     y = rng.integers(0, 2, len(X)).astype(np.uint8)
     coef = rng.standard_normal((n_chains, shape[1] + fit_intercept)) / np.sqrt(shape[1])
     bounds = np.linspace(0, len(X), min(len(X), 3) + 1).astype(np.int64)
-    got = cpu.latent(X, y, coef, bounds, 9, KEY, Threads(1))
+    got, squares = cpu.latent(X, y, coef, bounds, 9, KEY, Threads(1))
     ones = np.ones((len(X), int(fit_intercept)))
-    want = latents(X, y, coef, 9) @ np.hstack([X.astype(np.float64), ones])
+    z = latents(X, y, coef, 9)
+    np.testing.assert_allclose(squares, (z**2).sum(axis=1), rtol=1e-4)
+    want = z @ np.hstack([X.astype(np.float64), ones])
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=2e-3 * np.sqrt(len(X)) if dtype == np.float32 else 1e-4)
 
 
@@ -162,8 +164,8 @@ def test_sums_over_rows_keep_float64_accuracy_where_x_is_float32():
     X.flags.writeable = False
     y = np.ones(n, dtype=np.uint8)
     coef = np.full((1, 1), 1000.0)  # z = 1000 + noise: a float32 sum of 2e8 would be off by hundreds
-    whole = cpu.latent(X, y, coef, np.array([0, n]), 0, KEY, Threads(1))
-    blocks = cpu.latent(X, y, coef, np.linspace(0, n, 65).astype(np.int64), 0, KEY, Threads(1))
+    whole, _ = cpu.latent(X, y, coef, np.array([0, n]), 0, KEY, Threads(1))
+    blocks, _ = cpu.latent(X, y, coef, np.linspace(0, n, 65).astype(np.int64), 0, KEY, Threads(1))
     np.testing.assert_allclose(whole, blocks, rtol=1e-7)
     assert abs(whole[0, 0] / n - 1000.0) < 5 / np.sqrt(n)
 

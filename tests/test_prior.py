@@ -15,7 +15,7 @@ from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-SAMPLERS = ["gibbs", "hmc"]
+SAMPLERS = ["gibbs", "pxda", "hmc"]
 
 
 def separable(n=60, p=4):

@@ -9,7 +9,7 @@ import pytest
 from skhorseshoe import HorseshoeProbitClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-SAMPLERS = ["gibbs", "hmc"]
+SAMPLERS = ["gibbs", "pxda", "hmc"]
 ATTRIBUTES = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
 
 

@@ -8,7 +8,7 @@ has made a matrix indefinite.
 from numpy.linalg import LinAlgError
 
 # The purposes: which conditional law a random number is for.
-LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT = range(10)
+LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT, EXPAND = range(11)
 
 MAX_CHAINS = 256  # the counter has 8 bits for the chain
 

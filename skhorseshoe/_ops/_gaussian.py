@@ -19,6 +19,7 @@ def _routine(module, name, n_arguments):
 _potrf = _routine("lapack", "dpotrf", 5)
 _syrk = _routine("blas", "dsyrk", 10)
 
+_LEAST_REST = 1e-5
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
 
 
@@ -45,14 +46,22 @@ class Precision:
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
         self.workers = [_Cholesky(H, work) for work in self.work]
 
-    def draw(self, b, d, noise):
-        """beta_c = Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; all (n_chains, q) float64."""
+    def draw(self, b, d, noise, total=None, gamma=None):
+        """beta_c = g_c Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; (n_chains, q) float64, as b, d and noise.
+
+        g_c is 1, or with total and gamma (n_chains,) that of g_c^2 = 2 gamma_c / (total_c - b_c' Q_c^-1 b_c).
+        """
         beta = np.empty_like(b)
 
         def some(first, last):
             for c in range(first, len(b), len(self.workers)):
                 factor = self.workers[first].factorise(d[c])
                 half = dtrsv(factor, b[c], lower=1)
+                if total is not None:
+                    rest = total[c] - half @ half
+                    # Below that rounding decides. To leave g at 1 there is exact: g does not change the ratio.
+                    if rest > _LEAST_REST * total[c]:
+                        half *= np.sqrt(2.0 * gamma[c] / rest)
                 half += noise[c]
                 beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
 

@@ -75,13 +75,15 @@ class Precision:
         self.cholesky = _Cholesky(H)
         self.factor = cp.empty((1, *H.shape)) if memory_of is None else memory_of.factor
 
-    def draw(self, b, d, noise):
+    def draw(self, b, d, noise, total=None, gamma=None):
         """As ``cpu.Precision.draw``."""
-        beta = cp.empty_like(b)
+        beta = cp.empty(b.shape)
 
         def use(c, factor):
             beta[c] = b[c]
             self.cholesky.solve(factor, beta[c])
+            if total is not None:
+                beta[c] *= cp.sqrt(2.0 * gamma[c] / (total[c] - (beta[c] ** 2).sum()))
             beta[c] += noise[c]
             self.cholesky.solve(factor, beta[c], transposed=True)
 

@@ -39,17 +39,17 @@ def hold(X, y, weight):
 def latent(X, y, coef, bounds, sweep, key, threads):
     """As ``cpu.latent``; ``bounds`` and ``threads`` say nothing to a GPU."""
     (n, p), (n_chains, q) = X.shape, coef.shape
-    out = cp.empty((n_chains, q))
+    out = cp.empty((n_chains, q + 1))
     for first in range(0, n_chains, MAX_CHAINS):
         some = coef[first : first + MAX_CHAINS]
         plan = _Plan("latent_pass", X, some)
-        sums = plan.sums(0)
+        sums = plan.sums()
         plan.run(
             (X, y, plan.padded(some), sums, i64(n), i32(p), i32(q), i32(len(some)), i32(first)),
             random_arguments(key, sweep),
         )
         plan.add(sums, out[first : first + MAX_CHAINS])
-    return out
+    return out[:, :q], out[:, q]
 
 
 def score(X, y, weight, coef, bounds, threads):
@@ -59,7 +59,7 @@ def score(X, y, weight, coef, bounds, threads):
     for first in range(0, n_chains, MAX_CHAINS):
         some = coef[first : first + MAX_CHAINS]
         plan = _Plan("score_pass", X, some)
-        sums = plan.sums(1)
+        sums = plan.sums()
         sizes = i64(n), i32(p), i32(q), i32(len(some)), i32(len(weight) > 0)
         plan.run((X, y, weight, plan.padded(some), sums, *sizes))
         plan.add(sums, out[first : first + MAX_CHAINS])
@@ -86,8 +86,8 @@ class _Plan:
         out[:, : self.n_chains] = coef.T
         return out
 
-    def sums(self, more):
-        return cp.empty((self.blocks, self.q + more, self.layout.chains))
+    def sums(self):
+        return cp.empty((self.blocks, self.q + 1, self.layout.chains))
 
     def run(self, arguments, random=()):
         cut = i32(self.layout.tile), i32(self.layout.buffers)

@@ -19,13 +19,14 @@ _TILE_BYTES = 256 * 1024  # half of a common second-level cache
 
 
 @kernel
-def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
+def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums, squares):
     """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and sum z_i x_i over blocks of rows.
 
     X : (n, p) float32 or float64, C-contiguous. y : (n,) uint8, 0 or 1.
     coef : (n_chains, q) in X's dtype, q = p or p + 1; column p is the intercept.
     bounds : (n_blocks + 1,) int64; block b is rows bounds[b] to bounds[b + 1] - 1.
     sums : (n_blocks, n_chains, q) float64; blocks first to last - 1 are overwritten with X'z (and 1'z).
+    squares : (n_blocks, n_chains) float64; overwritten with z'z.
     """
     n_chains, q = coef.shape
     tile = tile_rows(X)
@@ -35,6 +36,7 @@ def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
     proposal = np.empty((2, tile), X.dtype)
     for block in range(first, last):
         sums[block] = 0.0
+        squares[block] = 0.0
         held = 0
         for start in range(bounds[block], bounds[block + 1], tile):
             rows = min(tile, bounds[block + 1] - start)
@@ -52,6 +54,7 @@ def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums):
                     work,
                     proposal,
                 )
+                squares[block, c] += sum_of_squares(z[c, :rows])
             add_weighted_rows(X, z, start, rows, partial)
             held += rows
             if held > _FLUSH - tile or start + rows == bounds[block + 1]:
@@ -87,6 +90,14 @@ def score_pass(X, y, row_weight, coef, bounds, first, last, sums, logliks):
             if held > _FLUSH - tile or start + rows == bounds[block + 1]:
                 flush(partial, sums[block])
                 held = 0
+
+
+@device(fastmath=REORDER_SUMS)
+def sum_of_squares(z):
+    total = 0.0
+    for r in range(z.shape[0]):
+        total += np.float64(z[r]) * np.float64(z[r])
+    return total
 
 
 @device

@@ -47,16 +47,16 @@ def to_host(values):
 
 
 def latent(X, y, coef, bounds, sweep, key, threads):
-    """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i; (n_chains, q) float64.
+    """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
 
     One pass over X. ``bounds`` are the blocks of rows whose sums are added in order, so the result does not
     depend on the number of threads.
     """
     n_blocks = len(bounds) - 1
     coef = coef.astype(X.dtype, copy=False)
-    sums = np.empty((n_blocks, *coef.shape))
-    threads.run(lambda first, last: latent_pass(X, y, coef, bounds, first, last, sweep, *key, sums), n_blocks)
-    return sums[0] if n_blocks == 1 else sums.sum(axis=0)
+    sums, squares = np.empty((n_blocks, *coef.shape)), np.empty((n_blocks, len(coef)))
+    threads.run(lambda first, last: latent_pass(X, y, coef, bounds, first, last, sweep, *key, sums, squares), n_blocks)
+    return sums.sum(axis=0), squares.sum(axis=0)
 
 
 def score(X, y, weight, coef, bounds, threads):

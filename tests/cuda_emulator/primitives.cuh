@@ -12,7 +12,7 @@ enum SyncPoint {
     TILE_READY,
     DOTS_READY,
     WEIGHTS_READY,
-    LOGLIK_READY,
+    TOTALS_READY,
     STRIPS_READY
 };
 #define SYNC(which)                                                              \

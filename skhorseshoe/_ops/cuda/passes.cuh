@@ -24,15 +24,17 @@ __device__ __forceinline__ long long round_16(long long bytes) { return (bytes +
 
 struct Latent {
     u32 sweep, k0, k1;
+    double total;  // of z^2 over the rows that this thread has seen, all for one chain
     __device__ __forceinline__ REAL operator()(REAL eta, bool one, const double*, long long row, u32 chain) {
         const REAL z = truncated_normal<REAL>(one ? eta : -eta, sweep, (u32)row, stream_of(chain, LATENT_PURPOSE, row),
                                               k0, k1);
+        total += (double)z * (double)z;
         return one ? z : -z;
     }
 };
 
 struct Score {
-    double total;  // log-likelihood of the rows that this thread has seen, all for one chain
+    double total;  // of the log-likelihood
     __device__ __forceinline__ REAL operator()(REAL eta, bool one, const double* weight, long long row, u32) {
         double ratio;
         const double log_phi = log_cdf((double)(one ? eta : -eta), &ratio), w = weight ? weight[row] : 1.0;
@@ -122,9 +124,24 @@ __device__ __forceinline__ void add_weighted_rows(const ELEMENT* tile, const REA
     }
 }
 
-// One block's share of the rows; sums (gridDim, width): its sums, (q, CHAINS) of them, begin each row.
+// out[chain] = the sum over the block of the threads' totals; thread t has that of chain t % CHAINS.
+__device__ __forceinline__ void add_totals(double total, double* out) {
+    DYNAMIC_SHARED(unsigned char, memory);
+    double* shared = (double*)memory;  // (WARPS, CHAINS), no longer than the dots that were there and have been read
+#pragma unroll
+    for (int offset = 16; offset >= CHAINS; offset >>= 1) total += __shfl_xor_sync(0xffffffffu, total, offset);
+    if ((threadIdx.x & 31) < CHAINS) shared[(threadIdx.x >> 5) * CHAINS + (threadIdx.x & 31)] = total;
+    SYNC(TOTALS_READY);
+    if (threadIdx.x < CHAINS) {
+        total = 0.0;
+        for (int w = 0; w < WARPS; ++w) total += shared[w * CHAINS + threadIdx.x];
+        out[threadIdx.x] = total;
+    }
+}
+
+// One block's share of the rows; sums (gridDim, q + 1, CHAINS): its sums over rows, and in the last row its totals.
 template <class Task>
-__device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums, long long width) {
+__device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums) {
     DYNAMIC_SHARED(unsigned char, memory);
     const int p = rows.p, q = rows.q, tile = rows.tile, tid = threadIdx.x;
     const int parts = tile / 4 < WARPS ? WARPS / (tile / 4) : 1;
@@ -132,7 +149,7 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums,
     REAL* weights = dots + parts * tile * CHAINS;
     unsigned char* rest = memory + round_16((parts + 1LL) * tile * CHAINS * sizeof(REAL));
     const REAL* coef = rows.coef;
-    double* mine = sums + blockIdx.x * width;
+    double* mine = sums + blockIdx.x * (q + 1LL) * CHAINS;
     double* total = mine;
 #if STAGED
     total = (double*)rest;
@@ -188,39 +205,27 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums,
     for (int j = tid; j < q; j += THREADS)
         for (int c = 0; c < CHAINS; ++c) mine[(long long)j * CHAINS + c] = total[(long long)j * CHAINS + c];
 #endif
+    add_totals(task.total, mine + (long long)q * CHAINS);
 }
 
 #define BOUNDS __launch_bounds__(THREADS, CHAINS * sizeof(REAL) <= 32 ? 2 : 1)
 
-// sums (gridDim, q, CHAINS): X'z for z_i ~ N(x_i beta, 1) truncated to the side of y_i.
+// X'z and z'z for z_i ~ N(x_i beta, 1) truncated to the side of y_i.
 extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const unsigned char* y, const REAL* coef, double* sums,
                                               long long n, int p, int q, int chains, int chain0, int tile,
                                               int buffers, u32 sweep, u32 k0, u32 k1) {
     const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, buffers};
-    Latent task = {sweep, k0, k1};
-    pass(rows, task, sums, (long long)q * CHAINS);
+    Latent task = {sweep, k0, k1, 0.0};
+    pass(rows, task, sums);
 }
 
-// sums (gridDim, q + 1, CHAINS): the gradient of the probit log-likelihood, and in the last row the log-likelihood.
+// The gradient of the probit log-likelihood, and the log-likelihood.
 extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const unsigned char* y, const double* weight,
                                              const REAL* coef, double* sums, long long n, int p, int q, int chains,
                                              int weighted, int tile, int buffers) {
     const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, chains, 0, tile, buffers};
     Score task = {0.0};
-    const long long width = (q + 1LL) * CHAINS;
-    pass(rows, task, sums, width);
-    DYNAMIC_SHARED(unsigned char, memory);
-    double* shared = (double*)memory;  // (WARPS, CHAINS), no longer than the dots that were there and have been read
-    double total = task.total;         // of chain threadIdx.x % CHAINS, for CHAINS divides THREADS
-#pragma unroll
-    for (int offset = 16; offset >= CHAINS; offset >>= 1) total += __shfl_xor_sync(0xffffffffu, total, offset);
-    if ((threadIdx.x & 31) < CHAINS) shared[(threadIdx.x >> 5) * CHAINS + (threadIdx.x & 31)] = total;
-    SYNC(LOGLIK_READY);
-    if (threadIdx.x < CHAINS) {
-        total = 0.0;
-        for (int w = 0; w < WARPS; ++w) total += shared[w * CHAINS + threadIdx.x];
-        sums[blockIdx.x * width + (long long)q * CHAINS + threadIdx.x] = total;
-    }
+    pass(rows, task, sums);
 }
 
 // The second stage: out (chains, rows) = the sum over the blocks of sums (blocks, rows, CHAINS), in order.
