@@ -34,7 +34,7 @@ with fake_cupy.installed(order) as card:
         X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
         beta = ops.to_device(rng.standard_normal((n_chains, p + 1)) / p)
         held = ops.hold(X, y, rng.exponential(size=n))
-        out.append(ops.latent(*held[:2], beta, None, 1, key, None))
+        out.extend(ops.latent(*held[:2], beta, None, 1, key, None))
         out.extend(ops.score(*held, beta, None, None))
     beta, tau = ops.to_device(rng.standard_normal((2, 70))), ops.to_device(np.ones(2))
     out += [ops.local_scales(beta, tau, key, 1), ops.global_scale(beta, tau, 1.0, key, 1)]

@@ -171,6 +171,8 @@ def _modules(card):
             getDeviceCount=lambda: 1,
             getDeviceProperties=lambda index: card.properties,
             memGetInfo=lambda: (card.free, 2**34),
+            driverGetVersion=lambda: 0,
+            runtimeGetVersion=lambda: 0,
         ),
     )
     pool = SimpleNamespace(free_all_blocks=lambda: setattr(card, "pool_freed", card.pool_freed + 1))
