@@ -275,7 +275,9 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         """
         before = vars(self).copy()
         try:
-            return self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight)
+            _device.give_back(self.device_)  # only now does nothing hold memory of a GPU
+            return self
         except BaseException:
             # Neither half a model nor half of it new: what was there before the call stays.
             vars(self).clear()
@@ -324,7 +326,6 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         if run.stopped_by == "interrupt":
             run.warn_of_interrupt()
         _report.warn_if_unconverged(self, rows.columns.informative, separated)
-        return self
 
     def _key(self):
         """The two words that all random numbers are functions of."""

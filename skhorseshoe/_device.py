@@ -46,6 +46,11 @@ def resolve(device, size):
     raise RuntimeError(f"device={device!r} cannot be used: {why} Use device='cpu' or device='auto'.")
 
 
+def give_back(name):
+    """Return the memory that a fit on this device has left unused, so that other programs and fits can have it."""
+    _back_end("cpu" if name == "cpu" else "gpu").give_back(name)
+
+
 def _back_end(name):
     # Compiles or loads kernels: not before the first fit.
     return importlib.import_module(f"._ops.{name}", __package__)

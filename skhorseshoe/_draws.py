@@ -22,17 +22,17 @@ class Draws:
         self.kappa = np.zeros(columns.n_shrunk), 0  # sum and weight of the states
         self.n = 0
 
-    def add(self, state, shrinkage):
-        """Append a state of the chains, on the host; ``n`` grows last, so that an interrupt never leaves half a draw.
+    def add(self, beta, tau_sq_inv, shrinkage):
+        """Append a state of the chains; ``n`` grows last, so that an interrupt never leaves half a draw.
 
-        shrinkage : the chains' function.
+        beta, tau_sq_inv : on the host. shrinkage : the chains' function.
         """
         p = self.coef.shape[2]
-        beta = self.columns.of_X(state.beta)
+        beta = self.columns.of_X(beta)
         self.coef[:, self.n] = beta[:, :p]
         if self.columns.fit_intercept:
             self.intercept[:, self.n] = beta[:, p]
-        self.global_scale[:, self.n] = state.tau_sq_inv**-0.5
+        self.global_scale[:, self.n] = tau_sq_inv**-0.5
         self._add_shrinkage(shrinkage)
         self.n += 1
 

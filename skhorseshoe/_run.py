@@ -98,7 +98,8 @@ class Run:
         self.chains.advance()
         if self.done == 0 or self.done % settings.thin:
             return
-        draws.add(self.problem.rows.ops.to_host(self.chains.state), self.chains.shrinkage)
+        state = self.chains.state
+        draws.add(*self.problem.rows.ops.to_host((state.beta, state.tau_sq_inv)), self.chains.shrinkage)
         if settings.target_ess is not None and _is_check(draws.n) and draws.suffice(settings.target_ess):
             self.stopped_by = "target_ess"
 

@@ -12,7 +12,12 @@ _STANDARD_SHARED = 48 * 1024  # bytes of shared memory that need not be asked fo
 
 def kernel(module, name, definitions=()):
     """The kernel of this name; compiled once for each device, and kept on disk by CuPy."""
-    return _module(cp.cuda.runtime.getDevice(), module, tuple(definitions)).get_function(name)
+    return _kernel(cp.cuda.runtime.getDevice(), module, name, definitions)
+
+
+@functools.cache
+def _kernel(device, module, name, definitions):
+    return _module(device, module, definitions).get_function(name)
 
 
 @functools.cache

@@ -3,6 +3,8 @@
 Every sum has one owner and a fixed order, so the result has the same bits in every run on the same card.
 """
 
+from functools import cache
+
 import cupy as cp
 import numpy as np
 
@@ -42,7 +44,7 @@ def latent(X, y, coef, bounds, sweep, key, threads):
     out = cp.empty((n_chains, q + 1))
     for first in range(0, n_chains, MAX_CHAINS):
         some = coef[first : first + MAX_CHAINS]
-        plan = _Plan("latent_pass", X, some)
+        plan = _plan("latent_pass", X, some)
         sums = plan.sums()
         plan.run(
             (X, y, plan.padded(some), sums, i64(n), i32(p), i32(q), i32(len(some)), i32(first)),
@@ -58,7 +60,7 @@ def score(X, y, weight, coef, bounds, threads):
     out = cp.empty((n_chains, q + 1))
     for first in range(0, n_chains, MAX_CHAINS):
         some = coef[first : first + MAX_CHAINS]
-        plan = _Plan("score_pass", X, some)
+        plan = _plan("score_pass", X, some)
         sums = plan.sums()
         sizes = i64(n), i32(p), i32(q), i32(len(some)), i32(len(weight) > 0)
         plan.run((X, y, weight, plan.padded(some), sums, *sizes))
@@ -66,18 +68,23 @@ def score(X, y, weight, coef, bounds, threads):
     return out[:, q], out[:, :q]
 
 
-class _Plan:
-    """A pass for these rows and chains: its kernel, its layout and its grid."""
+def _plan(name, X, coef):
+    return _Plan(cp.cuda.runtime.getDevice(), name, X.shape, X.dtype.name, coef.shape)
 
-    def __init__(self, name, X, coef):
-        has = properties(cp.cuda.runtime.getDevice())
-        self.n_chains, self.q = coef.shape
-        dtype = X.dtype.name
-        self.layout = layout(X.shape[1], self.q, self.n_chains, dtype, has["sharedMemPerBlockOptin"])
+
+@cache
+class _Plan:
+    """A pass for rows and chains of these shapes: its kernel, its layout and its grid."""
+
+    def __init__(self, device, name, shape, dtype, coef_shape):
+        n, p = shape
+        self.n_chains, self.q = coef_shape
+        limit = properties(device)["sharedMemPerBlockOptin"]
+        self.layout = layout(p, self.q, self.n_chains, dtype, limit)
         self.definitions = definitions(self.layout.chains, dtype, self.layout.staged)
         self.real = {4: cp.float32, 8: cp.float64}[TYPES[dtype][3]]
         self.function = kernel("passes", name, self.definitions)
-        tiles = -(-X.shape[0] // self.layout.tile)
+        tiles = -(-n // self.layout.tile)
         self.blocks = int(min(tiles, resident_blocks(self.function, self.layout.shared_bytes)))
 
     def padded(self, coef):
@@ -148,7 +155,7 @@ def mean_probability(X, coef, intercept, threads, block_rows):
         some = X[start : start + _ROWS_PREDICTED]
         rows = cp.zeros((_ROWS_PREDICTED, p))  # of one shape, so that the product treats a row alike in any batch
         rows[: len(some)] = _widened(some, p)
-        eta = rows @ coef.T
+        eta = cp.ascontiguousarray(rows @ coef.T)
         function = kernel("rows", "mean_phi", _element(X))
         arguments = eta, intercept, out[start : start + len(some)], i32(len(coef))
         launch(function, len(some), *arguments, shared_bytes=8 * THREADS // 32)

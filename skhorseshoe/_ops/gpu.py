@@ -19,18 +19,27 @@ empty_like, where, exp = cp.empty_like, cp.where, cp.exp
 
 @contextmanager
 def using(name):
-    """A context in which everything is computed on this GPU, as in "cuda:0"; its memory is given back at the end."""
-    with cp.cuda.Device(int(name.partition(":")[2])):
+    """A context in which everything is computed on this GPU, as in "cuda:0"."""
+    with _card(name):
         try:
             yield
         except cp.cuda.memory.OutOfMemoryError as error:
+            cp.get_default_memory_pool().free_all_blocks()
             free, total = cp.cuda.runtime.memGetInfo()
             raise MemoryError(
                 f"The GPU is out of memory: {error}. {free:,} of its {total:,} bytes are free. Use device='cpu', fewer "
                 "chains or columns, or give X as float32 or float16."
             ) from error
-        finally:
-            cp.get_default_memory_pool().free_all_blocks()
+
+
+def give_back(name):
+    """Return unused memory of this GPU, which CuPy would keep for its next arrays."""
+    with _card(name):
+        cp.get_default_memory_pool().free_all_blocks()
+
+
+def _card(name):
+    return cp.cuda.Device(int(name.partition(":")[2]))
 
 
 def to_device(values):
@@ -77,6 +86,7 @@ def exponential(rate, key, sweep, purpose):
 
 def gamma(shape, rate, key, sweep, purpose):
     """Gamma with one shape >= 1 and a rate for each chain; rate (n_chains,) float64, positive."""
+    rate = cp.ascontiguousarray(rate)
     out = cp.empty_like(rate)
     function = kernel("scales", "fill_gamma")
     arguments = np.float64(shape), rate, out, i32(len(out))

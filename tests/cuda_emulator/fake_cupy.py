@@ -6,6 +6,7 @@ and new memory is not zero.
 
 import ctypes
 import sys
+import weakref
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 
@@ -94,7 +95,8 @@ class Card:
     def __init__(self, order="forward"):
         self.order = order
         self.free = 2**34
-        self.pool_freed = 0
+        self.held = 0  # bytes of arrays that are alive
+        self.held_when_freed = None  # at the last time that the pool was told to give memory back
         self.flags = ("-O1",)
         self.properties = {
             "name": b"emulator",
@@ -110,8 +112,16 @@ class Card:
         values = np.empty(shape, dtype)
         if values.nbytes > self.free:
             raise OutOfMemoryError(f"Out of memory allocating {values.nbytes:,} bytes")
+        self.held += values.nbytes
+        weakref.finalize(values, self._forget, values.nbytes)
         values.view(np.uint8).reshape(-1)[...] = 0xFF if values.size else 0
         return ndarray(values)
+
+    def _forget(self, n_bytes):
+        self.held -= n_bytes
+
+    def free_all_blocks(self):
+        self.held_when_freed = self.held
 
     def module(self, code, options):
         """The emulator's form of a module of ours, and of what a test has written after it."""
@@ -175,7 +185,6 @@ def _modules(card):
             runtimeGetVersion=lambda: 0,
         ),
     )
-    pool = SimpleNamespace(free_all_blocks=lambda: setattr(card, "pool_freed", card.pool_freed + 1))
 
     def asarray(values, dtype=None):
         if isinstance(values, ndarray):
@@ -196,7 +205,7 @@ def _modules(card):
         empty=card.allocate,
         empty_like=lambda values: card.allocate(values.shape, values.dtype),
         RawModule=lambda code, options: card.module(code, options),
-        get_default_memory_pool=lambda: pool,
+        get_default_memory_pool=lambda: card,
         **{name: getattr(np, name) for name in ("float32", "float64", "uint8", "int32")},
     )
     return modules
