@@ -7,7 +7,6 @@ They are strongly correlated. Which of them matter, how sure is that, and which 
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegressionCV
@@ -17,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.plotting import CoefficientsDisplay, ShrinkageDisplay
 
 # %%
 # The data are a pandas frame with a name for each column. The label is 0 for malignant and 1 for benign. Three tenths
@@ -62,27 +62,13 @@ summary.loc[certainty.nlargest(10).index].round(2)
 # Two rules. The strict one asks whether the 90 % interval leaves out zero, so that the sign is clear. The other asks
 # whether the data say more about the coefficient than the prior does, that is, whether the shrinkage is below one half.
 
-order = summary["mean"].abs().sort_values().index
-ordered = summary.loc[order]
-clear = (ordered["5%"] > 0) | (ordered["95%"] < 0)
-included = (ordered["shrinkage"] < 0.5) & ~clear
-groups = {
-    "interval leaves out zero": (clear, "black", "black", "s"),
-    "shrinkage below one half": (included, "black", "white", "o"),
-    "neither": (~clear & ~included, "0.6", "0.6", "o"),
-}
+CoefficientsDisplay.from_estimator(model, top=None)
+plt.show()
 
-fig, ax = plt.subplots(figsize=(7, 7.5), layout="constrained")
-for label, (rows, colour, face, marker) in groups.items():
-    at = np.flatnonzero(rows)
-    part = ordered[rows]
-    ax.hlines(at, part["5%"], part["95%"], color=colour, linewidth=1.5)
-    ax.plot(part["mean"], at, marker, color=colour, markerfacecolor=face, label=label)
-ax.axvline(0, color="black", linewidth=0.8, linestyle=":")
-ax.set_yticks(range(len(ordered)), ordered.index)
-ax.set_ylim(-0.7, len(ordered) - 0.3)
-ax.set_xlabel("coefficient of the scaled column, with its 90 % interval\n(below zero: speaks for a malignant tumour)")
-ax.legend(loc="lower left", frameon=False)
+# %%
+# Squares have passed the strict rule. Below they have passed the other.
+
+ShrinkageDisplay.from_estimator(model)
 plt.show()
 
 # %%

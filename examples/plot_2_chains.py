@@ -4,7 +4,7 @@ What a chain looks like
 
 R-hat and effective sample size are numbers. This page shows what they measure: the trace, the density and the
 autocorrelation of one coefficient, as in Figure 2 of Terenin, Dong & Draper (2019), on data made as in that paper: six
-of the columns matter. On the left is the sampler of that paper, on the right the default.
+of the columns matter. One sampler is that of the paper, the other is the default.
 """
 
 import matplotlib.pyplot as plt
@@ -13,72 +13,71 @@ import pandas as pd
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.datasets import make_sparse_probit
+from skhorseshoe.plotting import AutocorrelationDisplay, TraceDisplay
 
 # %%
-# Both draw from the same posterior, with as many sweeps. A large coefficient mixes slowest. For ``"gibbs"`` the run is
-# too short, and the warning says so.
+# Both draw from the same posterior, with as many sweeps. For ``"gibbs"`` the run is too short, and the warning says so.
 
 X, y, coef = make_sparse_probit(500, 20, random_state=0)
 print("true coefficients:", coef[:6])
 
-fits = {
-    sampler: HorseshoeProbitClassifier(sampler=sampler, n_iter=10000, random_state=0).fit(X, y)
-    for sampler in ("gibbs", "hmc")
-}
+gibbs = HorseshoeProbitClassifier(sampler="gibbs", n_iter=10000, random_state=0).fit(X, y)
+hmc = HorseshoeProbitClassifier(sampler="hmc", n_iter=10000, random_state=0).fit(X, y)
 
 # %%
-# The pictures are of two coefficients: that of column 4, which is 5 in truth, and that of column 10, which is 0.
-
-CHAIN_STYLES = [("0", "-"), ("0.35", "--"), ("0.55", "-."), ("0.7", ":")]
-
-
-def autocorrelation(draws, max_lag):
-    """Autocorrelations at lags 0 to max_lag, averaged over the chains; draws (n_chains, n_draws)."""
-    centred = draws - draws.mean(axis=1, keepdims=True)
-    n_draws = centred.shape[1]
-    sums = [np.sum(centred[:, : n_draws - lag] * centred[:, lag:]) for lag in range(max_lag + 1)]
-    return np.array(sums) / sums[0]
-
-
-def plot_chains(column, max_lag=200):
-    _, axes = plt.subplots(3, 2, figsize=(8, 7.5), sharex="row", sharey="row", layout="constrained")
-    every = np.concatenate([clf.coef_draws_[:, :, column] for clf in fits.values()])
-    edges = np.linspace(*np.quantile(every, [0.0005, 0.9995]), 40)
-    for (trace, density, lags), (sampler, clf) in zip(axes.T, fits.items(), strict=True):
-        draws = clf.coef_draws_[:, :, column]
-        for chain, (colour, line) in zip(draws, CHAIN_STYLES, strict=True):
-            trace.plot(chain, color=colour, linewidth=0.4)
-            heights, _ = np.histogram(chain, edges, density=True)
-            density.plot((edges[1:] + edges[:-1]) / 2, heights, color=colour, linestyle=line)
-        density.axvline(coef[column], color="black", linewidth=0.8)
-        density.text(coef[column], 0, " truth", va="bottom")
-        lags.plot(autocorrelation(draws, max_lag), color="black")
-        lags.axhline(0, color="0.6", linewidth=0.8)
-        rhat, ess = clf.rhat_[column], clf.ess_[column]
-        trace.set_title(f'"{sampler}"\nR-hat {rhat:.3f}, effective sample size {ess:.0f}', fontsize="medium")
-        trace.set(xlabel="sweep after burn-in", xlim=(0, draws.shape[1]))
-        density.set(xlabel=f"coefficient {column}")
-        lags.set(xlabel="lag in sweeps", ylim=(-0.2, 1.02), xlim=(0, max_lag))
-    for ax, label in zip(axes[:, 0], [f"coefficient {column}", "density", "autocorrelation"], strict=True):
-        ax.set_ylabel(label)
-    plt.show()
-
-
-plot_chains(4)
-
-# %%
-# **Trace.** A good trace looks like noise, as on the right. On the left are four slow walks over the same ground.
+# Trace and ranks
+# ---------------
 #
-# **Density.** The four chains should draw one curve. On the left they do not, and R-hat says so.
-#
-# **Autocorrelation.** How much a draw tells about the draw so many sweeps later. On the left it falls slowly. The
-# effective sample size follows from this curve: of 40000 draws, few are worth an independent one.
+# The coefficient of the first column, which is 1.3 in truth, as ``"gibbs"`` draws it:
 
-plot_chains(10)
+TraceDisplay.from_estimator(gibbs, names="x0")
+plt.show()
 
 # %%
-# The coefficient of a column that does not matter forgets its past sooner under both. Nearly all draws are close to
-# zero, with an excursion now and then: the horseshoe keeps the door open for a large coefficient.
+# and as the default does:
+
+TraceDisplay.from_estimator(hmc, names="x0")
+plt.show()
+
+# %%
+# **Trace.** A good trace looks like noise, as the second one does. The first are four slow walks over the same ground.
+#
+# **Ranks.** All draws of all chains are put in order. Where the chains agree, each has its share of the low, the middle
+# and the high ranks, and all bars are about as high as the dashed line. In the first picture they are not, and R-hat
+# says so.
+#
+# Density
+# -------
+#
+# The four chains should draw one curve.
+
+fig, axes = plt.subplots(1, 2, figsize=(8, 3), sharex=True, sharey=True, layout="constrained")
+for ax, fit, name in zip(axes, [gibbs, hmc], ["gibbs", "hmc"], strict=True):
+    for chain, style, shade in zip(fit.coef_draws_[..., 0], ["-", "--", "-.", ":"], [0, 0.3, 0.45, 0.6], strict=True):
+        heights, edges = np.histogram(chain, 40, density=True)
+        ax.plot((edges[1:] + edges[:-1]) / 2, heights, style, color=str(shade))
+    ax.axvline(coef[0], color="black", linewidth=0.8)
+    ax.text(coef[0], 0, " truth", va="bottom")
+    ax.set(title=f'"{name}"', xlabel="coefficient x0")
+axes[0].set_ylabel("density")
+plt.show()
+
+# %%
+# Autocorrelation
+# ---------------
+#
+# How much a draw tells about the draw so many sweeps later: for the first coefficient, for the largest (x4), and for
+# that of a column that does not matter (x10).
+
+fig, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")
+for ax, fit, name in zip(axes, [gibbs, hmc], ["gibbs", "hmc"], strict=True):
+    AutocorrelationDisplay.from_estimator(fit, names=["x0", "x4", "x10"], max_lag=200, ax=ax)
+    ax.set_xlabel(f'lag in draws of "{name}"')
+plt.show()
+
+# %%
+# On the left it falls slowly. The effective sample size (ESS) follows from this curve: of 40000 draws, few are worth an
+# independent one. The coefficient of a column that does not matter forgets its past sooner.
 #
 # What a large effective sample size buys
 # ---------------------------------------
@@ -86,9 +85,9 @@ plot_chains(10)
 # The error of a posterior mean that is due to the sampling alone is ``sd / sqrt(ess)``.
 
 rows = {}
-for sampler, clf in fits.items():
-    x4 = clf.summary().loc["x4"]
-    rows[sampler] = {"mean": x4["mean"], "sd": x4["sd"], "ess": x4["ess"], "error": x4["sd"] / np.sqrt(x4["ess"])}
+for name, fit in {"gibbs": gibbs, "hmc": hmc}.items():
+    x4 = fit.summary().loc["x4"]
+    rows[name] = {"mean": x4["mean"], "sd": x4["sd"], "ess": x4["ess"], "error": x4["sd"] / np.sqrt(x4["ess"])}
 pd.DataFrame(rows).T.round(3)
 
 # %%

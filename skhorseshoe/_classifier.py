@@ -1,25 +1,17 @@
-"""The estimator: its parameters, and ``fit``. The only file that sees all the others."""
+"""The estimator: its parameters, and ``fit``. It sees all that a fit and its answers need."""
 
 from numbers import Integral, Real
+from os import PathLike
 
-import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 
-from . import _device, _input, _progress, _report, _saved, _snapshot
-from ._compat import Interval, StrOptions, _fit_context
-from ._design import Rows
-from ._memory import check_memory
+from . import _fitting, _saved
+from ._compat import CallbackSupportMixin, Interval, StrOptions, _fit_context
 from ._ops import MAX_CHAINS
 from ._posterior import PosteriorMixin
-from ._prior import FixedPrior, tau_scale
-from ._run import Problem, Run, Settings, choose
-from ._threads import count_threads, open_threads
-from ._weights import arrange, is_whole, rows_that_count
-from .diagnostics import convergence
 
 
-class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
+class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, PosteriorMixin, BaseEstimator):
     """Bayesian probit classification with the horseshoe prior.
 
     The model is P(y = 1 | x, beta) = Phi(b0 + x beta), beta_j ~ N(0, lambda_j^2 tau^2) with half-Cauchy local
@@ -37,6 +29,11 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         Chains, 1 to 256. They share every pass over X; comparing them tells whether they have converged.
     thin : int, default=1
         Keep every ``thin``-th sweep after burn-in: ``n_iter // thin`` draws of each chain.
+    max_draws : int or None, default=None
+        At most so many draws of each chain are kept, evenly spaced: memory does not grow with ``n_iter``. None is no
+        limit.
+    draws_dtype : {"float64", "float32"}, default="float64"
+        Of the coefficients that are kept. float32 takes half the memory and rounds them to 7 digits.
     fit_intercept : bool, default=True
         Add an intercept, which is not shrunk. Its prior is N(0, 100^2) at the mean of the columns.
     global_scale : float or None, default=None
@@ -81,6 +78,12 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
     target_ess : float or None, default=None
         Stop as soon as every coefficient, the intercept and tau have this bulk effective sample size over all chains
         and an R-hat of at most 1.01; ``n_iter`` is then the maximum.
+    checkpoint : path-like or None, default=None
+        Folder to save the run in while it goes on, made if there is none. The same call goes on where a run that was
+        killed has stopped, and ends with the draws of an uninterrupted one; a larger ``n_iter`` goes on with one that
+        has ended. A folder of other data, parameters or another version is an error.
+    checkpoint_interval : float, default=60
+        Seconds between two savings; the end of ``fit``, however it comes, is one too.
     warm_start : bool, default=False
         If True, ``fit`` keeps what is needed to go on, and a further ``fit`` on the same data adds ``n_iter`` sweeps to
         the draws, without burn-in: k and then m sweeps give the draws of k + m. ``n_iter``, ``target_ess``, ``n_jobs``,
@@ -105,6 +108,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         Posterior draws of the intercept; 0 without one.
     global_scale_draws_ : ndarray of shape (n_chains, n_draws)
         Posterior draws of tau.
+    acceptance_draws_ : ndarray of shape (n_chains, n_draws)
+        Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
     shrinkage_ : ndarray of shape (n_features,)
         Posterior mean of kappa_j, in [0, 1]: the variance of coefficient j given the data and the scales, as a share
         of its variance given the scales alone. Near 1 the data say nothing that the prior does not, and it is shrunk
@@ -121,7 +126,7 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         Bulk effective sample size of each coefficient, over all chains; nan with fewer than four draws a chain.
     n_iter_ : int
         Sweeps of each chain after burn-in that were run; fewer than ``n_iter`` if ``fit`` stopped before.
-    stopped_by_ : {"n_iter", "target_ess", "interrupt"}
+    stopped_by_ : {"n_iter", "target_ess", "interrupt", "callback"}
         Why sampling ended.
     sampler_ : str
         The sampler that was used.
@@ -129,6 +134,10 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of
         the global scale on the way) of the size "tau_step" (standard deviation, in log tau); and "acceptance", the
         share of accepted proposals since. Empty for samplers without tuning.
+    prior_ : dict
+        The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "m_eff", the prior mean of the
+        effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0, the median of
+        its prior (Piironen & Vehtari 2017).
     device_ : str
         Where the model was fitted: "cpu", "cuda:0", ...
     n_features_in_ : int
@@ -168,6 +177,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
         "thin": [Interval(Integral, 1, None, closed="left")],
+        "max_draws": [Interval(Integral, 2, None, closed="left"), None],
+        "draws_dtype": [StrOptions({"float64", "float32"})],
         "fit_intercept": ["boolean"],
         "global_scale": [Interval(Real, 1e-100, 1e100, closed="both"), None],
         "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
@@ -176,11 +187,13 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         "standardize": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "warm_start": ["boolean"],
+        "checkpoint": [str, PathLike, None],
+        "checkpoint_interval": [Interval(Real, 0, None, closed="left")],
         "target_ess": [Interval(Real, 0, None, closed="neither"), None],
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
         "sampler": [StrOptions({"auto", "hmc", "pxda", "gibbs"})],
-        "device": [StrOptions(set(_device.NAMES))],
+        "device": [StrOptions(set(_fitting.DEVICES))],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -196,6 +209,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         burn_in=1000,
         n_chains=4,
         thin=1,
+        max_draws=None,
+        draws_dtype="float64",
         fit_intercept=True,
         global_scale=None,
         expected_nonzero=None,
@@ -210,6 +225,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         n_jobs=None,
         target_ess=None,
         warm_start=False,
+        checkpoint=None,
+        checkpoint_interval=60.0,
         random_state=None,
         verbose=0,
     ):
@@ -217,6 +234,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         self.burn_in = burn_in
         self.n_chains = n_chains
         self.thin = thin
+        self.max_draws = max_draws
+        self.draws_dtype = draws_dtype
         self.fit_intercept = fit_intercept
         self.global_scale = global_scale
         self.expected_nonzero = expected_nonzero
@@ -231,6 +250,8 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.target_ess = target_ess
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_interval = checkpoint_interval
         self.random_state = random_state
         self.verbose = verbose
 
@@ -275,75 +296,15 @@ class HorseshoeProbitClassifier(ClassifierMixin, PosteriorMixin, BaseEstimator):
         """
         before = vars(self).copy()
         try:
-            self._fit(X, y, sample_weight)
-            _device.give_back(self.device_)  # only now does nothing hold memory of a GPU
+            _fitting.fit(self, X, y, sample_weight)
             return self
         except BaseException:
-            # Neither half a model nor half of it new: what was there before the call stays.
+            # Neither half a model nor half of it new: what was there before the call stays, and what scikit-learn needs
+            # to end its callbacks.
+            kept = {name: value for name, value in vars(self).items() if "callback" in name}
             vars(self).clear()
-            vars(self).update(before)
+            vars(self).update(before | kept)
             raise
-
-    def _fit(self, X, y, sample_weight):
-        X, y = _input.check_X(self, X, y=y, reset=True)
-        ops, device, reason = _device.resolve(self.device, X.size)
-        X, y, weight, self.classes_ = rows_that_count(X, y, sample_weight, self.class_weight)
-        if self.n_iter < self.thin:
-            raise ValueError(f"thin={self.thin} keeps none of n_iter={self.n_iter} sweeps: thin may be at most n_iter.")
-        unpenalized = _input.column_mask(
-            self.unpenalized, self.n_features_in_, getattr(self, "feature_names_in_", None)
-        )
-        self.sampler_ = choose(self.sampler, self.burn_in, is_whole(weight))
-        X, y, weight = arrange(X, y, weight, self.sampler_)
-        n_threads = count_threads(self.n_jobs)
-        settings = Settings(self.sampler_, self.n_iter, self.burn_in, self.n_chains, self.thin, self.target_ess)
-        with _progress.visible(self.verbose), open_threads(n_threads) as threads, ops.using(device):
-            words = check_memory(*X.shape, self.n_chains, self.n_iter // self.thin, n_threads, self.sampler_)
-            if self.verbose:
-                _progress.logger.info("%d rows of %d features on %s (%s): %s", *X.shape, device, reason, words)
-            rows = Rows(
-                X,
-                y,
-                self.fit_intercept,
-                ops,
-                threads,
-                weight=weight,
-                unpenalized=unpenalized,
-                standardize=self.standardize,
-            )
-            _report.warn_if_scales_differ(self, rows.columns)
-            n, p = rows.size(), rows.columns.n_shrunk
-            tau_0 = tau_scale(self.global_scale, self.expected_nonzero, p, n, rows.base_rate())
-            problem = Problem(rows, FixedPrior(rows.columns, self.slab_scale), tau_0, self._key())
-            saved = _snapshot.resume(self, problem, settings) if self.warm_start else None
-            run = Run(problem, settings, saved)
-            run.go(_progress.reporter(self.verbose, self.burn_in, run.n_iter))
-            separated = run.separated()
-        self.device_, self.n_iter_, self.stopped_by_ = device, run.done, run.stopped_by
-        self.tuning_ = run.chains.tuning
-        self._saved_run = _snapshot.of(run) if self.warm_start else None
-        self._summarise(run.draws)
-        if run.stopped_by == "interrupt":
-            run.warn_of_interrupt()
-        _report.warn_if_unconverged(self, rows.columns.informative, separated)
-
-    def _key(self):
-        """The two words that all random numbers are functions of."""
-        if self.random_state is None:  # not from NumPy's global generator, which is left alone
-            return np.random.SeedSequence().generate_state(2)
-        return check_random_state(self.random_state).randint(0, 2**32, size=2, dtype=np.uint32)
-
-    def _summarise(self, draws):
-        """Set the fitted attributes, all NumPy."""
-        self.coef_draws_ = draws.coef
-        self.intercept_draws_ = draws.intercept
-        self.global_scale_draws_ = draws.global_scale
-        self.shrinkage_ = draws.shrinkage()
-        self.inclusion_score_ = 1.0 - self.shrinkage_
-        self.coef_ = _report.point(draws.coef, self.coef_summary, self.credible_level)[None, :]
-        self.intercept_ = np.atleast_1d(_report.point(draws.intercept, self.coef_summary, self.credible_level))
-        checks = convergence(draws.coef)
-        self.rhat_, self.ess_ = checks.rhat, checks.ess_bulk
 
     def __getstate__(self):
         return _saved.stamp(super().__getstate__())

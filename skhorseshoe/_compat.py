@@ -1,7 +1,28 @@
-"""The names that scikit-learn keeps private and that its own third-party guide tells estimators to use."""
+"""The names that scikit-learn keeps private and that its own third-party guide tells estimators to use, and those that
+older versions do not have."""
 
 from sklearn.base import _fit_context
+from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-__all__ = ["Interval", "StrOptions", "_check_sample_weight", "_fit_context"]
+try:
+    from sklearn.callback import CallbackSupportMixin
+
+    HAS_CALLBACKS = True
+except ImportError:  # scikit-learn below 1.9
+
+    class CallbackSupportMixin:
+        """Nothing to support."""
+
+    HAS_CALLBACKS = False
+
+__all__ = [
+    "HAS_CALLBACKS",
+    "CallbackSupportMixin",
+    "Interval",
+    "StrOptions",
+    "_check_sample_weight",
+    "_fit_context",
+    "check_matplotlib_support",
+]

@@ -25,7 +25,7 @@ def gpu_status(index=0):
     return importlib.import_module("._ops._gpu_probe", __package__).probe(index)
 
 
-def resolve(device, size):
+def resolve(device, size=0):
     """The back end for ``device``, one of ``NAMES``, and an X with this number of elements.
 
     Raises

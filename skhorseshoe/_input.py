@@ -2,7 +2,7 @@
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
@@ -36,6 +36,16 @@ def encode_labels(y):
             "classifier: sklearn.multiclass.OneVsRestClassifier(HorseshoeProbitClassifier())."
         )
     return classes, codes.astype(np.uint8)
+
+
+def is_second(y, X, classes):
+    """Whether each label is the second class; (n,) bool."""
+    y = column_or_1d(y)
+    check_consistent_length(X, y)
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(f"y holds labels that fit has not seen: {unknown.tolist()}; it knows {classes.tolist()}.")
+    return y == classes[1]
 
 
 def column_mask(given, p, names):

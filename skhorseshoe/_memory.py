@@ -5,10 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def forecast(n, p, n_chains, n_draws, n_threads, sampler):
-    """Bytes that a fit allocates beside X: its draws, and its working set."""
+def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8):
+    """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set."""
     q = p + 1
-    draws = 8 * n_chains * n_draws * (p + 2)
+    draws = n_chains * n_draws * (item * q + 16)
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 3 + n_threads
     matrices = 8 * q * q * factors
     sums = 8 * n_chains * min(2**20, 64 * q)
@@ -31,21 +31,31 @@ def available():
     return min(limits) if limits else None
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler):
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8):
     """The forecast in words; raises MemoryError if it cannot fit."""
     draws, working_set = forecast(
-        n, p, int(n_chains), int(n_draws), n_threads, sampler
-    )  # NumPy's integers would overflow
+        n, p, int(n_chains), int(n_draws), n_threads, sampler, item
+    )  # int: NumPy's would overflow
     words = f"{_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{_words(working_set)} of working set"
     free = available()
     if free is not None and draws + working_set > free:
         if draws > working_set:
-            cure = "Keep fewer draws: raise thin, or lower n_iter or n_chains."
+            cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
         else:
             cure = f"The {p} x {p} matrices are what takes the room: select columns first, or lower n_jobs."
         raise MemoryError(f"This fit needs {words} beside X, but only {_words(free)} are available. {cure}")
     return words
+
+
+def check_result(n_rows, n_draws):
+    """Raise MemoryError if a float64 result with an entry for each row and draw cannot fit."""
+    needed, free = 8 * int(n_rows) * int(n_draws), available()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"The result needs {_words(needed)} ({n_rows} rows x {n_draws} draws), but only {_words(free)} are "
+            "available. Lower max_draws, or ask for fewer rows at a time."
+        )
 
 
 def _words(n_bytes):

@@ -1,16 +1,12 @@
-"""What a fitted model answers: probabilities, classes, and a table of its coefficients."""
+"""What a fitted model answers: probabilities, classes, a table of its coefficients, and its draws for ArviZ."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
-import sklearn
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from . import _device, _input, _report
-from ._threads import count_threads, open_threads
-
-_PREDICT_ROWS = 64
+from . import _input, _predictive
 
 
 class PosteriorMixin:
@@ -31,14 +27,60 @@ class PosteriorMixin:
         proba : ndarray of shape (n_samples, 2), float64
             Columns in the order of ``classes_``.
         """
-        check_is_fitted(self)
-        X = _input.check_X(self, X, reset=False)
-        ops = _device.resolve("cpu", X.size).ops
-        coef = self.coef_draws_.reshape(-1, self.n_features_in_)
-        budget = sklearn.get_config()["working_memory"] * 2**20
-        block_rows = int(max(1, min(_PREDICT_ROWS, budget // (8 * len(coef)))))
-        with open_threads(1 if len(X) <= block_rows else count_threads(self.n_jobs)) as threads:
-            return ops.mean_probability(X, coef, self.intercept_draws_.ravel(), threads, block_rows)
+        return _predictive.mean_probability(self, self._check_rows(X))
+
+    def predict_proba_samples(self, X, max_draws=None):
+        """The probability of the second class under every draw: a sample of its posterior for each row.
+
+        Its average over all draws is ``predict_proba``. The result for a row does not depend on the rows that come
+        with it.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
+        max_draws : int or None, default=None
+            Use at most so many draws, evenly spaced and as many from each chain; at least ``n_chains``. None uses all.
+
+        Returns
+        -------
+        samples : ndarray of shape (n_samples, n_draws_used), float64
+            Probabilities of ``classes_[1]``; the draws of the first chain come first. The same draws for every row,
+            so that columns can be compared and summed over rows.
+
+        Raises
+        ------
+        ValueError
+            If ``max_draws`` is less than one draw for each chain.
+        MemoryError
+            If the result cannot fit; before anything is computed.
+        """
+        return _predictive.probability_samples(self, self._check_rows(X), _check_max_draws(max_draws))
+
+    def predict_interval(self, X, level=0.9):
+        """Equal-tailed posterior interval of the probability of the second class.
+
+        It says how well the model knows P(y = 1 | x), given that the model is right: it is not an interval for y. The
+        result for a row does not depend on the rows that come with it.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
+        level : float, default=0.9
+            Posterior probability of the interval, in (0, 1).
+
+        Returns
+        -------
+        interval : ndarray of shape (n_samples, 2), float64
+            Lower and upper end, in [0, 1]: quantiles of the row of ``predict_proba_samples``.
+
+        Raises
+        ------
+        ValueError
+            If ``level`` is not between 0 and 1.
+        """
+        return _predictive.probability_interval(self, self._check_rows(X), check_level(level))
 
     def predict_log_proba(self, X):
         """Logarithm of ``predict_proba``.
@@ -87,23 +129,87 @@ class PosteriorMixin:
         code = self.predict_proba(X).argmax(axis=1)
         return self.classes_[code]
 
-    def summary(self, level=None):
+    def summary(self, level=None, sort_by=None):
         """The posterior of every coefficient, of the intercept and of the global scale, as a frame.
+
+        Above the frame, in words: the prior, the sampler, the draws, the worst convergence, and the effective number of
+        nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen & Vehtari 2017).
 
         Parameters
         ----------
         level : float or None, default=None
             Level of the credible interval, in (0, 1); None takes ``credible_level``.
+        sort_by : str or None, default=None
+            Name of a column, such as "mean" or "shrinkage": features in descending order of its absolute value. None
+            keeps the order of the columns of X.
 
         Returns
         -------
         frame : pandas.DataFrame
             Indexed by feature name, ``(intercept)`` and ``(global scale)`` last. Columns: mean, sd, the ends of the
             equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), shrinkage
-            (kappa_j), ess (bulk) and rhat.
+            (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds the words.
+
+        Raises
+        ------
+        ValueError
+            If ``level`` is not between 0 and 1, or ``sort_by`` not the name of a column.
         """
+        from ._summary import summary_frame  # imports pandas, which is heavy, and a fit does not need it
+
         check_is_fitted(self)
-        level = self.credible_level if level is None else level
-        if not isinstance(level, Real) or not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, as in 0.9 for 90 %; got {level!r}.")
-        return _report.summary_frame(self, level)
+        return summary_frame(self, check_level(self.credible_level if level is None else level), sort_by)
+
+    def to_arviz(self, X=None, y=None, *, max_draws=None):
+        """The draws for ArviZ, with the names of the features as coordinates.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n_samples, n_features), default=None
+            Rows whose log-likelihood to add, for ``arviz.loo`` and, in ArviZ 0.x, ``arviz.waic``: those of ``fit``.
+        y : array-like of shape (n_samples,), default=None
+            Their labels. X and y are given together or not at all.
+        max_draws : int or None, default=None
+            Keep at most so many draws, evenly spaced and as many from each chain; at least ``n_chains``. The
+            log-likelihood takes 8 bytes for each row and draw.
+
+        Returns
+        -------
+        data : arviz.InferenceData or xarray.DataTree
+            The former with ArviZ 0.x, the latter with ArviZ 1.x. Group "posterior": coef (chain, draw, feature),
+            intercept and global_scale (chain, draw). With X and y also "log_likelihood": y (chain, draw, row).
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        ValueError
+            If one of X and y is missing, or y holds a label that is not in ``classes_``.
+        MemoryError
+            If the log-likelihood cannot fit; before anything is computed.
+        """
+        from ._arviz import from_model
+
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
+        max_draws = _check_max_draws(max_draws)
+        rows = None if X is None else (self._check_rows(X), _input.is_second(y, X, self.classes_))
+        return from_model(self, rows, max_draws)
+
+    def _check_rows(self, X):
+        check_is_fitted(self)
+        return _input.check_X(self, X, reset=False)
+
+
+def check_level(level):
+    """The level of an interval, or a ValueError."""
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, as in 0.9 for 90 %; got {level!r}.")
+    return level
+
+
+def _check_max_draws(max_draws):
+    if max_draws is not None and (not isinstance(max_draws, Integral) or max_draws < 1):
+        raise ValueError(f"max_draws must be a positive integer or None; got {max_draws!r}.")
+    return max_draws

@@ -1,4 +1,4 @@
-"""What a fitted model says about itself: the summary frame and the convergence warning."""
+"""What the draws come to: names, point estimates and intervals, and the convergence warning."""
 
 import warnings
 
@@ -42,31 +42,6 @@ def point(draws, how, level):
         return mean
     lower, upper = interval(draws, level)
     return np.where((lower > 0) | (upper < 0), mean, 0.0)
-
-
-def summary_frame(model, level):
-    """See ``HorseshoeProbitClassifier.summary``."""
-    import pandas as pd  # heavy, and a fit does not need it
-
-    extra = others(model)
-    draws = np.concatenate([model.coef_draws_, np.stack(list(extra.values()), axis=-1)], axis=-1)
-    lower, upper = interval(draws, level)
-    checks = convergence(np.stack(list(extra.values()), axis=-1))
-    frame = pd.DataFrame(
-        {
-            "mean": draws.mean(axis=(0, 1)),
-            "sd": draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0,
-            f"{50 * (1 - level):g}%": lower,
-            f"{50 * (1 + level):g}%": upper,
-            # A scale is positive by definition, which says nothing.
-            "prob_positive": np.append((draws[..., :-1] > 0).mean(axis=(0, 1)), np.nan),
-            "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
-            "ess": np.append(model.ess_, checks.ess_bulk),
-            "rhat": np.append(model.rhat_, checks.rhat),
-        },
-        index=pd.Index([*names_of(model), *extra], name="feature"),
-    )
-    return frame
 
 
 def warn_if_scales_differ(model, columns):

@@ -32,11 +32,13 @@ class Settings(NamedTuple):
     """What a run is asked for."""
 
     sampler: str
-    n_iter: int  # sweeps of each chain after burn-in, in this run
+    n_iter: int  # sweeps of each chain after burn-in, those of earlier runs included
     burn_in: int
     n_chains: int
     thin: int
     target_ess: float | None
+    max_draws: int | None  # of each chain that are kept
+    draws_dtype: str
 
 
 def choose(sampler, burn_in, whole_weights):
@@ -49,8 +51,7 @@ def choose(sampler, burn_in, whole_weights):
 class Run:
     """Chains, and the draws that are kept of them.
 
-    saved : what ``arrays`` of an earlier run gave, or None. If given, ``n_iter`` sweeps more are made, and the draws
-    are those that one run with all the sweeps gives.
+    saved : what ``arrays`` of an earlier run gave, or None. The draws are those that one run with all sweeps gives.
     """
 
     def __init__(self, problem, settings, saved=None):
@@ -59,14 +60,15 @@ class Run:
         self.problem, self.settings = problem, settings
         rows = problem.rows
         _check_size(rows.columns, rows.X.dtype)
-        self.n_iter = settings.n_iter + (0 if saved is None else int(saved["n_iter"]))
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
-        self.draws = Draws(settings.n_chains, self.n_iter // settings.thin, rows.columns)
+        n_draws = settings.n_iter // settings.thin
+        self.draws = Draws(settings.n_chains, n_draws, rows.columns, settings.max_draws, settings.draws_dtype)
+        self.stopped_by = "n_iter"
         if saved is not None:
             self.draws.restore(saved["draws"])
-        self.stopped_by = "n_iter"
+            self._stop_if_enough()
 
     @property
     def done(self):
@@ -74,16 +76,17 @@ class Run:
         return max(0, self.chains.state.sweep - self.settings.burn_in)
 
     def go(self, report):
-        """Run to the end; ``report`` is called with the number of sweeps done.
+        """Run to the end; ``report`` is called with the number of sweeps done, and may return True to end it.
 
         Ctrl-C is heard between two sweeps, a second one at once. Before the first draw it is raised; after it, it ends
         the run with the draws made so far.
         """
         with listening() as interrupted, np.errstate(over="ignore", invalid="ignore"):  # absurd proposals are rejected
             try:
-                while self.done < self.n_iter and self.stopped_by == "n_iter":
+                while self.done < self.settings.n_iter and self.stopped_by == "n_iter":
                     self._step()
-                    report(self.chains.state.sweep)
+                    if report(self.chains.state.sweep) and self.draws.n:
+                        self.stopped_by = "callback"
                     if interrupted():
                         raise KeyboardInterrupt
             except KeyboardInterrupt:
@@ -94,14 +97,19 @@ class Run:
 
     def _step(self):
         """One sweep, and what it leaves."""
-        settings, draws = self.settings, self.draws
         self.chains.advance()
-        if self.done == 0 or self.done % settings.thin:
-            return
-        state = self.chains.state
-        draws.add(*self.problem.rows.ops.to_host((state.beta, state.tau_sq_inv)), self.chains.shrinkage)
-        if settings.target_ess is not None and _is_check(draws.n) and draws.suffice(settings.target_ess):
+        if self.done and self.done % self.settings.thin == 0:
+            self.draws.add(self.chains, self.problem.rows.ops.to_host)
+            self._stop_if_enough()
+
+    def _stop_if_enough(self):
+        target, draws = self.settings.target_ess, self.draws
+        if target is not None and _is_check(draws.seen) and draws.suffice(target):
             self.stopped_by = "target_ess"
+
+    def is_whole(self):
+        """Whether every draw has been taken that the chains have made: not so if an interrupt came between."""
+        return self.draws.seen == self.done // self.settings.thin
 
     def separated(self):
         """Whether nothing bounds the coefficients: the classes are separated completely, and there is no slab."""
@@ -109,16 +117,20 @@ class Run:
 
     def warn_of_interrupt(self):
         warnings.warn(
-            f"fit was interrupted after {self.done} of {self.n_iter} sweeps: the model holds the {self.draws.n} draws "
-            f"of each of its {self.settings.n_chains} chains that were made by then.",
+            f"fit was interrupted after {self.done} of {self.settings.n_iter} sweeps: the model holds the "
+            f"{self.draws.n} draws of each of its {self.settings.n_chains} chains that were made by then.",
             UserWarning,
             stacklevel=5,
         )
 
     def arrays(self):
         """All that a later ``Run`` on the same problem needs to go on; NumPy arrays and numbers in nested dicts."""
-        chains = self.problem.rows.ops.to_host(self.chains.arrays())
-        return {"n_iter": self.done, "chains": chains, "draws": self.draws.arrays()}
+        return {
+            "n_iter": self.done,
+            "key": self.problem.key,
+            "chains": self.problem.rows.ops.to_host(self.chains.arrays()),
+            "draws": self.draws.arrays(),
+        }
 
 
 def _is_check(n):

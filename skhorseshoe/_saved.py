@@ -3,26 +3,29 @@
 import warnings
 
 
-def stamp(state):
-    """The state with the version that saves it."""
+def version():
+    """Of this library."""
     from . import __version__
 
-    return {**state, "_skhorseshoe_version": __version__}
+    return __version__
+
+
+def stamp(state):
+    """The state with the version that saves it."""
+    return {**state, "_skhorseshoe_version": version()}
 
 
 def check(state, parameter):
     """The state without its stamp; a warning if another version saved it, an error if it is not a model's state."""
-    from . import __version__
-
     if not isinstance(state, dict) or parameter not in state:
         raise ValueError(
             "This is not the saved state of a HorseshoeProbitClassifier: parameters are missing. The file was damaged "
             "or written by something else; fit the model again."
         )
     saved = state.pop("_skhorseshoe_version", "unknown")
-    if saved != __version__:
+    if saved != version():
         warnings.warn(
-            f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {__version__}: what it "
+            f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {version()}: what it "
             "predicts may differ. Fit it again, or install the version that saved it.",
             UserWarning,
             stacklevel=3,

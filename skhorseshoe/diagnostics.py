@@ -19,7 +19,7 @@ import numpy as np
 from scipy.fft import next_fast_len
 from scipy.special import ndtri
 
-__all__ = ["Convergence", "convergence", "ess_bulk", "ess_tail", "mcse_mean", "rhat"]
+__all__ = ["Convergence", "autocorrelation", "convergence", "ess_bulk", "ess_tail", "mcse_mean", "rhat"]
 
 # Draws handled at a time. An array of them is 256 KiB: ten fit in cache, and larger ones the allocator would hand
 # back to the system and fault in again, which takes longer than the sums.
@@ -134,14 +134,56 @@ def mcse_mean(draws):
     return _diagnose(draws, ["mcse_mean"])[0]
 
 
-def _diagnose(draws, names):
-    """List of the named statistics of `_Block`, each of the trailing shape of the draws."""
+def autocorrelation(draws, max_lag):
+    """Autocorrelation over all chains, at lags from 0 to `max_lag`: what the effective sample size is made from.
+
+    Parameters
+    ----------
+    draws : array_like of shape (n_chains, n_draws, ...)
+        As for `convergence`, which also states what is raised.
+    max_lag : int
+        Largest lag, in draws: at least 0 and below half the number of draws a chain.
+
+    Returns
+    -------
+    ndarray of float64 of shape (max_lag + 1, ...)
+        1 at lag 0. About 0 where draws have forgotten one another; it stays above 0 where the chains disagree, since
+        a draw then tells which chain it is from. NaN where all draws are equal.
+
+    Raises
+    ------
+    ValueError
+        Also if the chains are too short for `max_lag`.
+    """
+    draws = _check(draws)
+    n_chains, n_draws, *trailing = draws.shape
+    if not 0 <= max_lag < max(1, n_draws // 2) or n_draws < 4:
+        raise ValueError(
+            f"max_lag={max_lag} needs more than {max(3, 2 * max_lag + 1)} draws a chain; got {n_draws}. It must not be "
+            "below 0."
+        )
+    flat = draws.reshape(n_chains, n_draws, prod(trailing))
+    chains = np.array(flat.transpose(2, 0, 1), dtype=np.float64, order="C")  # a copy: it is centred in place
+    _check_finite(chains, 0, trailing)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rho, _ = _autocorrelation(*_spread(_split(chains)))
+    return rho[:, : max_lag + 1].T.reshape(max_lag + 1, *trailing)
+
+
+def _check(draws):
+    """The draws as an array, or an error that says what is wrong with their shape or type."""
     draws = np.asarray(draws)
     if draws.ndim < 2 or len(draws) == 0:
         expected = "draws must have shape (n_chains, n_draws, ...) with at least one chain"
         raise ValueError(f"{expected}, got an array of shape {draws.shape}")
     if draws.dtype.kind not in "biuf":
         raise TypeError(f"draws must be real numbers, got an array of dtype {draws.dtype}")
+    return draws
+
+
+def _diagnose(draws, names):
+    """List of the named statistics of `_Block`, each of the trailing shape of the draws."""
+    draws = _check(draws)
     n_chains, n_draws, *trailing = draws.shape
     flat = draws.reshape(n_chains, n_draws, prod(trailing))
     scores = _score_table(2 * n_chains * (n_draws // 2))
@@ -301,19 +343,26 @@ def _rhat(centred, within, between):
     return np.sqrt(between / within + (n - 1) / n)
 
 
-def _ess(centred, within, between):
-    """Effective sample size of the mean from the `_spread`, by Geyer's initial monotone sequence."""
-    n_parameters, n_chains, n = centred.shape
-    size = n_chains * n
+def _autocorrelation(centred, within, between):
+    """Autocorrelations (parameters, lags) over all chains, from the `_spread`, and the total variance (parameters,)."""
+    _, n_chains, n = centred.shape
     length = next_fast_len(2 * n, real=True)
     parts = np.fft.rfft(centred, length).view(np.float64)
     np.square(parts, out=parts)
     power = parts.sum(axis=1)
     power = power[:, ::2] + power[:, 1::2]
-    autocovariance = np.fft.irfft(power, length)[:, :n] / size
+    autocovariance = np.fft.irfft(power, length)[:, :n] / (n_chains * n)
     total = within * (n - 1) / n + between
     rho = 1 - (within[:, None] - autocovariance) / total[:, None]
     rho[:, 0] = 1
+    return rho, total
+
+
+def _ess(centred, within, between):
+    """Effective sample size of the mean from the `_spread`, by Geyer's initial monotone sequence."""
+    n_parameters, n_chains, n = centred.shape
+    size = n_chains * n
+    rho, total = _autocorrelation(centred, within, between)
 
     # Lags in pairs: sums up to the first that is not positive (or the last pair), made to descend.
     limit = max(0, (n - 3) // 2)

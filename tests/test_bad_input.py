@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
-from skhorseshoe import HorseshoeProbitClassifier, _classifier, _memory, _report
+from skhorseshoe import HorseshoeProbitClassifier, _fitting, _memory, _report
 from skhorseshoe.datasets import make_sparse_probit
 
 X = np.random.default_rng(0).standard_normal((30, 3))
@@ -167,7 +167,9 @@ def test_thin_beyond_n_iter_is_refused():
 @pytest.mark.parametrize("n_iter", [10**12, np.int64(10**12), np.int32(2 * 10**9)], ids=["int", "int64", "int32"])
 def test_draws_that_cannot_fit_are_refused_with_numbers_and_a_cure(n_iter, monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 2**30)
-    with pytest.raises(MemoryError, match=r"GiB for draws .*1\.0 GiB are available\. Keep fewer draws: raise thin"):
+    with pytest.raises(
+        MemoryError, match=r"GiB for draws .*1\.0 GiB are available\. Keep fewer draws: set max_draws, raise thin"
+    ):
         HorseshoeProbitClassifier(n_iter=n_iter).fit(X, Y)
 
 
@@ -376,7 +378,7 @@ def test_which_columns_count_as_constant(fit_intercept, dtype, short_fit, monkey
     """Without an intercept a constant is a regressor like any other; a column of zeros never is."""
     judged = []
     monkeypatch.setattr(
-        _classifier._report, "warn_if_unconverged", lambda model, which, separated: judged.append(list(which))
+        _fitting._report, "warn_if_unconverged", lambda model, which, separated: judged.append(list(which))
     )
     constants = np.repeat([[0.0, 3.7, -1e6, 1e-8, *np.linspace(0.1, 1.0, 16)]], 30, axis=0)
     varying = X * [1e6, 1e-6, 1] + [0, 0, 1000]

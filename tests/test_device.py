@@ -45,7 +45,7 @@ def without_gpu(request, monkeypatch):
             monkeypatch.setattr(
                 cupy.cuda.runtime, "getDeviceCount", raises(RuntimeError("cudaErrorInsufficientDriver"))
             )
-            yield r"CuPy 0 \(fake\) finds no NVIDIA driver or card \(RuntimeError: cudaErrorInsufficientDriver\)"
+            yield r"CuPy 0.0.0 finds no NVIDIA driver or card \(RuntimeError: cudaErrorInsufficientDriver\)"
         elif request.param == "no libraries":
             libraries = sys.modules["cupy_backends.cuda.libs"]
             monkeypatch.delattr(libraries, "cusolver")

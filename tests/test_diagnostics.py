@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from skhorseshoe.diagnostics import Convergence, convergence, ess_bulk, ess_tail, mcse_mean, rhat
+from skhorseshoe.diagnostics import Convergence, autocorrelation, convergence, ess_bulk, ess_tail, mcse_mean, rhat
 
 FUNCTIONS = {"rhat": rhat, "ess_bulk": ess_bulk, "ess_tail": ess_tail, "mcse_mean": mcse_mean}
 
@@ -279,3 +279,31 @@ def test_memory_beyond_the_draws_is_small():
         assert tracemalloc.get_traced_memory()[1] < 0.25 * draws.nbytes
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("rho", [0.9, 0.5, 0.0, -0.6])
+def test_autocorrelation_of_an_autoregression(rho, seed):
+    """rho^lag, for every parameter on its own, and what the effective sample size is made from."""
+    draws = np.stack([autoregressive(rho, (4, 20_000), seed), iid((4, 20_000), seed + 1)], axis=-1)
+    curves = autocorrelation(draws, 100)
+    assert curves.shape == (101, 2)
+    # The standard error is at most sqrt((1 + rho^2) / (1 - rho^2) / 80000) = 0.011 (Bartlett).
+    np.testing.assert_allclose(curves, np.array([rho, 0.0]) ** np.arange(101)[:, None], atol=0.05)
+    ess = draws[..., 0].size / (2 * curves[:30, 0].sum() - 1)
+    assert ess_bulk(draws[..., 0]) == pytest.approx(ess, rel=0.2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_autocorrelation_where_nothing_moves():
+    stuck = np.repeat([[0.1], [0.7], [0.3]], 100, axis=1)
+    stuck.flags.writeable = False
+    np.testing.assert_allclose(autocorrelation(stuck, 30), 1)  # a draw tells which chain it is from
+    assert np.isnan(autocorrelation(np.ones((2, 10)), 3)[1:]).all()
+
+
+@pytest.mark.parametrize(("n_draws", "max_lag"), [(3, 0), (10, 5), (10, -1)])
+def test_autocorrelation_needs_draws(n_draws, max_lag):
+    with pytest.raises(ValueError, match=f"max_lag={max_lag} needs more than .* got {n_draws}"):
+        autocorrelation(np.ones((2, n_draws)), max_lag)
+    with pytest.raises(ValueError, match="finite"):
+        autocorrelation(np.full((2, 10), np.nan), 2)

@@ -20,7 +20,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.utils import estimator_html_repr
 
 import skhorseshoe
-from skhorseshoe import HorseshoeProbitClassifier, _classifier, _progress, diagnostics
+from skhorseshoe import HorseshoeProbitClassifier, _fitting, _progress, diagnostics
 from skhorseshoe.datasets import make_sparse_probit
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -87,7 +87,7 @@ def test_fitted_attributes_are_plain_float64_arrays_of_the_stated_shapes(fitted)
         assert type(value) is np.ndarray, name
         assert (value.shape, value.dtype) == (shape, np.float64), name
         assert np.isfinite(value).all(), name
-    others = {"classes_", "n_features_in_", "n_iter_", "device_", "sampler_", "stopped_by_", "tuning_"}
+    others = {"classes_", "n_features_in_", "n_iter_", "device_", "prior_", "sampler_", "stopped_by_", "tuning_"}
     assert {name for name in vars(fitted) if name.endswith("_")} == {*shapes, *others}
 
 
@@ -291,12 +291,12 @@ def test_tables_give_names_and_the_draws_of_the_array(problem, short_fit, table)
 def test_contiguous_arrays_are_used_as_they_are(long_problem, short_fit, dtype, monkeypatch):
     seen = []
 
-    class Rows(_classifier.Rows):
+    class Rows(_fitting.Rows):
         def __init__(self, *args, **options):
             super().__init__(*args, **options)
             seen.append(self.X)
 
-    monkeypatch.setattr(_classifier, "Rows", Rows)
+    monkeypatch.setattr(_fitting, "Rows", Rows)
     X = long_problem[0].astype(dtype)
     short_fit(X, long_problem[1], n_iter=2, burn_in=2)
     assert seen[0].dtype == dtype
@@ -445,9 +445,8 @@ def test_dir_and_html_evaluate_nothing_of_ours(fitted, monkeypatch):
         raise AssertionError
 
     assert not [name for name, value in vars(HorseshoeProbitClassifier).items() if isinstance(value, property)]
-    for name in ("_fit", "_summarise"):
-        monkeypatch.setattr(HorseshoeProbitClassifier, name, never)
-    monkeypatch.setattr(_classifier._report, "summary_frame", never)
+    monkeypatch.setattr(_fitting, "fit", never)
+    monkeypatch.setattr("skhorseshoe._summary.summary_frame", never)
     assert "summary" in dir(fitted)
     assert "coef_draws_" in dir(fitted)
     assert len(estimator_html_repr(fitted)) < 200_000

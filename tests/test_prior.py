@@ -11,6 +11,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu
 from skhorseshoe._prior import tau_scale
+from skhorseshoe._sparsity import describe_prior
 from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
 
@@ -140,3 +141,54 @@ def test_a_stopped_fit_holds_the_first_draws_of_the_whole_one():
         whole = HorseshoeProbitClassifier(n_iter=3000, random_state=0).fit(X, y)
         stopped = HorseshoeProbitClassifier(n_iter=3000, target_ess=200, random_state=0).fit(X, y)
     assert np.array_equal(stopped.coef_draws_, whole.coef_draws_[:, : stopped.n_iter_])
+
+
+@pytest.mark.parametrize("slab_scale", [None, 0.5])
+def test_prior_m_eff_is_the_mean_over_the_scales(slab_scale, seed):
+    """Of sum_j (1 - kappa_j), kappa_j the share of the prior in the precision, the likelihood a Gaussian."""
+    sd, n, rate, tau_0 = np.array([1.0, 0.3, 2.0, 0.0]), 50, 0.3, 0.1
+    information = n * sd**2 * stats.norm.pdf(stats.norm.ppf(rate)) ** 2 / (rate * (1 - rate))
+    rng = np.random.default_rng(seed)
+    tau, lam = tau_0 * abs(rng.standard_cauchy((200_000, 1))), abs(rng.standard_cauchy((200_000, 4)))
+    prior = describe_prior(tau_0, slab_scale, sd, n, rate)
+    for name, scale in {"m_eff": tau * lam, "m_eff_at_tau_0": tau_0 * lam}.items():
+        precision = scale**-2.0 + (0.0 if slab_scale is None else slab_scale**-2.0)
+        m_eff = (information / (information + precision)).sum(axis=1)
+        assert abs(prior[name] - m_eff.mean()) < 5 * m_eff.std() / np.sqrt(len(m_eff))
+
+
+def test_prior_m_eff_is_the_number_that_tau_0_stands_for():
+    """tau_0 = p0 / (p - p0) sigma / sqrt(n), sigma^2 = pi / 2 for probit at even odds."""
+    tau_0 = 5 / 45 * np.sqrt(np.pi / 2 / 1000)
+    prior = describe_prior(tau_0, None, np.ones(50), 1000, 0.5)
+    assert prior["m_eff_at_tau_0"] == pytest.approx(5)
+    assert prior["m_eff"] > 5
+
+
+@pytest.mark.parametrize("tau_0", [1e-100, 1e100])
+def test_prior_m_eff_is_between_none_and_all(tau_0):
+    prior = describe_prior(tau_0, None, np.array([1.0, 1.0, 0.0]), 10**6, 1e-6)
+    assert prior["m_eff"] == pytest.approx(2.0 if tau_0 > 1 else 0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_model_remembers_its_prior(sampler):
+    X, y = separable()
+    model = HorseshoeProbitClassifier(
+        n_iter=5, burn_in=5, expected_nonzero=2, slab_scale=3.0, sampler=sampler, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X * [1, 2, 3, 4], y)
+    sd, n, rate = X.std(axis=0) * [1, 2, 3, 4], len(y), (y.sum() + 0.5) / (len(y) + 1)
+    assert model.prior_ == pytest.approx(describe_prior(tau_scale(None, 2, 4, n, rate), 3.0, sd, n, rate))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_prior_is_that_of_the_shrunk_columns_on_their_own_scale(sampler):
+    X, y = separable()
+    params = {"n_iter": 5, "burn_in": 5, "slab_scale": 1.0, "sampler": sampler, "random_state": 0}
+    odd = HorseshoeProbitClassifier(standardize=True, unpenalized=[1], **params).fit(X * [1, 2, 3, 4], y)
+    n, rate = len(y), (y.sum() + 0.5) / (len(y) + 1)
+    assert odd.prior_ == pytest.approx(describe_prior(1.0, 1.0, np.ones(3), n, rate))
+    assert f"{odd.inclusion_score_[[0, 2, 3]].sum():.1f} of 3 shrunk coefficients" in odd.summary().attrs["header"]

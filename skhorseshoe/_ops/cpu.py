@@ -187,23 +187,33 @@ def local_scales(beta, tau_sq_inv, key, sweep):
 def mean_probability(X, coef, intercept, threads, block_rows):
     """Averages over draws of Phi(-eta) and Phi(eta), eta = intercept + coef x; (n, 2) float64.
 
-    coef : (n_draws, p), intercept : (n_draws,). Every block has ``block_rows`` rows, the last one padded, so
-    that the matrix product treats a row in the same way whatever rows come with it.
+    coef : (n_draws, p), intercept : (n_draws,). Blocks as in ``each_block``.
+    """
+    out = np.empty((len(X), 2))
+    each_block(X, coef, threads, block_rows, lambda product, rows: _mean_phi(product, intercept, out[rows]))
+    return out
+
+
+def each_block(X, coef, threads, block_rows, use):
+    """Call use(product, rows) with blocks of X coef', and the slice of rows that each is of; coef : (n_draws, p).
+
+    A product is (at most ``block_rows``, n_draws) float64 and may be overwritten. Every block is computed with
+    ``block_rows`` rows, the last one padded, so that the matrix product treats a row in the same way whatever rows come
+    with it.
     """
     n, p = X.shape
-    out = np.empty((n, 2))
 
     def some(first, last):
-        rows = np.zeros((block_rows, p))
-        eta = np.empty((block_rows, len(coef)))
+        block = np.zeros((block_rows, p))
+        product = np.empty((block_rows, len(coef)))
         for start in range(first * block_rows, min(n, last * block_rows), block_rows):
-            stop = min(n, start + block_rows)
-            rows[: stop - start] = X[start:stop]
-            np.matmul(rows, coef.T, out=eta)
-            _mean_phi(eta[: stop - start], intercept, out[start:stop])
+            rows = slice(start, min(n, start + block_rows))
+            size = rows.stop - start
+            block[:size] = X[rows]
+            np.matmul(block, coef.T, out=product)
+            use(product[:size], rows)
 
     threads.run(some, -(-n // block_rows))
-    return out
 
 
 @kernel

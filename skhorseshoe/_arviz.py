@@ -1,0 +1,36 @@
+"""The draws in the form of ArviZ, of either of its two lines: InferenceData of 0.x, DataTree of 1.x."""
+
+from . import _predictive
+from ._report import names_of
+
+
+def from_model(model, rows, max_draws):
+    """See ``HorseshoeProbitClassifier.to_arviz``; rows : None, or X and whether y is the second class."""
+    try:
+        import arviz
+    except ImportError as error:
+        raise ImportError("to_arviz needs ArviZ: pip install arviz, version 0.18 or later.") from error
+    draws = {
+        "coef": model.coef_draws_,
+        "intercept": model.intercept_draws_,
+        "global_scale": model.global_scale_draws_,
+    }
+    groups = {"posterior": {name: _predictive.evenly(values, max_draws) for name, values in draws.items()}}
+    groups["sample_stats"] = {"acceptance_rate": _predictive.evenly(model.acceptance_draws_, max_draws)}
+    if rows is not None:
+        groups["log_likelihood"] = {"y": _predictive.log_likelihood(model, *rows, max_draws)}
+    names = {
+        "coords": {"feature": names_of(model)},
+        "dims": {"coef": ["feature"], "y": ["row"]},
+    }
+    from . import __version__
+
+    attrs = {
+        "inference_library": "skhorseshoe",
+        "inference_library_version": __version__,
+        "sampler": model.sampler_,
+        **{f"tuning_{name}": value for name, value in model.tuning_.items()},
+    }
+    if int(arviz.__version__.split(".")[0]) == 0:
+        return arviz.from_dict(**groups, **names, posterior_attrs=attrs)
+    return arviz.from_dict(groups, **names, attrs={"posterior": attrs})

@@ -1,0 +1,99 @@
+"""scikit-learn's callbacks (1.9 and later): what a fit tells them, and when.
+
+A fit is a task whose subtasks are blocks of sweeps. On its own it has parts between, each with a progress bar: burn-in,
+and the quarters of sampling, whose names say how the chains stand. Inside a search or a pipeline it is one bar.
+"""
+
+import numpy as np
+
+from ._compat import HAS_CALLBACKS
+from ._draws import STORED
+from .diagnostics import rhat
+
+_BLOCKS = 100  # at most, of sweeps; each is kept until the fit ends
+_PARTS = 4  # of sampling
+
+
+def teller(model, X, y, metadata, run):
+    """A function of the number of sweeps done that tells the callbacks of ``model``; it returns True to stop the run.
+
+    X, y : as ``fit`` was given them.
+    """
+    if not HAS_CALLBACKS:
+        return _Silent()
+    return _Teller(model, {"estimator": model, "X": X, "y": y, "metadata": metadata}, run)
+
+
+class _Silent:
+    def __call__(self, t):
+        return False
+
+    def close(self):
+        pass
+
+
+class _Teller:
+    def __init__(self, model, given, run):
+        self.given, self.run = given, run
+        self.now, last = run.chains.state.sweep, run.settings.burn_in + run.settings.n_iter
+        self.size = max(1, -(-(last - self.now) // _BLOCKS))
+        self.nested = hasattr(model, "_parent_callback_ctx")
+        self.heard = bool(getattr(model, "_skl_callbacks", None))
+        burn_in = run.settings.burn_in
+        quarters = np.linspace(max(burn_in, self.now), last, _PARTS + 1).astype(int)
+        self.edges = sorted({edge for edge in (burn_in, *quarters[1:]) if edge > self.now})
+        n = _blocks(self.now, last, self.size) if self.nested else len(self.edges)
+        self.root = self.part = model._init_callback_context(max_subtasks=n)
+        self.root.call_on_fit_task_begin(**given)
+        if self.edges:
+            self._open()
+
+    def __call__(self, t):
+        end_of_part = not self.nested and t in self.edges
+        if (t - self.now) < self.size and not end_of_part and t < self.edges[-1]:
+            return False
+        stop = self.block.call_on_fit_task_end(**self.given, reconstruction_attributes=self._fitted())
+        if end_of_part:
+            self.part.call_on_fit_task_end(**self.given)
+        self.now = t
+        if t < self.edges[-1] and not stop:
+            self._open(new_part=end_of_part)
+        return stop
+
+    def close(self):
+        """The fit has ended."""
+        self.root.call_on_fit_task_end(**self.given)
+
+    def _open(self, new_part=True):
+        """Begin the next block, and its part if there are parts."""
+        if not self.nested and new_part:
+            end = next(edge for edge in self.edges if edge > self.now)
+            n = _blocks(self.now, end, self.size)
+            self.part = self.root.subcontext(task_name=self._name(end), max_subtasks=n)
+            self.part.call_on_fit_task_begin(**self.given)
+        self.block = self.part.subcontext(task_name="sweeps")
+        self.block.call_on_fit_task_begin(**self.given)
+
+    def _name(self, end):
+        burn_in, n = self.run.settings.burn_in, self.run.draws.n
+        if end <= burn_in:
+            return f"burn-in, {burn_in} sweeps"
+        name = f"sweeps {self.now - burn_in + 1} to {end - burn_in} of {self.run.settings.n_iter}"
+        if n < 4 or not self.heard:
+            return name
+        draws = self.run.draws
+        worst = max(
+            rhat(draws.coef[:, :n][..., draws.columns.informative]).max(), rhat(draws.global_scale[:, :n, None])[0]
+        )
+        return f"{name}; worst R-hat so far {worst:.3f}"
+
+    def _fitted(self):
+        """What a model needs to predict with the draws so far; None before there are any."""
+        draws = self.run.draws
+        if draws.n == 0:
+            return None
+        return lambda: {f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in STORED}
+
+
+def _blocks(first, last, size):
+    return max(1, -(-(last - first) // size))

@@ -1,0 +1,195 @@
+"""A folder from which a run that was killed goes on.
+
+``manifest.json`` names the other files and their checksums. It is replaced in one step, after the files that it names
+have reached the disk, so that at every moment the folder holds one whole state of the run, the newest that was written.
+"""
+
+import io
+import json
+import os
+import time
+import warnings
+import zlib
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from ._draws import STORED
+
+_MANIFEST = "manifest.json"
+_OURS = "draws-", "state-", "manifest"
+_FORMAT = 1
+
+
+class Checkpoint:
+    """Reads and writes one folder.
+
+    what : all that the draws depend on beside the number of sweeps, by name; of JSON types. version : of the library.
+    """
+
+    def __init__(self, folder, seconds, what, version):
+        self.folder, self.seconds = Path(folder), seconds
+        self.what = json.loads(json.dumps({"skhorseshoe": version, **what}))
+        self.files = []  # of draws: name, checksum, stride, number with those of the files before
+        self.state = None  # name of its file
+        self.written = time.monotonic()
+        self.failed = False
+
+    def load(self, n_iter):
+        """What ``Run`` takes to go on for ``n_iter`` sweeps in all, or None if the folder holds nothing yet.
+
+        Raises a ValueError if it holds another run, a longer one, or files that are damaged or foreign.
+        """
+        self._make_folder()
+        path = self.folder / _MANIFEST
+        if not path.exists():
+            strangers = [
+                p.name for p in self.folder.iterdir() if not p.name.startswith(("draws-", "state-", "manifest"))
+            ]
+            if strangers:
+                raise ValueError(
+                    f"checkpoint={str(self.folder)!r} is no checkpoint, and not empty: it holds "
+                    f"{sorted(strangers)[:3]}. Give an empty or a new folder."
+                )
+            return None
+        manifest = self._manifest(path)
+        self._compare(manifest["what"])
+        self.files = manifest["draws"]
+        self.state = manifest["state"][0]
+        state = self._read(*manifest["state"])
+        if state["n_iter"] > n_iter:
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r} holds {state['n_iter']} sweeps, more than n_iter={n_iter}: give at "
+                "least as many, or another folder."
+            )
+        blocks = [self._read(name, checksum) for name, checksum, _, _ in self.files]
+        draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED} if blocks else None
+        return _unflatten(state, draws)
+
+    def _make_folder(self):
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"checkpoint={str(self.folder)!r} cannot be made a folder: {error}.") from error
+
+    def _manifest(self, path):
+        try:
+            manifest = json.loads(path.read_text())
+            body = manifest["body"]
+            if manifest["checksum"] != _checksum(json.dumps(body).encode()) or body["format"] != _FORMAT:
+                raise ValueError("its checksum or its format is wrong")
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(_damaged(path, error)) from error
+        return body
+
+    def _compare(self, was):
+        different = [f"{k} (was {was.get(k)}, is {v})" for k, v in self.what.items() if was.get(k) != v]
+        if different:
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r} holds another run: {', '.join(different)}. Give another folder, or "
+                "the data and parameters that it was made with."
+            )
+
+    def _read(self, name, checksum):
+        path = self.folder / name
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ValueError(_damaged(path, error)) from error
+        if _checksum(data) != checksum:
+            raise ValueError(_damaged(path, "its checksum is wrong"))
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    def is_due(self):
+        """Whether it is time to write."""
+        return time.monotonic() - self.written >= self.seconds
+
+    def write(self, run):
+        """Write the run as it is. A disk that is full, or gone, is a warning, once: the run goes on."""
+        try:
+            self._write(run)
+        except OSError as error:
+            if not self.failed:
+                warnings.warn(
+                    f"The checkpoint in {str(self.folder)!r} could not be written: {error}. The fit goes on, with its "
+                    "draws in memory, and tries again later.",
+                    UserWarning,
+                    stacklevel=6,
+                )
+            self.failed = True
+        self.written = time.monotonic()
+
+    def _write(self, run):
+        arrays = run.arrays()
+        if self.state == f"state-{run.chains.state.sweep}.npz":  # nothing is new
+            return
+        n, stride, sweep = run.draws.n, run.draws.stride, run.chains.state.sweep
+        files = [file for file in self.files if file[2] == stride]  # others hold draws that have been given up
+        done = files[-1][3] if files else 0
+        if n > done:
+            block = {name: arrays["draws"][name][:, done:] for name in STORED}
+            name = f"draws-{sweep}.npz"
+            files.append([name, self._put(name, _packed(block)), stride, n])
+        for name in STORED:
+            del arrays["draws"][name]
+        name = f"state-{sweep}.npz"
+        state = [name, self._put(name, _packed(_flatten(arrays)))]
+        body = {"format": _FORMAT, "what": self.what, "state": state, "draws": files}
+        text = json.dumps({"checksum": _checksum(json.dumps(body).encode()), "body": body})
+        self._put(_MANIFEST, text.encode())
+        self.files, self.state = files, name
+        kept = {_MANIFEST, name, *(file[0] for file in files)}
+        for path in self.folder.iterdir():
+            if path.name not in kept and path.name.startswith(_OURS):
+                with suppress(OSError):
+                    path.unlink()
+
+    def _put(self, name, data):
+        """Write a file so that it is either there as a whole or not at all; returns its checksum."""
+        new = self.folder / f"{name}.new"
+        with open(new, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, self.folder / name)
+        return _checksum(data)
+
+
+def _damaged(path, why):
+    return (
+        f"The checkpoint file {str(path)!r} is damaged or foreign ({why}), and nothing of it is used. Remove the "
+        "folder, or give another one, to start anew."
+    )
+
+
+def _checksum(data):
+    return f"{zlib.crc32(data):08x}"
+
+
+def _packed(arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _flatten(nested):
+    out = {}
+    for name, value in nested.items():
+        if isinstance(value, dict):
+            out |= {f"{name}/{inner}": array for inner, array in _flatten(value).items()}
+        else:
+            out[name] = np.asarray(value)
+    return out
+
+
+def _unflatten(flat, draws):
+    out = {"draws": dict(draws or {})}
+    for name, value in flat.items():
+        first, _, rest = name.partition("/")
+        if rest:
+            out.setdefault(first, {})[rest] = value
+        else:
+            out[first] = value
+    return out

@@ -1,0 +1,125 @@
+"""One fit: check the input, run the chains with all that watches them, and set what the model keeps."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from . import _device, _input, _progress, _report, _saved, _snapshot
+from ._callbacks import teller
+from ._checkpoint import Checkpoint
+from ._design import Rows
+from ._draws import STORED
+from ._memory import check_memory
+from ._prior import FixedPrior, tau_scale
+from ._run import Problem, Run, Settings, choose
+from ._sparsity import describe_prior
+from ._threads import count_threads, open_threads
+from ._weights import arrange, is_whole, rows_that_count
+from .diagnostics import convergence
+
+DEVICES = _device.NAMES
+
+
+def fit(model, X, y, sample_weight):
+    """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``."""
+    _fit(model, X, y, sample_weight)
+    _device.give_back(model.device_)  # only now does nothing hold memory of a GPU
+
+
+def _fit(model, X, y, sample_weight):
+    given = X, y, {} if sample_weight is None else {"sample_weight": sample_weight}
+    X, y = _input.check_X(model, X, y=y, reset=True)
+    ops, device, reason = _device.resolve(model.device, X.size)
+    X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
+    if model.n_iter < model.thin:
+        raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
+    unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight))
+    X, y, weight = arrange(X, y, weight, model.sampler_)
+    n_threads = count_threads(model.n_jobs)
+    settings = Settings(model.sampler_, **{name: getattr(model, name) for name in Settings._fields[1:]})
+    with _progress.visible(model.verbose), open_threads(n_threads) as threads, ops.using(device):
+        n_draws = min(model.n_iter // model.thin, model.max_draws or model.n_iter)
+        item = np.dtype(model.draws_dtype).itemsize
+        words = check_memory(*X.shape, model.n_chains, n_draws, n_threads, model.sampler_, item)
+        if model.verbose:
+            _progress.logger.info("%d rows of %d features on %s (%s): %s", *X.shape, device, reason, words)
+        rows = Rows(
+            X,
+            y,
+            model.fit_intercept,
+            ops,
+            threads,
+            weight=weight,
+            unpenalized=unpenalized,
+            standardize=model.standardize,
+        )
+        _report.warn_if_scales_differ(model, rows.columns)
+        n, p = rows.size(), rows.columns.n_shrunk
+        tau_0 = tau_scale(model.global_scale, model.expected_nonzero, p, n, rows.base_rate())
+        problem = Problem(rows, FixedPrior(rows.columns, model.slab_scale), tau_0, _key(model.random_state))
+        saved = _snapshot.resume(model, problem, settings) if model.warm_start else None
+        if saved is not None:
+            settings = settings._replace(n_iter=model.n_iter + int(saved["n_iter"]))
+        checkpoint = _checkpoint(model, problem, settings, device)
+        run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
+        _go(model, run, checkpoint, given)
+        separated = run.separated()
+    model.device_, model.n_iter_, model.stopped_by_ = device, run.done, run.stopped_by
+    model.tuning_ = run.chains.tuning
+    model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.base_rate())
+    model._saved_run = _snapshot.of(run) if model.warm_start else None
+    _summarise(model, run.draws)
+    if run.stopped_by == "interrupt":
+        run.warn_of_interrupt()
+    _report.warn_if_unconverged(model, rows.columns.informative, separated)
+
+
+def _checkpoint(model, problem, settings, device):
+    """The ``Checkpoint`` to read and write, or None."""
+    if model.checkpoint is None:
+        return None
+    if model.warm_start:
+        raise ValueError(
+            "checkpoint and warm_start=True are two ways to go on: with checkpoint, raise n_iter and fit again."
+        )
+    seed = "fresh" if model.random_state is None else str(model.random_state).split("(")[0]
+    what = {**_snapshot.described(problem, settings), "random_state": seed, "device": device}
+    return Checkpoint(model.checkpoint, model.checkpoint_interval, what, _saved.version())
+
+
+def _go(model, run, checkpoint, given):
+    """Run to the end, with all that watches: the log, the callbacks, the checkpoint."""
+    log = _progress.reporter(model.verbose, model.burn_in, run.settings.n_iter)
+    tell = teller(model, *given, run)
+
+    def report(t):
+        log(t)
+        if checkpoint is not None and checkpoint.is_due():
+            checkpoint.write(run)
+        return tell(t)
+
+    try:
+        run.go(report)
+    finally:
+        if checkpoint is not None and run.is_whole():
+            checkpoint.write(run)
+    tell.close()
+
+
+def _key(random_state):
+    """The two words that all random numbers are functions of."""
+    if random_state is None:  # not from NumPy's global generator, which is left alone
+        return np.random.SeedSequence().generate_state(2)
+    return check_random_state(random_state).randint(0, 2**32, size=2, dtype=np.uint32)
+
+
+def _summarise(model, draws):
+    """Set the fitted attributes, all NumPy."""
+    for name in STORED:
+        setattr(model, f"{name}_draws_", getattr(draws, name))
+    model.shrinkage_ = draws.shrinkage()
+    model.inclusion_score_ = 1.0 - model.shrinkage_
+    model.coef_ = _report.point(draws.coef, model.coef_summary, model.credible_level)[None, :]
+    model.intercept_ = np.atleast_1d(_report.point(draws.intercept, model.coef_summary, model.credible_level))
+    checks = convergence(draws.coef)
+    model.rhat_, model.ess_ = checks.rhat, checks.ess_bulk

@@ -1,0 +1,93 @@
+"""Probabilities of rows under the draws, in blocks of rows: one matrix product a block."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import sklearn
+from scipy.special import log_ndtr, ndtr
+
+from . import _device
+from ._memory import check_result
+from ._threads import count_threads, open_threads
+
+_ROWS = 64
+_FEW_ROWS = 16  # where the draws do not stay in cache, so that a single row does not wait for 63 that are not there
+_LARGE = 2**20  # coefficients in all draws, from where they do not
+
+
+def evenly(draws, max_draws):
+    """At most ``max_draws`` of draws (n_chains, n_draws, ...), evenly spaced, as many from each chain; None is all."""
+    n_chains, n_draws = draws.shape[:2]
+    if max_draws is None or max_draws >= n_chains * n_draws:
+        return draws
+    m = max_draws // n_chains
+    if m < 1:
+        raise ValueError(f"max_draws={max_draws} must be at least 1 for each of the {n_chains} chains.")
+    return draws[:, (2 * np.arange(m) + 1) * n_draws // (2 * m)]
+
+
+def mean_probability(model, X):
+    """Averages over all draws of Phi(-eta) and Phi(eta); (n, 2)."""
+    coef, intercept = _flat(model)
+    with _blocks(model, X, coef) as (ops, threads, block_rows):
+        return ops.mean_probability(X, coef, intercept, threads, block_rows)
+
+
+def probability_samples(model, X, max_draws):
+    """Phi(eta) for every row and draw; (n, m), chain after chain."""
+    coef, intercept = _flat(model, max_draws)
+    check_result(len(X), len(coef))
+    out = np.empty((len(X), len(coef)))
+    _each_predictor(model, X, coef, intercept, lambda eta, rows: ndtr(eta, out=out[rows]))
+    return out
+
+
+def probability_interval(model, X, level):
+    """Ends of the equal-tailed interval of Phi(eta) over the draws; (n, 2)."""
+    out = np.empty((len(X), 2))
+    ends = [(1 - level) / 2, (1 + level) / 2]
+
+    def use(eta, rows):
+        out[rows] = np.quantile(ndtr(eta, out=eta), ends, axis=1, overwrite_input=True).T
+
+    _each_predictor(model, X, *_flat(model), use)
+    return out
+
+
+def log_likelihood(model, X, positive, max_draws):
+    """log P(y_i | x_i) for every draw and row; positive (n,) bool -> (n_chains, m, n)."""
+    coef, intercept = _flat(model, max_draws)
+    check_result(len(X), len(coef))
+    out = np.empty((len(coef), len(X)))
+    sign = np.where(positive, 1.0, -1.0)[:, None]
+
+    def use(eta, rows):
+        np.multiply(eta, sign[rows], out=eta)
+        out[:, rows] = log_ndtr(eta, out=eta).T
+
+    _each_predictor(model, X, coef, intercept, use)
+    return out.reshape(len(model.intercept_draws_), -1, len(X))
+
+
+def _flat(model, max_draws=None):
+    """The draws of coefficients (m, p) and intercept (m,), chain after chain."""
+    coef = evenly(model.coef_draws_, max_draws)
+    coef = coef.reshape(-1, coef.shape[2]).astype(np.float64, copy=False)
+    return coef, evenly(model.intercept_draws_, max_draws).ravel().astype(np.float64, copy=False)
+
+
+def _each_predictor(model, X, coef, intercept, use):
+    """Call use(eta, rows) with blocks of the linear predictor, (rows, m), which may be overwritten."""
+    with _blocks(model, X, coef) as (ops, threads, block_rows):
+        ops.each_block(X, coef, threads, block_rows, lambda eta, rows: use(np.add(eta, intercept, out=eta), rows))
+
+
+@contextmanager
+def _blocks(model, X, coef):
+    """The back end, threads, and rows in a block: at most ``working_memory``, and a function of the model alone."""
+    ops = _device.resolve("cpu").ops
+    budget = sklearn.get_config()["working_memory"] * 2**20
+    most = _ROWS if coef.size < _LARGE else _FEW_ROWS
+    block_rows = int(max(1, min(most, budget // (8 * len(coef)))))
+    with open_threads(1 if len(X) <= block_rows else count_threads(model.n_jobs)) as threads:
+        yield ops, threads, block_rows

@@ -1,0 +1,89 @@
+"""The summary frame: a table of the posterior under a header in words. Imports pandas, which is heavy."""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from ._report import interval, names_of, others
+from .diagnostics import convergence
+
+
+class Summary(pd.DataFrame):
+    """A frame that prints ``attrs["header"]`` above itself.
+
+    pandas itself hands on ``attrs`` and the class to what is sliced, sorted or rounded, and leaves all else alone.
+    """
+
+    @property
+    def _constructor(self):
+        return Summary
+
+    def __repr__(self):
+        header = self.attrs.get("header")
+        return f"{header}\n\n{super().__repr__()}" if header else super().__repr__()
+
+    def _repr_html_(self):
+        header, table = self.attrs.get("header"), super()._repr_html_()
+        return f"<pre>{escape(header)}</pre>\n{table}" if header and table else table
+
+
+def summary_frame(model, level, sort_by):
+    """See ``HorseshoeProbitClassifier.summary``."""
+    extra = others(model)
+    draws = np.concatenate([model.coef_draws_, np.stack(list(extra.values()), axis=-1)], axis=-1)
+    lower, upper = interval(draws, level)
+    checks = convergence(np.stack(list(extra.values()), axis=-1))
+    frame = Summary(
+        {
+            "mean": draws.mean(axis=(0, 1)),
+            "sd": draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0,
+            f"{50 * (1 - level):g}%": lower,
+            f"{50 * (1 + level):g}%": upper,
+            # A scale is positive by definition, which says nothing.
+            "prob_positive": np.append((draws[..., :-1] > 0).mean(axis=(0, 1)), np.nan),
+            "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
+            "ess": np.append(model.ess_, checks.ess_bulk),
+            "rhat": np.append(model.rhat_, checks.rhat),
+        },
+        index=pd.Index([*names_of(model), *extra], name="feature"),
+    )
+    frame.attrs["header"] = header(model, frame)
+    return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
+
+
+def _sorted(frame, sort_by, n_extra):
+    """Features by a column, the largest first; signed columns by size. What belongs to no feature stays at the end."""
+    if sort_by not in frame.columns:
+        raise ValueError(f"sort_by={sort_by!r} is not a column of the summary: it has {', '.join(frame.columns)}.")
+    features = frame.iloc[:-n_extra]
+    order = np.argsort(-features[sort_by].abs().to_numpy(), kind="stable")
+    return frame.iloc[np.append(order, np.arange(len(features), len(frame)))]
+
+
+def header(model, frame):
+    """The prior, the sampler, the state of the chains and the effective number of nonzero coefficients, in words."""
+    n_chains, n_draws = model.global_scale_draws_.shape
+    prior, shrunk = model.prior_, model.shrinkage_ > 0
+    tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
+    lines = {
+        "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
+        + (f" from expected_nonzero={model.expected_nonzero:g}" if model.expected_nonzero is not None else "")
+        + ("" if prior["slab_scale"] is None else f", slab of standard deviation {prior['slab_scale']:g}"),
+        "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
+        "Draws": f"{n_chains} chains x {n_draws} draws (burn_in={model.burn_in}, thin={model.thin}), ended by "
+        f"{model.stopped_by_} after {model.n_iter_} sweeps",
+        "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
+        "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
+        f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} at its median tau)",
+    }
+    return "\n".join(f"{name + ':':<13}{text}" for name, text in lines.items())
+
+
+def _extreme(column, sign, digits):
+    """The largest value of a column, or the smallest for a negative sign, and whose it is."""
+    values = column.to_numpy()
+    if np.isnan(values).all():
+        return "unknown"
+    at = np.nanargmax(sign * values)
+    return f"{values[at]:.{digits}f} ({column.index[at]})"

@@ -1,0 +1,18 @@
+"""Displays in scikit-learn's pattern: ``from_estimator`` computes, ``plot`` only draws and imports Matplotlib.
+
+Shades differ in lightness, and what matters differs in shape or line style too, so that nothing is lost in grey or to
+colour-blind readers. What is drawn is an attribute, to be restyled with Matplotlib's own methods.
+"""
+
+from ._chains import AutocorrelationDisplay, TraceDisplay
+from ._coefficients import CoefficientsDisplay, ShrinkageDisplay
+from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
+
+__all__ = [
+    "AutocorrelationDisplay",
+    "CoefficientsDisplay",
+    "PosteriorCalibrationDisplay",
+    "ProbabilityIntervalDisplay",
+    "ShrinkageDisplay",
+    "TraceDisplay",
+]

@@ -1,0 +1,306 @@
+"""What the chains look like: traces, ranks and autocorrelations of named quantities."""
+
+import numpy as np
+from scipy.stats import rankdata
+
+from .. import _report
+from ..diagnostics import autocorrelation, convergence
+from ._common import MUTED, check_count, legend_above, new_axes, places, unwrap
+
+_MOST_CURVES = 8
+_DASHES = ("-", "--", "-.", ":")
+
+
+class TraceDisplay:
+    """For each quantity the draws of every chain one after another, and how each chain's draws rank among all.
+
+    Where the chains have converged, the traces lie over one another like noise, and the ranks of every chain are
+    spread evenly: all bars reach about as high as the dashed line. Make it with `from_estimator`.
+
+    Parameters
+    ----------
+    names : sequence of str of length n_quantities
+        Names of the quantities.
+    draws : ndarray of shape (n_quantities, n_chains, n_draws)
+        Their draws.
+
+    Attributes
+    ----------
+    ranks_ : ndarray of shape (n_quantities, n_chains, n_bins)
+        How many draws of each chain rank in each bin among the draws of all chains, as a share of what is expected.
+    lines_ : list of list of matplotlib.lines.Line2D
+        For each quantity the traces, by chain.
+    bars_ : list of list of matplotlib.container.BarContainer
+        For each quantity the rank histograms, by chain.
+    axes_ : ndarray of matplotlib.axes.Axes of shape (n_quantities, 2)
+        Traces on the left, ranks on the right.
+    figure_ : matplotlib.figure.Figure
+
+    References
+    ----------
+    Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. & Bürkner, P.-C. (2021). Rank-normalization, folding, and
+    localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16(2), 667-718.
+
+    Examples
+    --------
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.datasets import make_sparse_probit
+    >>> from skhorseshoe.plotting import TraceDisplay
+    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
+    >>> display = TraceDisplay.from_estimator(clf, names=["x4", "(global scale)"])
+    >>> display.axes_.shape
+    (2, 2)
+    """
+
+    def __init__(self, *, names, draws):
+        self.names = names
+        self.draws = draws
+
+    @classmethod
+    def from_estimator(cls, estimator, *, names=None, worst=3, n_bins=20, ax=None):
+        """Take the draws of some quantities and draw them.
+
+        Parameters
+        ----------
+        estimator : HorseshoeProbitClassifier or Pipeline
+            A fitted classifier, or a fitted Pipeline that ends with one.
+        names : str, list of str or None, default=None
+            Names of features, ``"(intercept)"``, ``"(global scale)"``. None takes those with the smallest effective
+            sample sizes.
+        worst : int, default=3
+            How many to take if ``names`` is None.
+        n_bins : int, default=20
+            Bins of the ranks, at least 2.
+        ax : matplotlib.axes.Axes, ndarray of such of shape (n_quantities, 2), or None, default=None
+            Where to draw. A single one is divided up. None makes a figure.
+
+        Returns
+        -------
+        display : TraceDisplay
+
+        Raises
+        ------
+        TypeError
+            If the estimator is no such classifier or Pipeline, or a count is not a whole number.
+        ValueError
+            If there is no quantity of such a name, or a count is too small.
+        """
+        names, draws = _choose(estimator, names, worst)
+        return cls(names=names, draws=draws).plot(n_bins=n_bins, ax=ax)
+
+    def plot(self, *, n_bins=20, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        n_bins : int, default=20
+            Bins of the ranks, at least 2.
+        ax : matplotlib.axes.Axes, ndarray of such of shape (n_quantities, 2), or None, default=None
+            Where to draw. A single one is divided up. None makes a figure.
+
+        Returns
+        -------
+        self : TraceDisplay
+        """
+        check_count("n_bins", n_bins, 2)
+        axes = self._axes(ax)
+        n_draws = self.draws.shape[2]
+        self.ranks_ = np.stack([_rank_shares(draws, n_bins) for draws in self.draws])
+        self.lines_, self.bars_ = [], []
+        checks = convergence(np.moveaxis(self.draws, 0, -1))
+        colours = _shades(self.draws.shape[1])
+        style = {"linewidth": 0.5 * min(1, (1000 / n_draws) ** 0.5), "alpha": 0.8}  # long chains hide one another
+        for row, (trace, ranks) in enumerate(axes):
+            self.lines_.append([
+                trace.plot(chain, color=colour, **style)[0]
+                for chain, colour in zip(self.draws[row], colours, strict=True)
+            ])  # fmt: skip
+            words = f"R-hat {checks.rhat[row]:.3f}, ESS {checks.ess_bulk[row]:.0f}"
+            trace.set_title(f"{self.names[row]}: {words}", fontsize="medium", loc="left")
+            trace.set_xlim(-0.5, n_draws - 0.5)
+            self.bars_.append(_draw_ranks(ranks, self.ranks_[row], colours))
+        for ax, words in zip(axes[-1], ["draw", "rank among all draws"], strict=True):
+            ax.set_xlabel(words)
+        axes[0, 1].set_title("ranks (dashed: even)", fontsize="medium", loc="left")
+        for ax in axes.flat:
+            ax.spines[["right", "top"]].set_visible(False)
+        self.axes_, self.figure_ = axes, axes[0, 0].figure
+        return self
+
+    def _axes(self, ax):
+        """An array of axes: as given, in the place of the one given, or in a new figure."""
+        shape = len(self.names), 2
+        if isinstance(ax, np.ndarray):
+            if ax.shape != shape:
+                raise ValueError(f"ax: {shape[0]} quantities need axes of shape {shape}; got shape {ax.shape}.")
+            return ax
+        new_axes("TraceDisplay.plot", ax or False)
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            figure = plt.figure(figsize=(8, 0.6 + 1.7 * shape[0]), layout="constrained")
+            return figure.subplots(*shape, squeeze=False, width_ratios=(3, 2))
+        ax.set_axis_off()
+        within = ax.get_subplotspec().subgridspec(*shape, width_ratios=(3, 2), hspace=0.5)
+        return within.subplots(squeeze=False)
+
+
+class AutocorrelationDisplay:
+    """How much a draw tells about the draw so many sweeps later; the effective sample size follows from it.
+
+    Make it with `from_estimator`.
+
+    Parameters
+    ----------
+    names : sequence of str of length n_quantities
+        Names of the quantities, at most 8.
+    autocorrelations : ndarray of shape (n_quantities, n_lags)
+        From lag 0 on, as `skhorseshoe.diagnostics.autocorrelation` gives them.
+    ess : ndarray of shape (n_quantities,)
+        Bulk effective sample sizes.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib.lines.Line2D
+        A curve for each quantity.
+    legend_ : matplotlib.legend.Legend
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.datasets import make_sparse_probit
+    >>> from skhorseshoe.plotting import AutocorrelationDisplay
+    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
+    >>> display = AutocorrelationDisplay.from_estimator(clf, names=["x4", "x10"], max_lag=30)
+    >>> display.autocorrelations.shape
+    (2, 31)
+    """
+
+    def __init__(self, *, names, autocorrelations, ess):
+        self.names = names
+        self.autocorrelations = autocorrelations
+        self.ess = ess
+
+    @classmethod
+    def from_estimator(cls, estimator, *, names=None, worst=4, max_lag=50, ax=None):
+        """Compute the autocorrelations and draw them.
+
+        Parameters
+        ----------
+        estimator : HorseshoeProbitClassifier or Pipeline
+            A fitted classifier, or a fitted Pipeline that ends with one.
+        names : str, list of str or None, default=None
+            Names of features, ``"(intercept)"``, ``"(global scale)"``, at most 8. None takes those with the smallest
+            effective sample sizes.
+        worst : int, default=4
+            How many to take if ``names`` is None, at most 8.
+        max_lag : int, default=50
+            Largest lag, in draws. Where the chains are too short it is the largest that they have.
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on. None makes a figure.
+
+        Returns
+        -------
+        display : AutocorrelationDisplay
+
+        Raises
+        ------
+        TypeError
+            If the estimator is no such classifier or Pipeline, or a count is not a whole number.
+        ValueError
+            If there is no quantity of such a name, there are more than 8, or the chains have fewer than 4 draws.
+        """
+        names, draws = _choose(estimator, names, worst)
+        if len(names) > _MOST_CURVES:
+            raise ValueError(f"At most {_MOST_CURVES} curves can be told apart; got {len(names)}.")
+        check_count("max_lag", max_lag)
+        draws = np.moveaxis(draws, 0, -1)
+        curves = autocorrelation(draws, max_lag=min(max_lag, draws.shape[1] // 2 - 1))
+        return cls(names=names, autocorrelations=curves.T, ess=convergence(draws).ess_bulk).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on. None makes a figure.
+
+        Returns
+        -------
+        self : AutocorrelationDisplay
+        """
+        ax = new_axes("AutocorrelationDisplay.plot", ax)
+        n_lags = self.autocorrelations.shape[1]
+        gap = max(1, n_lags // 10)
+        self.lines_ = []
+        for i, (curve, colour) in enumerate(zip(self.autocorrelations, _shades(len(self.names)), strict=True)):
+            self.lines_ += ax.plot(
+                curve,
+                color=colour,
+                linestyle=_DASHES[i % len(_DASHES)],
+                marker="osv^D<P>"[i],
+                markevery=(i * gap // len(self.names), gap),
+                markersize=4.5,
+                label=f"{self.names[i]} (ESS {self.ess[i]:.0f})",
+            )
+        ax.axhline(0, color=MUTED, linewidth=0.8, zorder=1)
+        ax.set(xlabel="lag in draws", ylabel="autocorrelation", xlim=(-0.01 * n_lags, n_lags - 1))
+        ax.set_ylim(top=1.03)
+        ax.spines[["right", "top"]].set_visible(False)
+        self.legend_ = legend_above(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _choose(estimator, names, worst):
+    """Names and draws (n_quantities, n_chains, n_draws) of those named, or of those with the smallest ESS."""
+    _, classifier = unwrap(estimator)
+    extra = _report.others(classifier)
+    known = [*_report.names_of(classifier), *extra]
+    if names is None:
+        check_count("worst", worst)
+        ess = np.append(classifier.ess_, convergence(np.stack(list(extra.values()), axis=-1)).ess_bulk)
+        chosen = np.argsort(ess, kind="stable")[:worst]
+    else:
+        chosen = places(names, known)
+    n_features = classifier.n_features_in_
+    draws = [classifier.coef_draws_[..., j] if j < n_features else extra[known[j]] for j in chosen]
+    return [known[j] for j in chosen], np.stack(draws)
+
+
+def _rank_shares(draws, n_bins):
+    """Draws (n_chains, n_draws) -> counts of pooled ranks (n_chains, n_bins) as a share of the expected count."""
+    ranks = rankdata(draws).reshape(draws.shape)
+    counts = [np.histogram(chain, n_bins, range=(0.5, draws.size + 0.5))[0] for chain in ranks]
+    return np.array(counts) * (n_bins / draws.shape[1])
+
+
+def _draw_ranks(ax, shares, colours):
+    """One histogram above another, the first chain on top; a dashed line where even ranks would reach."""
+    n_chains, n_bins = shares.shape
+    scale = 0.9 / max(2.0, shares.max())
+    bars = []
+    for c, (heights, colour) in enumerate(zip(shares, colours, strict=True)):
+        base = n_chains - c - 1
+        bars.append(ax.bar(np.arange(n_bins), scale * heights, width=0.9, bottom=base, color=colour))
+        ax.axhline(base, color="black", linewidth=0.5)
+        ax.axhline(base + scale, color="black", linewidth=0.8, linestyle="--", zorder=3)
+    ax.set(xlim=(-0.7, n_bins - 0.3), ylim=(0, n_chains), xticks=[])
+    if n_chains <= 8:
+        ax.set_yticks(np.arange(n_chains) + 0.4, [f"chain {n_chains - c}" for c in range(n_chains)], fontsize="small")
+        ax.tick_params(axis="y", length=0)
+    else:
+        ax.set_yticks([])
+    return bars
+
+
+def _shades(n):
+    """Colours from dark to light, for colour-blind readers and in grey, none too light for a thin line."""
+    from matplotlib import colormaps
+
+    return colormaps["cividis"](np.linspace(0, 0.8, n))

@@ -1,0 +1,342 @@
+"""The predicted probabilities: how sure each is, and whether they come true."""
+
+from numbers import Real
+
+import numpy as np
+
+from .. import _report
+from ._common import (
+    DARK,
+    MAX_NAMES,
+    MUTED,
+    PALE,
+    check_count,
+    check_option,
+    draw_rows,
+    legend_above,
+    level_of,
+    new_axes,
+    unwrap,
+)
+
+_HISTOGRAM_HEIGHT = 0.12  # of that of the axes
+_ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
+
+
+def _probability_draws(before, classifier, X, n_draws=None):
+    """Draws of P(y = classes_[1] | x), shape (n_samples, n_draws): all, or so many spread evenly over the chains."""
+    return classifier.predict_proba_samples(X if before is None else before.transform(X), max_draws=n_draws)
+
+
+class ProbabilityIntervalDisplay:
+    """For single rows: which probability of the second class, and how sure it is.
+
+    The mark is the posterior predictive probability, the line its credible interval: how far the data leave open what
+    the probability of such a row is. Make it with `from_estimator`.
+
+    Parameters
+    ----------
+    names : sequence of length n_samples
+        Names of the rows.
+    mean : ndarray of shape (n_samples,)
+        Posterior predictive probabilities of the second class.
+    interval : ndarray of shape (2, n_samples)
+        Lower and upper ends of the credible intervals.
+    level : float
+        Level of the intervals, in (0, 1).
+    classes : ndarray of shape (2,)
+        The labels.
+    y : ndarray of shape (n_samples,) or None, default=None
+        The true labels, where known.
+
+    Attributes
+    ----------
+    shown_ : ndarray of int
+        The rows from the top (above 60 from the left), as positions in ``names``.
+    points_ : list of matplotlib.lines.Line2D
+        The probabilities; with ``y``, of the rows of the second class and of the others.
+    lines_ : list of matplotlib.collections.LineCollection
+        The intervals, likewise.
+    legend_ : matplotlib.legend.Legend or None
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.datasets import make_sparse_probit
+    >>> from skhorseshoe.plotting import ProbabilityIntervalDisplay
+    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
+    >>> display = ProbabilityIntervalDisplay.from_estimator(clf, X[:5])
+    >>> display.interval.shape
+    (2, 5)
+    """
+
+    def __init__(self, *, names, mean, interval, level, classes, y=None):
+        self.names = names
+        self.mean = mean
+        self.interval = interval
+        self.level = level
+        self.classes = classes
+        self.y = y
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y=None, *, level=None, order="probability", threshold=0.5, ax=None):
+        """Compute the intervals and draw them.
+
+        Parameters
+        ----------
+        estimator : HorseshoeProbitClassifier or Pipeline
+            A fitted classifier, or a fitted Pipeline that ends with one.
+        X : array-like or table of shape (n_samples, n_features)
+            The rows. The index of a pandas frame names them.
+        y : array-like of shape (n_samples,) or None, default=None
+            Their true labels, to mark the rows by.
+        level : float or None, default=None
+            Level of the intervals, in (0, 1). None is the classifier's ``credible_level``.
+        order : {"probability", "original"}, default="probability"
+            The largest probability first, or as in X.
+        threshold : float or None, default=0.5
+            Where to draw a line: the probability from which one would act.
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on. None makes a figure.
+
+        Returns
+        -------
+        display : ProbabilityIntervalDisplay
+
+        Raises
+        ------
+        TypeError
+            If the estimator is no such classifier or Pipeline.
+        ValueError
+            If X or y does not fit the classifier, or a parameter is outside of what is listed above.
+        """
+        before, classifier = unwrap(estimator)
+        level = level_of(level, classifier)
+        names = list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(X)))
+        draws = _probability_draws(before, classifier, X)
+        if y is not None:
+            y = _check_labels(y, len(draws), classifier.classes_)
+        display = cls(
+            names=names,
+            mean=draws.mean(axis=1),
+            interval=_report.interval(draws.T[None], level),
+            level=level,
+            classes=classifier.classes_,
+            y=y,
+        )
+        return display.plot(order=order, threshold=threshold, ax=ax)
+
+    def plot(self, *, order="probability", threshold=0.5, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        order : {"probability", "original"}, default="probability"
+            The largest probability first, or as in X.
+        threshold : float or None, default=0.5
+            Where to draw a line: the probability from which one would act.
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on. None makes a figure.
+
+        Returns
+        -------
+        self : ProbabilityIntervalDisplay
+        """
+        check_option("order", order, tuple(_ROW_LABELS))
+        n_rows = len(self.mean)
+        shown = np.argsort(-self.mean, kind="stable") if order == "probability" else np.arange(n_rows)
+        if self.y is None:
+            marked, labels = np.ones(n_rows, dtype=bool), [None]
+        else:
+            marked, labels = self.y[shown] == self.classes[1], [f"in truth {c!s}" for c in self.classes[::-1]]
+        ax = new_axes("ProbabilityIntervalDisplay.plot", ax, rows=n_rows)
+        self.points_, self.lines_ = draw_rows(
+            ax,
+            [self.names[i] for i in shown],
+            self.mean[shown],
+            self.interval[:, shown],
+            marked,
+            labels=labels,
+            reference=threshold,
+            value_label=f"probability of {self.classes[1]!s} and {100 * self.level:g} % interval",
+            row_label=_ROW_LABELS[order] if n_rows > MAX_NAMES else None,
+            limits=(-0.02, 1.02),
+        )
+        self.legend_ = legend_above(ax) if self.y is not None else None
+        self.shown_, self.ax_, self.figure_ = shown, ax, ax.figure
+        return self
+
+
+class PosteriorCalibrationDisplay:
+    """Do predicted probabilities come true? Observed shares against predicted ones, without bins.
+
+    The curve is the isotonic regression of the outcomes on the predicted probabilities. The band is where that curve
+    lies, point by point, if the model is right: it is computed from outcomes drawn from the posterior predictive
+    distribution, so it holds both the chance in the outcomes and what the data leave open. A curve below the diagonal
+    means probabilities that are too high. The bars along the bottom show how the predictions are spread. Make it with
+    `from_estimator`.
+
+    Parameters
+    ----------
+    predicted : ndarray of shape (n_points,)
+        Predicted probabilities of the second class, ascending, each once.
+    observed : ndarray of shape (n_points,)
+        Observed shares of the second class: the isotonic regression.
+    band : ndarray of shape (2, n_points)
+        Lower and upper end of the band.
+    counts : ndarray of shape (n_points,)
+        How many rows have each predicted probability.
+    level : float
+        Level of the band at each point, in (0, 1).
+    label : object
+        Label of the second class.
+
+    Attributes
+    ----------
+    line_ : matplotlib.lines.Line2D
+        The observed shares.
+    band_ : matplotlib.collections.PolyCollection
+        What is expected.
+    bars_ : matplotlib.container.BarContainer
+        How many predictions are where; the highest bar has 0.12 of the height of the axes.
+    legend_ : matplotlib.legend.Legend
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+
+    References
+    ----------
+    Dimitriadis, T., Gneiting, T. & Jordan, A. I. (2021). Stable reliability diagrams for probabilistic classifiers.
+    Proceedings of the National Academy of Sciences 118(8).
+
+    Säilynoja, T., Johnson, A. R., Martin, O. A. & Vehtari, A. (2025). Recommendations for visual predictive checks in
+    Bayesian workflow. arXiv:2503.01509.
+
+    Examples
+    --------
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.datasets import make_sparse_probit
+    >>> from skhorseshoe.plotting import PosteriorCalibrationDisplay
+    >>> X, y, coef = make_sparse_probit(2000, 20, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X[:1000], y[:1000])
+    >>> display = PosteriorCalibrationDisplay.from_estimator(clf, X[1000:], y[1000:])
+    >>> lower, upper = display.band
+    >>> within = (lower <= display.observed) & (display.observed <= upper)
+    >>> bool(within.mean() > 0.5)
+    True
+    """
+
+    def __init__(self, *, predicted, observed, band, counts, level, label):
+        self.predicted = predicted
+        self.observed = observed
+        self.band = band
+        self.counts = counts
+        self.level = level
+        self.label = label
+
+    @classmethod
+    def from_estimator(cls, estimator, X, y, *, level=None, n_draws=400, random_state=0, limit=1.0, ax=None):
+        """Compare the predictions for labelled rows, best ones that the model has not seen, with the labels.
+
+        Parameters
+        ----------
+        estimator : HorseshoeProbitClassifier or Pipeline
+            A fitted classifier, or a fitted Pipeline that ends with one.
+        X : array-like or table of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        level : float or None, default=None
+            Level of the band at each point, in (0, 1). None is the classifier's ``credible_level``.
+        n_draws : int, default=400
+            Posterior draws to draw outcomes from, at least 20; the memory is about ``16 * n_samples * n_draws`` bytes.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the outcomes that are drawn.
+        limit : float, default=1.0
+            Upper end of both axes, in (0, 1]: smaller for rare events.
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on. None makes a figure.
+
+        Returns
+        -------
+        display : PosteriorCalibrationDisplay
+
+        Raises
+        ------
+        TypeError
+            If the estimator is no such classifier or Pipeline, or ``n_draws`` is not a whole number.
+        ValueError
+            If X or y does not fit the classifier, or a parameter is outside of what is listed above.
+        """
+        from sklearn.utils import check_random_state
+
+        before, classifier = unwrap(estimator)
+        level = level_of(level, classifier)
+        check_count("n_draws", n_draws, 20)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+        predicted, place, counts = np.unique(estimator.predict_proba(X)[:, 1], return_inverse=True, return_counts=True)
+        y = _check_labels(y, len(place), classifier.classes_) == classifier.classes_[1]
+        curves = [
+            _isotonic(rng.random(len(p)) < p, place, counts)
+            for p in _probability_draws(before, classifier, X, n_draws).T
+        ]
+        display = cls(
+            predicted=predicted,
+            observed=_isotonic(y, place, counts),
+            band=_report.interval(np.array(curves)[None], level),
+            counts=counts,
+            level=level,
+            label=classifier.classes_[1],
+        )
+        return display.plot(limit=limit, ax=ax)
+
+    def plot(self, *, limit=1.0, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        limit : float, default=1.0
+            Upper end of both axes, in (0, 1]: smaller for rare events.
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on. None makes a figure.
+
+        Returns
+        -------
+        self : PosteriorCalibrationDisplay
+        """
+        if not isinstance(limit, Real) or not 0 < limit <= 1:
+            raise ValueError(f"limit must be above 0 and at most 1; got {limit!r}.")
+        ax = new_axes("PosteriorCalibrationDisplay.plot", ax, height=5.2)
+        share = f"{100 * self.level:g} % band if the model is right"
+        self.band_ = ax.fill_between(self.predicted, *self.band, color=PALE, linewidth=0, label=share, zorder=1)
+        (self.line_,) = ax.plot(self.predicted, self.observed, color=DARK, linewidth=1.8, label="observed", zorder=3)
+        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":", zorder=2)
+        heights, edges = np.histogram(self.predicted, 40, range=(0, limit), weights=self.counts)
+        heights = heights * (_HISTOGRAM_HEIGHT * limit / max(1, heights.max()))
+        self.bars_ = ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=MUTED, linewidth=0, zorder=2.5)
+        ax.set(xlim=(0, limit), ylim=(0, limit), aspect="equal")
+        ax.set(xlabel=f"predicted probability of {self.label!s}", ylabel=f"observed share of {self.label!s}")
+        ax.spines[["right", "top"]].set_visible(False)
+        self.legend_ = legend_above(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _isotonic(y, place, counts):
+    """Isotonic regression of the outcomes on the ranks of their predictions: a value for each that differs."""
+    from sklearn.isotonic import isotonic_regression
+
+    return isotonic_regression(np.bincount(place, y) / counts, sample_weight=counts, y_min=0, y_max=1)
+
+
+def _check_labels(y, n_samples, classes):
+    """y as an array of one label a row, all of them labels of the classifier."""
+    y = np.asarray(y)
+    if y.shape != (n_samples,):
+        raise ValueError(f"y must have one label for each of the {n_samples} rows of X; got shape {y.shape}.")
+    strange = np.setdiff1d(y, classes)
+    if len(strange):
+        raise ValueError(f"y has labels that the classifier was not fitted with: {strange[:3].tolist()}.")
+    return y

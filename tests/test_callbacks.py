@@ -1,0 +1,144 @@
+"""scikit-learn's callbacks: bars, scores while the chains run, and requests to stop."""
+
+import io
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("sklearn.callback", reason="callbacks are new in scikit-learn 1.9")
+from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skhorseshoe import HorseshoeProbitClassifier
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def classifier(**params):
+    return HorseshoeProbitClassifier(**{"n_iter": 60, "burn_in": 40, "random_state": 0, **params})
+
+
+class Recorder:
+    """Notes every task; stops the fit after some number of blocks."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after, self.begun, self.ended, self.closed = stop_after, [], [], 0
+        self.max_propagation_depth = None
+
+    def setup(self, estimator, context):
+        self.setups = getattr(self, "setups", 0) + 1
+
+    def teardown(self, estimator, context):
+        self.closed += 1
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun.append((context.task_name, context.max_subtasks))
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        draws = getattr(fitted_estimator, "coef_draws_", None)
+        n = 0 if draws is None else draws.shape[1]
+        self.ended.append((context.task_name, n))
+        return self.stop_after is not None and sum(name == "sweeps" for name, _ in self.ended) >= self.stop_after
+
+
+def test_every_task_that_begins_ends_and_there_are_at_most_a_hundred_blocks(problem):
+    recorder = Recorder()
+    model = classifier(n_iter=500, burn_in=300, thin=5).set_callbacks(recorder).fit(*problem)
+    blocks = [n for name, n in recorder.ended if name == "sweeps"]
+    assert len(recorder.begun) == len(recorder.ended)
+    assert 50 <= len(blocks) <= 105
+    assert blocks[-1] == model.coef_draws_.shape[1] == 100
+    assert recorder.ended[-1][0] == "fit"
+    assert (recorder.setups, recorder.closed) == (1, 1)
+
+
+def test_parts_say_how_the_chains_stand(problem):
+    recorder = Recorder()
+    classifier().set_callbacks(recorder).fit(*problem)
+    parts = [name for name, n in recorder.begun if n and name != "fit"]
+    assert parts[0] == "burn-in, 40 sweeps"
+    assert parts[1] == "sweeps 1 to 15 of 60"
+    assert parts[4].startswith("sweeps 46 to 60 of 60; worst R-hat so far ")
+    assert float(parts[4].split()[-1]) > 1
+
+
+@pytest.mark.parametrize("params", [{"burn_in": 0}, {"burn_in": 1, "n_iter": 1}, {"n_iter": 3}, {"warm_start": True}])
+def test_short_and_odd_runs_have_whole_trees(problem, params):
+    recorder = Recorder()
+    model = classifier(**params).set_callbacks(recorder).fit(*problem)
+    assert len(recorder.begun) == len(recorder.ended)
+    if model.warm_start:
+        model.fit(*problem)
+        assert len(recorder.begun) == len(recorder.ended)
+
+
+def test_a_request_to_stop_keeps_the_draws(problem):
+    whole = classifier().fit(*problem)
+    model = classifier().set_callbacks(Recorder(stop_after=60)).fit(*problem)
+    assert model.stopped_by_ == "callback"
+    assert 0 < model.n_iter_ < 60
+    assert np.array_equal(model.coef_draws_, whole.coef_draws_[:, : model.n_iter_])
+
+
+def test_a_request_to_stop_before_the_first_draw_waits_for_it(problem):
+    model = classifier().set_callbacks(Recorder(stop_after=1)).fit(*problem)
+    assert (model.stopped_by_, model.n_iter_) == ("callback", 1)
+
+
+def test_callbacks_are_closed_when_a_fit_fails(problem, monkeypatch):
+    monkeypatch.setattr("skhorseshoe._run.Run._step", lambda self: 1 / 0)
+    recorder = Recorder()
+    with pytest.raises(ZeroDivisionError):
+        classifier().set_callbacks(recorder).fit(*problem)
+    assert recorder.closed == 1
+
+
+def test_scores_while_the_chains_run(problem):
+    X, y = problem
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(8)])
+    monitor = ScoringMonitor(scoring="accuracy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.filterwarnings("ignore", category=UserWarning, message="The chains")
+        model = classifier().set_callbacks(monitor).fit(frame, y)
+    scores = monitor.get_logs(select="most_recent").data_as_pandas
+    assert len(scores) >= 20
+    assert scores["accuracy"].iloc[-1] == model.score(frame, y)
+
+
+def shown(estimator, X, y):
+    from rich import get_console
+
+    console = get_console()
+    console.file, before = io.StringIO(), console.file
+    try:
+        estimator.set_callbacks(ProgressBar()).fit(X, y)
+        return console.file.getvalue()
+    finally:
+        console.file = before
+
+
+def test_a_progress_bar_shows_the_parts(problem):
+    pytest.importorskip("rich", reason="scikit-learn's bar is drawn by rich")
+    text = shown(classifier(), *problem)
+    assert "burn-in, 40 sweeps" in text
+    assert "worst R-hat so far" in text
+
+
+def test_a_search_shows_one_bar_for_each_candidate_and_fold(problem):
+    pytest.importorskip("rich", reason="scikit-learn's bar is drawn by rich")
+    search = GridSearchCV(classifier(), {"n_iter": [20, 30]}, cv=2)
+    text = shown(search, *problem)
+    assert sum("HorseshoeProbitClassifier - fit" in line for line in text.splitlines()) == 5  # 4 fits, 1 refit
+    assert "burn-in" not in text
+
+
+def test_in_a_pipeline_too(problem):
+    recorder = Recorder()
+    make_pipeline(StandardScaler(), classifier()).set_callbacks(recorder).fit(*problem)
+    assert len(recorder.begun) == len(recorder.ended)
+    assert sum(name == "sweeps" for name, _ in recorder.ended) >= 50

@@ -1,0 +1,240 @@
+"""checkpoint: a run that was killed at any moment ends with the draws of an uninterrupted one, to the bit."""
+
+import builtins
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skhorseshoe import HorseshoeProbitClassifier, _checkpoint
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SAMPLERS = ["gibbs", "pxda", "hmc"]
+ATTRIBUTES = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
+
+
+class Killed(Exception):
+    """Stands for the end of the process: nothing after it is run but what Python itself does."""
+
+
+@pytest.fixture
+def killed_after(monkeypatch):
+    """A function that lets a run be cut off after a number of sweeps, without a last word to the checkpoint."""
+    from skhorseshoe import _fitting
+
+    class Reporter:
+        def __init__(self, sweeps):
+            self.sweeps = sweeps
+
+        def __call__(self, *args):
+            return self.report
+
+        def report(self, t):
+            if t == self.sweeps:
+                monkeypatch.setattr(_checkpoint.Checkpoint, "write", lambda *args: None)
+                raise Killed
+
+    def kill(sweeps):
+        monkeypatch.setattr(_fitting._progress, "reporter", Reporter(sweeps))
+
+    return kill
+
+
+def classifier(folder, sampler="hmc", **params):
+    params = {"n_iter": 60, "burn_in": 45, "random_state": 0, "checkpoint_interval": 0.0, **params}
+    return HorseshoeProbitClassifier(sampler=sampler, checkpoint=folder, **params)
+
+
+def same(one, other):
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ATTRIBUTES)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sweeps", [1, 3, 4, 11, 20, 31, 44, 45, 46, 61, 104])
+def test_a_killed_run_goes_on_to_the_same_draws(problem, tmp_path, sampler, sweeps, killed_after, monkeypatch):
+    with monkeypatch.context() as patched:
+        killed_after(sweeps)
+        with pytest.raises(Killed):
+            classifier(tmp_path / "run", sampler, thin=2).fit(*problem)
+        patched.undo()
+    monkeypatch.undo()
+    resumed = classifier(tmp_path / "run", sampler, thin=2, n_jobs=2).fit(*problem)
+    assert same(resumed, classifier(None, sampler, thin=2).fit(*problem))
+    assert resumed.tuning_ == classifier(None, sampler, thin=2).fit(*problem).tuning_
+
+
+def test_a_finished_run_is_read_and_a_longer_one_goes_on(problem, tmp_path, monkeypatch):
+    first = classifier(tmp_path).fit(*problem)
+    with monkeypatch.context() as patched:
+        patched.setattr("skhorseshoe._adapt.HmcChains.advance", None)
+        assert same(classifier(tmp_path).fit(*problem), first)
+    longer = classifier(tmp_path, n_iter=90).fit(*problem)
+    assert same(longer, classifier(None, n_iter=90).fit(*problem))
+    with pytest.raises(ValueError, match="holds 90 sweeps, more than n_iter=60"):
+        classifier(tmp_path).fit(*problem)
+
+
+def test_target_ess_stops_at_the_same_draw_when_it_goes_on(weak_problem, tmp_path):
+    params = {"n_iter": 20_000, "target_ess": 150, "burn_in": 150}
+    first = classifier(tmp_path, **params, checkpoint_interval=0.2).fit(*weak_problem)
+    assert first.stopped_by_ == "target_ess"
+    again = classifier(tmp_path, **params).fit(*weak_problem)
+    assert same(first, again)
+    assert again.stopped_by_ == "target_ess"
+
+
+def test_a_fresh_seed_is_remembered(problem, tmp_path):
+    first = classifier(tmp_path, random_state=None).fit(*problem)
+    assert same(first, classifier(tmp_path, random_state=None).fit(*problem))
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"n_chains": 2}, "n_chains (was 4, is 2)"),
+        ({"random_state": 1}, "random_state (was 0, is 1)"),
+        ({"slab_scale": 0.5}, "1 / slab_scale^2 (was 0.0, is 4.0)"),
+        ({"sampler": "gibbs"}, "sampler (was hmc, is gibbs)"),
+        ({"unpenalized": [1]}, "unpenalized (was [], is [1])"),
+    ],
+)
+def test_another_run_is_refused_and_the_difference_named(problem, tmp_path, params, told):
+    classifier(tmp_path).fit(*problem)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match="holds another run") as caught:
+        classifier(tmp_path, **params).fit(*problem)
+    assert told in str(caught.value)
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+
+def test_other_data_and_another_version_are_refused(problem, tmp_path, monkeypatch):
+    X, y = problem
+    classifier(tmp_path).fit(X, y)
+    with pytest.raises(ValueError, match="checksum of X"):
+        classifier(tmp_path).fit(X * 1.000001, y)
+    monkeypatch.setattr("skhorseshoe.__version__", "9.9.9")
+    with pytest.raises(ValueError, match=r"skhorseshoe \(was .*, is 9.9.9\)"):
+        classifier(tmp_path).fit(X, y)
+
+
+def damage(path, how):
+    data = bytearray(path.read_bytes())
+    if how == "truncated":
+        data = data[: len(data) // 2]
+    elif how == "one bit":
+        data[len(data) // 3] ^= 1
+    elif how == "empty":
+        data = b""
+    else:
+        path.unlink()
+        return
+    path.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("how", ["truncated", "one bit", "empty", "missing"])
+@pytest.mark.parametrize("which", ["manifest", "state", "draws"])
+def test_a_damaged_file_is_never_loaded(problem, tmp_path, which, how):
+    classifier(tmp_path).fit(*problem)
+    path = next(path for path in sorted(tmp_path.iterdir()) if path.name.startswith(which))
+    damage(path, how)
+    if (which, how) == ("manifest", "missing"):
+        pytest.skip("a folder without a manifest is one that nothing was written to yet")
+    with pytest.raises(ValueError, match="is damaged or foreign"):
+        classifier(tmp_path).fit(*problem)
+
+
+def test_no_file_can_run_code(problem, tmp_path):
+    """An array of objects is refused even where its checksum is right."""
+    classifier(tmp_path).fit(*problem)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    name = manifest["body"]["state"][0]
+    np.savez(tmp_path / name, n_iter=np.array([print], dtype=object))
+    data = (tmp_path / name).read_bytes()
+    manifest["body"]["state"][1] = _checkpoint._checksum(data)
+    manifest["checksum"] = _checkpoint._checksum(json.dumps(manifest["body"]).encode())
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        classifier(tmp_path).fit(*problem)
+
+
+def test_a_folder_of_something_else_is_refused(problem, tmp_path):
+    (tmp_path / "thesis.tex").write_text("...")
+    with pytest.raises(ValueError, match=r"not empty: it holds \['thesis.tex'\]"):
+        classifier(tmp_path).fit(*problem)
+    with pytest.raises(ValueError, match="cannot be made a folder"):
+        classifier(tmp_path / "thesis.tex").fit(*problem)
+
+
+def test_a_full_disk_is_one_warning_and_the_fit_goes_on(problem, tmp_path, monkeypatch):
+    plain = builtins.open
+
+    def full(path, mode="r", *args, **kwargs):
+        if "w" in mode and Path(path).parent == tmp_path:
+            raise OSError(28, "No space left on device")
+        return plain(path, mode, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "open", full)
+    with pytest.warns(UserWarning, match="No space left on device.*goes on") as caught:
+        model = classifier(tmp_path).fit(*problem)
+    assert sum("No space" in str(w.message) for w in caught) == 1
+    assert same(model, classifier(None).fit(*problem))
+
+
+def test_warm_start_is_another_way_to_go_on(problem, tmp_path):
+    with pytest.raises(ValueError, match="two ways to go on"):
+        classifier(tmp_path, warm_start=True).fit(*problem)
+
+
+RUN = """
+import hashlib, sys, warnings
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.datasets import make_sparse_probit
+warnings.simplefilter("ignore")
+X, y, _ = make_sparse_probit(400, 12, random_state=0)
+model = HorseshoeProbitClassifier(
+    n_iter=400, burn_in=200, n_jobs=1, random_state=0, checkpoint=sys.argv[1] or None, checkpoint_interval=0.0
+)
+print("ready", flush=True)
+model.fit(X, y)
+print(hashlib.sha256(model.coef_draws_.tobytes()).hexdigest())
+"""
+
+
+def outcome(folder):
+    command = [sys.executable, "-c", RUN, str(folder or "")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def kill_at_random_moments(folder, n, rng, longest):
+    for _ in range(n):
+        with subprocess.Popen([sys.executable, "-c", RUN, str(folder)], stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            time.sleep(rng.uniform(0, longest))
+            process.send_signal(signal.SIGKILL)
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a signal of POSIX")
+
+
+@posix
+def test_sigkill_at_random_moments_changes_nothing(tmp_path, seed):
+    kill_at_random_moments(tmp_path / "run", 4, np.random.default_rng(seed), 1.5)
+    assert outcome(tmp_path / "run") == outcome(None)
+
+
+@posix
+@pytest.mark.slow
+def test_sigkill_at_fifty_random_moments_changes_nothing(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    whole = outcome(None)
+    for k in range(10):
+        kill_at_random_moments(tmp_path / str(k), 5, rng, 1.5)
+        assert outcome(tmp_path / str(k)) == whole

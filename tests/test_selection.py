@@ -1,0 +1,252 @@
+"""The selector: its three rules, and its life inside scikit-learn."""
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+from skhorseshoe._dss import sparsest
+from skhorseshoe.datasets import make_sparse_probit
+
+RULES = ("dss", "interval", "shrinkage")
+short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+SHORT = HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def noisy(seed):
+    X, y, coef = make_sparse_probit(800, 60, random_state=seed)
+    return pd.DataFrame(X, columns=[f"gene{j}" for j in range(60)]), y, coef
+
+
+@pytest.fixture(scope="module")
+def fitted(noisy, short_fit):
+    return short_fit(*noisy[:2], n_iter=500, burn_in=200)
+
+
+def posterior(seed, p, n_draws=400):
+    """Draws (2, n_draws, p) about a mean, and moments of correlated columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((50, p)) @ rng.standard_normal((p, p))
+    moments = X.T @ X
+    spread = np.linalg.inv(np.linalg.cholesky(moments))
+    mean = 1.5 * rng.standard_normal(p) * np.sqrt(np.diag(spread.T @ spread))
+    draws = rng.standard_normal((2, n_draws, p)) @ spread + mean
+    return draws, moments
+
+
+def distance(draws, moments, support):
+    """Of the posterior mean from the best coefficients on a support, and the 90 % quantile of that of the draws."""
+    mean = draws.mean(axis=(0, 1))
+    root = np.linalg.cholesky(moments).T
+    best = np.linalg.lstsq(root[:, support], root @ mean, rcond=None)[0]
+    radius = np.quantile((((draws - mean) @ root.T) ** 2).sum(axis=2), 0.9)
+    return ((root @ mean - root[:, support] @ best) ** 2).sum(), radius
+
+
+@short_chains
+@parametrize_with_checks([HorseshoeSelector(SHORT, rule=rule) for rule in RULES])
+def test_common_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(("rule", "most"), [("dss", 3), ("interval", 3), ("shrinkage", 13)])
+def test_each_rule_finds_what_matters_much_and_leaves_most_noise_out(fitted, noisy, rule, most):
+    X, _, coef = noisy
+    support = HorseshoeSelector(fitted, rule=rule, prefit=True).fit(X).get_support()
+    assert support[coef != 0].all()
+    assert support[coef == 0].sum() <= most  # of 54
+
+
+def test_interval_and_shrinkage_are_what_they_say(fitted, noisy):
+    for level in (0.5, 0.9):
+        low, high = np.quantile(fitted.coef_draws_, [(1 - level) / 2, (1 + level) / 2], axis=(0, 1))
+        selector = HorseshoeSelector(fitted, rule="interval", level=level, prefit=True).fit(noisy[0])
+        assert np.array_equal(selector.get_support(), (low > 0) | (high < 0))
+    selector = HorseshoeSelector(fitted, rule="shrinkage", prefit=True).fit(noisy[0])
+    assert np.array_equal(selector.get_support(), fitted.shrinkage_ < 0.5)
+
+
+def test_interval_keeps_what_select_from_model_keeps(noisy, short_fit):
+    model = short_fit(*noisy[:2], coef_summary="selected", n_iter=300, burn_in=100)
+    ours = HorseshoeSelector(model, rule="interval", prefit=True).fit(noisy[0])
+    theirs = SelectFromModel(model, threshold=1e-10, prefit=True).fit(noisy[0])
+    assert np.array_equal(ours.get_support(), theirs.get_support())
+
+
+@pytest.mark.parametrize("place", [1.0, 1.6, 1.7, 3.0])
+def test_for_one_column_the_summary_is_empty_where_zero_is_in_the_region(seed, place):
+    draws = np.random.default_rng(seed).standard_normal((2, 5000, 1)) + place
+    mean = draws.mean()
+    within = mean**2 <= np.quantile((draws - mean) ** 2, 0.9)
+    assert sparsest(draws, np.eye(1), 0.9)[0] == (not within)
+
+
+def test_for_orthogonal_columns_the_largest_are_kept_until_the_rest_is_within(seed):
+    rng = np.random.default_rng(seed)
+    places, h = rng.uniform(1, 4, 40), np.exp(rng.standard_normal(40))
+    draws = (rng.standard_normal((2, 500, 40)) + places) / np.sqrt(h)
+    mean = draws.mean(axis=(0, 1))
+    radius = np.quantile((h * (draws - mean) ** 2).sum(axis=2), 0.9)
+    size = h * mean**2
+    order = np.argsort(-size)
+    enough = next(k for k in range(41) if size[order[k:]].sum() <= radius)
+    assert 16 < enough < 40  # beyond the first steps of the path
+    assert np.array_equal(np.flatnonzero(sparsest(draws, np.diag(h), 0.9)), np.sort(order[:enough]))
+
+
+@pytest.mark.parametrize("k", range(10))
+def test_the_summary_is_within_the_region_and_hardly_larger_than_the_smallest_that_is(seed, k):
+    draws, moments = posterior(seed + k, 6)
+    ours = np.flatnonzero(sparsest(draws, moments, 0.9))
+    distances = {s: distance(draws, moments, list(s)) for m in range(7) for s in combinations(range(6), m)}
+    reached, radius = distances[tuple(ours)]
+    assert reached <= radius * (1 + 1e-9)
+    smallest = next(len(s) for s, (reached, radius) in distances.items() if reached <= radius)
+    assert smallest <= len(ours) <= smallest + 2
+
+
+def test_a_higher_level_never_keeps_more(seed):
+    draws, moments = posterior(seed, 12)
+    draws[0, 0] *= 1e4  # a region that holds it holds zero
+    sizes = [sparsest(draws, moments, level).sum() for level in (0.01, 0.5, 0.9, 0.9999)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1] == 0
+
+
+def test_units_order_and_the_zero_of_the_columns_do_not_matter(seed):
+    draws, moments = posterior(seed, 12)
+    chosen = sparsest(draws, moments, 0.9)
+    assert 0 < chosen.sum() < 12
+    rng = np.random.default_rng(seed)
+    units, order = 10.0 ** rng.integers(-6, 7, 12), rng.permutation(12)
+    assert np.array_equal(sparsest(draws / units, moments * np.outer(units, units), 0.9), chosen)
+    assert np.array_equal(sparsest(draws, 1e8 * moments, 0.9), chosen)
+    assert np.array_equal(sparsest(draws[..., order], moments[np.ix_(order, order)], 0.9), chosen[order])
+    # Columns with means m, seen by 50 rows, and the intercept beside them.
+    m = 3 * rng.standard_normal(12)
+    bordered = np.block([[moments + 50 * np.outer(m, m), 50 * m[:, None]], [50 * m, 50]])
+    assert np.array_equal(sparsest(draws, bordered, 0.9), chosen)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_columns_that_are_not_shrunk_are_kept(noisy, short_fit, rule):
+    X, y, _ = noisy
+    model = short_fit(X, y, unpenalized=["gene40"])
+    assert HorseshoeSelector(model, rule=rule, prefit=True).fit(X).get_support()[40]
+
+
+def test_of_columns_that_are_copies_one_is_kept(seed):
+    """The sum of the two coefficients is 5 and certain; no interval says so."""
+    rng = np.random.default_rng(seed)
+    share = rng.uniform(-3, 8, (2, 1000))
+    total = 5 + 0.1 * rng.standard_normal((2, 1000))
+    draws = np.stack([share, total - share, 0.1 * rng.standard_normal((2, 1000))], axis=2)
+    moments = 100 * np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    chosen = sparsest(draws, moments, 0.9)
+    assert chosen[:2].sum() == 1
+    assert not chosen[2]
+
+
+def test_constant_columns_are_never_selected(seed):
+    draws, moments = posterior(seed, 4)
+    moments[1] = moments[:, 1] = 0.0
+    draws[..., 1] = 1e6
+    assert not sparsest(draws, moments, 0.01)[1]
+
+
+@short_chains
+@pytest.mark.filterwarnings("ignore:No features were selected")
+def test_where_nothing_matters_little_is_selected(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((300, 20)), rng.integers(0, 2, 300)
+    model = HorseshoeProbitClassifier(n_iter=500, random_state=seed).fit(X, y)
+    for rule in RULES:
+        selector = HorseshoeSelector(model, rule=rule, prefit=True).fit(X)
+        assert selector.transform(X).shape[1] == selector.get_support().sum() <= 2
+
+
+@short_chains
+def test_columns_far_from_zero_are_selected_as_those_about_zero(noisy, seed):
+    X, y, _ = noisy
+    near, far = (HorseshoeSelector(clone(SHORT).set_params(n_iter=300)).fit(X + shift, y) for shift in (0.0, 100.0))
+    assert np.array_equal(near.get_support()[:6], far.get_support()[:6])
+    assert near.get_support()[:6].all()
+
+
+def test_a_fitted_model_is_read_and_not_fitted_again(fitted, noisy):
+    X, y, _ = noisy
+    for selector in (
+        HorseshoeSelector(fitted, prefit=True).fit(X),
+        HorseshoeSelector(FrozenEstimator(fitted)).fit(X, y),
+    ):
+        assert np.array_equal(selector.estimator_.coef_draws_, fitted.coef_draws_)
+        assert np.shares_memory(selector.estimator_.coef_draws_, fitted.coef_draws_)
+        assert selector.get_support().any()
+
+
+@short_chains
+def test_default_estimator_and_names(noisy):
+    X, y, _ = noisy
+    selector = HorseshoeSelector(rule="interval").set_output(transform="pandas").fit(X.iloc[:, :8], y)
+    kept = X.columns[:8][selector.get_support()]
+    assert list(selector.get_feature_names_out()) == list(kept)
+    assert list(selector.transform(X.iloc[:, :8]).columns) == list(kept)
+    assert list(selector.feature_names_in_) == list(X.columns[:8])
+    table = pl.DataFrame({name: X[name].to_numpy() for name in X.columns[:8]})
+    assert selector.set_output(transform="polars").transform(table).columns == list(kept)
+
+
+@short_chains
+def test_in_a_pipeline_and_a_search_over_rules(noisy):
+    X, y, _ = noisy
+    model = make_pipeline(StandardScaler(), HorseshoeSelector(SHORT), LogisticRegression())
+    grid = {"horseshoeselector__rule": RULES, "horseshoeselector__estimator__n_iter": [20, 40]}
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
+    assert search.best_score_ > 0.85
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert np.array_equal(again.predict_proba(X), search.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("selector", "error", "message"),
+    [
+        (
+            HorseshoeSelector(LogisticRegression()),
+            TypeError,
+            "HorseshoeProbitClassifier or None; got LogisticRegression",
+        ),
+        (HorseshoeSelector(FrozenEstimator(LogisticRegression())), TypeError, "must be a HorseshoeProbitClassifier"),
+        (HorseshoeSelector(prefit=True), TypeError, "that is fitted; got None"),
+        (HorseshoeSelector(HorseshoeProbitClassifier(), prefit=True), NotFittedError, "not fitted"),
+        (HorseshoeSelector(rule="kmeans"), ValueError, "'rule' parameter"),
+        (HorseshoeSelector(level=90), ValueError, "'level' parameter"),
+        (HorseshoeSelector(), ValueError, "requires y"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(selector, error, message):
+    with pytest.raises(error, match=message):
+        selector.fit(np.eye(5))
+
+
+def test_prefit_wants_the_columns_of_the_fit(fitted, noisy):
+    selector = HorseshoeSelector(fitted, prefit=True)
+    with pytest.raises(ValueError, match="feature names"):
+        selector.fit(noisy[0].iloc[:, ::-1])
+    with pytest.raises(ValueError, match="expecting 60 features"):
+        selector.fit(noisy[0].to_numpy()[:, :5])
+    with pytest.raises(NotFittedError):
+        selector.get_support()
