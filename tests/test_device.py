@@ -29,9 +29,9 @@ def card():
 
 
 @pytest.fixture(params=["no CuPy", "broken CuPy", "no driver", "no libraries", "no compiler", "wrong answer"])
-def without_gpu(request, monkeypatch):
+def without_gpu(request):
     """A machine on which something is missing, and what is to be said about it."""
-    with fake_cupy.installed() as card:
+    with fake_cupy.installed() as card, pytest.MonkeyPatch.context() as monkeypatch:
         cupy = sys.modules["cupy"]
         if request.param == "no CuPy":
             monkeypatch.setitem(sys.modules, "cupy", None)
@@ -122,3 +122,12 @@ def test_the_reason_is_logged(card, caplog, short_fit):
 def test_show_versions_names_the_card(card, capsys):
     show_versions()
     assert "cuda: emulator" in capsys.readouterr().out
+
+
+def test_the_fake_is_gone_afterwards():
+    before = {name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._ops"))}
+    with fake_cupy.installed():
+        _device.resolve("cuda")
+    after = {name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._ops"))}
+    assert after == before
+    assert not hasattr(sys.modules.get("cupy"), "RawModule") or sys.modules["cupy"].__version__ != "0.0.0"
