@@ -297,6 +297,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         before = vars(self).copy()
         try:
             _fitting.fit(self, X, y, sample_weight)
+            _fitting.release(self)
             return self
         except BaseException:
             # Neither half a model nor half of it new: what was there before the call stays, and what scikit-learn needs

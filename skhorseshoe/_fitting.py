@@ -21,11 +21,6 @@ DEVICES = _device.NAMES
 
 def fit(model, X, y, sample_weight):
     """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``."""
-    _fit(model, X, y, sample_weight)
-    _device.give_back(model.device_)  # only now does nothing hold memory of a GPU
-
-
-def _fit(model, X, y, sample_weight):
     given = X, y, {} if sample_weight is None else {"sample_weight": sample_weight}
     X, y = _input.check_X(model, X, y=y, reset=True)
     ops, device, reason = _device.resolve(model.device, X.size)
@@ -72,6 +67,11 @@ def _fit(model, X, y, sample_weight):
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
     _report.warn_if_unconverged(model, rows.columns.informative, separated)
+
+
+def release(model):
+    """Give the device its memory back; after ``fit`` has returned, nothing holds it any more."""
+    _device.give_back(model.device_)
 
 
 def _checkpoint(model, problem, settings, device):
