@@ -221,9 +221,9 @@ class _Stage:
 
 
 def _enough_steps(step):
-    """The least odd number of turns that make three quarters of a right angle, which leaves little memory."""
+    """The least odd number of turns that make most of a right angle, which leaves little memory."""
     for n in range(1, _MAX_STEPS, 2):
-        if n * step > 0.75 * pi / 2:
+        if n * step > 0.85 * pi / 2:
             return n
     return _MAX_STEPS
 
