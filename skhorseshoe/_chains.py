@@ -23,8 +23,9 @@ class GibbsChains:
         if saved is None:
             self.state, self.centre = start, _Centre(burn_in, start.beta.mean(axis=0), 1)
         else:
-            self.state = _gibbs.State(*(saved[name] for name in _gibbs.State._fields[:-1]), int(saved["sweep"]))
-            self.centre = _Centre(burn_in, saved["total"], int(saved["count"]))
+            state = _gibbs.State(*(saved[name] for name in _gibbs.State._fields[:-1]), int(saved["sweep"]))
+            self.state, total = map(rows.ops.to_device, (state, saved["total"]))
+            self.centre = _Centre(burn_in, total, int(saved["count"]))
 
     def advance(self):
         """One sweep."""
@@ -102,8 +103,9 @@ class _Centre:
 def shrinkage(information, state, fixed, ops):
     """kappa_j = var(beta_j | y, scales) / var(beta_j | scales) = d_j [(H + D)^-1]_jj; (n_chains, n_shrunk).
 
-    information : ``Precision`` of the Fisher information and the fixed prior. A slab is part of both variances.
+    On the host. information : ``Precision`` of the Fisher information and the fixed prior. A slab is part of both
+    variances.
     """
     p = state.lambda_sq_inv.shape[1]
     d = _gibbs.prior_precision(state, ops)
-    return ((d + fixed.slab_precision) * information.inverse_diagonal(d))[:, :p]
+    return ops.to_host((d + fixed.slab_precision) * information.inverse_diagonal(d))[:, :p]

@@ -68,8 +68,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         very much more alike; "pxda" adds a move of the scale of its hidden scores. "collapsed" integrates the
         coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows. "auto"
         takes "collapsed" there and "hmc" elsewhere, but "pxda" where ``burn_in`` is below 100, too short for tuning.
-    device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. This release computes on the CPU: "auto" is "cpu", and "cuda" is an error, never a fallback.
+    device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
+        Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
+        GPU if there is one that works and X has more than about four million elements, else the CPU;
+        ``skhorseshoe.show_versions()`` says what was found. Predictions are computed on the CPU.
     n_jobs : int or None, default=None
         Threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS and
         OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a task of joblib's never more
@@ -138,7 +140,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0, the median of
         its prior (Piironen & Vehtari 2017).
     device_ : str
-        Where the model was fitted.
+        Where the model was fitted: "cpu", "cuda:0", ...
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -192,7 +194,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
         "sampler": [StrOptions({"auto", "hmc", "collapsed", "pxda", "gibbs"})],
-        "device": [StrOptions({"auto", "cpu", "cuda"})],
+        "device": [StrOptions(set(_fitting.DEVICES))],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -267,7 +269,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         ----------
         X : array-like or table of shape (n_samples, n_features)
             Numeric columns. C-contiguous float32 and float64 arrays are used as they are; float32 keeps the passes
-            over X in float32.
+            over X in float32. float16 is kept in 16 bits on a GPU and computed in float32.
         y : array-like of shape (n_samples,)
             Labels of two classes, of any kind that NumPy can sort.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -283,9 +285,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         ValueError
             If X or y cannot be used; the message says why.
         MemoryError
-            If the draws and the working set cannot fit, before anything is computed.
+            If the draws and the working set cannot fit, before anything is computed; or if a GPU runs out of memory.
         RuntimeError
-            If ``device="cuda"`` and no GPU can be used.
+            If ``device`` names a GPU that cannot be used.
 
         Warns
         -----
@@ -296,6 +298,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         before = vars(self).copy()
         try:
             _fitting.fit(self, X, y, sample_weight)
+            _fitting.release(self)
             return self
         except BaseException:
             # Neither half a model nor half of it new: what was there before the call stays, and what scikit-learn needs

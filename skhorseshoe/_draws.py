@@ -28,24 +28,29 @@ class Draws:
         self.seen = self.n = 0  # draws that were offered, and kept
         self.stride = 1  # of the draws that were offered, from one that is kept to the next
 
-    def add(self, chains):
-        """Take the state of the chains; ``seen`` grows last, so that an interrupt never leaves half a draw."""
+    def add(self, chains, to_host=lambda values: values):
+        """Take the state of the chains; ``seen`` grows last, so that an interrupt never leaves half a draw.
+
+        to_host : that of their back end.
+        """
         self._add_shrinkage(chains)
         if (self.seen + 1) % self.stride == 0:
             if self.n == self.coef.shape[1]:
                 self._halve()
             if (self.seen + 1) % self.stride == 0:
-                self._keep(chains.state)
+                state = chains.state
+                acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
+                self._keep(*to_host((state.beta, state.tau_sq_inv, acceptance)))
         self.seen += 1
 
-    def _keep(self, state):
+    def _keep(self, beta, tau_sq_inv, acceptance):
         p = self.coef.shape[2]
-        beta = self.columns.of_X(state.beta)
+        beta = self.columns.of_X(beta)
         self.coef[:, self.n] = beta[:, :p]
         if self.columns.fit_intercept:
             self.intercept[:, self.n] = beta[:, p]
-        self.global_scale[:, self.n] = state.tau_sq_inv**-0.5
-        self.acceptance[:, self.n] = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
+        self.global_scale[:, self.n] = tau_sq_inv**-0.5
+        self.acceptance[:, self.n] = acceptance
         self.n += 1
 
     def _halve(self):

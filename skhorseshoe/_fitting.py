@@ -16,26 +16,34 @@ from ._threads import count_threads, open_threads
 from ._weights import arrange, is_whole, is_wide, rows_that_count
 from .diagnostics import convergence
 
+DEVICES = _device.NAMES
+
 
 def fit(model, X, y, sample_weight):
     """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``."""
     given = X, y, {} if sample_weight is None else {"sample_weight": sample_weight}
-    ops, device = _device.resolve(model.device)
     X, y = _input.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     if model.n_iter < model.thin:
         raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
     unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), is_wide(X, weight))
+    wide = is_wide(X, weight) and model.device in ("auto", "cpu")
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), wide)
+    if model.sampler_ == "collapsed" and model.device not in ("auto", "cpu"):
+        raise ValueError(
+            f"sampler='collapsed' computes on the CPU, and device={model.device!r} is asked for: use device='cpu' or "
+            "'auto', or another sampler."
+        )
+    ops, device, reason = _device.resolve("cpu" if model.sampler_ == "collapsed" else model.device, X.size)
     X, y, weight = arrange(X, y, weight, model.sampler_)
     n_threads = count_threads(model.n_jobs)
     settings = Settings(model.sampler_, **{name: getattr(model, name) for name in Settings._fields[1:]})
-    with _progress.visible(model.verbose), open_threads(n_threads) as threads:
+    with _progress.visible(model.verbose), open_threads(n_threads) as threads, ops.using(device):
         n_draws = min(model.n_iter // model.thin, model.max_draws or model.n_iter)
         item = np.dtype(model.draws_dtype).itemsize
         words = check_memory(*X.shape, model.n_chains, n_draws, n_threads, model.sampler_, item)
         if model.verbose:
-            _progress.logger.info("%d rows of %d features on %s: %s", *X.shape, device, words)
+            _progress.logger.info("%d rows of %d features on %s (%s): %s", *X.shape, device, reason, words)
         rows = Rows(
             X,
             y,
@@ -65,6 +73,11 @@ def fit(model, X, y, sample_weight):
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
     _report.warn_if_unconverged(model, rows.columns.informative, separated)
+
+
+def release(model):
+    """Give the device its memory back; after ``fit`` has returned, nothing holds it any more."""
+    _device.give_back(model.device_)
 
 
 def _checkpoint(model, problem, settings, device):

@@ -10,10 +10,10 @@ _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 
 
 def check_X(estimator, X, *, reset, **y):
-    """``validate_data`` for a C-contiguous float64 or float32 X, with errors that name the column of a table."""
+    """``validate_data`` for a C-contiguous floating-point X, with errors that name the column of a table."""
     _refuse_times(X)
     try:
-        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C", **y)
+        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32, np.float16], order="C", **y)
     except (ValueError, TypeError) as error:
         better = _name_bad_column(X, error)
         if better is error:

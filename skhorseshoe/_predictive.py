@@ -85,7 +85,7 @@ def _each_predictor(model, X, coef, intercept, use):
 @contextmanager
 def _blocks(model, X, coef):
     """The back end, threads, and rows in a block: at most ``working_memory``, and a function of the model alone."""
-    ops, _ = _device.resolve("cpu")
+    ops = _device.resolve("cpu").ops
     budget = sklearn.get_config()["working_memory"] * 2**20
     most = _ROWS if coef.size < _LARGE else _FEW_ROWS
     block_rows = int(max(1, min(most, budget // (8 * len(coef)))))

@@ -14,7 +14,8 @@ from ._start import initial_state
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
-_LARGEST = {"float32": 1e30, "float64": 1e150}  # root mean square of a column whose sums over rows stay finite
+# Root mean square of a column whose sums over rows stay finite.
+_LARGEST = {"float16": 1e30, "float32": 1e30, "float64": 1e150}
 _CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, "collapsed": CollapsedChains}
 
 
@@ -63,6 +64,7 @@ class Run:
         rows = problem.rows
         _check_size(rows.columns, rows.X.dtype)
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
+        start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
         n_draws = settings.n_iter // settings.thin
         self.draws = Draws(settings.n_chains, n_draws, rows.columns, settings.max_draws, settings.draws_dtype)
@@ -100,7 +102,7 @@ class Run:
         """One sweep, and what it leaves."""
         self.chains.advance()
         if self.done and self.done % self.settings.thin == 0:
-            self.draws.add(self.chains)
+            self.draws.add(self.chains, self.problem.rows.ops.to_host)
             self._stop_if_enough()
 
     def _stop_if_enough(self):
@@ -129,7 +131,7 @@ class Run:
         return {
             "n_iter": self.done,
             "key": self.problem.key,
-            "chains": self.chains.arrays(),
+            "chains": self.problem.rows.ops.to_host(self.chains.arrays()),
             "draws": self.draws.arrays(),
         }
 

@@ -172,7 +172,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         if model.fit_intercept:  # about their means, the columns lose no digits to the intercept
             centre = X.mean(axis=0, dtype=np.float64)
             points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
-        ops, _ = _device.resolve("cpu")
+        ops = _device.resolve("cpu").ops
         with open_threads(count_threads(model.n_jobs)) as threads:
             information = ops.gram(X, no_weights, centre, scale, model.fit_intercept, threads, points)
         return sparsest(model.coef_draws_, information, 0.5 if self.level is None else self.level)

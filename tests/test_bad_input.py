@@ -164,11 +164,6 @@ def test_thin_beyond_n_iter_is_refused():
         HorseshoeProbitClassifier(n_iter=10, thin=11).fit(X, Y)
 
 
-def test_cuda_is_refused_with_the_reason_and_the_cure():
-    with pytest.raises(RuntimeError, match=r"device='cuda' cannot be used: .*no back end for GPUs.* Use device='cpu'"):
-        HorseshoeProbitClassifier(device="cuda").fit(X, Y)
-
-
 @pytest.mark.parametrize("n_iter", [10**12, np.int64(10**12), np.int32(2 * 10**9)], ids=["int", "int64", "int32"])
 def test_draws_that_cannot_fit_are_refused_with_numbers_and_a_cure(n_iter, monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 2**30)

@@ -3,23 +3,49 @@
 Every array that describes the chains has them as its leading axis. Arrays of size p are float64.
 """
 
+from contextlib import nullcontext
+
 import numpy as np
 from numba import uint32
 
 from ._collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - part of what a back end offers
 from ._jit import REORDER_SUMS, device, kernel
+from ._moments import combine_moments
 from ._normal import fisher_weight, upper_tail
 from ._passes import latent_pass, score_pass
 from ._philox import exponential_1, gamma_1, normal_and_unit, philox, stream, unit
 from ._scales import draw_global_scale, draw_local_scales
 
 empty_like, where, exp = np.empty_like, np.where, np.exp
+using = nullcontext
 
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
+
+
+def hold(X, y, weight):
+    """The rows as the passes read them, where they read them."""
+    # Kernels are compiled once per type, and a read-only array is a type of its own.
+    X = X.astype(np.float32) if X.dtype == np.float16 else X.view()
+    X.flags.writeable = False
+    return X, y, weight
+
+
+def give_back(name):
+    """There is nothing to give back."""
+
+
+def to_device(values):
+    """Arrays of the host, also in tuples, dicts and objects that hold them, as arrays of the device."""
+    return values
+
+
+def to_host(values):
+    """The way back."""
+    return values
 
 
 def latent(X, y, coef, bounds, sweep, key, threads):
@@ -92,23 +118,11 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 
 def moments(X, weight):
     """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
-    n, p = X.shape
-    step = max(64, _GRAM_BLOCK // p)
-    total, mean, square = 0.0, np.zeros(p), np.zeros(p)
-    for start in range(0, n, step):
-        block = X[start : start + step].astype(np.float64)
-        w = weight[start : start + step] if len(weight) else np.ones(len(block))
-        share = w.sum()
-        if share == 0.0:
-            continue
-        centre = w @ block / share
-        block -= centre
-        block *= block
-        apart = centre - mean
-        total += share
-        square += w @ block + apart**2 * (share * (total - share) / total)
-        mean += apart * (share / total)
-    return mean, square / total
+    step = max(64, _GRAM_BLOCK // X.shape[1])
+    blocks = (slice(start, start + step) for start in range(0, len(X), step))
+    return combine_moments(
+        (X[rows].astype(np.float64), weight[rows] if len(weight) else np.ones(len(X[rows]))) for rows in blocks
+    )
 
 
 def normal(shape, key, sweep, purpose):
