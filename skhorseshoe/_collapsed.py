@@ -13,8 +13,7 @@ from typing import NamedTuple
 from ._ops import COEF, GLOBAL_SLICE, HELD, RESIDUAL
 
 _ATTEMPTS = 40  # of a slice step; the interval has then shrunk to nothing
-_ROUNDS = 2  # of z and the local scales in a sweep
-_SCANS = 5  # over the rows in a round
+_SCANS = 20  # of z over the rows in a round
 
 
 class CollapsedState(NamedTuple):
@@ -34,7 +33,8 @@ def sweep(state, rows, tau_0, ops, key):
     n = z.shape[1]
 
     rows.set(lambda_sq_inv, tau_sq_inv)
-    for k in range(_ROUNDS):
+    n_rounds = min(max(2, p // (10 * n)), 5)  # that take less time together than the matrices
+    for k in range(n_rounds):
         z = rows.latent(z, _SCANS, k, t, key)  # z_i | other z, scales
         lambda_sq_inv = rows.local_scales(z, lambda_sq_inv, tau_sq_inv, n, k, t, key)  # lambda_j | z / |z|, others
         z = rows.length(z, k, t, key)  # |z| | z / |z|, scales
@@ -43,7 +43,7 @@ def sweep(state, rows, tau_0, ops, key):
     chances = ops.uniform((n_chains, p), key, t, HELD)
     # tau, and some of the lambda_j with it | z / |z|, other lambda
     tau_sq_inv, lambda_sq_inv = rows.global_scale(z, lambda_sq_inv, tau_sq_inv, tau_0, uniform, chances)
-    z = rows.length(z, _ROUNDS, t, key)
+    z = rows.length(z, n_rounds, t, key)
 
     noise = ops.normal(beta.shape, key, t, COEF), ops.normal(z.shape, key, t, RESIDUAL)
     beta = rows.coefficients(z, *noise)  # beta | z, scales

@@ -1,5 +1,5 @@
 """The sampler with the coefficients integrated out: its algebra against dense formulas, the sweep against the joint law
-with planted errors, whole runs against data augmentation."""
+with planted errors, whole runs against the other samplers."""
 
 import tracemalloc
 
@@ -172,7 +172,7 @@ def latent_given(beta, rng):
     return beta[:, :3] @ DATA.T + beta[:, 3:] + rng.standard_normal((len(beta), 6))
 
 
-def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=8, n_redraws=2, n_sweeps=4):
+def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=14, n_redraws=2, n_sweeps=4):
     """Largest change of the mean of a bounded function, in standard errors, along chains that start from the joint law.
 
     As in test_hmc.py; the sign of z is the data.
@@ -235,7 +235,7 @@ def test_collapsed_updates_alone_pass_gewekes_joint_test(slab, held_often):
 
 class VarianceOfLatent(KeptScales):
     def P_of_latent(self, c):
-        return 1.4 * self.P[c]
+        return 2.0 * self.P[c]
 
 
 class LengthTooLong(KeptScales):
@@ -289,15 +289,16 @@ def test_gewekes_joint_test_catches_noise_of_beta():
 @pytest.mark.parametrize("error", TAU_ERRORS)
 def test_gewekes_joint_test_catches_in_the_law_of_tau(error, held_often, monkeypatch):
     monkeypatch.setattr(_collapsed, "_Move", beside_tau(TAU_ERRORS[error]))
-    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=24 if error == "the slab" else 8) > 6
+    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=30 if error == "the slab" else 10) > 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", LOCAL_ERRORS)
 def test_gewekes_joint_test_catches_in_the_law_of_lambda(error, monkeypatch):
     density = _collapsed_kernels._log_density
     monkeypatch.setattr(_collapsed, "scan_local_scales", _collapsed_kernels.scan_local_scales.py_func)
     monkeypatch.setattr(_collapsed_kernels, "_log_density", lambda *a: LOCAL_ERRORS[error](density(*a), *a))
-    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=6) > 6
+    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=10) > 6
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -334,8 +335,9 @@ PARAMS = [
 
 
 @pytest.mark.parametrize("params", PARAMS, ids=["slab", "standardised", "unpenalised"])
-def test_posterior_is_that_of_data_augmentation(wide, params):
-    ours, theirs = draws_of("collapsed", *wide, 2000, **params), draws_of("gibbs", *wide, 20_000, **params)
+def test_posterior_is_that_of_hmc(wide, params):
+    """Data augmentation would take 200,000 sweeps here to be a reference."""
+    ours, theirs = draws_of("collapsed", *wide, 2000, **params), draws_of("hmc", *wide, 10_000, **params)
     if not params.get("fit_intercept", True):
         ours, theirs = (np.delete(draws, -2, axis=2) for draws in (ours, theirs))
     same_law(ours, theirs)
