@@ -112,8 +112,9 @@ global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double*
     const double level =
         log_density(beta, p, now, tau_0, shared) - exponential_1(0, sweep, 0, stream, k0, k1);
     double low = now - slice_unit(0, 1, sweep, stream, k0, k1), high = low + 1.0;
-    while (log_density(beta, p, low, tau_0, shared) > level) low -= 1.0;
-    while (log_density(beta, p, high, tau_0, shared) > level) high += 1.0;
+    // An end there must be: coefficients that are all exactly zero have no law of tau.
+    while (low > -300.0 && log_density(beta, p, low, tau_0, shared) > level) low -= 1.0;
+    while (high < 300.0 && log_density(beta, p, high, tau_0, shared) > level) high += 1.0;
     double proposed = now;
     for (u32 attempt = 0; attempt < 200; ++attempt) {
         proposed = low + (high - low) * slice_unit(attempt, 2, sweep, stream, k0, k1);
