@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ._ops import COEF, GLOBAL_SLICE, HELD, RESIDUAL
 
 _ATTEMPTS = 40  # of a slice step; the interval has then shrunk to nothing
-_SCANS = 20  # of z over the rows in a round
+_SCANS = 5  # of z over the rows in a round
 
 
 class CollapsedState(NamedTuple):
