@@ -225,9 +225,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         device="auto",
         n_jobs=None,
         target_ess=None,
-        warm_start=False,
         checkpoint=None,
         checkpoint_interval=60.0,
+        warm_start=False,
         random_state=None,
         verbose=0,
     ):
@@ -250,9 +250,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         self.device = device
         self.n_jobs = n_jobs
         self.target_ess = target_ess
-        self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.checkpoint_interval = checkpoint_interval
+        self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
 
