@@ -88,6 +88,8 @@ extern "C" __global__ void local_scales(const double* beta, const double* tau_sq
 
 // log p(log tau | beta) up to a constant, to all threads of the block.
 __device__ __forceinline__ double log_density(const double* beta, int p, double log_tau, double tau_0, double* shared) {
+    // An end there must be: coefficients that are all exactly zero have no law of tau.
+    if (fabs(log_tau) > 300.0) return -1e300;
     const double half_tau_sq_inv = 0.5 * exp(-2.0 * log_tau), ratio = exp(log_tau) / tau_0;
     double sum = 0.0;
     for (int j = threadIdx.x; j < p; j += blockDim.x)
@@ -112,9 +114,8 @@ global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double*
     const double level =
         log_density(beta, p, now, tau_0, shared) - exponential_1(0, sweep, 0, stream, k0, k1);
     double low = now - slice_unit(0, 1, sweep, stream, k0, k1), high = low + 1.0;
-    // An end there must be: coefficients that are all exactly zero have no law of tau.
-    while (low > -300.0 && log_density(beta, p, low, tau_0, shared) > level) low -= 1.0;
-    while (high < 300.0 && log_density(beta, p, high, tau_0, shared) > level) high += 1.0;
+    while (log_density(beta, p, low, tau_0, shared) > level) low -= 1.0;
+    while (log_density(beta, p, high, tau_0, shared) > level) high += 1.0;
     double proposed = now;
     for (u32 attempt = 0; attempt < 200; ++attempt) {
         proposed = low + (high - low) * slice_unit(attempt, 2, sweep, stream, k0, k1);
