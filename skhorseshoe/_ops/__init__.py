@@ -17,6 +17,10 @@ MAX_CHAINS = 256  # the counter has 8 bits for the chain
 # the prior of a direction that the data do not determine.
 JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 
+# Share of z'z below which z'z - z'X S X'z is a matter of rounding, and "pxda" leaves z as it is. That is exact: the
+# move does not change the share.
+LEAST_REST = 1e-5
+
 
 def not_definite(q, minor):
     """The error where none of them has helped; minor : the order of the minor that failed."""

@@ -7,7 +7,7 @@ from numba.extending import get_cython_function_address
 from scipy.linalg.blas import dtrmv, dtrsv
 from scipy.linalg.lapack import dpotri
 
-from . import JITTERS, not_definite
+from . import JITTERS, LEAST_REST, not_definite
 
 
 def _routine(module, name, n_arguments):
@@ -19,7 +19,6 @@ def _routine(module, name, n_arguments):
 _potrf = _routine("lapack", "dpotrf", 5)
 _syrk = _routine("blas", "dsyrk", 10)
 
-_LEAST_REST = 1e-5
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
 
 
@@ -59,8 +58,7 @@ class Precision:
                 half = dtrsv(factor, b[c], lower=1)
                 if total is not None:
                     rest = total[c] - half @ half
-                    # Below that rounding decides. To leave g at 1 there is exact: g does not change the ratio.
-                    if rest > _LEAST_REST * total[c]:
+                    if rest > LEAST_REST * total[c]:
                         half *= np.sqrt(2.0 * gamma[c] / rest)
                 half += noise[c]
                 beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)

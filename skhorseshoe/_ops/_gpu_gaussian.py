@@ -5,7 +5,7 @@ import numpy as np
 from cupy.cuda import device
 from cupy_backends.cuda.libs import cublas, cusolver
 
-from . import JITTERS, not_definite
+from . import JITTERS, LEAST_REST, not_definite
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
 
 # What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one.
@@ -83,7 +83,8 @@ class Precision:
             beta[c] = b[c]
             self.cholesky.solve(factor, beta[c])
             if total is not None:
-                beta[c] *= cp.sqrt(2.0 * gamma[c] / (total[c] - (beta[c] ** 2).sum()))
+                rest = total[c] - (beta[c] ** 2).sum()
+                beta[c] *= cp.sqrt(2.0 * gamma[c] / cp.where(rest > LEAST_REST * total[c], rest, 2.0 * gamma[c]))
             beta[c] += noise[c]
             self.cholesky.solve(factor, beta[c], transposed=True)
 
