@@ -14,24 +14,22 @@ _DRAW_COST = 100  # a truncated normal takes as long as reading about this many 
 class Rows:
     """Rows in memory, each read once per question.
 
-    X : (n, p) C-contiguous float32 or float64, not copied. y : (n,) uint8, 1 where the second class was seen.
+    X : (n, p) float32 or float64, C-contiguous or CSR, as ``ops`` reads it, not copied. y : (n,) uint8, 1 where the second class was seen.
     ops : the back end. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the
     log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are those of
     columns of unit variance.
     """
 
     def __init__(self, X, y, fit_intercept, ops, threads, *, weight=None, unpenalized=None, standardize=False):
-        # Kernels are compiled once per type, and a read-only array is a type of its own.
-        self.X = X.view()
-        self.X.flags.writeable = False
+        self.X = ops.as_rows(X)
         self.y = y
         self.weight = np.empty(0) if weight is None else weight
         self.ops = ops
         self.threads = threads
-        # The layout depends on the shape of X alone: sums over rows have the same bits for any number of threads.
+        # The layout depends on the size of X alone: sums over rows have the same bits for any number of threads.
         n, p = X.shape
         self.n = n
-        work = n * (p + _DRAW_COST)
+        work = X.size + n * _DRAW_COST
         n_blocks = min(_MAX_BLOCKS, n, work // _BLOCK_WORK, _MAX_SUMS // (p + 1))
         self.bounds = np.linspace(0, n, max(1, n_blocks) + 1).astype(np.int64)
         with np.errstate(over="ignore", invalid="ignore"):  # too large a column is refused by its size

@@ -19,7 +19,7 @@ from .diagnostics import convergence
 def fit(model, X, y, sample_weight):
     """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``."""
     given = X, y, {} if sample_weight is None else {"sample_weight": sample_weight}
-    ops, device = _device.resolve(model.device)
+    ops, device = _device.resolve(model.device, X)
     X, y = _input.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     if model.n_iter < model.thin:

@@ -49,11 +49,14 @@ def described(problem, settings):
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "shape of X": rows.X.shape,
         "dtype of X": rows.X.dtype.name,
-        "checksum of X": _checksum(rows.X),
+        "checksum of X": _checksum(*rows.ops.arrays(rows.X)),
         "checksum of y": _checksum(rows.y),
         "checksum of the weights": _checksum(rows.weight),
     }
 
 
-def _checksum(array):
-    return f"{zlib.crc32(array.reshape(-1).view(np.uint8)):08x}"
+def _checksum(*arrays):
+    value = 0
+    for array in arrays:
+        value = zlib.crc32(array.reshape(-1).view(np.uint8), value)
+    return f"{value:08x}"

@@ -105,6 +105,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = not self.prefit
+        tags.input_tags.sparse = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
@@ -169,10 +170,10 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def _dss(self, model, X):
         centre, scale, no_weights = np.zeros(X.shape[1]), np.ones(X.shape[1]), np.empty(0)
         points = _few(model.coef_draws_)
+        ops, _ = _device.resolve("cpu", X)
         if model.fit_intercept:  # about their means, the columns lose no digits to the intercept
-            centre = X.mean(axis=0, dtype=np.float64)
+            centre, _ = ops.moments(X, no_weights)
             points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
-        ops, _ = _device.resolve("cpu")
         with open_threads(count_threads(model.n_jobs)) as threads:
             information = ops.gram(X, no_weights, centre, scale, model.fit_intercept, threads, points)
         return sparsest(model.coef_draws_, information, 0.5 if self.level is None else self.level)

@@ -25,6 +25,18 @@ _LOG_2PI = math.log(2 * math.pi)
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
 
 
+def as_rows(X):
+    """X as the kernels take it: they are compiled once per type, and a read-only array is a type of its own."""
+    X = X.view()
+    X.flags.writeable = False
+    return X
+
+
+def arrays(X):
+    """The arrays that X consists of."""
+    return (X,)
+
+
 def latent(X, y, coef, bounds, sweep, key, threads):
     """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
 
@@ -62,29 +74,45 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     q = p + fit_intercept
     step = max(64, _GRAM_BLOCK // (q + (0 if beta is None else len(beta))))
     n_parts = min(_GRAM_PARTS, -(-n // step))
+    edges = np.linspace(0, n, n_parts + 1).astype(int)
+
+    def add(part, total):
+        block = np.empty((min(step, n), q))
+        for start in range(edges[part], edges[part + 1], step):
+            rows = block[: min(step, edges[part + 1] - start)]
+            rows[:, p:] = 1.0
+            np.subtract(X[start : start + len(rows)], centre, out=rows[:, :p])
+            rows[:, :p] /= scale
+            squared = weight[start : start + len(rows)] if len(weight) else 1.0
+            if beta is not None:
+                squared = squared * fisher_weights(rows @ beta.T)
+            if np.ndim(squared):
+                rows *= np.sqrt(squared)[:, None]
+            add_outer_products(rows, total)
+
+    return sum_of_parts(add, q, n_parts, spare, threads)
+
+
+def fisher_weights(eta):
+    """phi(eta)^2 / (Phi(eta) Phi(-eta)), averaged over the last axis of eta (n, m); (n,)."""
+    return np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
+
+
+def sum_of_parts(add, q, n_parts, spare, threads):
+    """The symmetric matrix (q, q) to whose lower triangle add(part, total) adds; parts are summed in order.
+
+    spare : matrices (q, q) to use as scratch.
+    """
     parts = [np.zeros((q, q)), *spare][:n_parts]
     parts += [np.empty((q, q)) for _ in range(n_parts - len(parts))]
     for part in parts[1:]:
         part[...] = 0.0
-    edges = np.linspace(0, n, len(parts) + 1).astype(int)
 
-    def add(first, last):
-        block = np.empty((min(step, n), q))
+    def some(first, last):
         for part in range(first, last):
-            for start in range(edges[part], edges[part + 1], step):
-                rows = block[: min(step, edges[part + 1] - start)]
-                rows[:, p:] = 1.0
-                np.subtract(X[start : start + len(rows)], centre, out=rows[:, :p])
-                rows[:, :p] /= scale
-                squared = weight[start : start + len(rows)] if len(weight) else 1.0
-                if beta is not None:
-                    eta = rows @ beta.T
-                    squared = squared * np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
-                if np.ndim(squared):
-                    rows *= np.sqrt(squared)[:, None]
-                add_outer_products(rows, parts[part])
+            add(part, parts[part])
 
-    threads.run(add, len(parts))
+    threads.run(some, n_parts)
     total = parts[0]
     for part in parts[1:]:
         total += part
@@ -177,7 +205,7 @@ def mean_probability(X, coef, intercept, threads, block_rows):
     coef : (n_draws, p), intercept : (n_draws,). Blocks as in ``each_block``.
     """
     out = np.empty((len(X), 2))
-    each_block(X, coef, threads, block_rows, lambda product, rows: _mean_phi(product, intercept, out[rows]))
+    each_block(X, coef, threads, block_rows, lambda product, rows: average_phi(product, intercept, out[rows]))
     return out
 
 
@@ -204,7 +232,7 @@ def each_block(X, coef, threads, block_rows, use):
 
 
 @kernel
-def _mean_phi(eta, intercept, out):
+def average_phi(eta, intercept, out):
     """Both tails are summed, so that a small probability keeps its relative accuracy; eta is overwritten."""
     n_draws = eta.shape[1]
     tail, scratch = np.empty(_DRAWS), np.empty(_DRAWS)
