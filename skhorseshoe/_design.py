@@ -14,10 +14,10 @@ _DRAW_COST = 100  # a truncated normal takes as long as reading about this many 
 class Rows:
     """Rows in memory, each read once per question.
 
-    X : (n, p) float32 or float64, C-contiguous or CSR, as ``ops`` reads it, not copied. y : (n,) uint8, 1 where the second class was seen.
-    ops : the back end. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the
-    log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are those of
-    columns of unit variance.
+    X : (n, p) float32 or float64, C-contiguous or CSR, as ``ops`` reads it, not copied. y : (n,) uint8, 1 where the
+    second class was seen. ops : the back end. threads : the threads to use. weight : (n,) float64 that multiplies the
+    rows' terms of the log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients
+    are those of columns of unit variance.
     """
 
     def __init__(self, X, y, fit_intercept, ops, threads, *, weight=None, unpenalized=None, standardize=False):

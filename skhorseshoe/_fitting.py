@@ -7,6 +7,7 @@ from . import _device, _input, _progress, _report, _saved, _snapshot
 from ._callbacks import teller
 from ._checkpoint import Checkpoint
 from ._design import Rows
+from ._iterative import is_needed
 from ._memory import check_memory
 from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
@@ -25,12 +26,14 @@ def fit(model, X, y, sample_weight):
     if model.n_iter < model.thin:
         raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
     unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight))
+    iterative = is_needed(X)
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), iterative)
     X, y, weight = arrange(X, y, weight, model.sampler_)
     n_threads = count_threads(model.n_jobs)
     settings = Settings(model.sampler_, model.n_iter, model.burn_in, model.n_chains, model.thin, model.target_ess)
     with _progress.visible(model.verbose), open_threads(n_threads) as threads:
-        words = check_memory(*X.shape, model.n_chains, model.n_iter // model.thin, n_threads, model.sampler_)
+        draws = model.n_iter // model.thin
+        words = check_memory(*X.shape, model.n_chains, draws, n_threads, model.sampler_, iterative)
         if model.verbose:
             _progress.logger.info("%d rows of %d features on %s: %s", *X.shape, device, words)
         rows = Rows(

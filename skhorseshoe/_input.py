@@ -11,7 +11,7 @@ _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 
 
 def check_X(estimator, X, *, reset, **y):
-    """``validate_data`` for a C-contiguous or CSR X of float64 or float32, with errors that name the column of a table."""
+    """``validate_data`` for X, C-contiguous or CSR, of float64 or float32; errors name the column of a table."""
     _refuse_times(X)
     try:
         checked = validate_data(

@@ -5,12 +5,17 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def forecast(n, p, n_chains, n_draws, n_threads, sampler):
-    """Bytes that a fit allocates beside X: its draws, and its working set."""
+def forecast(n, p, n_chains, n_draws, n_threads, sampler, iterative=False):
+    """Bytes that a fit allocates beside X: its draws, and its working set.
+
+    iterative : whether data augmentation solves by conjugate gradients, which need vectors in place of matrices.
+    """
     q = p + 1
     draws = 8 * n_chains * n_draws * (p + 2)
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 3 + n_threads
     matrices = 8 * q * q * factors
+    if iterative and sampler != "hmc":
+        matrices = 8 * q * n_chains * 40
     sums = 8 * n_chains * min(2**20, 64 * q)
     return draws, matrices + sums + 40 * 2**20 + n
 
@@ -31,10 +36,10 @@ def available():
     return min(limits) if limits else None
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler):
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler, iterative=False):
     """The forecast in words; raises MemoryError if it cannot fit."""
     draws, working_set = forecast(
-        n, p, int(n_chains), int(n_draws), n_threads, sampler
+        n, p, int(n_chains), int(n_draws), n_threads, sampler, iterative
     )  # NumPy's integers would overflow
     words = f"{_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{_words(working_set)} of working set"
@@ -42,6 +47,8 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler):
     if free is not None and draws + working_set > free:
         if draws > working_set:
             cure = "Keep fewer draws: raise thin, or lower n_iter or n_chains."
+        elif iterative:
+            cure = f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
         else:
             cure = f"The {p} x {p} matrices are what takes the room: select columns first, or lower n_jobs."
         raise MemoryError(f"This fit needs {words} beside X, but only {_words(free)} are available. {cure}")

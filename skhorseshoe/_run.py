@@ -38,11 +38,12 @@ class Settings(NamedTuple):
     target_ess: float | None
 
 
-def choose(sampler, burn_in, whole_weights):
-    """The sampler for "auto": "hmc", unless burn-in is too short to tune it; but only it can have all weights."""
+def choose(sampler, burn_in, whole_weights, iterative):
+    """The sampler for "auto": "hmc", unless burn-in is too short to tune it, or its matrices have no room; but only it
+    can have all weights."""
     if sampler != "auto":
         return sampler
-    return "hmc" if burn_in >= _TUNING or not whole_weights else "pxda"
+    return "hmc" if (burn_in >= _TUNING and not iterative) or not whole_weights else "pxda"
 
 
 class Run:

@@ -142,10 +142,10 @@ def moments(X, weight):
     return mean, square / total
 
 
-def normal(shape, key, sweep, purpose):
+def normal(shape, key, sweep, purpose, attempt=0):
     """Independent N(0, 1); (n_chains, m) float64."""
     out = np.empty(shape)
-    _fill_normal(out, sweep, purpose, *key)
+    _fill_normal(out, attempt, sweep, purpose, *key)
     return out
 
 
@@ -164,11 +164,11 @@ def gamma(shape, rate, key, sweep, purpose):
 
 
 @kernel
-def _fill_normal(out, sweep, purpose, k0, k1):
+def _fill_normal(out, attempt, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
-            out[c, j], _ = normal_and_unit(0, uint32(sweep), j, st, k0, k1)
+            out[c, j], _ = normal_and_unit(attempt, uint32(sweep), j, st, k0, k1)
 
 
 @kernel
