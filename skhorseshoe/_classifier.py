@@ -61,7 +61,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         How to draw; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
         during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
         very much more alike; "pxda" adds a move of the scale of its hidden scores. "auto" takes "hmc", but "pxda" where
-        ``burn_in`` is below 100, too short for tuning.
+        ``burn_in`` is below 100, too short for tuning, and for more than 8000 sparse columns, where data augmentation
+        solves by conjugate gradients and "hmc" would need matrices of their number squared.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where to compute. This release computes on the CPU: "auto" is "cpu", and "cuda" is an error, never a fallback.
     n_jobs : int or None, default=None
@@ -252,9 +253,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
-            Numeric columns. C-contiguous float32 and float64 arrays are used as they are; float32 keeps the passes
-            over X in float32.
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            Numeric columns. C-contiguous or CSR float32 and float64 arrays are used as they are; float32 keeps the
+            passes over X in float32. Sparse columns are never made dense.
         y : array-like of shape (n_samples,)
             Labels of two classes, of any kind that NumPy can sort.
         sample_weight : array-like of shape (n_samples,) or None, default=None

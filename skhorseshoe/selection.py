@@ -12,6 +12,7 @@ from . import _device, _input
 from ._classifier import HorseshoeProbitClassifier
 from ._compat import Interval, StrOptions, _fit_context
 from ._dss import sparsest
+from ._iterative import is_needed
 from ._predictive import evenly
 from ._report import interval
 from ._threads import count_threads, open_threads
@@ -115,7 +116,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             As for the classifier.
         y : array-like of shape (n_samples,), default=None
             Labels of two classes. Not needed with ``prefit=True``.
@@ -170,6 +171,11 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def _dss(self, model, X):
         centre, scale, no_weights = np.zeros(X.shape[1]), np.ones(X.shape[1]), np.empty(0)
         points = _few(model.coef_draws_)
+        if is_needed(X):
+            raise ValueError(
+                f"rule='dss' works with a matrix of {X.shape[1]} x {X.shape[1]}, which has no room. Take "
+                "rule='interval' or 'shrinkage'."
+            )
         ops, _ = _device.resolve("cpu", X)
         if model.fit_intercept:  # about their means, the columns lose no digits to the intercept
             centre, _ = ops.moments(X, no_weights)

@@ -61,6 +61,7 @@ ALLOWED = {
         "_device",
         "_dss",
         "_input",
+        "_iterative",
         "_predictive",
         "_report",
         "_threads",

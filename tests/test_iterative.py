@@ -11,6 +11,7 @@ from skhorseshoe._iterative import IterativePrecision
 from skhorseshoe._ops import sparse
 from skhorseshoe._prior import FixedPrior
 from skhorseshoe._threads import Threads
+from skhorseshoe.selection import HorseshoeSelector
 
 KEY = np.array([5, 6], dtype=np.uint32)
 CASES = [
@@ -106,6 +107,13 @@ def test_the_diagonal_of_the_inverse_is_estimated_without_bias(seed):
     np.testing.assert_array_less(abs(ratios.mean(axis=0) - 1), 5 * error + 1e-6)
 
 
+def test_steps_that_do_not_end_are_an_error_with_a_cure(monkeypatch, seed):
+    solver, _, d = both(seed)
+    monkeypatch.setattr(_iterative, "_MAX_STEPS", 2)
+    with pytest.raises(np.linalg.LinAlgError, match=r"slab_scale=2 .*standardize=True"):
+        solver.solve(np.ones_like(d), d)
+
+
 @pytest.mark.parametrize("sampler", ["gibbs", "pxda"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_posterior_is_that_of_the_factorised_matrix(sampler, everywhere, monkeypatch, seed):
@@ -128,6 +136,15 @@ def test_auto_takes_it_where_a_matrix_has_no_room(everywhere, seed):
     assert clf.fit(X.toarray(), y).sampler_ == "hmc"
     # Only "hmc" can have these weights.
     assert clf.fit(X, y, sample_weight=np.full(len(y), 0.5)).sampler_ == "hmc"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_selector_names_the_rules_that_need_no_matrix(everywhere, seed):
+    X, y = made(seed)
+    clf = HorseshoeProbitClassifier(n_iter=5, burn_in=5, random_state=seed)
+    with pytest.raises(ValueError, match="rule='interval' or 'shrinkage'"):
+        HorseshoeSelector(clf, rule="dss").fit(X, y)
+    assert HorseshoeSelector(clf, rule="shrinkage").fit(X, y).support_.shape == (9,)
 
 
 def test_a_sampler_without_room_for_its_matrices_names_one_that_needs_none(monkeypatch):
