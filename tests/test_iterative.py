@@ -36,7 +36,7 @@ def made(seed, n=300, p=9):
     return sp.csr_array(X), y.astype(np.uint8)
 
 
-def both(seed, *, slab=2.0, weight=None, fit_intercept=True, **settings):
+def both(seed, *, slab=0.1, weight=None, fit_intercept=True, **settings):
     """The solver, the matrix H that it stands for, and its prior precisions d for 200 chains."""
     X, y = made(seed)
     rows = Rows(X, y, fit_intercept, sparse, Threads(1), weight=weight, **settings)

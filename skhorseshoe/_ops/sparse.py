@@ -116,7 +116,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     coef = None if beta is None else _uncentred(beta, centre, scale, p)
     sums = np.zeros((2, q)), np.zeros(2)
     edges = np.linspace(0, n, 3).astype(int)
-    step = _TOGETHER if beta is None else max(64, _TOGETHER // len(beta))
+    step = n if beta is None else max(64, _TOGETHER // (4 * max(len(beta), X.nnz // n)))
 
     def add(part, total):
         for start in range(edges[part], edges[part + 1], step):
