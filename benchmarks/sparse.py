@@ -25,7 +25,7 @@ def data(n, p, density, dtype=np.float32):
 
 
 def passes(report, quick):
-    """Both passes, and sweeps inside fit, at 1 % dense; of the rows in full, float32, a tenth is read, ten times over."""
+    """Both passes, and sweeps inside fit, at 1 % dense; the rows in full are a tenth, float32, times ten."""
     n, p, share, repeats = (2000, 100, 1, 2) if quick else (1_000_000, 1000, 10, 5)
     X, y = data(n, p, 0.01)
     few = slice(0, n // share)
