@@ -42,9 +42,10 @@ class HmcChains:
         self.gauss = rows.ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
         self.reference = self.stage = None
         self.settings = _hmc.Tuning(step=1.0, n_steps=1, tau_moves=_TAU_MOVES, tau_step=0.8)
-        self.accepted = np.zeros(2)  # sum and number of the acceptance rates after burn-in
+        self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
+        self._pull = rows.ops.to_device(fixed).force
         if saved is None:
-            zero = np.zeros(n_chains)
+            zero = rows.ops.to_device(np.zeros(n_chains))
             self.state = _hmc.HmcState(
                 start.beta, start.lambda_sq_inv, start.tau_sq_inv, *rows.score(start.beta), 0, zero, zero
             )
@@ -70,7 +71,8 @@ class HmcChains:
             self._tune()
         else:
             self.state = self._sweep(self.settings)
-            self.accepted = self.accepted + (self.state.acceptance.mean(), 1)  # noqa: RUF005 - a sum of arrays
+            total, count = self.accepted
+            self.accepted = total + self.state.acceptance.mean(), count + 1
         if t < self.ends[-1] and t + 1 in self.ends:
             self._next_stage(t + 1)
 
@@ -84,10 +86,10 @@ class HmcChains:
 
     def _climb(self):
         """As data augmentation, but with the mean of z in place of z, which weights and all rows alike can have."""
-        rows, fixed, tau_0, key = self.problem
+        rows, _, tau_0, key = self.problem
         ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, *rates) = rows.ops, self.state
         noise = ops.normal(beta.shape, key, t, COEF)
-        towards = beta @ self.precision.H - fixed.force(beta) + score  # X' E[z | beta]
+        towards = beta @ self.precision.H - self._pull(beta) + score  # X' E[z | beta]
         beta = self.precision.draw(towards, _gibbs.prior_precision(self.state, ops), noise)
         shrunk = beta[:, : lambda_sq_inv.shape[1]]
         tau_sq_inv = ops.global_scale(shrunk, tau_sq_inv, tau_0, key, t)
@@ -113,7 +115,7 @@ class HmcChains:
         stage.n += 1
         if stage.n > stage.length // 2:
             stage.rates[moves] += [rate, 1]
-            stage.see(self.state)
+            stage.see(self.problem.rows.ops.to_host(self.state))
 
     def _next_stage(self, t):
         """What follows the sweep ``t`` that ends the climb or a stage."""
@@ -140,14 +142,13 @@ class HmcChains:
     def _refer(self, point, score, information):
         """A new reference; ``precision`` is from now on that of its information."""
         rows, fixed, _, _ = self.problem
-        self.gauss.H[...] = information
-        fixed.add_to(self.gauss.H)
-        self.gauss.b = information @ point + score
-        self.reference = _hmc.Reference(point, score, information, self.gauss)
+        self.gauss.refer(fixed.add_to(information.copy()), information @ point + score)
+        self.reference = _hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.gauss)
         self.precision = rows.ops.Precision(self.gauss.H, rows.threads, memory_of=self.precision)
 
     def arrays(self):
-        out = {**self.state._asdict(), "settings": np.array(self.settings), "accepted": self.accepted}
+        accepted = np.array([float(value) for value in self.accepted])
+        out = {**self.state._asdict(), "settings": np.array(self.settings), "accepted": accepted}
         if self.reference is None:
             out["H"] = self.precision.H
         else:
@@ -159,11 +160,12 @@ class HmcChains:
     def _restore(self, saved):
         step, n_steps, tau_moves, tau_step = saved["settings"]
         self.settings = _hmc.Tuning(float(step), int(n_steps), int(tau_moves), float(tau_step))
-        self.accepted = np.array(saved["accepted"])
+        rows = self.problem.rows
+        self.accepted = tuple(saved["accepted"])
         fields = {name: saved[name] for name in _hmc.HmcState._fields}
-        self.state = _hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])})
+        self.state = rows.ops.to_device(_hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])}))
         if "H" in saved:
-            self.precision.H[...] = saved["H"]
+            self.precision = rows.ops.Precision(np.array(saved["H"]), rows.threads, memory_of=self.precision)
         else:
             self._refer(*(saved[f"reference_{name}"] for name in _REFERENCE))
         if "stage_n" in saved:
@@ -219,9 +221,9 @@ class _Stage:
 
 
 def _enough_steps(step):
-    """The least odd number of turns that make three quarters of a right angle, which leaves little memory."""
+    """The least odd number of turns that make most of a right angle, which leaves little memory."""
     for n in range(1, _MAX_STEPS, 2):
-        if n * step > 0.75 * pi / 2:
+        if n * step > 0.85 * pi / 2:
             return n
     return _MAX_STEPS
 
@@ -229,18 +231,19 @@ def _enough_steps(step):
 def _mode(state, rows, precision, fixed):
     """The mode of beta given the scales, averaged over the chains, by Newton's method; with score and information."""
     ops = rows.ops
-    d = np.exp(np.log(np.maximum(_gibbs.prior_precision(state, ops), 1e-100)).mean(axis=0))
+    d = np.exp(np.log(np.maximum(ops.to_host(_gibbs.prior_precision(state, ops)), 1e-100)).mean(axis=0))
 
     def evaluate(point):
-        (loglik,), (score,) = rows.score(point[None])
+        (loglik,), (score,) = map(ops.to_host, rows.score(ops.to_device(point[None])))
         return loglik - (d * point) @ point / 2 - fixed.energy(point), score
 
-    point = state.beta.mean(axis=0)
+    point = ops.to_host(state.beta).mean(axis=0)
     value, score = evaluate(point)
     for _ in range(4):
         information = rows.information(point[None], precision.work)
         solver = ops.Precision(fixed.add_to(information.copy()), rows.threads, memory_of=precision)
-        new = solver.draw((information @ point + score)[None], d[None], np.zeros((1, len(d))))[0]
+        given = (information @ point + score)[None], d[None], np.zeros((1, len(d)))
+        new = ops.to_host(solver.draw(*map(ops.to_device, given)))[0]
         for _ in range(5):
             new_value, new_score = evaluate(new)
             if new_value >= value:

@@ -16,6 +16,7 @@ def from_model(model, rows, max_draws):
         "global_scale": model.global_scale_draws_,
     }
     groups = {"posterior": {name: _predictive.evenly(values, max_draws) for name, values in draws.items()}}
+    groups["sample_stats"] = {"acceptance_rate": _predictive.evenly(model.acceptance_draws_, max_draws)}
     if rows is not None:
         groups["log_likelihood"] = {"y": _predictive.log_likelihood(model, *rows, max_draws)}
     names = {

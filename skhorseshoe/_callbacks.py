@@ -7,6 +7,7 @@ and the quarters of sampling, whose names say how the chains stand. Inside a sea
 import numpy as np
 
 from ._compat import HAS_CALLBACKS
+from ._draws import STORED
 from .diagnostics import rhat
 
 _BLOCKS = 100  # at most, of sweeps; each is kept until the fit ends
@@ -91,8 +92,7 @@ class _Teller:
         draws = self.run.draws
         if draws.n == 0:
             return None
-        names = {"coef": "coef_draws_", "intercept": "intercept_draws_", "global_scale": "global_scale_draws_"}
-        return lambda: {attribute: getattr(draws, name)[:, : draws.n] for name, attribute in names.items()}
+        return lambda: {f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in STORED}
 
 
 def _blocks(first, last, size):

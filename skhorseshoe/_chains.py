@@ -1,9 +1,9 @@
-"""The chains of data augmentation, from their start through burn-in; ``_adapt.py`` has those of "hmc".
+"""The chains of "gibbs", "pxda" and "collapsed", from their start through burn-in; ``_adapt.py`` has those of "hmc".
 
 All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
 
-from . import _gibbs
+from . import _collapsed, _gibbs
 from ._iterative import IterativePrecision, is_needed
 
 
@@ -17,7 +17,7 @@ class GibbsChains:
     expand = False
 
     def __init__(self, problem, start, burn_in, saved=None):
-        self.problem, self.burn_in = problem, burn_in
+        self.problem = problem
         rows = problem.rows
         if is_needed(rows.X):
             self.precision = IterativePrecision(rows, problem.fixed, problem.key)
@@ -25,36 +25,30 @@ class GibbsChains:
             self.precision = rows.ops.Precision(problem.fixed.add_to(rows.gram()), rows.threads)
         self.information = None
         if saved is None:
-            self.state = start
-            self.total, self.count = start.beta.mean(axis=0), 1
+            self.state, self.centre = start, _Centre(burn_in, start.beta.mean(axis=0), 1)
         else:
-            self.state = _gibbs.State(*(saved[name] for name in _gibbs.State._fields[:-1]), int(saved["sweep"]))
-            self.total, self.count = saved["total"], int(saved["count"])
+            state = _gibbs.State(*(saved[name] for name in _gibbs.State._fields[:-1]), int(saved["sweep"]))
+            self.state, total = map(rows.ops.to_device, (state, saved["total"]))
+            self.centre = _Centre(burn_in, total, int(saved["count"]))
 
     def advance(self):
         """One sweep."""
         rows, _, tau_0, key = self.problem
         self.state = _gibbs.sweep(self.state, rows, self.precision, tau_0, rows.ops, key, self.expand)
-        t = self.state.sweep
-        if t > self.burn_in:
-            return
-        if t == self.burn_in // 2 + 1:
-            self.total, self.count = 0.0, 0
-        self.total, self.count = self.total + self.state.beta.mean(axis=0), self.count + 1
+        self.centre.add(self.state)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         rows, fixed, _, _ = self.problem
-        point = self.total / self.count
         if self.information is None and is_needed(rows.X):
-            self.information = self.precision.information(point)
+            self.information = self.precision.information(self.centre.mean())
         elif self.information is None:
-            H = fixed.add_to(rows.information(point[None], self.precision.work))
+            H = fixed.add_to(rows.information(self.centre.mean()[None], self.precision.work))
             self.information = rows.ops.Precision(H, rows.threads, memory_of=self.precision)
         return shrinkage(self.information, self.state, fixed, rows.ops)
 
     def arrays(self):
-        return {**self.state._asdict(), "total": self.total, "count": self.count}
+        return {**self.state._asdict(), "total": self.centre.total, "count": self.centre.count}
 
 
 class PxdaChains(GibbsChains):
@@ -63,11 +57,61 @@ class PxdaChains(GibbsChains):
     expand = True
 
 
+class CollapsedChains:
+    """Nothing is tuned. As ``GibbsChains``."""
+
+    tuning: dict = {}  # noqa: RUF012
+
+    def __init__(self, problem, start, burn_in, saved=None):
+        self.problem = problem
+        self.rows = problem.rows.collapsed(problem.fixed, len(start.beta))
+        if saved is None:
+            z = self.rows.some_latent(start.beta)
+            self.state = _collapsed.CollapsedState(start.beta, z, start.lambda_sq_inv, start.tau_sq_inv, 0)
+            self.centre = _Centre(burn_in, start.beta.mean(axis=0), 1)
+        else:
+            names = _collapsed.CollapsedState._fields[:-1]
+            self.state = _collapsed.CollapsedState(*(saved[name] for name in names), int(saved["sweep"]))
+            self.centre = _Centre(burn_in, saved["total"], int(saved["count"]))
+
+    def advance(self):
+        """One sweep."""
+        rows, _, tau_0, key = self.problem
+        self.state = _collapsed.sweep(self.state, self.rows, tau_0, rows.ops, key)
+        self.centre.add(self.state)
+
+    def shrinkage(self):
+        """kappa_j (n_chains, n_shrunk) given the scales of the state."""
+        return self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.centre.mean())
+
+    def arrays(self):
+        return {**self.state._asdict(), "total": self.centre.total, "count": self.centre.count}
+
+
+class _Centre:
+    """Mean of beta over the chains and the second half of burn-in; what it was given before there is one."""
+
+    def __init__(self, burn_in, total, count):
+        self.burn_in, self.total, self.count = burn_in, total, count
+
+    def add(self, state):
+        t = state.sweep
+        if t > self.burn_in:
+            return
+        if t == self.burn_in // 2 + 1:
+            self.total, self.count = 0.0, 0
+        self.total, self.count = self.total + state.beta.mean(axis=0), self.count + 1
+
+    def mean(self):
+        return self.total / self.count
+
+
 def shrinkage(information, state, fixed, ops):
     """kappa_j = var(beta_j | y, scales) / var(beta_j | scales) = d_j [(H + D)^-1]_jj; (n_chains, n_shrunk).
 
-    information : ``Precision`` of the Fisher information and the fixed prior. A slab is part of both variances.
+    On the host. information : ``Precision`` of the Fisher information and the fixed prior. A slab is part of both
+    variances.
     """
     p = state.lambda_sq_inv.shape[1]
     d = _gibbs.prior_precision(state, ops)
-    return ((d + fixed.slab_precision) * information.inverse_diagonal(d, state.sweep))[:, :p]
+    return ops.to_host((d + fixed.slab_precision) * information.inverse_diagonal(d, state.sweep))[:, :p]

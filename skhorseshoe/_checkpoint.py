@@ -15,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ._draws import STORED
+
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
 _FORMAT = 1
-_DRAWS = "coef", "intercept", "global_scale"
 
 
 class Checkpoint:
@@ -30,7 +31,8 @@ class Checkpoint:
     def __init__(self, folder, seconds, what, version):
         self.folder, self.seconds = Path(folder), seconds
         self.what = json.loads(json.dumps({"skhorseshoe": version, **what}))
-        self.files = []  # of draws: name, checksum, first and last
+        self.files = []  # of draws: name, checksum, stride, number with those of the files before
+        self.state = None  # name of its file
         self.written = time.monotonic()
         self.failed = False
 
@@ -54,6 +56,7 @@ class Checkpoint:
         manifest = self._manifest(path)
         self._compare(manifest["what"])
         self.files = manifest["draws"]
+        self.state = manifest["state"][0]
         state = self._read(*manifest["state"])
         if state["n_iter"] > n_iter:
             raise ValueError(
@@ -61,7 +64,7 @@ class Checkpoint:
                 "least as many, or another folder."
             )
         blocks = [self._read(name, checksum) for name, checksum, _, _ in self.files]
-        draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in _DRAWS} if blocks else None
+        draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED} if blocks else None
         return _unflatten(state, draws)
 
     def _make_folder(self):
@@ -120,20 +123,23 @@ class Checkpoint:
 
     def _write(self, run):
         arrays = run.arrays()
-        n, done = run.draws.n, self.files[-1][3] if self.files else 0
-        files = list(self.files)
+        if self.state == f"state-{run.chains.state.sweep}.npz":  # nothing is new
+            return
+        n, stride, sweep = run.draws.n, run.draws.stride, run.chains.state.sweep
+        files = [file for file in self.files if file[2] == stride]  # others hold draws that have been given up
+        done = files[-1][3] if files else 0
         if n > done:
-            block = {name: arrays["draws"][name][:, done:] for name in _DRAWS}
-            name = f"draws-{done}-{n}.npz"
-            files.append([name, self._put(name, _packed(block)), done, n])
-        for name in _DRAWS:
+            block = {name: arrays["draws"][name][:, done:] for name in STORED}
+            name = f"draws-{sweep}.npz"
+            files.append([name, self._put(name, _packed(block)), stride, n])
+        for name in STORED:
             del arrays["draws"][name]
-        name = f"state-{run.chains.state.sweep}.npz"
+        name = f"state-{sweep}.npz"
         state = [name, self._put(name, _packed(_flatten(arrays)))]
         body = {"format": _FORMAT, "what": self.what, "state": state, "draws": files}
         text = json.dumps({"checksum": _checksum(json.dumps(body).encode()), "body": body})
         self._put(_MANIFEST, text.encode())
-        self.files = files
+        self.files, self.state = files, name
         kept = {_MANIFEST, name, *(file[0] for file in files)}
         for path in self.folder.iterdir():
             if path.name not in kept and path.name.startswith(_OURS):

@@ -29,6 +29,11 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Chains, 1 to 256. They share every pass over X; comparing them tells whether they have converged.
     thin : int, default=1
         Keep every ``thin``-th sweep after burn-in: ``n_iter // thin`` draws of each chain.
+    max_draws : int or None, default=None
+        At most so many draws of each chain are kept, evenly spaced: memory does not grow with ``n_iter``. None is no
+        limit.
+    draws_dtype : {"float64", "float32"}, default="float64"
+        Of the coefficients that are kept. float32 takes half the memory and rounds them to 7 digits.
     fit_intercept : bool, default=True
         Add an intercept, which is not shrunk. Its prior is N(0, 100^2) at the mean of the columns.
     global_scale : float or None, default=None
@@ -57,14 +62,18 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
     credible_level : float, default=0.9
         Level of the equal-tailed credible intervals, in (0, 1).
-    sampler : {"auto", "hmc", "pxda", "gibbs"}, default="auto"
+    sampler : {"auto", "hmc", "collapsed", "pxda", "gibbs"}, default="auto"
         How to draw; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
         during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
-        very much more alike; "pxda" adds a move of the scale of its hidden scores. "auto" takes "hmc", but "pxda" where
-        ``burn_in`` is below 100, too short for tuning, and for more than 8000 sparse columns, where data augmentation
-        solves by conjugate gradients and "hmc" would need matrices of their number squared.
-    device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. This release computes on the CPU: "auto" is "cpu", and "cuda" is an error, never a fallback.
+        very much more alike; "pxda" adds a move of the scale of its hidden scores. "collapsed" integrates the
+        coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows, in
+        dense X. "auto" takes "collapsed" there and "hmc" elsewhere, but "pxda" where ``burn_in`` is below 100, too
+        short for tuning, and for more than 8000 sparse columns, where data augmentation solves by conjugate gradients
+        and "hmc" would need matrices of their number squared.
+    device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
+        Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
+        GPU if there is one that works and X is dense and has more than about four million elements, else the CPU;
+        ``skhorseshoe.show_versions()`` says what was found. Predictions are computed on the CPU.
     n_jobs : int or None, default=None
         Threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS and
         OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a task of joblib's never more
@@ -102,6 +111,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Posterior draws of the intercept; 0 without one.
     global_scale_draws_ : ndarray of shape (n_chains, n_draws)
         Posterior draws of tau.
+    acceptance_draws_ : ndarray of shape (n_chains, n_draws)
+        Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
     shrinkage_ : ndarray of shape (n_features,)
         Posterior mean of kappa_j, in [0, 1]: the variance of coefficient j given the data and the scales, as a share
         of its variance given the scales alone. Near 1 the data say nothing that the prior does not, and it is shrunk
@@ -131,7 +142,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0, the median of
         its prior (Piironen & Vehtari 2017).
     device_ : str
-        Where the model was fitted.
+        Where the model was fitted: "cpu", "cuda:0", ...
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -169,6 +180,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         "burn_in": [Interval(Integral, 0, None, closed="left")],
         "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
         "thin": [Interval(Integral, 1, None, closed="left")],
+        "max_draws": [Interval(Integral, 2, None, closed="left"), None],
+        "draws_dtype": [StrOptions({"float64", "float32"})],
         "fit_intercept": ["boolean"],
         "global_scale": [Interval(Real, 1e-100, 1e100, closed="both"), None],
         "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
@@ -182,8 +195,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         "target_ess": [Interval(Real, 0, None, closed="neither"), None],
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
-        "sampler": [StrOptions({"auto", "hmc", "pxda", "gibbs"})],
-        "device": [StrOptions({"auto", "cpu", "cuda"})],
+        "sampler": [StrOptions({"auto", "hmc", "collapsed", "pxda", "gibbs"})],
+        "device": [StrOptions(set(_fitting.DEVICES))],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -199,6 +212,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         burn_in=1000,
         n_chains=4,
         thin=1,
+        max_draws=None,
+        draws_dtype="float64",
         fit_intercept=True,
         global_scale=None,
         expected_nonzero=None,
@@ -222,6 +237,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         self.burn_in = burn_in
         self.n_chains = n_chains
         self.thin = thin
+        self.max_draws = max_draws
+        self.draws_dtype = draws_dtype
         self.fit_intercept = fit_intercept
         self.global_scale = global_scale
         self.expected_nonzero = expected_nonzero
@@ -244,7 +261,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.sampler != "collapsed"
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -255,7 +272,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             Numeric columns. C-contiguous or CSR float32 and float64 arrays are used as they are; float32 keeps the
-            passes over X in float32. Sparse columns are never made dense.
+            passes over X in float32. Sparse columns are never made dense. Dense float16 is kept in 16 bits on a GPU and
+            computed in float32.
         y : array-like of shape (n_samples,)
             Labels of two classes, of any kind that NumPy can sort.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -271,9 +289,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         ValueError
             If X or y cannot be used; the message says why.
         MemoryError
-            If the draws and the working set cannot fit, before anything is computed.
+            If the draws and the working set cannot fit, before anything is computed; or if a GPU runs out of memory.
         RuntimeError
-            If ``device="cuda"`` and no GPU can be used.
+            If ``device`` names a GPU that cannot be used.
 
         Warns
         -----
@@ -284,6 +302,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         before = vars(self).copy()
         try:
             _fitting.fit(self, X, y, sample_weight)
+            _fitting.release(self)
             return self
         except BaseException:
             # Neither half a model nor half of it new: what was there before the call stays, and what scikit-learn needs

@@ -5,33 +5,60 @@ import numpy as np
 from .diagnostics import MAX_RHAT, convergence
 
 _SHRINKAGE_SPACING = 25  # the next state to average the shrinkage over is n / 25 draws on
+STORED = "coef", "intercept", "global_scale", "acceptance"
 
 
 class Draws:
-    """Every ``thin``-th state after burn-in: coefficients and intercept of X's own columns, tau; the mean shrinkage.
+    """Of the ``thin``-th states after burn-in all, or evenly spaced ones: coefficients and intercept of X's own
+    columns, tau, the acceptance rate; and the mean shrinkage.
 
-    columns : ``Columns``, that translate what the sampler has.
+    columns : ``Columns``, that translate what the sampler has. room : the most draws of a chain that are kept. Where it
+    is full, every second one is given up and from then on half as many are kept. dtype : of the coefficients.
     """
 
-    def __init__(self, n_chains, n_draws, columns):
-        self.coef = np.empty((n_chains, n_draws, len(columns.order)))
-        self.intercept = np.zeros((n_chains, n_draws))
-        self.global_scale = np.empty((n_chains, n_draws))
+    def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64):
+        room = n_draws if room is None else min(n_draws, room)
+        self.coef = np.empty((n_chains, room, len(columns.order)), dtype)
+        self.intercept = np.zeros((n_chains, room), dtype)
+        self.global_scale = np.empty((n_chains, room))
+        self.acceptance = np.ones((n_chains, room))
         self.columns = columns
         self.next_kappa = 1
         self.kappa = np.zeros(columns.n_shrunk), 0  # sum and weight of the states
-        self.n = 0
+        self.seen = self.n = 0  # draws that were offered, and kept
+        self.stride = 1  # of the draws that were offered, from one that is kept to the next
 
-    def add(self, chains):
-        """Append the state of the chains; ``n`` grows last, so that an interrupt never leaves half a draw."""
+    def add(self, chains, to_host=lambda values: values):
+        """Take the state of the chains; ``seen`` grows last, so that an interrupt never leaves half a draw.
+
+        to_host : that of their back end.
+        """
+        self._add_shrinkage(chains)
+        if (self.seen + 1) % self.stride == 0:
+            if self.n == self.coef.shape[1]:
+                self._halve()
+            if (self.seen + 1) % self.stride == 0:
+                state = chains.state
+                acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
+                self._keep(*to_host((state.beta, state.tau_sq_inv, acceptance)))
+        self.seen += 1
+
+    def _keep(self, beta, tau_sq_inv, acceptance):
         p = self.coef.shape[2]
-        beta = self.columns.of_X(chains.state.beta)
+        beta = self.columns.of_X(beta)
         self.coef[:, self.n] = beta[:, :p]
         if self.columns.fit_intercept:
             self.intercept[:, self.n] = beta[:, p]
-        self.global_scale[:, self.n] = chains.state.tau_sq_inv**-0.5
-        self._add_shrinkage(chains)
+        self.global_scale[:, self.n] = tau_sq_inv**-0.5
+        self.acceptance[:, self.n] = acceptance
         self.n += 1
+
+    def _halve(self):
+        half = self.n // 2
+        for name in STORED:
+            values = getattr(self, name)
+            values[:, :half] = values[:, 1 : 2 * half : 2].copy()
+        self.n, self.stride = half, 2 * self.stride
 
     def _add_shrinkage(self, chains):
         """Average in kappa_j = var(beta_j | y, scales) / var(beta_j | scales), over a subset of the states.
@@ -39,11 +66,12 @@ class Draws:
         For orthogonal columns this is the shrinkage factor 1 / (1 + h_j / d_j) of Carvalho, Polson & Scott (2010);
         columns that stand in for one another share what the data know instead of each claiming it.
         """
-        if self.n + 1 < self.next_kappa:
+        now = self.seen + 1
+        if now < self.next_kappa:
             return
         # Ever further apart and weighted by the distance, since nobody knows how many draws there will be.
-        weight = max(1, (self.n + 1) // _SHRINKAGE_SPACING)
-        self.next_kappa = self.n + 1 + weight
+        weight = max(1, now // _SHRINKAGE_SPACING)
+        self.next_kappa = now + weight
         total, count = self.kappa
         self.kappa = total + weight * chains.shrinkage().mean(axis=0), count + weight
 
@@ -65,17 +93,15 @@ class Draws:
     def trim(self):
         """Give up the room of draws that were not made."""
         if self.n < self.coef.shape[1]:
-            self.coef = self.coef[:, : self.n].copy()
-            self.intercept = self.intercept[:, : self.n].copy()
-            self.global_scale = self.global_scale[:, : self.n].copy()
+            for name in STORED:
+                setattr(self, name, getattr(self, name)[:, : self.n].copy())
 
     def arrays(self):
         """What ``restore`` takes; views of what is there."""
-        n = self.n
         return {
-            "coef": self.coef[:, :n],
-            "intercept": self.intercept[:, :n],
-            "global_scale": self.global_scale[:, :n],
+            **{name: getattr(self, name)[:, : self.n] for name in STORED},
+            "seen": self.seen,
+            "stride": self.stride,
             "next_kappa": self.next_kappa,
             "kappa_sum": self.kappa[0],
             "kappa_weight": self.kappa[1],
@@ -84,8 +110,8 @@ class Draws:
     def restore(self, arrays):
         """Put back what ``arrays`` gave, and go on from there."""
         self.n = arrays["coef"].shape[1] if "coef" in arrays else 0
-        for name in ("coef", "intercept", "global_scale"):
+        for name in STORED:
             if self.n:
                 getattr(self, name)[:, : self.n] = arrays[name]
-        self.next_kappa = int(arrays["next_kappa"])
+        self.seen, self.stride, self.next_kappa = (int(arrays[name]) for name in ("seen", "stride", "next_kappa"))
         self.kappa = np.array(arrays["kappa_sum"]), int(arrays["kappa_weight"])

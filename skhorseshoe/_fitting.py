@@ -1,41 +1,47 @@
 """One fit: check the input, run the chains with all that watches them, and set what the model keeps."""
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from . import _device, _input, _progress, _report, _saved, _snapshot
 from ._callbacks import teller
 from ._checkpoint import Checkpoint
 from ._design import Rows
+from ._draws import STORED
 from ._iterative import is_needed
 from ._memory import check_memory
 from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
 from ._sparsity import describe_prior
 from ._threads import count_threads, open_threads
-from ._weights import arrange, is_whole, rows_that_count
+from ._weights import arrange, is_whole, is_wide, rows_that_count
 from .diagnostics import convergence
+
+DEVICES = _device.NAMES
 
 
 def fit(model, X, y, sample_weight):
     """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``."""
     given = X, y, {} if sample_weight is None else {"sample_weight": sample_weight}
-    ops, device = _device.resolve(model.device, X)
     X, y = _input.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     if model.n_iter < model.thin:
         raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
     unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
     iterative = is_needed(X)
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), iterative)
+    wide = is_wide(X, weight) and model.device in ("auto", "cpu")
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), wide, iterative)
+    ops, device, reason = _back_end(model, X)
     X, y, weight = arrange(X, y, weight, model.sampler_)
     n_threads = count_threads(model.n_jobs)
-    settings = Settings(model.sampler_, model.n_iter, model.burn_in, model.n_chains, model.thin, model.target_ess)
-    with _progress.visible(model.verbose), open_threads(n_threads) as threads:
-        draws = model.n_iter // model.thin
-        words = check_memory(*X.shape, model.n_chains, draws, n_threads, model.sampler_, iterative)
+    settings = Settings(model.sampler_, **{name: getattr(model, name) for name in Settings._fields[1:]})
+    with _progress.visible(model.verbose), open_threads(n_threads) as threads, ops.using(device):
+        n_draws = min(model.n_iter // model.thin, model.max_draws or model.n_iter)
+        item = np.dtype(model.draws_dtype).itemsize
+        words = check_memory(*X.shape, model.n_chains, n_draws, n_threads, model.sampler_, item, iterative)
         if model.verbose:
-            _progress.logger.info("%d rows of %d features on %s: %s", *X.shape, device, words)
+            _progress.logger.info("%d rows of %d features on %s (%s): %s", *X.shape, device, reason, words)
         rows = Rows(
             X,
             y,
@@ -65,6 +71,28 @@ def fit(model, X, y, sample_weight):
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
     _report.warn_if_unconverged(model, rows.columns.informative, separated)
+
+
+def release(model):
+    """Give the device its memory back; after ``fit`` has returned, nothing holds it any more."""
+    _device.give_back(model.device_)
+
+
+def _back_end(model, X):
+    """The ``Device``; a ValueError if the sampler cannot have it, or not this X."""
+    if model.sampler_ != "collapsed":
+        return _device.resolve(model.device, X.size, issparse(X))
+    if issparse(X):
+        raise ValueError(
+            "sampler='collapsed' reads dense rows, and X is sparse: use another sampler, or, if it has room, the dense "
+            "X.toarray()."
+        )
+    if model.device not in ("auto", "cpu"):
+        raise ValueError(
+            f"sampler='collapsed' computes on the CPU, and device={model.device!r} is asked for: use device='cpu' or "
+            "'auto', or another sampler."
+        )
+    return _device.resolve("cpu")
 
 
 def _checkpoint(model, problem, settings, device):
@@ -108,9 +136,8 @@ def _key(random_state):
 
 def _summarise(model, draws):
     """Set the fitted attributes, all NumPy."""
-    model.coef_draws_ = draws.coef
-    model.intercept_draws_ = draws.intercept
-    model.global_scale_draws_ = draws.global_scale
+    for name in STORED:
+        setattr(model, f"{name}_draws_", getattr(draws, name))
     model.shrinkage_ = draws.shrinkage()
     model.inclusion_score_ = 1.0 - model.shrinkage_
     model.coef_ = _report.point(draws.coef, model.coef_summary, model.credible_level)[None, :]

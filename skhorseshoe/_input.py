@@ -11,12 +11,11 @@ _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 
 
 def check_X(estimator, X, *, reset, **y):
-    """``validate_data`` for X, C-contiguous or CSR, of float64 or float32; errors name the column of a table."""
+    """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
     _refuse_times(X)
+    dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     try:
-        checked = validate_data(
-            estimator, X, reset=reset, dtype=[np.float64, np.float32], order="C", accept_sparse="csr", **y
-        )
+        checked = validate_data(estimator, X, reset=reset, dtype=dtypes, order="C", accept_sparse="csr", **y)
     except (ValueError, TypeError) as error:
         better = _name_bad_column(X, error)
         if better is error:

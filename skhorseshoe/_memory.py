@@ -5,13 +5,17 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def forecast(n, p, n_chains, n_draws, n_threads, sampler, iterative=False):
-    """Bytes that a fit allocates beside X: its draws, and its working set.
+def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=False):
+    """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set.
 
     iterative : whether data augmentation solves by conjugate gradients, which need vectors in place of matrices.
     """
     q = p + 1
-    draws = 8 * n_chains * n_draws * (p + 2)
+    draws = n_chains * n_draws * (item * q + 16)
+    if sampler == "collapsed":
+        vectors = 20 * n_chains * q  # scales, variances, noise and products
+        blocks = n_threads * (max(2**17, 64 * n) + n * min(n, p))
+        return draws, 8 * (2 * n_chains * n * n + vectors + blocks) + 40 * 2**20
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 3 + n_threads
     matrices = 8 * q * q * factors
     if iterative and sampler != "hmc":
@@ -36,21 +40,22 @@ def available():
     return min(limits) if limits else None
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler, iterative=False):
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=False):
     """The forecast in words; raises MemoryError if it cannot fit."""
     draws, working_set = forecast(
-        n, p, int(n_chains), int(n_draws), n_threads, sampler, iterative
-    )  # NumPy's integers would overflow
+        n, p, int(n_chains), int(n_draws), n_threads, sampler, item, iterative
+    )  # int: NumPy's would overflow
     words = f"{_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{_words(working_set)} of working set"
     free = available()
     if free is not None and draws + working_set > free:
         if draws > working_set:
-            cure = "Keep fewer draws: raise thin, or lower n_iter or n_chains."
+            cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
         elif iterative:
             cure = f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
         else:
-            cure = f"The {p} x {p} matrices are what takes the room: select columns first, or lower n_jobs."
+            size, fewer = (n, "rows") if sampler == "collapsed" else (p, "columns")
+            cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
         raise MemoryError(f"This fit needs {words} beside X, but only {_words(free)} are available. {cure}")
     return words
 

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import sklearn
+from scipy.sparse import issparse
 from scipy.special import log_ndtr, ndtr
 
 from . import _device
@@ -72,7 +73,8 @@ def log_likelihood(model, X, positive, max_draws):
 def _flat(model, max_draws=None):
     """The draws of coefficients (m, p) and intercept (m,), chain after chain."""
     coef = evenly(model.coef_draws_, max_draws)
-    return coef.reshape(-1, coef.shape[2]), evenly(model.intercept_draws_, max_draws).ravel()
+    coef = coef.reshape(-1, coef.shape[2]).astype(np.float64, copy=False)
+    return coef, evenly(model.intercept_draws_, max_draws).ravel().astype(np.float64, copy=False)
 
 
 def _each_predictor(model, X, coef, intercept, use):
@@ -84,7 +86,7 @@ def _each_predictor(model, X, coef, intercept, use):
 @contextmanager
 def _blocks(model, X, coef):
     """The back end, threads, and rows in a block: at most ``working_memory``, and a function of the model alone."""
-    ops, _ = _device.resolve("cpu", X)
+    ops = _device.resolve("cpu", sparse=issparse(X)).ops
     budget = sklearn.get_config()["working_memory"] * 2**20
     most = _ROWS if coef.size < _LARGE else _FEW_ROWS
     block_rows = int(max(1, min(most, budget // (8 * len(coef)))))

@@ -41,6 +41,8 @@ class FixedPrior:
         self.diagonal[: columns.n_shrunk] = self.slab_precision
         sd = columns.sd[columns.n_shrunk :]
         self.diagonal[columns.n_shrunk : p] = (np.where(sd > 0, sd, 1.0) / _WIDE) ** 2
+        # Prior variances of the coefficients that are not shrunk, and of the intercept at the mean of the columns.
+        self.variances = np.append(1.0 / self.diagonal[columns.n_shrunk : p], [_WIDE**2] * columns.fit_intercept)
 
     def add_to(self, H):
         """H plus the precision, in place; (q, q)."""
@@ -51,7 +53,7 @@ class FixedPrior:
 
     def force(self, beta):
         """The precision times beta (m, q)."""
-        return np.outer(beta @ self.anchor, self.anchor) + self.diagonal * beta
+        return (beta @ self.anchor)[:, None] * self.anchor + self.diagonal * beta
 
     def energy(self, beta):
         """Minus the logarithm of the density at beta (q,), up to a constant."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ._adapt import HmcChains
-from ._chains import GibbsChains, PxdaChains
+from ._chains import CollapsedChains, GibbsChains, PxdaChains
 from ._draws import Draws
 from ._interrupt import listening
 from ._prior import FixedPrior
@@ -14,8 +14,9 @@ from ._start import initial_state
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
-_LARGEST = {"float32": 1e30, "float64": 1e150}  # root mean square of a column whose sums over rows stay finite
-_CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains}
+# Root mean square of a column whose sums over rows stay finite.
+_LARGEST = {"float16": 1e30, "float32": 1e30, "float64": 1e150}
+_CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, "collapsed": CollapsedChains}
 
 
 class Problem(NamedTuple):
@@ -36,13 +37,17 @@ class Settings(NamedTuple):
     n_chains: int
     thin: int
     target_ess: float | None
+    max_draws: int | None  # of each chain that are kept
+    draws_dtype: str
 
 
-def choose(sampler, burn_in, whole_weights, iterative):
-    """The sampler for "auto": "hmc", unless burn-in is too short to tune it, or its matrices have no room; but only it
-    can have all weights."""
+def choose(sampler, burn_in, whole_weights, wide, iterative):
+    """The sampler for "auto": "collapsed" where there are more columns than rows (``wide``), else "hmc", unless burn-in
+    is too short to tune it or its matrices have no room (``iterative``); but only "hmc" can have all weights."""
     if sampler != "auto":
         return sampler
+    if wide and whole_weights:
+        return "collapsed"
     return "hmc" if (burn_in >= _TUNING and not iterative) or not whole_weights else "pxda"
 
 
@@ -59,8 +64,10 @@ class Run:
         rows = problem.rows
         _check_size(rows.columns, rows.X.dtype)
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
+        start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
-        self.draws = Draws(settings.n_chains, settings.n_iter // settings.thin, rows.columns)
+        n_draws = settings.n_iter // settings.thin
+        self.draws = Draws(settings.n_chains, n_draws, rows.columns, settings.max_draws, settings.draws_dtype)
         self.stopped_by = "n_iter"
         if saved is not None:
             self.draws.restore(saved["draws"])
@@ -95,17 +102,17 @@ class Run:
         """One sweep, and what it leaves."""
         self.chains.advance()
         if self.done and self.done % self.settings.thin == 0:
-            self.draws.add(self.chains)
+            self.draws.add(self.chains, self.problem.rows.ops.to_host)
             self._stop_if_enough()
 
     def _stop_if_enough(self):
         target, draws = self.settings.target_ess, self.draws
-        if target is not None and _is_check(draws.n) and draws.suffice(target):
+        if target is not None and _is_check(draws.seen) and draws.suffice(target):
             self.stopped_by = "target_ess"
 
     def is_whole(self):
         """Whether every draw has been taken that the chains have made: not so if an interrupt came between."""
-        return self.draws.n == self.done // self.settings.thin
+        return self.draws.seen == self.done // self.settings.thin
 
     def separated(self):
         """Whether nothing bounds the coefficients: the classes are separated completely, and there is no slab."""
@@ -124,7 +131,7 @@ class Run:
         return {
             "n_iter": self.done,
             "key": self.problem.key,
-            "chains": self.chains.arrays(),
+            "chains": self.problem.rows.ops.to_host(self.chains.arrays()),
             "draws": self.draws.arrays(),
         }
 

@@ -3,14 +3,15 @@
 import zlib
 
 import numpy as np
+from scipy.sparse import issparse
 
-_DRAWS = {"coef": "coef_draws_", "intercept": "intercept_draws_", "global_scale": "global_scale_draws_"}
+from ._draws import STORED
 
 
 def of(run):
     """The run without its draws, which the model holds already."""
     arrays = run.arrays()
-    for name in _DRAWS:
+    for name in STORED:
         del arrays["draws"][name]
     return {"what": described(run.problem, run.settings), **arrays}
 
@@ -30,7 +31,7 @@ def resume(model, problem, settings):
             "warm_start=True goes on with the chains of the last fit, but these are not the same now: "
             f"{', '.join(different)}. Fit with warm_start=False, or a clone of the estimator, to start anew."
         )
-    draws = {name: getattr(model, attribute) for name, attribute in _DRAWS.items()}
+    draws = {name: getattr(model, f"{name}_draws_") for name in STORED}
     return {**saved, "draws": {**saved["draws"], **draws}}
 
 
@@ -42,6 +43,8 @@ def described(problem, settings):
         "burn_in": settings.burn_in,
         "n_chains": settings.n_chains,
         "thin": settings.thin,
+        "max_draws": settings.max_draws,
+        "draws_dtype": settings.draws_dtype,
         "fit_intercept": columns.fit_intercept,
         "global_scale": problem.tau_0,
         "1 / slab_scale^2": problem.fixed.slab_precision,
@@ -49,10 +52,15 @@ def described(problem, settings):
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "shape of X": rows.X.shape,
         "dtype of X": rows.X.dtype.name,
-        "checksum of X": _checksum(*rows.ops.arrays(rows.X)),
+        "checksum of X": _checksum(*_stored(rows.X)),
         "checksum of y": _checksum(rows.y),
         "checksum of the weights": _checksum(rows.weight),
     }
+
+
+def _stored(X):
+    """The arrays that X consists of."""
+    return (X.data, X.indices, X.indptr) if issparse(X) else (X,)
 
 
 def _checksum(*arrays):

@@ -35,6 +35,11 @@ def is_whole(weight):
     return weight is None or bool((weight == np.rint(weight)).all())
 
 
+def is_wide(X, weight):
+    """Whether X is dense and has more columns than rows, each counted as often as its weight says."""
+    return not issparse(X) and X.shape[1] > (len(X) if weight is None else weight.sum())
+
+
 def arrange(X, y, weight, sampler):
     """The same data as the sampler wants them: "hmc" has weights, the others rows that are repeated.
 

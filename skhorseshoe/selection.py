@@ -3,6 +3,7 @@
 from numbers import Real
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags
@@ -176,7 +177,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 f"rule='dss' works with a matrix of {X.shape[1]} x {X.shape[1]}, which has no room. Take "
                 "rule='interval' or 'shrinkage'."
             )
-        ops, _ = _device.resolve("cpu", X)
+        ops = _device.resolve("cpu", sparse=issparse(X)).ops
         if model.fit_intercept:  # about their means, the columns lose no digits to the intercept
             centre, _ = ops.moments(X, no_weights)
             points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])

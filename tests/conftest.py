@@ -1,11 +1,14 @@
 """What the tests share: data, seeds, and a Numba cache that no stale kernel survives in."""
 
 import hashlib
+import importlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import warnings
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,9 +16,12 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
+from cuda_emulator import fake_cupy
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
+
+from skhorseshoe import _device
 
 
 def _kernel_cache():
@@ -80,6 +86,39 @@ def short_fit(seed):
             return HorseshoeProbitClassifier(**params).fit(X, y)
 
     return fit
+
+
+_EMULATED = [
+    pytest.param(order, id=f"emulator-{order}", marks=pytest.mark.skipif(not shutil.which("g++"), reason="needs g++"))
+    for order in ("forward", "reverse", "random")
+]
+_CARD = pytest.param("card", marks=pytest.mark.gpu)
+
+
+@pytest.fixture(scope="module", params=[*_EMULATED, _CARD])
+def gpu(request):
+    """The back end for GPUs: in the emulator, for three orders of the threads of a block, or on a card."""
+    with _gpu(request.param) as ops:
+        yield ops
+
+
+@pytest.fixture(scope="module", params=[_EMULATED[0], _CARD])
+def one_gpu(request):
+    """As ``gpu``, where one order will do."""
+    with _gpu(request.param) as ops:
+        yield ops
+
+
+@contextmanager
+def _gpu(where):
+    if where == "card":
+        works, why = _device.gpu_status()
+        if not works:
+            pytest.skip(f"no GPU: {why}")
+        yield importlib.import_module("skhorseshoe._ops.gpu")
+    else:
+        with fake_cupy.installed(where):
+            yield importlib.import_module("skhorseshoe._ops.gpu")
 
 
 @pytest.fixture(scope="session")

@@ -164,15 +164,12 @@ def test_thin_beyond_n_iter_is_refused():
         HorseshoeProbitClassifier(n_iter=10, thin=11).fit(X, Y)
 
 
-def test_cuda_is_refused_with_the_reason_and_the_cure():
-    with pytest.raises(RuntimeError, match=r"device='cuda' cannot be used: .*no back end for GPUs.* Use device='cpu'"):
-        HorseshoeProbitClassifier(device="cuda").fit(X, Y)
-
-
 @pytest.mark.parametrize("n_iter", [10**12, np.int64(10**12), np.int32(2 * 10**9)], ids=["int", "int64", "int32"])
 def test_draws_that_cannot_fit_are_refused_with_numbers_and_a_cure(n_iter, monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 2**30)
-    with pytest.raises(MemoryError, match=r"GiB for draws .*1\.0 GiB are available\. Keep fewer draws: raise thin"):
+    with pytest.raises(
+        MemoryError, match=r"GiB for draws .*1\.0 GiB are available\. Keep fewer draws: set max_draws, raise thin"
+    ):
         HorseshoeProbitClassifier(n_iter=n_iter).fit(X, Y)
 
 
@@ -184,7 +181,7 @@ def test_what_this_machine_has_is_enough_to_refuse_a_trillion_draws():
 def test_matrices_that_cannot_fit_are_refused_with_another_cure(monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 2**20)
     with pytest.raises(MemoryError, match=r"only 1 MiB are available\. The 500 x 500 matrices"):
-        HorseshoeProbitClassifier(n_iter=10).fit(np.zeros((30, 500)), Y)
+        HorseshoeProbitClassifier(n_iter=10, sampler="hmc").fit(np.zeros((30, 500)), Y)
 
 
 def test_a_fit_that_fails_leaves_the_estimator_unfitted():
@@ -279,12 +276,14 @@ DEGENERATE = [
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no intercept"])
-@pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc"])
+@pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc", "collapsed"])
 @pytest.mark.parametrize("data", DEGENERATE, ids=lambda f: f.__name__)
 def test_degenerate_data_give_finite_draws_and_probabilities(data, sampler, fit_intercept, dtype, seed, short_fit):
     X, y = data(np.random.default_rng(seed))
     X = X.astype(dtype)
-    model = short_fit(X, y, n_iter=200, burn_in=100, fit_intercept=fit_intercept, sampler=sampler)
+    many = sampler == "collapsed" and len(X) > 100  # whose matrices are as large as the rows are many
+    n_iter, burn_in = (6, 4) if many else (200, 100)
+    model = short_fit(X, y, n_iter=n_iter, burn_in=burn_in, fit_intercept=fit_intercept, sampler=sampler)
     for draws in model.coef_draws_, model.intercept_draws_, model.global_scale_draws_:
         assert np.isfinite(draws).all()
     assert np.isfinite(model.shrinkage_).all()

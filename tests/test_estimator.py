@@ -77,6 +77,7 @@ def test_fitted_attributes_are_plain_float64_arrays_of_the_stated_shapes(fitted)
         "coef_draws_": (3, 150, 8),
         "intercept_draws_": (3, 150),
         "global_scale_draws_": (3, 150),
+        "acceptance_draws_": (3, 150),
         "shrinkage_": (8,),
         "inclusion_score_": (8,),
         "rhat_": (8,),

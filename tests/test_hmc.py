@@ -106,6 +106,14 @@ def test_global_scale_finds_its_law_from_any_start():
     assert stats.kstest(np.ravel(kept), grid_cdf(grid, log_density)).pvalue > P_VALUE
 
 
+@pytest.mark.parametrize("p", [1, 5])
+def test_global_scale_ends_where_all_coefficients_are_zero(p):
+    tau_sq_inv = np.array([1.0, 1e-6])
+    for t in range(50):
+        tau_sq_inv = cpu.global_scale(np.zeros((2, p)), tau_sq_inv, TAU_0, KEY, t)
+        assert np.isfinite(tau_sq_inv).all()
+
+
 def grid_cdf(grid, log_density):
     density = np.exp(log_density - log_density.max())
     cdf = np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2))
@@ -604,7 +612,7 @@ def ranks(sampler, n_iter, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "n_iter"), [("hmc", 4950), ("gibbs", 49_500)])
+@pytest.mark.parametrize(("sampler", "n_iter"), [("hmc", 4950), ("collapsed", 4950), ("gibbs", 49_500)])
 def test_ranks_of_the_truth_are_uniform_over_simulated_data_sets(sampler, n_iter):
     with ProcessPoolExecutor(2) as pool:
         found = np.array(list(pool.map(partial(ranks, sampler, n_iter), range(200))))

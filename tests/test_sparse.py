@@ -163,3 +163,31 @@ def test_a_checkpoint_goes_on_with_the_same_rows_and_no_others(tmp_path, seed):
     moved.data[0] += 1
     with pytest.raises(ValueError, match="checksum of X"):
         model(n_iter=40, checkpoint=tmp_path).fit(moved, y)
+
+
+def test_the_sampler_of_dense_rows_is_not_taken_and_refused_by_name():
+    X, y = made(30, 60, 3)
+    assert model().fit(X, y).sampler_ == "pxda"
+    assert model(burn_in=100, n_iter=4).fit(X, y).sampler_ == "hmc"
+    assert model().fit(X.toarray(), y).sampler_ == "collapsed"
+    with pytest.raises(ValueError, match=r"sampler='collapsed' reads dense rows, and X is sparse.*X\.toarray"):
+        model(sampler="collapsed").fit(X, y)
+
+
+def test_a_gpu_is_refused_by_name():
+    X, y = made(30, 5, 3)
+    with pytest.raises(ValueError, match=r"device='cuda:0' cannot be used for a sparse X.*device='cpu'"):
+        model(device="cuda:0").fit(X, y)
+    assert model(device="auto").fit(X, y).device_ == "cpu"
+
+
+def test_a_checkpoint_goes_on(tmp_path):
+    X, y = made(100, 8, 4)
+    whole = model(n_iter=40).fit(X, y)
+    model(n_iter=10, checkpoint=tmp_path).fit(X, y)
+    resumed = model(n_iter=40, checkpoint=tmp_path).fit(X, y)
+    np.testing.assert_array_equal(resumed.coef_draws_, whole.coef_draws_)
+    other = X.copy()
+    other.data[0] += 1
+    with pytest.raises(ValueError, match="checksum of X"):
+        model(n_iter=40, checkpoint=tmp_path).fit(other, y)

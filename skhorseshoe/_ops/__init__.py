@@ -1,11 +1,27 @@
 """Back ends: one module per kind of device, all with the same names.
 
 This file holds what they share: the streams of random numbers. A variate is a function of
-(seed; attempt, sweep, index, chain and purpose), so every back end draws the same ones.
+(seed; attempt, sweep, index, chain and purpose), so every back end draws the same ones. And what they do where rounding
+has made a matrix indefinite.
 """
+
+from numpy.linalg import LinAlgError
 
 # The purposes: which conditional law a random number is for.
 LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT, EXPAND = range(11)
-PERTURB, PROBE, PROBE_ROWS = range(11, 14)
+LOCAL_SLICE, GLOBAL_SLICE, HELD, LENGTH, RESIDUAL = range(11, 16)
+PERTURB, PROBE, PROBE_ROWS = range(16, 19)
 
 MAX_CHAINS = 256  # the counter has 8 bits for the chain
+
+# Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. What that changes is
+# the prior of a direction that the data do not determine.
+JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
+
+
+def not_definite(q, minor):
+    """The error where none of them has helped; minor : the order of the minor that failed."""
+    return LinAlgError(
+        f"X'X + D is not positive definite ({q} columns, minor {minor}), even with its diagonal raised by "
+        f"{JITTERS[-1]:g}. Some columns of X are very large or nearly equal: scale them (StandardScaler) or drop one."
+    )

@@ -7,7 +7,7 @@ from numba.extending import get_cython_function_address
 from scipy.linalg.blas import dtrmv, dtrsv
 from scipy.linalg.lapack import dpotri
 
-from . import COEF
+from . import COEF, JITTERS, not_definite
 
 
 def _routine(module, name, n_arguments):
@@ -97,10 +97,9 @@ class _Cholesky:
     def factorise(self, d):
         """The factor, in Fortran order; its upper triangle is not cleared, and the next call overwrites it.
 
-        Rounding can make a nearly singular matrix indefinite. The diagonal is then raised by as little as helps, at
-        most 1e-6 of itself: what that changes is the prior of a direction that the data do not determine.
+        Rounding can make a nearly singular matrix indefinite. The diagonal is then raised by as little as helps.
         """
-        for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+        for jitter in JITTERS:
             self.work[...] = self.H
             self.diagonal += d
             if jitter:
@@ -108,10 +107,7 @@ class _Cholesky:
             _potrf(*self.arguments)
             if self.info.value == 0:
                 return self.factor
-        raise np.linalg.LinAlgError(
-            f"X'X + D is not positive definite ({len(d)} columns, minor {self.info.value}), even with its diagonal "
-            "raised by 1e-6. Some columns of X are very large or nearly equal: scale them (StandardScaler) or drop one."
-        )
+        raise not_definite(len(d), self.info.value)
 
 
 class Whitening:
@@ -131,6 +127,11 @@ class Whitening:
         self.spare = [_Cholesky(H, work) for work in (memory_of.work if memory_of else [None] * n_workers)]
         self.mean = np.empty((n_chains, len(H)))
         self.log_norm = np.empty(n_chains)
+
+    def refer(self, H, b):
+        """Take another H and b."""
+        self.H[...] = H
+        self.b = b
 
     def set(self, d):
         """Take d (n_chains, q) for the chains."""

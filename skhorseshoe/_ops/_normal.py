@@ -5,17 +5,26 @@ the whole half-line (Shepherd & Laframboise 1981, "Chebyshev approximation of (1
 0 <= x < inf"). The coefficients are those of a Chebyshev expansion to 1.3e-16, rewritten in powers.
 """
 
+import math
+
 import numpy as np
 from numba import int64
+from scipy.special import log_ndtr
 
 from ._jit import device
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which then is in the low bits
+_LOG_2PI = math.log(2 * math.pi)
 _DENSITY = 0.3989422804014327  # phi(0)
 _FAR = 1e150  # whose square is finite
 _MAX = 37.3  # where the tail is 1e-304; it is held there, so that it is never zero
+
+
+def fisher_weight(eta):
+    """phi(eta)^2 / (Phi(eta) Phi(-eta)): the information of a row about its linear predictor; an array of any shape."""
+    return np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta))
 
 
 @device

@@ -16,6 +16,7 @@ from ._philox import exponential_1, philox, stream, unit
 
 _LEAST_B = 1e-290  # e^b E1(b) grows like -log(b): far below it nothing changes but the exponent's range
 _WIDTH = 1.0  # of the slice in log tau
+_FARTHEST = 300.0  # in log tau: coefficients that are all exactly zero have no law of tau, but an end there must be
 
 
 @kernel
@@ -28,9 +29,9 @@ def draw_global_scale(beta, tau_sq_inv, tau_0, sweep, k0, k1, out):
         level = _log_density(beta[c], now, tau_0) - exponential_1(0, uint32(sweep), 0, st, k0, k1)
         low = now - _WIDTH * _unit(0, 1, sweep, st, k0, k1)
         high = low + _WIDTH
-        while _log_density(beta[c], low, tau_0) > level:
+        while low > -_FARTHEST and _log_density(beta[c], low, tau_0) > level:
             low -= _WIDTH
-        while _log_density(beta[c], high, tau_0) > level:
+        while high < _FARTHEST and _log_density(beta[c], high, tau_0) > level:
             high += _WIDTH
         attempt = 0
         while True:

@@ -3,38 +3,49 @@
 Every array that describes the chains has them as its leading axis. Arrays of size p are float64.
 """
 
-import math
+from contextlib import nullcontext
 
 import numpy as np
 from numba import uint32
-from scipy.special import log_ndtr
 
+from ._collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - part of what a back end offers
 from ._jit import REORDER_SUMS, device, kernel
-from ._normal import upper_tail
+from ._moments import combine_moments
+from ._normal import fisher_weight, upper_tail
 from ._passes import latent_pass, score_pass
-from ._philox import exponential_1, gamma_1, normal_and_unit, stream
+from ._philox import exponential_1, gamma_1, normal_and_unit, philox, stream, unit
 from ._scales import draw_global_scale, draw_local_scales
 
 empty_like, where, exp = np.empty_like, np.where, np.exp
+using = nullcontext
 
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
-_LOG_2PI = math.log(2 * math.pi)
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
 
 
-def as_rows(X):
-    """X as the kernels take it: they are compiled once per type, and a read-only array is a type of its own."""
-    X = X.view()
+def hold(X, y, weight):
+    """The rows as the passes read them, where they read them."""
+    # Kernels are compiled once per type, and a read-only array is a type of its own.
+    X = X.astype(np.float32) if X.dtype == np.float16 else X.view()
     X.flags.writeable = False
-    return X
+    return X, y, weight
 
 
-def arrays(X):
-    """The arrays that X consists of."""
-    return (X,)
+def give_back(name):
+    """There is nothing to give back."""
+
+
+def to_device(values):
+    """Arrays of the host, also in tuples, dicts and objects that hold them, as arrays of the device."""
+    return values
+
+
+def to_host(values):
+    """The way back."""
+    return values
 
 
 def latent(X, y, coef, bounds, sweep, key, threads):
@@ -85,17 +96,12 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
             rows[:, :p] /= scale
             squared = weight[start : start + len(rows)] if len(weight) else 1.0
             if beta is not None:
-                squared = squared * fisher_weights(rows @ beta.T)
+                squared = squared * fisher_weight(rows @ beta.T).mean(axis=1)
             if np.ndim(squared):
                 rows *= np.sqrt(squared)[:, None]
             add_outer_products(rows, total)
 
     return sum_of_parts(add, q, n_parts, spare, threads)
-
-
-def fisher_weights(eta):
-    """phi(eta)^2 / (Phi(eta) Phi(-eta)), averaged over the last axis of eta (n, m); (n,)."""
-    return np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
 
 
 def sum_of_parts(add, q, n_parts, spare, threads):
@@ -123,29 +129,24 @@ def sum_of_parts(add, q, n_parts, spare, threads):
 
 def moments(X, weight):
     """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
-    n, p = X.shape
-    step = max(64, _GRAM_BLOCK // p)
-    total, mean, square = 0.0, np.zeros(p), np.zeros(p)
-    for start in range(0, n, step):
-        block = X[start : start + step].astype(np.float64)
-        w = weight[start : start + step] if len(weight) else np.ones(len(block))
-        share = w.sum()
-        if share == 0.0:
-            continue
-        centre = w @ block / share
-        block -= centre
-        block *= block
-        apart = centre - mean
-        total += share
-        square += w @ block + apart**2 * (share * (total - share) / total)
-        mean += apart * (share / total)
-    return mean, square / total
+    step = max(64, _GRAM_BLOCK // X.shape[1])
+    blocks = (slice(start, start + step) for start in range(0, len(X), step))
+    return combine_moments(
+        (X[rows].astype(np.float64), weight[rows] if len(weight) else np.ones(len(X[rows]))) for rows in blocks
+    )
 
 
 def normal(shape, key, sweep, purpose, attempt=0):
     """Independent N(0, 1); (n_chains, m) float64."""
     out = np.empty(shape)
     _fill_normal(out, attempt, sweep, purpose, *key)
+    return out
+
+
+def uniform(shape, key, sweep, purpose):
+    """Independent uniforms on (0, 1), 52 bits; (n_chains, m) float64."""
+    out = np.empty(shape)
+    _fill_uniform(out, sweep, purpose, *key)
     return out
 
 
@@ -169,6 +170,15 @@ def _fill_normal(out, attempt, sweep, purpose, k0, k1):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
             out[c, j], _ = normal_and_unit(attempt, uint32(sweep), j, st, k0, k1)
+
+
+@kernel
+def _fill_uniform(out, sweep, purpose, k0, k1):
+    for c in range(out.shape[0]):
+        st = stream(c, purpose, 0)
+        for j in range(out.shape[1]):
+            a, b, _, _ = philox(uint32(0), uint32(sweep), uint32(j), st, k0, k1)
+            out[c, j] = unit(a, b)
 
 
 @kernel

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from . import _sparse_passes as passes
+from ._normal import fisher_weight
 from .cpu import (  # noqa: F401 - the rest of what a back end offers
     Precision,
     Whitening,
@@ -14,12 +15,16 @@ from .cpu import (  # noqa: F401 - the rest of what a back end offers
     empty_like,
     exp,
     exponential,
-    fisher_weights,
     gamma,
+    give_back,
     global_scale,
     local_scales,
     normal,
     sum_of_parts,
+    to_device,
+    to_host,
+    uniform,
+    using,
     where,
 )
 
@@ -35,8 +40,9 @@ def arrays(X):
     return views
 
 
-def as_rows(X):
-    return X
+def hold(X, y, weight):
+    """As that of ``cpu``."""
+    return X, y, weight
 
 
 def latent(X, y, coef, bounds, sweep, key, threads):
@@ -140,7 +146,7 @@ def _uncentred(beta, centre, scale, p):
 
 def information_weights(X, coef, intercept):
     """The Fisher information of each row's linear predictor, averaged over the coefficients; (n,)."""
-    return fisher_weights(X @ coef.T + intercept)
+    return fisher_weight(X @ coef.T + intercept).mean(axis=1)
 
 
 def _finish(H, sums, size, centre, scale):

@@ -1,0 +1,179 @@
+"""The claims of speed on a GPU, measured on one; README.md says how to run it."""
+
+import argparse
+import importlib
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from _measure import HERE, Report, figure, now
+
+from skhorseshoe import HorseshoeProbitClassifier, _device
+from skhorseshoe._chains import GibbsChains
+from skhorseshoe._design import Rows
+from skhorseshoe._prior import FixedPrior
+from skhorseshoe._run import Problem
+from skhorseshoe._start import initial_state
+from skhorseshoe._threads import open_threads
+from skhorseshoe.datasets import make_rare_events
+from skhorseshoe.diagnostics import convergence
+
+KEY = np.array([1, 2], dtype=np.uint32)
+SWEEPS = 10_000
+# Rows, columns; seconds of 10,000 sweeps of "gibbs" in float32 with 1 and with 4 chains.
+TARGETS = {
+    (10_000, 1000): (9, 12),
+    (1_000_000, 1000): (20, 22),
+    (1_300_000, 141): (5, 6),
+    (100_000, 10_000): (150, None),
+}
+SHARE_OF_COPY = 0.8  # of the bandwidth of a copy that a pass over 1e6 x 1e3 is to reach
+RARE = (1_295_848, 141)
+RARE_SECONDS = 6.0
+
+
+def seconds(function, repeats):
+    """Seconds of each call; function returns an array of the device, which is waited for."""
+    ops = importlib.import_module("skhorseshoe._ops.gpu")
+    ops.to_host(function())
+    out = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        ops.to_host(function())
+        out.append(time.perf_counter() - begin)
+    return out
+
+
+def bandwidth(report, quick):
+    """Bytes a second of a copy, and of each pass; both read and write are counted for the copy."""
+    ops = importlib.import_module("skhorseshoe._ops.gpu")
+    size = 2**16 if quick else 2**28
+    source = ops.to_device(np.zeros(size))
+    target = source.copy()
+
+    def copy():
+        target[...] = source
+        return target[:1]
+
+    copied = figure([16 * size / s for s in seconds(copy, 20)])
+    report.add("copy", copied, "B/s")
+    shapes = [(300, 20)] if quick else [(1_000_000, 1000), (1_300_000, 141)]
+    for n, p in shapes:
+        for dtype in (np.float32, np.float16):
+            X, y = data(n, p, dtype)
+            held = ops.hold(X, y, np.empty(0))
+            for n_chains in (1, 4, 16):
+                beta = ops.to_device(np.full((n_chains, p), 0.01))
+                passes = {
+                    "latent": lambda h=held, b=beta: ops.latent(*h[:2], b, None, 1, KEY, None)[1],
+                    "score": lambda h=held, b=beta: ops.score(*h, b, None, None)[0],
+                }
+                for name, one in passes.items():
+                    speed = figure([X.nbytes / s for s in seconds(one, 10)])
+                    what = f"{name} pass, {n} x {p}, {dtype.__name__}, {n_chains} chains"
+                    report.figures[what] = speed
+                    target = {"at_least": SHARE_OF_COPY} if (n, p, dtype) == (1_000_000, 1000, np.float32) else {}
+                    report.add(f"{what}, share of copy", speed["median"] / copied["median"], **target)
+
+
+def sweeps(report, quick):
+    """Seconds of 10,000 sweeps, from fewer."""
+    shapes = {(300, 20): (9, 12)} if quick else TARGETS
+    for (n, p), targets in shapes.items():
+        X, y = data(n, p, np.float32)
+        for n_chains, target in zip((1, 4), targets, strict=True):
+            measured = figure([SWEEPS * s for s in gibbs(X, y, n_chains, 3 if quick else 100)])
+            limit = {} if target is None else {"at_most": target}
+            report.add(f"{SWEEPS} sweeps of gibbs, {n} x {p}, {n_chains} chains", measured, "s", **limit)
+
+
+def gibbs(X, y, n_chains, n_sweeps):
+    """Seconds a sweep, three times."""
+    ops = importlib.import_module("skhorseshoe._ops.gpu")
+    with open_threads(1) as threads:
+        rows = Rows(X, y, True, ops, threads)
+        problem = Problem(rows, FixedPrior(rows.columns, None), 1.0, KEY)
+        start = initial_state(n_chains, rows.columns, rows.base_rate(), 1.0, KEY)
+        chains = GibbsChains(problem, ops.to_device(start), 0)
+
+        def some():
+            for _ in range(n_sweeps):
+                chains.advance()
+            return chains.state.beta
+
+        return [s / n_sweeps for s in seconds(some, 3)]
+
+
+def whole_fit(report, quick):
+    """From arrays of the host to an effective sample size of 400 and R-hat of 1.01 of everything."""
+    n, p = (400, 5) if quick else RARE
+    X, y, *_ = make_rare_events(n, p, event_rate=0.3 if quick else 0.005, dtype=np.float32, random_state=0)
+    model = HorseshoeProbitClassifier(target_ess=400, device="cuda", random_state=0)
+    if quick:
+        model.set_params(n_iter=10, burn_in=100)
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    report.add(f"fit of rare events, {n} x {p}", time.perf_counter() - begin, "s", at_most=RARE_SECONDS)
+    report.add("its least bulk ESS", float(np.nanmin(model.ess_)), at_least=400)
+    report.add("its largest R-hat", float(np.nanmax(model.rhat_)), at_most=1.01)
+    tau = convergence(np.log(model.global_scale_draws_)[..., None])
+    report.add("its ESS of tau", float(tau.ess_bulk[0]), at_least=400)
+    report.figures["fit"] = {"n_iter": model.n_iter_, "tuning": {k: float(v) for k, v in model.tuning_.items()}}
+
+
+def data(n, p, dtype):
+    rng = np.random.default_rng(0)
+    X = np.empty((n, p), dtype)
+    for start in range(0, n, 10_000):
+        X[start : start + 10_000] = rng.standard_normal((len(X[start : start + 10_000]), p), dtype=np.float32)
+    eta = 0.5 * X[:, 0].astype(np.float32) + rng.standard_normal(n, dtype=np.float32)
+    return X, (eta > 0).astype(np.uint8)
+
+
+def card():
+    """What was measured on."""
+    import cupy
+
+    runtime = cupy.cuda.runtime
+    properties = runtime.getDeviceProperties(0)
+    return {
+        "name": properties["name"].decode(),
+        "multiprocessors": properties["multiProcessorCount"],
+        "memory": runtime.memGetInfo()[1],
+        "driver": runtime.driverGetVersion(),
+        "runtime": runtime.runtimeGetVersion(),
+        "cupy": cupy.__version__,
+    }
+
+
+SECTIONS = {"bandwidth": bandwidth, "sweeps": sweeps, "fit": whole_fit}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run?")
+    parser.add_argument("--output", type=Path, help="JSON file")
+    options = parser.parse_args(arguments)
+    works, why = _device.gpu_status()
+    if not works:
+        raise SystemExit(f"Nothing to measure: {why}")
+    started, report = now(), Report()
+    report.figures["card"] = card()
+    print(report.figures["card"], "\n")
+    report.head()
+    ops = importlib.import_module("skhorseshoe._ops.gpu")
+    for name in options.only:
+        with ops.using("cuda:0"):
+            SECTIONS[name](report, options.quick)
+    complete = options.only == list(SECTIONS) and not options.quick
+    path = options.output or (HERE / "results" / f"gpu-{started[:10]}.json" if complete else None)
+    if path:
+        report.write(path, started)
+
+
+if __name__ == "__main__":
+    main()

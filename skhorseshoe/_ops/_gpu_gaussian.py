@@ -1,0 +1,179 @@
+"""Gaussians with precision H + diag(d) on the GPU: cuSOLVER's Cholesky, and what it leaves to do."""
+
+import cupy as cp
+import numpy as np
+from cupy.cuda import device
+from cupy_backends.cuda.libs import cublas, cusolver
+
+from . import COEF, JITTERS, not_definite
+from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
+
+# What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one.
+_LOWER = cublas.CUBLAS_FILL_MODE_LOWER
+
+
+class _Cholesky:
+    """Lower factors of H + diag(d_c), one for each chain, in the matrices that it is given."""
+
+    def __init__(self, H):
+        self.H = H
+        self.q = len(H)
+        self.one = np.ones(1)
+        handle = device.get_cusolver_handle()
+        self.size = cusolver.dpotrf_bufferSize(handle, _LOWER, self.q, H.data.ptr, self.q)
+        self.workspace = cp.empty(self.size)
+
+    def factorise(self, d, factors, use=None):
+        """Factors of all chains; factors (n, q, q), the same matrix again and again if n is 1.
+
+        ``use(c, factor)`` is called after each, before the next. Everything is queued; the host waits once, for the
+        verdict on all chains. Those that have failed are factorised again with their diagonal raised, as on the CPU.
+        """
+        info = cp.zeros(len(d), cp.int32)
+        left = range(len(d))
+        for jitter in JITTERS:
+            for c in left:
+                factor = factors[c % len(factors)]
+                self._one(d[c], jitter, factor, info[c : c + 1])
+                if use is not None:
+                    use(c, factor)
+            minors = cp.asnumpy(info)
+            left = [c for c in left if minors[c]]
+            if not left:
+                return
+        raise not_definite(self.q, minors[left[0]])
+
+    def _one(self, d, jitter, factor, info):
+        add_diagonal = kernel("scales", "add_diagonal")
+        launch(add_diagonal, blocks_for(self.q**2), self.H, d, factor, i32(self.q), np.float64(jitter))
+        arguments = _LOWER, self.q, factor.data.ptr, self.q, self.workspace.data.ptr, self.size, info.data.ptr
+        cusolver.dpotrf(device.get_cusolver_handle(), *arguments)
+
+    def solve(self, factor, x, transposed=False):
+        """x = L^-1 x or L^-T x in place; x (q,) or the rows of x (m, q), contiguous."""
+        m = 1 if x.ndim == 1 else len(x)
+        operation = cublas.CUBLAS_OP_T if transposed else cublas.CUBLAS_OP_N
+        kind = cublas.CUBLAS_SIDE_LEFT, _LOWER, operation, cublas.CUBLAS_DIAG_NON_UNIT
+        sizes = self.q, m, self.one.ctypes.data, factor.data.ptr, self.q, x.data.ptr, self.q
+        cublas.dtrsm(device.get_cublas_handle(), *kind, *sizes)
+
+    def solve_each(self, factors, x, transposed=False):
+        """The same for row c of x and factor c."""
+        x = x.copy()
+        for factor, row in zip(factors, x):  # noqa: B905 - as many of both
+            self.solve(factor, row, transposed)
+        return x
+
+
+class Precision:
+    """As ``cpu.Precision``; H may be on the host."""
+
+    work = ()  # no memory that others could use
+
+    def __init__(self, H, threads, memory_of=None):
+        self.H = H = cp.asarray(H)
+        self.cholesky = _Cholesky(H)
+        self.factor = cp.empty((1, *H.shape)) if memory_of is None else memory_of.factor
+
+    @staticmethod
+    def noise(ops, shape, key, sweep):
+        """As ``cpu.Precision.noise``."""
+        return ops.normal(shape, key, sweep, COEF)
+
+    def draw(self, b, d, noise, total=None, gamma=None):
+        """As ``cpu.Precision.draw``."""
+        beta = cp.empty(b.shape)
+
+        def use(c, factor):
+            beta[c] = b[c]
+            self.cholesky.solve(factor, beta[c])
+            if total is not None:
+                beta[c] *= cp.sqrt(2.0 * gamma[c] / (total[c] - (beta[c] ** 2).sum()))
+            beta[c] += noise[c]
+            self.cholesky.solve(factor, beta[c], transposed=True)
+
+        self.cholesky.factorise(d, self.factor, use)
+        return beta
+
+    def inverse_diagonal(self, d, sweep):
+        """As ``cpu.Precision.inverse_diagonal``."""
+        out = cp.empty_like(d)
+        row_squares = kernel("scales", "row_squares")
+
+        def use(c, factor):
+            inverse = cp.eye(self.cholesky.q)
+            self.cholesky.solve(factor, inverse)  # row j is column j of L^-1
+            launch(row_squares, blocks_for(32 * len(inverse)), inverse, out[c], i32(len(inverse)))
+
+        self.cholesky.factorise(d, self.factor, use)
+        return out
+
+
+class Whitening:
+    """As ``cpu.Whitening``; ``refer`` gives it H and b."""
+
+    def __init__(self, H, b, n_chains, p, threads, memory_of=None):
+        q = len(H)
+        self.p = p
+        self.H = cp.asarray(H)
+        self.b = None if b is None else cp.asarray(b)
+        self.cholesky = _Cholesky(self.H)
+        self.factors, self.spare = cp.empty((2, n_chains, q, q))
+        self.mean = self.log_norm = None
+
+    def refer(self, H, b):
+        """Take another H and b."""
+        self.H[...] = cp.asarray(H)
+        self.b = cp.asarray(b)
+
+    def set(self, d):
+        """Take d (n_chains, q) for the chains."""
+        self.cholesky.factorise(d, self.factors)
+        self.mean, self.log_norm = self._moments(self.factors, d)
+
+    def _moments(self, factors, d):
+        n_chains, q = d.shape
+        half = self.cholesky.solve_each(factors, cp.zeros_like(d) + self.b)
+        log_det = cp.log(factors.reshape(n_chains, q * q)[:, :: q + 1]).sum(axis=1)
+        log_norm = 0.5 * cp.log(d[:, : self.p]).sum(axis=1) - log_det + 0.5 * (half**2).sum(axis=1)
+        return self.cholesky.solve_each(factors, half, transposed=True), log_norm
+
+    def whiten(self, beta):
+        """u = L'(beta - m)."""
+        n_chains, q = beta.shape
+        out = cp.empty_like(beta)
+        function = kernel("scales", "transposed_product")
+        launch(function, (blocks_for(32 * q), n_chains), self.factors, beta - self.mean, out, i32(q))
+        return out
+
+    def unwhiten(self, u):
+        """beta = m + L^-T u."""
+        return self.mean + self.cholesky.solve_each(self.factors, u, transposed=True)
+
+    def force(self, gradient):
+        """A gradient in beta as one in u: L^-1 gradient."""
+        return self.cholesky.solve_each(self.factors, gradient)
+
+    def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
+        """As ``cpu.Whitening.move_global_scale``; all chains propose together, and nothing is decided on the host."""
+        now, accepted = tau_sq_inv.copy(), cp.zeros_like(tau_sq_inv)
+        take_where = kernel("scales", "take_where")
+        d = cp.zeros_like(self.mean)
+        for k in range(steps.shape[1]):
+            proposed = now * cp.exp(-2.0 * steps[:, k])
+            d[:, : self.p] = proposed[:, None] * lambda_sq_inv
+            self.cholesky.factorise(d, self.spare)
+            mean, log_norm = self._moments(self.spare, d)
+            gain = log_norm - self.log_norm + _log_prior(proposed, tau_0) - _log_prior(now, tau_0)
+            accept = gain > -thresholds[:, k]
+            now, accepted = cp.where(accept, proposed, now), accepted + accept
+            self.mean = cp.where(accept[:, None], mean, self.mean)
+            self.log_norm = cp.where(accept, log_norm, self.log_norm)
+            size = self.cholesky.q**2
+            launch(take_where, (blocks_for(size), len(now)), accept, self.spare, self.factors, i64(size))
+        return now, accepted / steps.shape[1]
+
+
+def _log_prior(tau_sq_inv, tau_0):
+    """log p(log tau) of tau ~ C+(0, tau_0), up to a constant."""
+    return -0.5 * cp.log(tau_sq_inv) - cp.log1p(1.0 / (tau_sq_inv * tau_0 * tau_0))

@@ -1,0 +1,70 @@
+"""Compiling and launching the CUDA kernels through CuPy."""
+
+import functools
+
+import cupy as cp
+import numpy as np
+
+from .cuda import OPTIONS, THREADS, source
+
+_STANDARD_SHARED = 48 * 1024  # bytes of shared memory that need not be asked for
+
+
+def kernel(module, name, definitions=()):
+    """The kernel of this name; compiled once for each device, and kept on disk by CuPy."""
+    return _kernel(cp.cuda.runtime.getDevice(), module, name, definitions)
+
+
+@functools.cache
+def _kernel(device, module, name, definitions):
+    return _module(device, module, definitions).get_function(name)
+
+
+@functools.cache
+def _module(device, name, definitions):
+    return cp.RawModule(code=source(name), options=(*OPTIONS, *definitions))
+
+
+def launch(function, grid, *arguments, shared_bytes=0):
+    """Start a kernel in blocks of the one size that is used; grid : blocks, one number or several."""
+    if shared_bytes > _STANDARD_SHARED:
+        function.max_dynamic_shared_size_bytes = shared_bytes
+    grid = grid if isinstance(grid, tuple) else (grid,)
+    function(grid, (THREADS,), arguments, shared_mem=shared_bytes)
+
+
+def blocks_for(n_threads):
+    """Blocks that hold so many threads."""
+    return -(-int(n_threads) // THREADS)
+
+
+@functools.cache
+def properties(device):
+    """What a device has: a dictionary of its properties, as the CUDA runtime names them."""
+    return cp.cuda.runtime.getDeviceProperties(device)
+
+
+def resident_blocks(function, shared_bytes):
+    """Blocks of a kernel that run at the same time on the whole device."""
+    has = properties(cp.cuda.runtime.getDevice())
+    registers = max(1, function.num_regs) * THREADS
+    on_each = min(
+        has["maxThreadsPerMultiProcessor"] // THREADS,
+        has["regsPerMultiprocessor"] // registers,
+        has["sharedMemPerMultiprocessor"] // (shared_bytes + 1024),
+    )
+    return has["multiProcessorCount"] * max(1, on_each)
+
+
+def i32(value):
+    """CuPy passes a Python int as 64 bits."""
+    return np.int32(value)
+
+
+def i64(value):
+    return np.int64(value)
+
+
+def random_arguments(key, sweep, *purpose):
+    """The last arguments of every kernel that draws: sweep, purpose where it takes one, and the key."""
+    return tuple(np.uint32(value) for value in (sweep, *purpose, *key))

@@ -1,0 +1,245 @@
+// The fused passes over the rows of X: linear predictors of all chains, what is drawn or derived from them, and the
+// sums over rows, while a tile of rows is at hand. X is read from global memory once (STAGED) for all chains.
+//
+// Compiled for CHAINS (1, 2, 4, 8 or 16), ELEMENT (float, double or Half), REAL (in which rows are computed) and STAGED:
+// 1 where tiles, coefficients and sums fit into shared memory, 0 where they stay in global memory and the second look
+// at a tile comes from a cache. A tile has a multiple of 8 rows, so it begins at a multiple of 16 bytes whatever p is.
+//
+// Sums of a tile are held in REAL, sums of tiles in float64. No atomics: every sum has one owner and a fixed order.
+#define THREADS 256
+#define WARPS (THREADS / 32)
+#define LATENT_PURPOSE 0u
+
+struct Rows {
+    const ELEMENT* X;        // (n, p)
+    const unsigned char* y;  // (n,) 0 or 1
+    const double* weight;    // (n,) that multiplies the score of a row, or null
+    const REAL* coef;        // (q, CHAINS)
+    long long n;
+    int p, q, chains, chain0;  // chain0 : the number of the first chain
+    int tile, buffers;  // rows of a tile; 2 buffers where the next tile is copied while this one is used
+};
+
+__device__ __forceinline__ long long round_16(long long bytes) { return (bytes + 15) & ~15LL; }
+
+struct Latent {
+    u32 sweep, k0, k1;
+    double total;  // of z^2 over the rows that this thread has seen, all for one chain
+    __device__ __forceinline__ REAL operator()(REAL eta, bool one, const double*, long long row, u32 chain) {
+        const REAL z = truncated_normal<REAL>(one ? eta : -eta, sweep, (u32)row, stream_of(chain, LATENT_PURPOSE, row),
+                                              k0, k1);
+        total += (double)z * (double)z;
+        return one ? z : -z;
+    }
+};
+
+struct Score {
+    double total;  // of the log-likelihood
+    __device__ __forceinline__ REAL operator()(REAL eta, bool one, const double* weight, long long row, u32) {
+        double ratio;
+        const double log_phi = log_cdf((double)(one ? eta : -eta), &ratio), w = weight ? weight[row] : 1.0;
+        total += w * log_phi;
+        return REAL(one ? w * ratio : -w * ratio);
+    }
+};
+
+// Sums over the 32 lanes of V values each. Afterwards lane l holds those of values l * V / 32 and, for V = 64, the next.
+template <int V, int OFFSET>
+struct Fold {
+    static __device__ __forceinline__ void sum(REAL* value, int lane) {
+        if (V == 1) {
+            value[0] += __shfl_xor_sync(0xffffffffu, value[0], OFFSET);
+        } else {
+            const bool upper = lane & OFFSET;
+#pragma unroll
+            for (int i = 0; i < V / 2; ++i) {
+                const REAL keep = upper ? value[i + V / 2] : value[i], give = upper ? value[i] : value[i + V / 2];
+                value[i] = keep + __shfl_xor_sync(0xffffffffu, give, OFFSET);
+            }
+        }
+        Fold<(V > 1 ? V / 2 : 1), OFFSET / 2>::sum(value, lane);
+    }
+};
+template <int V>
+struct Fold<V, 0> {
+    static __device__ __forceinline__ void sum(REAL*, int) {}
+};
+
+// Start to copy count rows; what is left of 16 bytes at the very end of X goes element by element.
+__device__ __forceinline__ void fetch(ELEMENT* tile, const ELEMENT* from, int count, int p) {
+    const int each = 16 / sizeof(ELEMENT), size = count * p, whole = size / each * each;
+    for (int i = threadIdx.x * each; i < whole; i += THREADS * each) copy_16(tile + i, from + i);
+    for (int i = whole + threadIdx.x; i < size; i += THREADS) tile[i] = from[i];
+}
+
+// dots[part][row][chain]: x_row . coef over the columns of a part; four rows at a time share each coefficient.
+__device__ __forceinline__ void multiply(const ELEMENT* tile, const REAL* coef, REAL* dots, int count, int rows, int p) {
+    const int lane = threadIdx.x & 31, groups = rows / 4, parts = groups < WARPS ? WARPS / groups : 1;
+    for (int task = threadIdx.x >> 5; task < groups * parts; task += WARPS) {
+        const int row = task % groups * 4, part = task / groups;
+        if (row >= count) continue;
+        const ELEMENT* x[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) x[k] = tile + (long long)(row + k < count ? row + k : row) * p;
+        REAL dot[4 * CHAINS];
+#pragma unroll
+        for (int v = 0; v < 4 * CHAINS; ++v) dot[v] = REAL(0);
+        for (int j = part * 32 + lane; j < p; j += 32 * parts) {
+            REAL b[CHAINS];
+#pragma unroll
+            for (int c = 0; c < CHAINS; ++c) b[c] = coef[(long long)j * CHAINS + c];
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                const REAL value = number(x[k][j]);
+#pragma unroll
+                for (int c = 0; c < CHAINS; ++c) dot[k * CHAINS + c] += value * b[c];
+            }
+        }
+        Fold<4 * CHAINS, 16>::sum(dot, lane);
+        REAL* out = dots + (part * rows + row) * CHAINS;
+        if (CHAINS >= 8) {
+#pragma unroll
+            for (int i = 0; i < CHAINS / 8; ++i) out[lane * (CHAINS / 8) + i] = dot[i];
+        } else if (lane % (8 / CHAINS) == 0) {
+            out[lane / (8 / CHAINS)] = dot[0];
+        }
+    }
+}
+
+// total[j][chain] += sum over the rows of weight x_j; a column has one owner, from the first tile to the last.
+__device__ __forceinline__ void add_weighted_rows(const ELEMENT* tile, const REAL* weights, double* total, int count,
+                                                  int p, int q) {
+    for (int j = threadIdx.x; j < q; j += THREADS) {
+        REAL sum[CHAINS];
+#pragma unroll
+        for (int c = 0; c < CHAINS; ++c) sum[c] = REAL(0);
+#pragma unroll 4
+        for (int r = 0; r < count; ++r) {
+            const REAL value = j < p ? REAL(number(tile[(long long)r * p + j])) : REAL(1);
+#pragma unroll
+            for (int c = 0; c < CHAINS; ++c) sum[c] += value * weights[r * CHAINS + c];
+        }
+#pragma unroll
+        for (int c = 0; c < CHAINS; ++c) total[(long long)j * CHAINS + c] += sum[c];
+    }
+}
+
+// out[chain] = the sum over the block of the threads' totals; thread t has that of chain t % CHAINS.
+__device__ __forceinline__ void add_totals(double total, double* out) {
+    DYNAMIC_SHARED(unsigned char, memory);
+    double* shared = (double*)memory;  // (WARPS, CHAINS), no longer than the dots that were there and have been read
+#pragma unroll
+    for (int offset = 16; offset >= CHAINS; offset >>= 1) total += __shfl_xor_sync(0xffffffffu, total, offset);
+    if ((threadIdx.x & 31) < CHAINS) shared[(threadIdx.x >> 5) * CHAINS + (threadIdx.x & 31)] = total;
+    SYNC(TOTALS_READY);
+    if (threadIdx.x < CHAINS) {
+        total = 0.0;
+        for (int w = 0; w < WARPS; ++w) total += shared[w * CHAINS + threadIdx.x];
+        out[threadIdx.x] = total;
+    }
+}
+
+// One block's share of the rows; sums (gridDim, q + 1, CHAINS): its sums over rows, and in the last row its totals.
+template <class Task>
+__device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums) {
+    DYNAMIC_SHARED(unsigned char, memory);
+    const int p = rows.p, q = rows.q, tile = rows.tile, tid = threadIdx.x;
+    const int parts = tile / 4 < WARPS ? WARPS / (tile / 4) : 1;
+    REAL* dots = (REAL*)memory;
+    REAL* weights = dots + parts * tile * CHAINS;
+    unsigned char* rest = memory + round_16((parts + 1LL) * tile * CHAINS * sizeof(REAL));
+    const REAL* coef = rows.coef;
+    double* mine = sums + blockIdx.x * (q + 1LL) * CHAINS;
+    double* total = mine;
+#if STAGED
+    total = (double*)rest;
+    rest += round_16(8LL * q * CHAINS);
+    REAL* held = (REAL*)rest;
+    rest += round_16((long long)sizeof(REAL) * q * CHAINS);
+    for (int i = tid; i < q * CHAINS; i += THREADS) held[i] = coef[i];
+    coef = held;
+#endif
+    for (int j = tid; j < q; j += THREADS)
+        for (int c = 0; c < CHAINS; ++c) total[(long long)j * CHAINS + c] = 0.0;
+
+    const long long tiles = (rows.n + tile - 1) / tile;
+    const long long first = tiles * blockIdx.x / gridDim.x, last = tiles * (blockIdx.x + 1) / gridDim.x;
+    ELEMENT* buffer = (ELEMENT*)rest;
+    const long long spacing = (long long)tile * p;
+#if STAGED
+    if (rows.buffers == 2 && first < last) {
+        const long long left = rows.n - first * tile;
+        fetch(buffer + (first & 1) * spacing, rows.X + first * spacing, (int)(left < tile ? left : tile), p);
+    }
+#endif
+    for (long long t = first; t < last; ++t) {
+        const long long row = t * tile, left = rows.n - row;
+        const int count = (int)(left < tile ? left : tile);
+        const ELEMENT* x = rows.X + row * p;
+#if STAGED
+        ELEMENT* here = buffer + (rows.buffers == 2 ? (t & 1) * spacing : 0);
+        if (rows.buffers == 1) {
+            SYNC(TILE_FREE);
+            fetch(here, x, count, p);
+        }
+        x = here;
+        wait_for_copies();
+        SYNC(TILE_READY);
+        if (rows.buffers == 2 && t + 1 < last) {  // into the buffer that all threads have left behind
+            const long long after = left - tile;
+            fetch(buffer + ((t + 1) & 1) * spacing, rows.X + (row + tile) * p, (int)(after < tile ? after : tile), p);
+        }
+#endif
+        multiply(x, coef, dots, count, tile, p);
+        SYNC(DOTS_READY);
+        for (int i = tid; i < count * CHAINS; i += THREADS) {
+            const int r = i / CHAINS, c = i % CHAINS;
+            REAL eta = q > p ? coef[(long long)p * CHAINS + c] : REAL(0);
+            for (int part = 0; part < parts; ++part) eta += dots[part * tile * CHAINS + i];
+            weights[i] = c < rows.chains ? task(eta, rows.y[row + r] != 0, rows.weight, row + r, rows.chain0 + c) : REAL(0);
+        }
+        SYNC(WEIGHTS_READY);
+        add_weighted_rows(x, weights, total, count, p, q);
+    }
+#if STAGED
+    for (int j = tid; j < q; j += THREADS)
+        for (int c = 0; c < CHAINS; ++c) mine[(long long)j * CHAINS + c] = total[(long long)j * CHAINS + c];
+#endif
+    add_totals(task.total, mine + (long long)q * CHAINS);
+}
+
+#define BOUNDS __launch_bounds__(THREADS, CHAINS * sizeof(REAL) <= 32 ? 2 : 1)
+
+// X'z and z'z for z_i ~ N(x_i beta, 1) truncated to the side of y_i.
+extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const unsigned char* y, const REAL* coef, double* sums,
+                                              long long n, int p, int q, int chains, int chain0, int tile,
+                                              int buffers, u32 sweep, u32 k0, u32 k1) {
+    const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, buffers};
+    Latent task = {sweep, k0, k1, 0.0};
+    pass(rows, task, sums);
+}
+
+// The gradient of the probit log-likelihood, and the log-likelihood.
+extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const unsigned char* y, const double* weight,
+                                             const REAL* coef, double* sums, long long n, int p, int q, int chains,
+                                             int weighted, int tile, int buffers) {
+    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, chains, 0, tile, buffers};
+    Score task = {0.0};
+    pass(rows, task, sums);
+}
+
+// The second stage: out (chains, rows) = the sum over the blocks of sums (blocks, rows, CHAINS), in order.
+extern "C" __global__ void __launch_bounds__(THREADS)
+add_blocks(const double* sums, double* out, int blocks, int n_rows, int chains) {
+    DYNAMIC_SHARED(double, strips);  // (WARPS, 32)
+    const int lane = threadIdx.x & 31, strip = threadIdx.x >> 5;
+    const long long width = (long long)n_rows * CHAINS, i = blockIdx.x * 32LL + lane;
+    double total = 0.0;
+    if (i < width)
+        for (int b = strip; b < blocks; b += WARPS) total += sums[b * width + i];
+    strips[threadIdx.x] = total;
+    SYNC(STRIPS_READY);
+    if (strip != 0 || i >= width) return;
+    for (int s = 1; s < WARPS; ++s) total += strips[s * 32 + lane];
+    if (i % CHAINS < chains) out[i % CHAINS * n_rows + i / CHAINS] = total;
+}

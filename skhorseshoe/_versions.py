@@ -1,0 +1,39 @@
+"""What a report of a bug needs to say."""
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import threadpoolctl
+
+from ._device import gpu_status
+from ._threads import count_threads
+
+_PACKAGES = ("skhorseshoe", "numpy", "scipy", "scikit-learn", "pandas", "numba", "cupy-cuda13x", "cupy-cuda12x")
+
+
+def show_versions():
+    """Print versions, the libraries for linear algebra, the threads, and whether a GPU can be used and why not.
+
+    The GPU is tried out: a kernel is compiled and run, and the libraries are loaded.
+    """
+    print("System")
+    print(f"  python: {sys.version.split()[0]} ({sys.executable})")
+    print(f"  machine: {platform.platform()}")
+    print("Packages")
+    for name in _PACKAGES:
+        print(f"  {name}: {_version(name)}")
+    print("BLAS and OpenMP")
+    for library in threadpoolctl.threadpool_info():
+        print(f"  {library['internal_api']} {library['version']}: {library['num_threads']} threads")
+    print("Devices")
+    print(f"  cpu: {count_threads(None)} threads")
+    works, why = gpu_status()
+    print(f"  cuda: {why}" if works else f"  cuda: not available. {why}")
+
+
+def _version(name):
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

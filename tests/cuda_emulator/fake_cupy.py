@@ -1,0 +1,232 @@
+"""The few CuPy names that the back end uses, on NumPy arrays, with kernels in the emulator and libraries from SciPy.
+
+As strict as CuPy where that finds mistakes: an array never turns into a NumPy array by itself, never mixes with one,
+and new memory is not zero.
+"""
+
+import ctypes
+import sys
+import weakref
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from skhorseshoe import _device
+from skhorseshoe._ops import cuda as sources
+
+from . import Module, build, source
+
+_MODULES = ("cupy", "cupy.cuda", "cupy.cuda.device", "cupy_backends", "cupy_backends.cuda", "cupy_backends.cuda.libs")
+
+
+class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
+    def __init__(self, values):
+        self._host = values
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError("Implicit conversion to a NumPy array is not allowed.")
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+        if any(isinstance(value, np.ndarray) for value in inputs):
+            raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+        if out is not None:
+            kwargs["out"] = tuple(map(_host, out))
+        result = getattr(ufunc, method)(*map(_host, inputs), **kwargs)
+        return out[0] if out is not None else _wrap(result)
+
+    shape = property(lambda self: self._host.shape)
+    dtype = property(lambda self: self._host.dtype)
+    ndim = property(lambda self: self._host.ndim)
+    size = property(lambda self: self._host.size)
+    nbytes = property(lambda self: self._host.nbytes)
+    flags = property(lambda self: self._host.flags)
+    T = property(lambda self: ndarray(self._host.T))
+    data = property(lambda self: SimpleNamespace(ptr=self._host.__array_interface__["data"][0]))
+
+    def __len__(self):
+        return len(self._host)
+
+    def __float__(self):
+        return float(self._host)
+
+    def __bool__(self):
+        return bool(self._host)
+
+    def __getitem__(self, index):
+        return _wrap(self._host[_host(index)])
+
+    def __setitem__(self, index, value):
+        if isinstance(value, np.ndarray) and value.ndim:
+            raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+        self._host[index] = _host(value)
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def _method(name):
+        return lambda self, *args, **kwargs: _wrap(getattr(self._host, name)(*args, **kwargs))
+
+    sum, mean, all, copy, reshape, astype = map(_method, ("sum", "mean", "all", "copy", "reshape", "astype"))
+
+
+def _host(value):
+    if isinstance(value, tuple):
+        return tuple(map(_host, value))
+    return value._host if isinstance(value, ndarray) else value
+
+
+def _wrap(value):
+    return ndarray(np.asarray(value))
+
+
+def _function(name):
+    return lambda *args, **kwargs: _wrap(getattr(np, name)(*map(_host, args), **kwargs))
+
+
+class OutOfMemoryError(MemoryError):
+    pass
+
+
+class Card:
+    """What the fake device has, and what a test wants to see or change."""
+
+    def __init__(self, order="forward"):
+        self.order = order
+        self.free = 2**34
+        self.held = 0  # bytes of arrays that are alive
+        self.held_when_freed = None  # at the last time that the pool was told to give memory back
+        self.flags = ("-O1",)
+        self.properties = {
+            "name": b"emulator",
+            "multiProcessorCount": 2,
+            "sharedMemPerBlockOptin": 227 * 1024,
+            "sharedMemPerMultiprocessor": 228 * 1024,
+            "regsPerMultiprocessor": 32_768,  # two blocks at most: the rows of small problems are still cut up
+            "maxThreadsPerMultiProcessor": 2048,
+        }
+
+    def allocate(self, shape, dtype=np.float64):
+        """New memory: NaN, or another value that no one expects."""
+        values = np.empty(shape, dtype)
+        if values.nbytes > self.free:
+            raise OutOfMemoryError(f"Out of memory allocating {values.nbytes:,} bytes")
+        self.held += values.nbytes
+        weakref.finalize(values, self._forget, values.nbytes)
+        values.view(np.uint8).reshape(-1)[...] = 0xFF if values.size else 0
+        return ndarray(values)
+
+    def _forget(self, n_bytes):
+        self.held -= n_bytes
+
+    def free_all_blocks(self):
+        self.held_when_freed = self.held
+
+    def module(self, code, options):
+        """The emulator's form of a module of ours, and of what a test has written after it."""
+        name = next(name for name in sources.MODULES if code.startswith(sources.source(name)))
+        text = source(name, code.removeprefix(sources.source(name)))
+        return Module(build(text, (*self.flags, *options)), self.order)
+
+
+def _matrix(pointer, leading, columns):
+    flat = np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_double)), (columns * leading,))
+    return flat.reshape((leading, columns), order="F")
+
+
+def _dtrsm(handle, side, uplo, operation, diagonal, m, n, alpha, a, lda, b, ldb):
+    right = _matrix(b, ldb, n)
+    factor = ctypes.cast(alpha, ctypes.POINTER(ctypes.c_double))[0]
+    kind = {"side": side, "lower": int(uplo == 0), "trans_a": operation, "diag": diagonal}
+    right[:m] = blas.dtrsm(factor, _matrix(a, lda, m)[:m], right[:m], **kind)
+
+
+def _dpotrf(handle, uplo, n, a, lda, workspace, size, info):
+    matrix = _matrix(a, lda, n)
+    factor, verdict = lapack.dpotrf(matrix[:n], lower=int(uplo == 0), clean=0)
+    matrix[:n] = factor
+    ctypes.cast(info, ctypes.POINTER(ctypes.c_int))[0] = verdict
+
+
+def _modules(card):
+    """The fake modules by name."""
+    cublas = SimpleNamespace(
+        CUBLAS_FILL_MODE_LOWER=0,
+        CUBLAS_OP_N=0,
+        CUBLAS_OP_T=1,
+        CUBLAS_SIDE_LEFT=0,
+        CUBLAS_DIAG_NON_UNIT=0,
+        dtrsm=_dtrsm,
+        getVersion=lambda handle: 0,
+    )
+    cusolver = SimpleNamespace(dpotrf=_dpotrf, dpotrf_bufferSize=lambda *arguments: 32)
+    modules = {name: ModuleType(name) for name in _MODULES}
+    cupy, cuda, device = (modules[name] for name in _MODULES[:3])
+    modules["cupy_backends.cuda.libs"].__dict__.update(cublas=cublas, cusolver=cusolver)
+    device.get_cublas_handle = device.get_cusolver_handle = lambda: 1
+
+    @contextmanager
+    def use(index):
+        if index != 0:
+            raise RuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+        yield
+
+    cuda.__dict__.update(
+        device=device,
+        Device=use,
+        memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+        runtime=SimpleNamespace(
+            getDevice=lambda: 0,
+            getDeviceCount=lambda: 1,
+            getDeviceProperties=lambda index: card.properties,
+            memGetInfo=lambda: (card.free, 2**34),
+            driverGetVersion=lambda: 0,
+            runtimeGetVersion=lambda: 0,
+        ),
+    )
+
+    def asarray(values, dtype=None):
+        if isinstance(values, ndarray):
+            return _wrap(np.asarray(values._host, dtype))
+        values = np.asarray(values, dtype)
+        out = card.allocate(values.shape, values.dtype)
+        out._host[...] = values
+        return out
+
+    names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "log", "log1p", "sqrt", "ascontiguousarray")
+    cupy.__dict__.update(
+        {name: _function(name) for name in names},
+        __version__="0.0.0",
+        cuda=cuda,
+        ndarray=ndarray,
+        asarray=asarray,
+        asnumpy=lambda values: values._host.copy(),
+        empty=card.allocate,
+        empty_like=lambda values: card.allocate(values.shape, values.dtype),
+        RawModule=lambda code, options: card.module(code, options),
+        get_default_memory_pool=lambda: card,
+        **{name: getattr(np, name) for name in ("float32", "float64", "uint8", "int32")},
+    )
+    return modules
+
+
+@contextmanager
+def installed(order="forward"):
+    """A context in which ``skhorseshoe._ops.gpu`` can be imported and computes in the emulator; gives the ``Card``."""
+    card = Card(order)
+    before = _take_out()
+    sys.modules.update(_modules(card))
+    try:
+        yield card
+    finally:
+        _take_out()
+        sys.modules.update(before)
+
+
+def _take_out():
+    """Remove CuPy and what has imported it; returns what was removed."""
+    parts = ("cupy", "cupy_backends"), ("skhorseshoe._ops.gpu", "skhorseshoe._ops._gpu")
+    names = [n for n in sys.modules if n.split(".")[0] in parts[0] or n.startswith(parts[1])]
+    _device.gpu_status.cache_clear()
+    return {name: sys.modules.pop(name) for name in names}

@@ -1,0 +1,430 @@
+"""The sampler with the coefficients integrated out: its algebra against dense formulas, the sweep against the joint law
+with planted errors, whole runs against the other samplers."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from laws import TAU_0, X, agree, bounded, planted, prior_draws
+from scipy.special import log_ndtr
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._collapsed import CollapsedState, sweep
+from skhorseshoe._ops import COEF, _collapsed, _collapsed_kernels, cpu
+from skhorseshoe._threads import Threads, open_threads
+from skhorseshoe.datasets import make_correlated_probit
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+KEY = (np.uint32(7), np.uint32(1))
+ALONE = Threads(1)
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Algebra
+
+
+class Problem:
+    """Scaled and centred columns in an order of their own, the last of them not shrunk, and an intercept."""
+
+    def __init__(self, n, p, n_chains, slab_precision=0.25, dtype=np.float64, threads=ALONE):
+        rng = np.random.default_rng(n + p)
+        self.X = rng.standard_normal((n, p)).astype(dtype)
+        self.y = rng.integers(0, 2, n).astype(np.uint8)
+        self.order = rng.permutation(p)
+        self.centre, self.scale, self.anchor = rng.standard_normal((3, p))
+        self.scale = np.exp(self.scale)
+        self.lambda_sq_inv, self.tau_sq_inv = np.exp(rng.standard_normal((n_chains, p - 1))), np.full(n_chains, 2.0)
+        self.slab_precision = slab_precision
+        self.rows = cpu.CollapsedRows(
+            *(self.X, self.y, self.order, self.centre, self.scale, self.anchor),
+            *(np.array([3.0, 100.0]), slab_precision, n_chains, threads),
+        )
+        self.columns = np.column_stack([((self.X - self.centre) / self.scale)[:, self.order], np.ones(n)])
+
+    def variances(self, c):
+        shrunk = 1 / (self.tau_sq_inv[c] * self.lambda_sq_inv[c] + self.slab_precision)
+        return np.concatenate([shrunk, [3.0, 100.0]])
+
+    def V(self, c):
+        return np.eye(len(self.X)) + (self.columns * self.variances(c)) @ self.columns.T
+
+    def set(self):
+        self.rows.set(self.lambda_sq_inv, self.tau_sq_inv)
+        return self
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "p"), [(2, 1), (5, 3), (7, 40), (70, 3000)])
+def test_inverse_and_determinant_equal_dense_ones(n, p, dtype):
+    problem = Problem(n, p, 2, dtype=dtype).set()
+    for c in range(2):
+        np.testing.assert_allclose(problem.rows.P[c], np.linalg.inv(problem.V(c)), rtol=1e-7, atol=1e-12)
+        np.testing.assert_allclose(problem.rows.log_det[c], np.linalg.slogdet(problem.V(c))[1], rtol=1e-9)
+
+
+def test_huge_weights_do_not_cost_the_others_their_digits():
+    """In the limit of infinite weights P is the inverse on the space that is orthogonal to these columns."""
+    problem = Problem(12, 30, 1, slab_precision=0.0)
+    problem.lambda_sq_inv[0, [3, 8, 20]] = 1e-30, 1e-40, 1e-24
+    P = problem.set().rows.P[0]
+    light = problem.variances(0)
+    light[[3, 8, 20]] = 0.0
+    V = np.eye(12) + (problem.columns * light) @ problem.columns.T
+    basis = np.linalg.svd(problem.columns[:, [3, 8, 20]])[0][:, 3:]
+    np.testing.assert_allclose(P, basis @ np.linalg.inv(basis.T @ V @ basis) @ basis.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_coefficients_have_the_mean_and_covariance_of_their_law(n_threads):
+    """They are linear in their noise: chains with one unit vector each give the whole matrix."""
+    n, p = 70, 2100
+    with open_threads(n_threads) as threads:
+        problem = Problem(n, p, 3, threads=threads).set()
+        z = np.random.default_rng(1).standard_normal((3, n))
+        mean = problem.rows.coefficients(z, np.zeros((3, p + 1)), np.zeros((3, n)))
+    for c in range(3):
+        Q = problem.columns.T @ problem.columns + np.diag(1 / problem.variances(c))
+        want = np.linalg.solve(Q, problem.columns.T @ z[c])
+        want[-1] -= want[:-1] @ problem.anchor
+        np.testing.assert_allclose(mean[c], want, rtol=1e-6, atol=1e-8)
+
+    n, p = 4, 6
+    problem = Problem(n, p, n + p + 1)
+    problem.lambda_sq_inv[:] = problem.lambda_sq_inv[0]
+    noise = np.eye(n + p + 1)
+    A = problem.set().rows.coefficients(np.zeros((n + p + 1, n)), noise[:, : p + 1], noise[:, p + 1 :])
+    A[:, -1] += A[:, :-1] @ problem.anchor
+    Q = problem.columns.T @ problem.columns + np.diag(1 / problem.variances(0))
+    np.testing.assert_allclose(A.T @ A, np.linalg.inv(Q), rtol=1e-8, atol=1e-10)
+
+
+def test_shrinkage_equals_that_of_the_matrix_over_the_columns():
+    problem = Problem(30, 50, 2)
+    beta = np.random.default_rng(2).standard_normal(51) / 5
+    kappa = problem.rows.shrinkage(problem.lambda_sq_inv, problem.tau_sq_inv, beta)
+    eta = problem.columns[:, :-1] @ beta[:-1] + beta[-1] + problem.anchor @ beta[:-1]
+    weight = np.exp(-(eta**2) - np.log(2 * np.pi) - log_ndtr(eta) - log_ndtr(-eta))
+    for c in range(2):
+        precision = 1 / problem.variances(c)
+        inverse = np.linalg.inv((problem.columns.T * weight) @ problem.columns + np.diag(precision))
+        np.testing.assert_allclose(kappa[c], (precision * inverse.diagonal())[:49], rtol=1e-8)
+
+
+def test_updates_of_the_scales_take_the_matrices_along():
+    problem = Problem(20, 60, 2).set()
+    rows = problem.rows
+    z = rows.some_latent(np.random.default_rng(3).standard_normal((2, 61)))
+    assert ((z > 0) == problem.y).all()
+    before = problem.lambda_sq_inv
+    problem.lambda_sq_inv = rows.local_scales(z, before, problem.tau_sq_inv, 20, 0, 1, KEY)
+    assert ((problem.lambda_sq_inv != before).sum(axis=1) == 20).all()
+    uniform, chances = np.random.default_rng(4).uniform(size=(2, 60)), np.full((2, 59), 0.3)
+    after_local = [problem.V(c) for c in range(2)], rows.P.copy(), rows.log_det.copy()
+    scales = rows.global_scale(z, problem.lambda_sq_inv, problem.tau_sq_inv, TAU_0, uniform, chances)
+    assert (scales[0] != problem.tau_sq_inv).all()
+    problem.tau_sq_inv, problem.lambda_sq_inv = scales
+    after_global = [problem.V(c) for c in range(2)], rows.P, rows.log_det
+    for V, P, log_det in after_local, after_global:
+        np.testing.assert_allclose(P, np.linalg.inv(V), rtol=1e-7, atol=1e-10)
+        np.testing.assert_allclose(log_det, np.linalg.slogdet(V)[1], rtol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The sweep leaves the joint law of parameters and data alone (Geweke 2004)
+
+ANCHOR = np.array([0.4, 0.0, -0.3])
+N_CHAINS = 250
+SLAB = 1.0
+DATA = 2 * X  # so that the data have something to say
+
+
+class RowsOfManyDataSets(cpu.CollapsedRows):
+    """Each chain has its own y."""
+
+    def __init__(self, slab_precision):
+        super().__init__(
+            DATA, None, np.arange(3), ANCHOR, np.ones(3), ANCHOR, np.ones(1), slab_precision, N_CHAINS, ALONE
+        )
+
+    def latent(self, z, n_scans, index, t, key):
+        z, scratch = z.copy(), np.empty(6)
+        for c in range(N_CHAINS):
+            y = z[c] > 0
+            _collapsed_kernels.scan_latent(z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key, scratch)
+        return z
+
+    def P_of_latent(self, c):
+        return self.P[c]
+
+
+def joint_draws(rng, slab_precision):
+    """beta, lambda^-2, tau^-2 and z; with a slab, those by whose side a 0 was seen with its error."""
+    parts = []
+    while sum(len(part[0]) for part in parts) < N_CHAINS:
+        beta, *scales, _ = prior_draws(4 * N_CHAINS, rng, (*ANCHOR, 1.0))
+        keep = rng.uniform(size=len(beta)) < np.exp(-slab_precision / 2 * (beta[:, :3] ** 2).sum(axis=1))
+        parts.append([part[keep] for part in (beta, *scales)])
+    beta, *scales = (np.concatenate(part)[:N_CHAINS] for part in zip(*parts, strict=True))
+    return beta, *scales, latent_given(beta, rng)
+
+
+def latent_given(beta, rng):
+    return beta[:, :3] @ DATA.T + beta[:, 3:] + rng.standard_normal((len(beta), 6))
+
+
+def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=14, n_redraws=2, n_sweeps=4):
+    """Largest change of the mean of a bounded function, in standard errors, along chains that start from the joint law.
+
+    As in test_hmc.py; the sign of z is the data.
+    """
+    rng = np.random.default_rng(5)
+    slab_precision = 0.0 if slab is None else slab**-2
+    rows, changes, t = kind(slab_precision), [], 0
+    for _ in range(n_batches):
+        beta, lambda_sq_inv, tau_sq_inv, z = joint_draws(rng, slab_precision)
+        before = functions(beta, lambda_sq_inv, tau_sq_inv, z)
+        state = CollapsedState(beta, z, lambda_sq_inv, tau_sq_inv, t)
+        for _ in range(n_redraws):
+            for _ in range(n_sweeps):
+                state = sweep(state, rows, TAU_0, ops, KEY)
+            state = state._replace(z=latent_given(state.beta, rng))
+        changes.append(functions(state.beta, state.lambda_sq_inv, state.tau_sq_inv, state.z) - before)
+        t = state.sweep
+    changes = np.concatenate(changes)
+    error = changes.std(axis=0) / np.sqrt(len(changes))
+    z = abs(changes.mean(axis=0))[error > 0] / error[error > 0]
+    print(f"z = {z.max():.2f}")
+    return z.max()
+
+
+def functions(beta, lambda_sq_inv, tau_sq_inv, z):
+    usual = bounded(beta, lambda_sq_inv, tau_sq_inv, (z > 0).astype(float))
+    return np.column_stack([usual, np.tanh(z), np.tanh((z**2).mean(axis=1) / 10)])
+
+
+# Without the updates given beta, what the collapsed ones do is all there is.
+COLLAPSED_ONLY = planted(
+    global_scale=lambda beta, tau_sq_inv, *rest: tau_sq_inv,
+    local_scales=lambda beta, tau_sq_inv, *rest: 1 / (1e-300 + COLLAPSED_ONLY.lambda_sq),
+)
+
+
+class KeptScales(RowsOfManyDataSets):
+    """Tells the back end above the lambda that it shall leave as they are."""
+
+    def global_scale(self, *rest):
+        tau_sq_inv, lambda_sq_inv = super().global_scale(*rest)
+        COLLAPSED_ONLY.lambda_sq = 1 / lambda_sq_inv
+        return tau_sq_inv, lambda_sq_inv
+
+
+@pytest.fixture
+def held_often(monkeypatch):
+    monkeypatch.setattr(_collapsed, "_HELD", 2.0)
+
+
+@pytest.mark.parametrize("slab", [None, SLAB])
+def test_sweep_passes_gewekes_joint_test(slab, held_often):
+    assert geweke(slab=slab, n_batches=12) < 4
+
+
+@pytest.mark.parametrize("slab", [None, SLAB])
+def test_collapsed_updates_alone_pass_gewekes_joint_test(slab, held_often):
+    assert geweke(COLLAPSED_ONLY, KeptScales, slab, n_batches=12) < 4
+
+
+class VarianceOfLatent(KeptScales):
+    def P_of_latent(self, c):
+        return 2.0 * self.P[c]
+
+
+class LengthTooLong(KeptScales):
+    def length(self, z, *rest):
+        return 1.2 * super().length(z, *rest)
+
+
+def normal_without(purpose):
+    def normal(shape, key, t, which):
+        return cpu.normal(shape, key, t, which) * (0.0 if which == purpose else 1.0)
+
+    return planted(normal=normal)
+
+
+def beside_tau(term):
+    """``_Move`` with something added to its log-density."""
+
+    class Changed(_collapsed._Move):
+        def _value(self, shift, P, log_det):
+            return super()._value(shift, P, log_det) + term(self, shift, P, log_det)
+
+    return Changed
+
+
+TAU_ERRORS = {
+    "without |V|": lambda m, shift, P, log_det: 0.5 * log_det,
+    "without z'Pz": lambda m, shift, P, log_det: 3 * np.log(m.z @ P @ m.z),
+    "its prior twice": lambda m, shift, P, log_det: shift - np.log1p(np.exp(2 * shift) / (TAU_0**2 * m.tau_sq_inv)),
+    "the choice of the held": lambda m, shift, P, log_det: np.log1p(m.odds[m.free] * np.exp(2 * shift)).sum(),
+    "the slab": lambda m, shift, P, log_det: 0.5 * np.log1p(m.bound * np.exp(2 * shift)).sum(),
+    "the Jacobian of the held": lambda m, shift, P, log_det: shift * m.held.sum(),
+}
+LOCAL_ERRORS = {
+    "without (1 + w s)^(-1/2)": lambda new, e, w, b, s, r, q, n: new + 0.5 * np.log1p(w * s),
+    "without r": lambda new, e, w, b, s, r, q, n: new + n / 2 * np.log1p(-w * r * r / (1 + w * s) / q),
+    "r twice": lambda new, e, w, b, s, r, q, n: new - n / 2 * np.log1p(-w * r * r / (1 + w * s) / q),
+    "without the prior": lambda new, e, w, b, s, r, q, n: new + 0.5 * (abs(e) + np.log1p(np.exp(-2 * abs(e)))),
+    "without the slab": lambda new, e, w, b, s, r, q, n: new + 0.5 * np.log1p(b),
+}
+
+
+@pytest.mark.parametrize("error", [VarianceOfLatent, LengthTooLong])
+def test_gewekes_joint_test_catches(error, held_often):
+    assert geweke(COLLAPSED_ONLY, error) > 6
+
+
+def test_gewekes_joint_test_catches_noise_of_beta():
+    assert geweke(normal_without(COEF)) > 6
+
+
+@pytest.mark.parametrize("error", TAU_ERRORS)
+def test_gewekes_joint_test_catches_in_the_law_of_tau(error, held_often, monkeypatch):
+    monkeypatch.setattr(_collapsed, "_Move", beside_tau(TAU_ERRORS[error]))
+    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=30 if error in ("the slab", "without z'Pz") else 10) > 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", LOCAL_ERRORS)
+def test_gewekes_joint_test_catches_in_the_law_of_lambda(error, monkeypatch):
+    density = _collapsed_kernels._log_density
+    monkeypatch.setattr(_collapsed, "scan_local_scales", _collapsed_kernels.scan_local_scales.py_func)
+    monkeypatch.setattr(_collapsed_kernels, "_log_density", lambda *a: LOCAL_ERRORS[error](density(*a), *a))
+    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=10) > 6
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Whole runs
+
+
+def draws_of(sampler, data, y, n_iter, **params):
+    model = HorseshoeProbitClassifier(sampler=sampler, n_iter=n_iter, thin=n_iter // 2000, random_state=0, **params)
+    model.fit(data, y)
+    log_tau = np.log(model.global_scale_draws_)[..., None]
+    return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None], log_tau], axis=2)
+
+
+def same_law(ours, theirs):
+    """Means and shares below some quantiles equal within Monte Carlo error."""
+    agree(ours, theirs, 4.5)
+    for level in (0.05, 0.5, 0.95):
+        bound = np.quantile(theirs, level, axis=(0, 1))
+        agree((ours < bound).astype(float), (theirs < bound).astype(float), 4.5)
+
+
+@pytest.fixture(scope="module")
+def wide():
+    rng = np.random.default_rng(3)
+    data = rng.normal(0.5, 1, (20, 30))
+    return data, data[:, 0] + rng.standard_normal(20) > 0.5
+
+
+PARAMS = [
+    {"slab_scale": 2.0},
+    {"slab_scale": 0.5, "fit_intercept": False, "standardize": True},
+    {"global_scale": 0.05, "unpenalized": [2], "slab_scale": 1.0},
+]
+
+
+@pytest.mark.parametrize("params", PARAMS, ids=["slab", "standardised", "unpenalised"])
+def test_posterior_is_that_of_hmc(wide, params):
+    """Data augmentation would take 200,000 sweeps here to be a reference."""
+    ours, theirs = draws_of("collapsed", *wide, 2000, **params), draws_of("hmc", *wide, 10_000, **params)
+    if not params.get("fit_intercept", True):
+        ours, theirs = (np.delete(draws, -2, axis=2) for draws in (ours, theirs))
+    same_law(ours, theirs)
+
+
+def test_posterior_is_that_of_data_augmentation_without_a_slab_and_with_more_rows():
+    rng = np.random.default_rng(4)
+    data = rng.normal([0, 1, -2], 1, (40, 3))
+    y = data @ [1.0, 0.5, 0] - 1 + rng.standard_normal(40) > 0
+    same_law(draws_of("collapsed", data, y, 4000), draws_of("gibbs", data, y, 20_000))
+
+
+def test_float32_agrees_with_float64(wide):
+    data, y = wide
+    other = HorseshoeProbitClassifier(sampler="collapsed", n_iter=1500, slab_scale=1.0, random_state=1)
+    same_law(
+        draws_of("collapsed", data.astype(np.float32), y, 2000, slab_scale=1.0)[..., :30],
+        other.fit(data.astype(np.float32).astype(float), y).coef_draws_,
+    )
+
+
+def test_auto_takes_it_where_there_are_more_columns_than_rows(wide, short_fit):
+    data, y = wide
+    assert short_fit(data, y).sampler_ == "collapsed"
+    assert short_fit(data[:, :20], y).sampler_ != "collapsed"
+    assert short_fit(data, y, burn_in=0).sampler_ == "collapsed"
+
+
+def test_draws_have_the_same_bits_for_any_number_of_threads(short_fit):
+    data, y, _ = make_correlated_probit(100, 3000, random_state=0)
+    one, *others = (short_fit(data, y, n_iter=3, burn_in=2, n_jobs=n_jobs) for n_jobs in (1, 2, 5))
+    for other in others:
+        for name in ("coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(one, name))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_memory_is_that_of_the_rows_times_the_columns(dtype, short_fit):
+    data, y, _ = make_correlated_probit(20, 20_000, dtype=dtype, random_state=0)
+    tracemalloc.start()
+    try:
+        short_fit(data, y, n_iter=5, burn_in=2)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 30 * 8 * data.size  # a matrix over the columns alone has 1000 times the size of X
+
+
+def tiny(rng):
+    return rng.standard_normal((2, 9)), np.array([0, 1])
+
+
+def zero_columns(rng):
+    data = rng.standard_normal((12, 30))
+    data[:, 5:25] = 0.0
+    return data, data[:, 0] > 0
+
+
+def all_columns_are_the_same(rng):
+    return np.repeat(rng.standard_normal((10, 1)), 40, axis=1), np.arange(10) % 2
+
+
+def columns_of_very_different_scales(rng):
+    data = rng.standard_normal((15, 40)) * np.tile([1e6, 1.0, 1e-6, 1e3], 10)
+    return data, data[:, 1] > 0
+
+
+def huge_columns(rng):
+    data = 1e6 * rng.standard_normal((15, 40))
+    return data, data[:, 1] > 0
+
+
+def one_positive(rng):
+    return rng.standard_normal((30, 60)), np.arange(30) == 3
+
+
+@pytest.mark.parametrize("params", [{}, {"fit_intercept": False}, {"global_scale": 1e100}, {"global_scale": 1e-100}])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "data",
+    [tiny, zero_columns, all_columns_are_the_same, columns_of_very_different_scales, huge_columns, one_positive],
+    ids=lambda f: f.__name__,
+)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_degenerate_data_give_finite_draws(data, dtype, params, short_fit):
+    data, y = data(np.random.default_rng(0))
+    model = short_fit(data.astype(dtype), y, sampler="collapsed", n_iter=100, burn_in=50, **params)
+    for values in model.coef_draws_, model.intercept_draws_, model.shrinkage_, model.predict_proba(data):
+        assert np.isfinite(values).all()
+    assert np.isfinite(np.log(model.global_scale_draws_)).all()

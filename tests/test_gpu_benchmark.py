@@ -1,0 +1,26 @@
+"""The benchmark of a GPU runs through; what it measures in the emulator means nothing."""
+
+import json
+
+import gpu
+import pytest
+from cuda_emulator import COMPILER, fake_cupy
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not COMPILER, reason="needs g++")
+def test_the_benchmark_runs_and_writes_what_it_found(tmp_path):
+    with fake_cupy.installed():
+        gpu.main(["--quick", "--output", str(tmp_path / "out.json")])
+    record = json.loads((tmp_path / "out.json").read_text())
+    assert record["figures"]["card"]["name"] == "emulator"
+    assert {"copy", "10000 sweeps of gibbs, 300 x 20, 4 chains", "fit of rare events, 400 x 5"} <= {
+        row["what"] for row in record["table"]
+    }
+    assert record["commit"]
+
+
+def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch):
+    monkeypatch.setattr(gpu._device, "gpu_status", lambda: (False, "no card"))
+    with pytest.raises(SystemExit, match="Nothing to measure: no card"):
+        gpu.main([])

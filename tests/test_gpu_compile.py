@@ -1,0 +1,67 @@
+"""Every CUDA kernel is compiled for every architecture, with the options that CuPy adds; no driver is needed."""
+
+import re
+
+import pytest
+from cuda_emulator import kernel_names
+
+from skhorseshoe._ops import cuda
+
+core = pytest.importorskip(
+    "cupy._core.core", reason="needs the compiler: pip install -e '.[gpu-test]'", exc_type=ImportError
+)
+nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
+
+ARCHITECTURES = ("75", "80", "86", "89", "90", "100")
+REGISTERS = 65_536  # of a multiprocessor
+_FUNCTION = re.compile(
+    r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers", re.S
+)
+
+
+def compiled(module, architecture, definitions=()):
+    """Registers of each kernel; fails where a kernel keeps values in local memory."""
+    try:
+        nvrtc.getVersion()
+    except RuntimeError as error:
+        pytest.skip(f"needs the compiler: pip install -e '.[gpu-test]' ({error})")
+    options = core.assemble_cupy_compiler_options((*cuda.OPTIONS, *definitions))
+    options += ("-ftz=true", f"-arch=sm_{architecture}", "--device-as-default-execution-space", "--ptxas-options=-v")
+    program = nvrtc.createProgram(cuda.source(module), f"{module}.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, list(options))
+    except nvrtc.NVRTCError:
+        pytest.fail(nvrtc.getProgramLog(program))
+    found = _FUNCTION.findall(nvrtc.getProgramLog(program))
+    assert {name for name, *_ in found} == set(kernel_names(cuda.source(module)))
+    assert all(stores == loads == "0" for _, stores, loads, _ in found)
+    return {name: int(registers) for name, *_, registers in found}
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_kernels_of_size_p_compile_without_spills(architecture):
+    for module in ("probe", "scales"):
+        assert max(compiled(module, architecture).values()) <= 64
+    for element, *_ in cuda.TYPES.values():
+        assert max(compiled("rows", architecture, (f"-DELEMENT={element}",)).values()) <= 64
+
+
+def passes(architecture, chains, dtype, staged):
+    """The blocks that a multiprocessor can hold are at least those that the layout counts on."""
+    registers = max(compiled("passes", architecture, cuda.definitions(chains, dtype, staged)).values())
+    blocks = 1 if chains * cuda.TYPES[dtype][3] > 32 else 2
+    assert registers * cuda.THREADS * blocks <= REGISTERS
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_passes_of_the_default_chains_compile_without_spills(architecture):
+    passes(architecture, 4, "float32", True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("staged", [True, False])
+@pytest.mark.parametrize("dtype", cuda.TYPES)
+@pytest.mark.parametrize("chains", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_all_passes_compile_without_spills(architecture, chains, dtype, staged):
+    passes(architecture, chains, dtype, staged)

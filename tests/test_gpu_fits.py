@@ -1,0 +1,130 @@
+"""Whole fits through the back end for GPUs, against the same fits on the CPU.
+
+In the emulator, or on a card with ``pytest -m gpu``.
+"""
+
+import pickle
+
+import numpy as np
+import pytest
+from cuda_emulator import fake_cupy
+from laws import agree
+
+from skhorseshoe import HorseshoeProbitClassifier
+
+
+def draws_of(model):
+    log_tau = np.log(model.global_scale_draws_)[..., None]
+    return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None], log_tau], axis=2)
+
+
+FITS = {
+    "gibbs": {"sampler": "gibbs"},
+    "pxda": {"sampler": "pxda"},
+    "hmc": {"sampler": "hmc"},
+    "hmc, no burn-in": {"sampler": "hmc", "burn_in": 0, "n_iter": 60},
+    "gibbs, other columns": {"sampler": "gibbs", "standardize": True, "unpenalized": [1, 4]},
+    "hmc, other columns": {"sampler": "hmc", "standardize": True, "unpenalized": [1, 4], "slab_scale": 2.0},
+    "hmc, weights": {"sampler": "hmc", "class_weight": {0: 0.5, 1: 1.7}},
+    "hmc, no intercept, 17 chains": {
+        "sampler": "hmc",
+        "fit_intercept": False,
+        "n_chains": 17,
+        "burn_in": 20,
+        "n_iter": 5,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("fit", "dtype"), [*((fit, "float64") for fit in FITS), ("gibbs", "float32"), ("hmc", "float32")]
+)
+def test_chains_are_those_of_the_cpu(fit, dtype, one_gpu, problem, short_fit):
+    X, y = problem
+    params = {"burn_in": 70, "n_iter": 20, **FITS[fit]}
+    ours, theirs = (short_fit(X.astype(dtype), y, device=device, **params) for device in ("cuda", "cpu"))
+    assert (ours.device_, theirs.device_) == ("cuda:0", "cpu")
+    # Rounding grows from sweep to sweep, float32's from 1e-7.
+    tolerance = 1e-4 if dtype == "float64" else 1e-2
+    np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=tolerance)
+
+
+def test_float16_is_that_of_the_cpu(one_gpu, problem, short_fit):
+    X, y = problem
+    ours, theirs = (short_fit(X.astype(np.float16), y, device=device) for device in ("cuda", "cpu"))
+    np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
+def test_chains_can_be_gone_on_with_on_a_gpu(sampler, one_gpu, problem, short_fit):
+    X, y = problem
+    params = {"device": "cuda", "sampler": sampler, "burn_in": 50, "n_chains": 2}
+    whole = short_fit(X, y, n_iter=20, **params)
+    parts = short_fit(X, y, n_iter=10, warm_start=True, **params)
+    with pytest.warns(UserWarning, match="not converged"):
+        parts = pickle.loads(pickle.dumps(parts)).fit(X, y)
+    np.testing.assert_allclose(draws_of(parts), draws_of(whole), rtol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
+def test_posterior_is_that_of_the_cpu(sampler, one_gpu, weak_problem, short_fit):
+    X, y = weak_problem
+    params = {"sampler": sampler, "n_iter": 2000, "burn_in": 200}
+    ours = short_fit(X, y, device="cuda", random_state=1, **params)
+    theirs = short_fit(X, y, device="cpu", random_state=2, **{**params, "n_iter": 20_000})
+    ours, theirs = draws_of(ours), draws_of(theirs)
+    agree(ours, theirs, 4.5)
+    for level in (0.05, 0.5, 0.95):
+        bound = np.quantile(theirs, level, axis=(0, 1))
+        agree((ours < bound).astype(float), (theirs < bound).astype(float), 4.5)
+
+
+def test_model_fitted_on_a_gpu_answers_where_there_is_none(one_gpu, problem, short_fit, run_python, tmp_path):
+    X, y = problem
+    model = short_fit(X, y, device="cuda", warm_start=True)
+    path, rows = tmp_path / "model.pickle", tmp_path / "rows.npy"
+    path.write_bytes(pickle.dumps(model))
+    np.save(rows, X[:5])
+    code = """
+import sys, pickle, numpy as np
+sys.modules["cupy"] = None
+model = pickle.load(open(sys.argv[1], "rb"))
+print(*model.predict_proba(np.load(sys.argv[2]))[:, 1])
+"""
+    answer = np.array(run_python(code, path, rows).split(), float)
+    np.testing.assert_array_equal(answer, model.predict_proba(X[:5])[:, 1])
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
+def test_memory_of_the_gpu_is_given_back(sampler, problem, short_fit):
+    X, y = problem
+    with fake_cupy.installed() as card:
+        short_fit(X, y, device="cuda", sampler=sampler, burn_in=2, n_iter=2)
+        assert card.held_when_freed == 0
+
+
+def test_out_of_memory_says_what_was_asked_for_and_what_is_free(problem, short_fit):
+    X, y = problem
+    with fake_cupy.installed() as card:
+        card.free = X.nbytes - 1
+        with pytest.raises(MemoryError, match=r"X takes 12,800 bytes and the GPU has 12,799 free.*device='cpu'"):
+            short_fit(X, y, device="cuda")
+        card.free = X.nbytes
+        with pytest.raises(
+            MemoryError, match=r"allocating 14,400 bytes.*12,800 of its .* bytes are free.*device='cpu'"
+        ):
+            short_fit(X, y, device="cuda")
+        assert card.held_when_freed is not None
+
+
+@pytest.mark.parametrize("threads_order", ["reverse", "random"])
+def test_draws_have_the_same_bits_in_any_order_of_threads(threads_order, problem, short_fit):
+    X, y = problem
+    models = []
+    for order in ("forward", threads_order):
+        with fake_cupy.installed(order):
+            models.append(short_fit(X.astype(np.float32), y, device="cuda", sampler="hmc", burn_in=4, n_iter=6))
+    np.testing.assert_array_equal(*map(draws_of, models))
+    assert isinstance(models[0], HorseshoeProbitClassifier)

@@ -1,0 +1,282 @@
+"""The CUDA kernels, through the back end that launches them: known answers, laws, and the CPU's own results.
+
+In the emulator these tests run for three orders of the threads of a block; ``pytest -m gpu`` runs them on a card.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import log_ndtr, ndtr
+
+from skhorseshoe._ops import LATENT, cpu, cuda
+from skhorseshoe._ops._philox import stream
+from skhorseshoe._ops._truncated import truncated_normal
+from skhorseshoe._threads import Threads
+
+KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
+P_VALUE = 1e-4  # of a test that a right kernel fails once in 10,000 keys
+ALONE = Threads(1)
+NONE = np.empty(0)  # for no weights
+TEST_KERNELS = """
+extern "C" __global__ void test_philox(const u32* in, u32* out) {
+    const Words w = philox(in[0], in[1], in[2], in[3], in[4], in[5]);
+    for (int i = 0; i < 4; ++i) out[i] = w.v[i];
+}
+extern "C" __global__ void test_truncated(const REAL* mean, REAL* out, int n, u32 sweep, u32 k0, u32 k1) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = truncated_normal<REAL>(mean[i], sweep, i, stream_of(0, LATENT_PURPOSE, i), k0, k1);
+}
+"""
+
+
+def call(ops, dtype, name, blocks, *arguments):
+    code = cuda.source("passes") + TEST_KERNELS
+    module = ops.cp.RawModule(code=code, options=(*cuda.OPTIONS, *cuda.definitions(1, dtype, True)))
+    module.get_function(name)((blocks,), (128,) if blocks > 1 else (1,), arguments)
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "words"),
+    [
+        ([0] * 4, [0] * 2, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ([0xFFFFFFFF] * 4, [0xFFFFFFFF] * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        (
+            [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
+            [0xA4093822, 0x299F31D0],
+            "d16cfe09 94fdcceb 5001e420 24126ea1",
+        ),
+    ],
+)
+def test_philox_gives_the_known_answers_of_random123(counter, key, words, one_gpu):
+    given, out = one_gpu.to_device(np.array(counter + key, np.uint32)), one_gpu.to_device(np.zeros(4, np.uint32))
+    call(one_gpu, "float32", "test_philox", 1, given, out)
+    assert " ".join(f"{int(word):08x}" for word in one_gpu.to_host(out)) == words
+
+
+def truncated(ops, means):
+    """Truncated normals for the given means."""
+    means, out = ops.to_device(means), ops.to_device(np.full_like(means, np.nan))
+    n = means.shape[0]
+    call(ops, means.dtype.name, "test_truncated", -(-n // 128) + 1, means, out, np.int32(n), np.uint32(5), *KEY)
+    return ops.to_host(out)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("mean", [-40.0, -8.0, -0.3, 0.0, 0.46, 0.48, 3.0, 40.0])
+def test_truncated_normal_has_its_law(mean, dtype, one_gpu):
+    z = truncated(one_gpu, np.full(20_000, mean, dtype)).astype(np.float64)
+    assert (z > 0).all()
+    law = stats.truncnorm(-mean, np.inf, loc=mean)
+    assert stats.kstest(z, law.cdf).pvalue > P_VALUE
+    assert abs(z.mean() - law.mean()) < 4 * law.std() / np.sqrt(len(z))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_truncated_normals_are_those_of_the_cpu(dtype, one_gpu):
+    means = np.random.default_rng(0).normal(0, 2, 2000).astype(dtype)
+    st = stream(0, LATENT, 0)
+    want = [truncated_normal(mean, means, 0, np.uint32(5), row, st, *KEY) for row, mean in enumerate(means)]
+    close = np.isclose(truncated(one_gpu, means), want, rtol=2e-5, atol=2e-6)
+    assert close.sum() >= len(means) - 1  # a proposal within rounding of its threshold may be judged differently
+
+
+def test_normals_exponentials_and_gammas_are_those_of_the_cpu_and_have_their_laws(one_gpu):
+    x = one_gpu.to_host(one_gpu.normal((4, 3001), KEY, 3, 1))
+    np.testing.assert_allclose(x, cpu.normal((4, 3001), KEY, 3, 1), rtol=1e-12, atol=1e-14)
+    x = one_gpu.to_host(one_gpu.normal((4, 3001), KEY, 3, 1, attempt=2))
+    np.testing.assert_allclose(x, cpu.normal((4, 3001), KEY, 3, 1, attempt=2), rtol=1e-12, atol=1e-14)
+    assert stats.kstest(x.ravel(), "norm").pvalue > P_VALUE
+    rate = np.linspace(0.1, 9, 4 * 3001).reshape(4, 3001)
+    e = one_gpu.to_host(one_gpu.exponential(one_gpu.to_device(rate), KEY, 3, 1))
+    np.testing.assert_allclose(e, cpu.exponential(rate, KEY, 3, 1), rtol=1e-12)
+    assert stats.kstest((e * rate).ravel(), "expon").pvalue > P_VALUE
+    for shape in (1.0, 7.0, 500.5):
+        rate = np.full(256, 0.3)
+        draws = [one_gpu.to_host(one_gpu.gamma(shape, one_gpu.to_device(rate), KEY, sweep, 2)) for sweep in range(20)]
+        np.testing.assert_allclose(draws[7], cpu.gamma(shape, rate, KEY, 7, 2), rtol=1e-11)
+        assert stats.kstest(np.concatenate(draws), stats.gamma(shape, scale=1 / 0.3).cdf).pvalue > P_VALUE
+
+
+def coefficients(p):
+    rng = np.random.default_rng(p)
+    beta = rng.standard_cauchy((5, p)) * 10.0 ** rng.integers(-6, 2, (5, p))
+    beta[0, 1:2] = 0.0  # not all of them: the law of tau would then be improper
+    return beta, 10.0 ** rng.uniform(-3, 4, 5)
+
+
+@pytest.mark.parametrize("p", [1, 8, 33, 700])
+def test_scales_are_those_of_the_cpu(p, gpu):
+    beta, tau_sq_inv = coefficients(p)
+    arguments = gpu.to_device(beta), gpu.to_device(tau_sq_inv)
+    for t in range(8):
+        got = gpu.to_host(gpu.local_scales(*arguments, KEY, t))
+        np.testing.assert_allclose(got, cpu.local_scales(beta, tau_sq_inv, KEY, t), rtol=1e-9)
+        got = gpu.to_host(gpu.global_scale(*arguments, 0.7, KEY, t))
+        np.testing.assert_allclose(got, cpu.global_scale(beta, tau_sq_inv, 0.7, KEY, t), rtol=1e-8)
+
+
+# Rows, columns, chains and type: one row, one column, ragged tiles, two buffers, one (p = 2500), none (3000 and more),
+# more chains than one launch carries.
+PASSES = [
+    (1, 1, 1, "float32"),
+    (300, 1, 1, "float32"),
+    (3, 2, 4, "float32"),
+    (65, 7, 3, "float32"),
+    (700, 141, 4, "float32"),
+    (9, 2500, 4, "float32"),
+    (17, 3000, 4, "float32"),
+    (5, 20_000, 3, "float32"),
+    (131, 33, 17, "float32"),
+    (131, 33, 4, "float64"),
+    (131, 33, 4, "float16"),
+    (30, 1001, 3, "float16"),
+]
+
+
+def held_by(ops, X, y, weight=NONE):
+    return ops.hold(X, y, weight)
+
+
+def problem(n, p, n_chains, dtype, fit_intercept):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((n, p)).astype(dtype)
+    y = rng.integers(0, 2, n).astype(np.uint8)
+    coef = rng.standard_normal((n_chains, p + fit_intercept)) / np.sqrt(p)
+    held = X.astype(np.float32 if dtype == "float16" else dtype)  # as the CPU computes it
+    held.flags.writeable = False
+    return X, held, y, coef
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("n", "p", "n_chains", "dtype"), PASSES)
+def test_latent_pass_sums_the_latents_that_the_cpu_draws(n, p, n_chains, dtype, fit_intercept, gpu):
+    X, held, y, coef = problem(n, p, n_chains, dtype, fit_intercept)
+    got = map(gpu.to_host, gpu.latent(*held_by(gpu, X, y)[:2], gpu.to_device(coef), None, 9, KEY, None))
+    want = cpu.latent(held, y, coef, np.array([0, n]), 9, KEY, ALONE)
+    for ours, theirs in zip(got, want, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5 * np.sqrt(n) if dtype != "float64" else 1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "p", "n_chains", "dtype"), PASSES)
+def test_score_pass_gives_log_likelihood_and_gradient(n, p, n_chains, dtype, weighted, gpu):
+    X, _, y, coef = problem(n, p, n_chains, dtype, True)
+    weight = np.random.default_rng(n).exponential(size=n) if weighted else NONE
+    loglik, score = map(gpu.to_host, gpu.score(*held_by(gpu, X, y, weight), gpu.to_device(coef), None, None))
+    sign = 2.0 * y - 1.0
+    rows = np.column_stack([X.astype(np.float64), np.ones(n)])
+    t = sign * (coef @ rows.T)
+    ratio = np.exp(stats.norm.logpdf(t) - log_ndtr(t))
+    single, w = dtype != "float64", weight if weighted else np.ones(n)
+    np.testing.assert_allclose(loglik, log_ndtr(t) @ w, rtol=1e-6 if single else 1e-12)
+    np.testing.assert_allclose(score, (w * sign * ratio) @ rows, rtol=1e-5, atol=1e-5 * np.sqrt(n) if single else 1e-10)
+
+
+@pytest.mark.parametrize("t", [-1e5, -40.0, -20.0, -3.0, -1e-9, 0.0, 1e-9, 3.0, 20.0, 37.0, 1e5])
+def test_score_is_accurate_and_finite_in_the_far_tails(t, one_gpu):
+    held = held_by(one_gpu, np.ones((1, 1)), np.ones(1, np.uint8))
+    loglik, score = map(one_gpu.to_host, one_gpu.score(*held, one_gpu.to_device(np.full((1, 1), t)), None, None))
+    if t > 40:
+        assert np.isfinite([loglik[0], score[0, 0]]).all()
+        return
+    np.testing.assert_allclose(loglik[0], log_ndtr(t), rtol=1e-11)
+    ratio = np.exp(stats.norm.logpdf(t) - log_ndtr(t)) if t >= -40 else -t - 1 / t
+    np.testing.assert_allclose(score[0, 0], ratio, rtol=1e-11)
+
+
+def test_float32_rows_are_summed_in_float64(one_gpu):
+    n = 20_000
+    X, y = np.ones((n, 1), np.float32), np.ones(n, np.uint8)
+    coef = one_gpu.to_device(np.full((1, 1), 1000.0))
+    total = one_gpu.to_host(one_gpu.latent(*held_by(one_gpu, X, y)[:2], coef, None, 0, KEY, None)[0])[0, 0]
+    X = X.astype(np.float64)
+    exact = one_gpu.to_host(one_gpu.latent(*held_by(one_gpu, X, y)[:2], coef, None, 0, KEY, None)[0])[0, 0]
+    assert abs(total / exact - 1) < 2e-7
+
+
+def questions(ops, X, weight, p, beta, threads=None):
+    """What is asked of rows before sampling, of columns that are moved and scaled."""
+    centre, scale = np.linspace(-1, 1, p), np.linspace(0.5, 2, p)
+    plain = ops.gram(X, weight, np.zeros(p), np.ones(p), True, threads)
+    moved = ops.gram(X, weight, centre, scale, True, threads, beta)
+    return [plain, moved, *ops.moments(X, weight)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_matrices_and_moments_are_those_of_the_cpu(dtype, weighted, one_gpu, monkeypatch):
+    X, held, y, beta = problem(300, 6, 3, dtype, True)
+    weight = np.random.default_rng(0).exponential(size=300) if weighted else NONE
+    want = questions(cpu, held, weight, 6, beta, ALONE)
+    X, _, placed = held_by(one_gpu, X, y, weight)
+    for elements in (2**25, 7 * 40):  # one block of rows, or several
+        monkeypatch.setitem(one_gpu.gram.__globals__, "_WIDENED", elements)
+        for ours, theirs in zip(questions(one_gpu, X, placed, 6, beta), want, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-10)
+
+
+def test_mean_probability_sums_both_tails(one_gpu):
+    X, _, y, coef = problem(150, 5, 300, "float64", True)
+    coef[:, 0] *= 20
+    got = one_gpu.mean_probability(held_by(one_gpu, X, y)[0], coef[:, :5], coef[:, 5], None, 64)
+    eta = X @ coef[:, :5].T + coef[:, 5]
+    np.testing.assert_allclose(got, np.column_stack([ndtr(-eta).mean(axis=1), ndtr(eta).mean(axis=1)]), rtol=1e-11)
+
+
+def gaussian(q, n_chains, seed=4):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((2 * q, q))
+    d = np.exp(rng.standard_normal((n_chains, q)))
+    return A.T @ A, rng.standard_normal((n_chains, q)), d, rng.standard_normal((n_chains, q))
+
+
+@pytest.mark.parametrize("q", [1, 5, 70])
+def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu):
+    H, b, d, noise = gaussian(q, 3)
+    ours, theirs = one_gpu.Precision(H, None), cpu.Precision(H, ALONE)
+    got = ours.draw(*map(one_gpu.to_device, (b, d, noise)))
+    np.testing.assert_allclose(one_gpu.to_host(got), theirs.draw(b, d, noise), rtol=1e-9, atol=1e-12)
+    expand = np.array([90.0, 80.0, 70.0]), np.array([2.0, 3.0, 4.0])
+    got = ours.draw(*map(one_gpu.to_device, (b, d, noise, *expand)))
+    np.testing.assert_allclose(one_gpu.to_host(got), theirs.draw(b, d, noise, *expand), rtol=1e-9, atol=1e-12)
+    got = ours.inverse_diagonal(one_gpu.to_device(d), 0)
+    np.testing.assert_allclose(one_gpu.to_host(got), theirs.inverse_diagonal(d, 0), rtol=1e-10)
+
+
+@pytest.mark.parametrize("q", [1, 5, 70])
+def test_whitening_is_that_of_the_cpu(q, gpu):
+    p = max(1, q - 1)
+    H, x, d, noise = gaussian(q, 3)
+    d[:, p:] = 0.0
+    ours, theirs = gpu.Whitening(np.empty((q, q)), None, 3, p, None), cpu.Whitening(H, noise[0], 3, p, ALONE)
+    ours.refer(H, noise[0])
+    ours.set(gpu.to_device(d))
+    theirs.set(d)
+    lambda_sq_inv, tau_sq_inv = d[:, :p] / 2, np.full(3, 2.0)
+    steps, thresholds = noise[:, :1] * [1.0, -0.5, 0.1], np.array([[1.0, 0.3, 0.7], [1e-9, 2.0, 0.1], [0.5, 0.5, 0.5]])
+    for moved in (False, True):
+        if moved:
+            got, share = ours.move_global_scale(
+                *map(gpu.to_device, (lambda_sq_inv, tau_sq_inv)), 0.7, *map(gpu.to_device, (steps, thresholds))
+            )
+            want, accepted = theirs.move_global_scale(lambda_sq_inv, tau_sq_inv, 0.7, steps, thresholds)
+            np.testing.assert_allclose(gpu.to_host(got), want, rtol=1e-12)
+            np.testing.assert_array_equal(gpu.to_host(share), accepted)
+            assert 0 < accepted.mean() < 1
+        for name in ("whiten", "unwhiten", "force"):
+            got = gpu.to_host(getattr(ours, name)(gpu.to_device(x)))
+            np.testing.assert_allclose(got, getattr(theirs, name)(x), rtol=1e-9, atol=1e-11)
+
+
+def test_a_singular_precision_is_raised_for_the_chains_that_need_it(one_gpu):
+    H, d = np.ones((3, 3)) * 1e8, np.array([[1e-12] * 3, [1.0] * 3])
+    arguments = np.ones((2, 3)), d, np.zeros((2, 3))
+    draw = one_gpu.to_host(one_gpu.Precision(H, None).draw(*map(one_gpu.to_device, arguments)))
+    np.testing.assert_allclose(draw[0].sum(), 1e-8, rtol=1e-3)
+    np.testing.assert_allclose(draw[1], np.linalg.solve(H + np.eye(3), np.ones(3)), rtol=1e-6)
+
+
+def test_an_indefinite_precision_is_refused_with_the_cure(one_gpu):
+    arguments = map(one_gpu.to_device, (np.ones((1, 2)), np.zeros((1, 2)), np.zeros((1, 2))))
+    with pytest.raises(np.linalg.LinAlgError, match=r"minor 1.*StandardScaler"):
+        one_gpu.Precision(-np.eye(2), None).draw(*arguments)
