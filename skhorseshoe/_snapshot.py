@@ -1,7 +1,5 @@
 """What a fitted model keeps to go on with its chains, and whether they may go on."""
 
-import zlib
-
 import numpy as np
 
 _DRAWS = {"coef": "coef_draws_", "intercept": "intercept_draws_", "global_scale": "global_scale_draws_"}
@@ -47,13 +45,7 @@ def described(problem, settings):
         "1 / slab_scale^2": problem.fixed.slab_precision,
         "standardize": columns.standardize,
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
-        "shape of X": rows.X.shape,
-        "dtype of X": rows.X.dtype.name,
-        "checksum of X": _checksum(rows.X),
-        "checksum of y": _checksum(rows.y),
-        "checksum of the weights": _checksum(rows.weight),
+        "shape of X": rows.shape,
+        "dtype of X": rows.dtype.name,
+        **{f"checksum of {name}": value for name, value in rows.checksums().items()},
     }
-
-
-def _checksum(array):
-    return f"{zlib.crc32(array.reshape(-1).view(np.uint8)):08x}"

@@ -16,6 +16,7 @@ PIECES = {
     "_input",
     "_prior",
     "_saved",
+    "_segments",
     "_columns",
     "_interrupt",
     "_memory",
@@ -29,7 +30,7 @@ PIECES = {
 }
 # What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
 ALLOWED = {
-    "_design": {"_columns"},
+    "_design": {"_columns", "_segments", "_threads"},
     "_draws": {"diagnostics"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
