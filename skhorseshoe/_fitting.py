@@ -1,5 +1,7 @@
 """One fit: check the input, run the chains with all that watches them, and set what the model keeps."""
 
+from contextlib import nullcontext
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -20,29 +22,21 @@ def fit(model, X, y, sample_weight):
     """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``."""
     given = X, y, {} if sample_weight is None else {"sample_weight": sample_weight}
     ops, device = _device.resolve(model.device)
-    X, y = _input.check_X(model, X, y=y, reset=True)
-    X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     if model.n_iter < model.thin:
         raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
+    shape, open_rows = (_prepare_dask if _input.is_dask(X, y, sample_weight) else _prepare)(model, X, y, sample_weight)
     unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight))
-    X, y, weight = arrange(X, y, weight, model.sampler_)
     n_threads = count_threads(model.n_jobs)
     settings = Settings(model.sampler_, model.n_iter, model.burn_in, model.n_chains, model.thin, model.target_ess)
-    with _progress.visible(model.verbose), open_threads(n_threads) as threads:
-        words = check_memory(*X.shape, model.n_chains, model.n_iter // model.thin, n_threads, model.sampler_)
+    words = check_memory(*shape, model.n_chains, model.n_iter // model.thin, n_threads, model.sampler_)
+    columns = {"unpenalized": unpenalized, "standardize": model.standardize}
+    with (
+        _progress.visible(model.verbose),
+        open_threads(n_threads) as threads,
+        open_rows(model.fit_intercept, ops, threads, **columns) as rows,
+    ):
         if model.verbose:
-            _progress.logger.info("%d rows of %d features on %s: %s", *X.shape, device, words)
-        rows = Rows(
-            X,
-            y,
-            model.fit_intercept,
-            ops,
-            threads,
-            weight=weight,
-            unpenalized=unpenalized,
-            standardize=model.standardize,
-        )
+            _progress.logger.info("%d rows of %d features on %s: %s", *shape, device, words)
         _report.warn_if_scales_differ(model, rows.columns)
         n, p = rows.size(), rows.columns.n_shrunk
         tau_0 = tau_scale(model.global_scale, model.expected_nonzero, p, n, rows.base_rate())
@@ -62,6 +56,21 @@ def fit(model, X, y, sample_weight):
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
     _report.warn_if_unconverged(model, rows.columns.informative, separated)
+
+
+def _prepare(model, X, y, sample_weight):
+    """The shape of X, and a function that opens the rows; sets what the model knows before a fit."""
+    X, y = _input.check_X(model, X, y=y, reset=True)
+    X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight))
+    X, y, weight = arrange(X, y, weight, model.sampler_)
+    return X.shape, lambda *args, **columns: nullcontext(Rows(X, y, *args, weight=weight, **columns))
+
+
+def _prepare_dask(model, X, y, sample_weight):
+    from ._dask import prepare  # imports Dask
+
+    return prepare(model, X, y, sample_weight, choose)
 
 
 def _checkpoint(model, problem, settings, device):

@@ -1,6 +1,6 @@
 """How rows are cut, and what is asked of a piece of them.
 
-Rows are cut into blocks, and blocks are grouped into segments, by the shape of X alone. Sums over rows are added up in a
+Rows are cut into blocks, and blocks are grouped into segments, by the shape of X alone. Sums over rows are added in a
 tree: neighbours in pairs, then pairs in pairs. A block is a leaf, a segment a node. So whoever computes which segments,
 a thread or a machine, the sum of all rows has the same bits.
 """
