@@ -1,8 +1,8 @@
 """Rows held by the workers of a Dask cluster: who holds which, asking them all, and what to do when one is lost."""
 
 import logging
+from dataclasses import dataclass
 from time import sleep
-from typing import NamedTuple
 
 import numpy as np
 from distributed import CancelledError, wait
@@ -46,7 +46,8 @@ class _Lost(Exception):
     """A worker that will not answer; the argument says why."""
 
 
-class _Held(NamedTuple):
+@dataclass(eq=False)
+class _Held:
     """An actor on a worker, and the segments that it holds."""
 
     worker: str
@@ -162,9 +163,9 @@ class Shards:
             for worker, share in self._shares(list(numbers), workers):
                 new.append(self._start(worker, share, workers[worker]["threads"]))
             lost = {}
-            for i, held in enumerate(new):
+            for held in new:
                 try:
-                    new[i] = self._started(held)
+                    self._finish(held)
                 except _Lost as why:
                     lost[held] = why
         except BaseException:
@@ -202,11 +203,11 @@ class Shards:
         future = self.client.submit(Shard, *arguments, actor=True, workers=[worker], pure=False)
         return _Held(worker, numbers, future, packs)
 
-    def _started(self, held):
-        """The same with its actor; the tasks that it was loaded from are given up."""
+    def _finish(self, held):
+        """Wait for an actor to be loaded, and give up the tasks that it was loaded from."""
         settle(self.client, [held.future], held.packs, lambda: self._check(held.worker))
         try:
-            actor = held.future.result(timeout=_LOOK)
+            held.actor = held.future.result(timeout=_LOOK)
         except (OSError, CancelledError, TimeoutError) as error:
             raise _Lost(f"{type(error).__name__}: {error}") from error
         except KilledWorker as error:
@@ -215,14 +216,13 @@ class Shards:
             ) from error
         for task in held.packs:
             task.release()
-        held = held._replace(actor=actor, packs=[])
+        held.packs = []
         for number, checksum in self._answer(held, _call(held, "checksums")).items():
             if self.checksums.setdefault(number, checksum) != checksum:
                 raise ValueError(
                     f"The rows loaded again on {held.worker} are not those that the fit began with: the collection "
                     "gives other rows each time it is computed. Seed its random numbers, or persist() or save it first."
                 )
-        return held
 
 
 def _call(held, method, *args):
