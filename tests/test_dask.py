@@ -1,12 +1,15 @@
 """Rows held by the workers of a Dask cluster: the same bits whoever holds which, whatever happens to them."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -445,3 +448,27 @@ except ImportError as error:
     print(error)
 """
     assert "pip install 'skhorseshoe[dask]'" in run_python(code)
+
+
+@pytest.mark.slow
+def test_the_pages_example_runs(data, tmp_path):
+    X, y = data
+    np.save(tmp_path / "X.npy", X)
+    table = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)]).assign(label=y)
+    dd.from_pandas(table, npartitions=4).to_parquet(tmp_path / "parquet")
+    page = (Path(__file__).parents[1] / "docs/user_guide/cluster.rst").read_text()
+    blocks = [textwrap.dedent(block) for block in re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", page)]
+    head, tail = blocks[0].split('if __name__ == "__main__":')
+    more = """
+def check():
+    X = make_sparse_probit(20_000, 10, random_state=0)[0]
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        X_of_table, y = from_parquet("parquet", "label")
+        print(*from_memory_map("X.npy").compute().shape, *X_of_table.compute().shape, len(y))
+
+"""
+    script = tmp_path / "example.py"
+    script.write_text(head + "\n".join(blocks[1:]) + more + 'if __name__ == "__main__":' + tail + "    check()\n")
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "20000 10 20000 10 20000" in done.stdout
