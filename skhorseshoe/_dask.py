@@ -149,6 +149,10 @@ def _gather(client, tasks):
     try:
         settle(client, futures, futures, check)
         return client.gather(futures)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"The workers lack {error.name!r}: install skhorseshoe[dask] there, in the version that is installed here."
+        ) from error
     finally:
         for future in futures:
             future.release()

@@ -113,6 +113,9 @@ class Shards:
                 patience = min(2 * patience, _LOOK)
             except (OSError, CancelledError, KeyError) as error:  # KeyError: a new worker at the address of the old
                 raise _Lost(f"{type(error).__name__}: {error}") from error
+            except Exception as error:
+                error.add_note(f"Raised by the worker at {held.worker}.")
+                raise
 
     def _check(self, worker):
         """Raise ``_Lost`` if the worker is gone or has not been heard of for long."""
