@@ -282,7 +282,7 @@ def test_degenerate_data_give_finite_draws_and_probabilities(data, sampler, fit_
     X, y = data(np.random.default_rng(seed))
     X = X.astype(dtype)
     many = sampler == "collapsed" and len(X) > 100  # whose matrices are as large as the rows are many
-    n_iter, burn_in = (6, 4) if many else (200, 100)
+    n_iter, burn_in = (4, 2) if many else (200, 100)
     model = short_fit(X, y, n_iter=n_iter, burn_in=burn_in, fit_intercept=fit_intercept, sampler=sampler)
     for draws in model.coef_draws_, model.intercept_draws_, model.global_scale_draws_:
         assert np.isfinite(draws).all()
