@@ -1,9 +1,13 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
 import numpy as np
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from ._ops._reading import ahead, cut
+
+_CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
@@ -12,13 +16,22 @@ _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 def check_X(estimator, X, *, reset, **y):
     """``validate_data`` for a C-contiguous floating-point X, with errors that name the column of a table."""
     _refuse_times(X)
+    dtypes = [np.float64, np.float32, np.float16]
     try:
-        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32, np.float16], order="C", **y)
+        checked = validate_data(estimator, X, reset=reset, dtype=dtypes, order="C", ensure_all_finite=False, **y)
+        _check_finite(checked[0] if y else checked, estimator)
+        return checked
     except (ValueError, TypeError) as error:
         better = _name_bad_column(X, error)
         if better is error:
             raise
         raise better from error
+
+
+def _check_finite(X, estimator):
+    """scikit-learn's own check, by blocks of rows: X may be on disk, and of float16 it would make a mask."""
+    for rows in ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
+        assert_all_finite(X[rows], estimator_name=type(estimator).__name__, input_name="X")
 
 
 def encode_labels(y):

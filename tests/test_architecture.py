@@ -41,6 +41,7 @@ ALLOWED = {
     "_predictive": {"_device", "_memory", "_threads"},
     "_summary": {"_report", "diagnostics"},
     "_saved": {"__version__"},
+    "_input": {"_ops"},
     "_hmc": {"_gibbs", "_ops"},
     "plotting/_common": {"_compat", "_posterior"},
     "plotting/_coefficients": {"_common", "_report"},

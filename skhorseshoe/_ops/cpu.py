@@ -13,8 +13,9 @@ from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - 
 from ._jit import REORDER_SUMS, device, kernel
 from ._moments import combine_moments
 from ._normal import fisher_weight, upper_tail
-from ._passes import latent_pass, score_pass
+from ._passes import latent_pass, pieces, score_pass
 from ._philox import exponential_1, gamma_1, normal_and_unit, philox, stream, unit
+from ._reading import ahead, cut, is_on_disk
 from ._scales import draw_global_scale, draw_local_scales
 
 empty_like, where, exp = np.empty_like, np.where, np.exp
@@ -29,7 +30,7 @@ _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on 
 def hold(X, y, weight):
     """The rows as the passes read them, where they read them."""
     # Kernels are compiled once per type, and a read-only array is a type of its own.
-    X = X.astype(np.float32) if X.dtype == np.float16 else X.view()
+    X = X.astype(np.float32) if X.dtype == np.float16 and not is_on_disk(X) else X.view()
     X.flags.writeable = False
     return X, y, weight
 
@@ -55,9 +56,14 @@ def latent(X, y, coef, bounds, sweep, key, threads):
     depend on the number of threads.
     """
     n_blocks = len(bounds) - 1
-    coef = coef.astype(X.dtype, copy=False)
-    sums, squares = np.empty((n_blocks, *coef.shape)), np.empty((n_blocks, len(coef)))
-    threads.run(lambda first, last: latent_pass(X, y, coef, bounds, first, last, sweep, *key, sums, squares), n_blocks)
+    sums, squares = np.zeros((n_blocks, *coef.shape)), np.zeros((n_blocks, len(coef)))
+
+    def some(first, last):
+        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+            beta = coef.astype(x.dtype, copy=False)
+            latent_pass(x, y[rows], beta, edges, rows.start, sweep, *key, sums[blocks], squares[blocks])
+
+    threads.run(some, n_blocks)
     return sums.sum(axis=0), squares.sum(axis=0)
 
 
@@ -67,9 +73,14 @@ def score(X, y, weight, coef, bounds, threads):
     weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
     """
     n_blocks = len(bounds) - 1
-    coef = coef.astype(X.dtype, copy=False)
-    sums, logliks = np.empty((n_blocks, *coef.shape)), np.empty((n_blocks, len(coef)))
-    threads.run(lambda first, last: score_pass(X, y, weight, coef, bounds, first, last, sums, logliks), n_blocks)
+    sums, logliks = np.zeros((n_blocks, *coef.shape)), np.zeros((n_blocks, len(coef)))
+
+    def some(first, last):
+        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+            beta = coef.astype(x.dtype, copy=False)
+            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks])
+
+    threads.run(some, n_blocks)
     return logliks.sum(axis=0), sums.sum(axis=0)
 
 
@@ -94,12 +105,12 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     def add(first, last):
         block = np.empty((min(step, n), q))
         for part in range(first, last):
-            for start in range(edges[part], edges[part + 1], step):
-                rows = block[: min(step, edges[part + 1] - start)]
+            for given in ahead(X, cut(edges[part], edges[part + 1], step), edges[part + 1]):
+                rows = block[: given.stop - given.start]
                 rows[:, p:] = 1.0
-                np.subtract(X[start : start + len(rows)], centre, out=rows[:, :p])
+                np.subtract(X[given], centre, out=rows[:, :p])
                 rows[:, :p] /= scale
-                squared = weight[start : start + len(rows)] if len(weight) else 1.0
+                squared = weight[given] if len(weight) else 1.0
                 if beta is not None:
                     eta = rows @ beta.T
                     squared = squared * fisher_weight(eta).mean(axis=1)
@@ -118,8 +129,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 
 def moments(X, weight):
     """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
-    step = max(64, _GRAM_BLOCK // X.shape[1])
-    blocks = (slice(start, start + step) for start in range(0, len(X), step))
+    blocks = ahead(X, cut(0, len(X), max(64, _GRAM_BLOCK // X.shape[1])), len(X))
     return combine_moments(
         (X[rows].astype(np.float64), weight[rows] if len(weight) else np.ones(len(X[rows]))) for rows in blocks
     )
@@ -220,9 +230,9 @@ def each_block(X, coef, threads, block_rows, use):
     def some(first, last):
         block = np.zeros((block_rows, p))
         product = np.empty((block_rows, len(coef)))
-        for start in range(first * block_rows, min(n, last * block_rows), block_rows):
-            rows = slice(start, min(n, start + block_rows))
-            size = rows.stop - start
+        stop = min(n, last * block_rows)
+        for rows in ahead(X, cut(first * block_rows, stop, block_rows), stop):
+            size = rows.stop - rows.start
             block[:size] = X[rows]
             np.matmul(block, coef.T, out=product)
             use(product[:size], rows)
