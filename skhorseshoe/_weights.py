@@ -5,6 +5,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from ._compat import _check_sample_weight
 from ._input import encode_labels
+from ._memory import check_copy
 
 _SORTED_SIZE = 2**16  # numbers in X up to which its rows are brought into an order of their own
 
@@ -20,6 +21,7 @@ def rows_that_count(X, y, sample_weight, class_weight):
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
     counts = weight > 0
     if not counts.all():
+        check_copy(counts.sum() * X[:1].nbytes, "Dropping the rows of weight 0")
         X, y, weight = X[counts], y[counts], weight[counts]
     classes, codes = encode_labels(y)
     if class_weight is not None:
@@ -58,6 +60,7 @@ def arrange(X, y, weight, sampler):
             "whole numbers. Use sampler='hmc' or 'auto', which honour any."
         )
     times = weight.astype(np.int64)
+    check_copy(times.sum() * X[:1].nbytes, f"Repeating rows by their weights, as sampler={sampler!r} needs it,")
     return np.repeat(X, times, axis=0), np.repeat(y, times), None
 
 
