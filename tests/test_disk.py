@@ -242,7 +242,7 @@ def test_sources_that_are_none(frame, tmp_path):
         disk.convert(mixed, tmp_path / "rows")
     (tmp_path / "hive" / "year=2020").mkdir(parents=True)
     frame.to_parquet(tmp_path / "hive" / "year=2020" / "1.parquet")
-    with pytest.raises(ValueError, match="pyarrow.dataset"):
+    with pytest.raises(ValueError, match=r"Give pyarrow\.dataset"):
         disk.convert(tmp_path / "hive", tmp_path / "rows")
 
 

@@ -156,10 +156,11 @@ class Store:
     def finish(self):
         """The last step: the files say their shapes, the manifest that it is complete."""
         self.commit()
-        shape = self.n, len(self.manifest["names"])
-        for file, dtype, shape in ((self.X, self.dtype, shape), (self.codes, "uint8", shape[:1])):
-            file.seek(0)
-            file.write(_header(np.dtype(dtype), shape))
+        p = len(self.manifest["names"])
+        self.X.seek(0)
+        self.X.write(_header(np.dtype(self.dtype), (self.n, p)))
+        self.codes.seek(0)
+        self.codes.write(_header(np.dtype(np.uint8), (self.n,)))
         self.manifest["complete"] = True
         self.commit()
 
