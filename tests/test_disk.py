@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 
 from skhorseshoe import disk
@@ -92,6 +93,13 @@ def test_what_comes_back_is_what_was_given(kind, frame, tmp_path):
         X = X.astype(np.float32)
     pd.testing.assert_frame_equal(X, want, check_column_type=False)
     assert y.tolist() == frame["ill"].tolist()
+
+
+def test_an_index_that_pandas_saved_is_no_column(frame, tmp_path):
+    frame[frame["age"] > 30].to_parquet(tmp_path / "old.parquet")
+    assert "__index_level_0__" in pyarrow.parquet.read_schema(tmp_path / "old.parquet").names
+    X, _ = disk.convert(tmp_path / "old.parquet", tmp_path / "rows", y="ill")
+    assert list(X.columns) == NAMES
 
 
 @pytest.mark.parametrize("pairs", [False, True], ids=["array and labels", "pairs"])

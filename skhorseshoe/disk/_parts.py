@@ -131,9 +131,10 @@ class Parts:
 
 
 def _columns(part):
-    """Names of the columns of a table, or None for anything else."""
+    """Names of the columns of a table, or None for anything else. An index that pandas has saved is none of them."""
     if _is_arrow(part):
-        return list(part.schema.names)
+        index = (part.schema.pandas_metadata or {}).get("index_columns", [])
+        return [name for name in part.schema.names if name not in index]
     return list(part.columns) if hasattr(part, "columns") else None
 
 
