@@ -9,12 +9,12 @@ import json
 import os
 import time
 import warnings
-import zlib
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
+from . import _snapshot
 from ._draws import STORED
 
 _MANIFEST = "manifest.json"
@@ -44,9 +44,7 @@ class Checkpoint:
         self._make_folder()
         path = self.folder / _MANIFEST
         if not path.exists():
-            strangers = [
-                p.name for p in self.folder.iterdir() if not p.name.startswith(("draws-", "state-", "manifest"))
-            ]
+            strangers = [p.name for p in self.folder.iterdir() if not p.name.startswith(_OURS)]
             if strangers:
                 raise ValueError(
                     f"checkpoint={str(self.folder)!r} is no checkpoint, and not empty: it holds "
@@ -77,17 +75,16 @@ class Checkpoint:
         try:
             manifest = json.loads(path.read_text())
             body = manifest["body"]
-            if manifest["checksum"] != _checksum(json.dumps(body).encode()) or body["format"] != _FORMAT:
+            if manifest["checksum"] != _snapshot.checksum(json.dumps(body).encode()) or body["format"] != _FORMAT:
                 raise ValueError("its checksum or its format is wrong")
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(_damaged(path, error)) from error
         return body
 
     def _compare(self, was):
-        different = [f"{k} (was {was.get(k)}, is {v})" for k, v in self.what.items() if was.get(k) != v]
-        if different:
+        if different := _snapshot.differences(was, self.what):
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} holds another run: {', '.join(different)}. Give another folder, or "
+                f"checkpoint={str(self.folder)!r} holds another run: {different}. Give another folder, or "
                 "the data and parameters that it was made with."
             )
 
@@ -97,7 +94,7 @@ class Checkpoint:
             data = path.read_bytes()
         except OSError as error:
             raise ValueError(_damaged(path, error)) from error
-        if _checksum(data) != checksum:
+        if _snapshot.checksum(data) != checksum:
             raise ValueError(_damaged(path, "its checksum is wrong"))
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             return dict(arrays)
@@ -122,10 +119,10 @@ class Checkpoint:
         self.written = time.monotonic()
 
     def _write(self, run):
-        arrays = run.arrays()
-        if self.state == f"state-{run.chains.state.sweep}.npz":  # nothing is new
-            return
         n, stride, sweep = run.draws.n, run.draws.stride, run.chains.state.sweep
+        if self.state == f"state-{sweep}.npz":  # nothing is new
+            return
+        arrays = run.arrays()
         files = [file for file in self.files if file[2] == stride]  # others hold draws that have been given up
         done = files[-1][3] if files else 0
         if n > done:
@@ -137,7 +134,7 @@ class Checkpoint:
         name = f"state-{sweep}.npz"
         state = [name, self._put(name, _packed(_flatten(arrays)))]
         body = {"format": _FORMAT, "what": self.what, "state": state, "draws": files}
-        text = json.dumps({"checksum": _checksum(json.dumps(body).encode()), "body": body})
+        text = json.dumps({"checksum": _snapshot.checksum(json.dumps(body).encode()), "body": body})
         self._put(_MANIFEST, text.encode())
         self.files, self.state = files, name
         kept = {_MANIFEST, name, *(file[0] for file in files)}
@@ -154,7 +151,7 @@ class Checkpoint:
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self.folder / name)
-        return _checksum(data)
+        return _snapshot.checksum(data)
 
 
 def _damaged(path, why):
@@ -162,10 +159,6 @@ def _damaged(path, why):
         f"The checkpoint file {str(path)!r} is damaged or foreign ({why}), and nothing of it is used. Remove the "
         "folder, or give another one, to start anew."
     )
-
-
-def _checksum(data):
-    return f"{zlib.crc32(data):08x}"
 
 
 def _packed(arrays):

@@ -51,7 +51,7 @@ ALLOWED = {
     "_adapt": {"_chains", "_gibbs", "_hmc", "_ops"},
     "_weights": {"_compat", "_input"},
     "_callbacks": {"_compat", "_draws", "diagnostics"},
-    "_checkpoint": {"_draws"},
+    "_checkpoint": {"_draws", "_snapshot"},
     "_classifier": {"_compat", "_fitting", "_ops", "_posterior", "_saved"},
     "_run": {"_adapt", "_chains", "_draws", "_interrupt", "_prior", "_start"},
     "_snapshot": {"_draws"},

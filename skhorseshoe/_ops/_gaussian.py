@@ -3,32 +3,13 @@
 import ctypes
 
 import numpy as np
-from numba.extending import get_cython_function_address
 from scipy.linalg.blas import dtrmv, dtrsv
 from scipy.linalg.lapack import dpotri
 
 from . import JITTERS, LEAST_REST, not_definite
-
-
-def _routine(module, name, n_arguments):
-    # SciPy's and NumPy's own wrappers hold the GIL or copy; through ctypes the threads work side by side, in place.
-    address = get_cython_function_address(f"scipy.linalg.cython_{module}", name)
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(address)
-
-
-_potrf = _routine("lapack", "dpotrf", 5)
-_syrk = _routine("blas", "dsyrk", 10)
+from ._lapack import potrf
 
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
-
-
-def add_outer_products(rows, total):
-    """Lower triangle of total += rows' rows; rows (m, q), total (q, q), float64, C-contiguous."""
-    m, q = (ctypes.c_int(size) for size in rows.shape)
-    one, q_at = ctypes.c_double(1.0), ctypes.byref(q)
-    # What is row by row here is column by column for BLAS: the transposes, and its upper triangle.
-    arguments = b"U", b"N", q_at, ctypes.byref(m), ctypes.byref(one), rows.ctypes.data, q_at, ctypes.byref(one)
-    _syrk(*arguments, total.ctypes.data, q_at)
 
 
 class Precision:
@@ -97,7 +78,7 @@ class _Cholesky:
             self.diagonal += d
             if jitter:
                 self.diagonal *= 1.0 + jitter
-            _potrf(*self.arguments)
+            potrf(*self.arguments)
             if self.info.value == 0:
                 return self.factor
         raise not_definite(len(d), self.info.value)

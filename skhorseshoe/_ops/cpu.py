@@ -9,8 +9,9 @@ import numpy as np
 from numba import uint32
 
 from ._collapsed import CollapsedRows  # noqa: F401 - as are these
-from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - part of what a back end offers
+from ._gaussian import Precision, Whitening  # noqa: F401 - part of what a back end offers
 from ._jit import REORDER_SUMS, device, kernel
+from ._lapack import add_products
 from ._moments import combine_moments
 from ._normal import fisher_weight, upper_tail
 from ._passes import latent_pass, score_pass
@@ -105,7 +106,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
                     squared = squared * fisher_weight(eta).mean(axis=1)
                 if np.ndim(squared):
                     rows *= np.sqrt(squared)[:, None]
-                add_outer_products(rows, parts[part])
+                add_products(rows, parts[part], of_columns=True)
 
     threads.run(add, len(parts))
     total = parts[0]
