@@ -3,6 +3,7 @@
 import zlib
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ._draws import STORED
 
@@ -51,11 +52,19 @@ def described(problem, settings):
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "shape of X": rows.X.shape,
         "dtype of X": rows.X.dtype.name,
-        "checksum of X": _checksum(rows.X),
+        "checksum of X": _checksum(*_stored(rows.X)),
         "checksum of y": _checksum(rows.y),
         "checksum of the weights": _checksum(rows.weight),
     }
 
 
-def _checksum(array):
-    return f"{zlib.crc32(array.reshape(-1).view(np.uint8)):08x}"
+def _stored(X):
+    """The arrays that X consists of."""
+    return (X.data, X.indices, X.indptr) if issparse(X) else (X,)
+
+
+def _checksum(*arrays):
+    value = 0
+    for array in arrays:
+        value = zlib.crc32(array.reshape(-1).view(np.uint8), value)
+    return f"{value:08x}"
