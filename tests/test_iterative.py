@@ -149,6 +149,6 @@ def test_the_selector_names_the_rules_that_need_no_matrix(everywhere, seed):
 
 def test_a_sampler_without_room_for_its_matrices_names_one_that_needs_none(monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 2**32)
-    X = sp.random_array((100, 50_000), density=0.001, format="csr", rng=np.random.default_rng(0))
+    X = sp.random(100, 50_000, density=0.001, format="csr", random_state=0)
     with pytest.raises(MemoryError, match="sampler='pxda' needs none of the 50000 x 50000 matrices"):
         HorseshoeProbitClassifier(sampler="hmc", n_iter=5).fit(X, np.arange(100) % 2)
