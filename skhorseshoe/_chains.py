@@ -4,6 +4,7 @@ All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arr
 """
 
 from . import _collapsed, _gibbs
+from ._iterative import IterativePrecision, is_needed
 
 
 class _UntunedChains:
@@ -37,7 +38,10 @@ class GibbsChains(_UntunedChains):
     def __init__(self, problem, start, burn_in, saved=None):
         super().__init__(problem, start, burn_in, saved)
         rows = problem.rows
-        self.precision = rows.ops.Precision(problem.fixed.add_to(rows.gram()), rows.threads)
+        if is_needed(rows.X):
+            self.precision = IterativePrecision(rows, problem.fixed, problem.key)
+        else:
+            self.precision = rows.ops.Precision(problem.fixed.add_to(rows.gram()), rows.threads)
         self.information = None
 
     def advance(self):
@@ -49,7 +53,9 @@ class GibbsChains(_UntunedChains):
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         rows, fixed, _, _ = self.problem
-        if self.information is None:
+        if self.information is None and is_needed(rows.X):
+            self.information = self.precision.information(self.centre.mean())
+        elif self.information is None:
             H = fixed.add_to(rows.information(self.centre.mean()[None], self.precision.work))
             self.information = rows.ops.Precision(H, rows.threads, memory_of=self.precision)
         return shrinkage(self.information, self.state, fixed, rows.ops)
@@ -107,4 +113,4 @@ def shrinkage(information, state, fixed, ops):
     """
     p = state.lambda_sq_inv.shape[1]
     d = _gibbs.prior_precision(state, ops)
-    return ops.to_host((d + fixed.slab_precision) * information.inverse_diagonal(d))[:, :p]
+    return ops.to_host((d + fixed.slab_precision) * information.inverse_diagonal(d, state.sweep))[:, :p]

@@ -14,10 +14,10 @@ _DRAW_COST = 100  # a truncated normal takes as long as reading about this many 
 class Rows:
     """Rows in memory, each read once per question.
 
-    X : (n, p) C-contiguous, of floating-point numbers. y : (n,) uint8, 1 where the second class was seen.
-    ops : the back end. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the
-    log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are those of
-    columns of unit variance.
+    X : (n, p), C-contiguous or CSR, of floating-point numbers. y : (n,) uint8, 1 where the second class was seen.
+    ops : the back end, for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows'
+    terms of the log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are
+    those of columns of unit variance.
     """
 
     def __init__(self, X, y, fit_intercept, ops, threads, *, weight=None, unpenalized=None, standardize=False):
@@ -26,10 +26,10 @@ class Rows:
         self.held = ops.hold(X, y, self.weight)
         self.ops = ops
         self.threads = threads
-        # The layout depends on the shape of X alone: sums over rows have the same bits for any number of threads.
+        # The layout depends on the size of X alone: sums over rows have the same bits for any number of threads.
         n, p = X.shape
         self.n = n
-        work = n * (p + _DRAW_COST)
+        work = X.size + n * _DRAW_COST
         n_blocks = min(_MAX_BLOCKS, n, work // _BLOCK_WORK, _MAX_SUMS // (p + 1))
         self.bounds = np.linspace(0, n, max(1, n_blocks) + 1).astype(np.int64)
         with np.errstate(over="ignore", invalid="ignore"):  # too large a column is refused by its size

@@ -1,6 +1,7 @@
 """One fit: check the input, run the chains with all that watches them, and set what the model keeps."""
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from . import _device, _input, _progress, _report, _saved, _snapshot
@@ -8,6 +9,7 @@ from ._callbacks import teller
 from ._checkpoint import Checkpoint
 from ._design import Rows
 from ._draws import STORED
+from ._iterative import is_needed
 from ._memory import check_memory
 from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
@@ -27,21 +29,17 @@ def fit(model, X, y, sample_weight):
     if model.n_iter < model.thin:
         raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
     unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
+    iterative = is_needed(X)
     wide = is_wide(X, weight) and model.device in ("auto", "cpu")
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), wide)
-    if model.sampler_ == "collapsed" and model.device not in ("auto", "cpu"):
-        raise ValueError(
-            f"sampler='collapsed' computes on the CPU, and device={model.device!r} is asked for: use device='cpu' or "
-            "'auto', or another sampler."
-        )
-    ops, device, reason = _device.resolve("cpu" if model.sampler_ == "collapsed" else model.device, X.size)
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), wide, iterative)
+    ops, device, reason = _back_end(model, X)
     X, y, weight = arrange(X, y, weight, model.sampler_)
     n_threads = count_threads(model.n_jobs)
     settings = Settings(model.sampler_, **{name: getattr(model, name) for name in Settings._fields[1:]})
     with _progress.visible(model.verbose), open_threads(n_threads) as threads, ops.using(device):
         n_draws = min(model.n_iter // model.thin, model.max_draws or model.n_iter)
         item = np.dtype(model.draws_dtype).itemsize
-        words = check_memory(*X.shape, model.n_chains, n_draws, n_threads, model.sampler_, item)
+        words = check_memory(*X.shape, model.n_chains, n_draws, n_threads, model.sampler_, item, iterative)
         if model.verbose:
             _progress.logger.info("%d rows of %d features on %s (%s): %s", *X.shape, device, reason, words)
         rows = Rows(
@@ -78,6 +76,23 @@ def fit(model, X, y, sample_weight):
 def release(model):
     """Give the device its memory back; after ``fit`` has returned, nothing holds it any more."""
     _device.give_back(model.device_)
+
+
+def _back_end(model, X):
+    """The ``Device``; a ValueError if the sampler cannot have it, or not this X."""
+    if model.sampler_ != "collapsed":
+        return _device.resolve(model.device, X.size, issparse(X))
+    if issparse(X):
+        raise ValueError(
+            "sampler='collapsed' reads dense rows, and X is sparse: use another sampler, or, if it has room, the dense "
+            "X.toarray()."
+        )
+    if model.device not in ("auto", "cpu"):
+        raise ValueError(
+            f"sampler='collapsed' computes on the CPU, and device={model.device!r} is asked for: use device='cpu' or "
+            "'auto', or another sampler."
+        )
+    return _device.resolve("cpu")
 
 
 def _checkpoint(model, problem, settings, device):

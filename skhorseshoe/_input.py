@@ -1,6 +1,7 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
@@ -10,15 +11,25 @@ _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 
 
 def check_X(estimator, X, *, reset, **y):
-    """``validate_data`` for a C-contiguous floating-point X, with errors that name the column of a table."""
+    """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
     _refuse_times(X)
+    dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     try:
-        return validate_data(estimator, X, reset=reset, dtype=[np.float64, np.float32, np.float16], order="C", **y)
+        checked = validate_data(estimator, X, reset=reset, dtype=dtypes, order="C", accept_sparse="csr", **y)
     except (ValueError, TypeError) as error:
         better = _name_bad_column(X, error)
         if better is error:
             raise
         raise better from error
+    return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
+
+
+def _canonical(X):
+    """A CSR matrix with ascending indices and none twice, a copy if it is another; anything else as it is."""
+    if issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def encode_labels(y):

@@ -5,8 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8):
-    """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set."""
+def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=False):
+    """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set.
+
+    iterative : whether data augmentation solves by conjugate gradients, which need vectors in place of matrices.
+    """
     q = p + 1
     draws = n_chains * n_draws * (item * q + 16)
     if sampler == "collapsed":
@@ -15,6 +18,8 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8):
         return draws, 8 * (2 * n_chains * n * n + vectors + blocks) + 40 * 2**20
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 3 + n_threads
     matrices = 8 * q * q * factors
+    if iterative and sampler != "hmc":
+        matrices = 8 * q * n_chains * 40
     sums = 8 * n_chains * min(2**20, 64 * q)
     return draws, matrices + sums + 40 * 2**20 + n
 
@@ -35,10 +40,10 @@ def available():
     return min(limits) if limits else None
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8):
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=False):
     """The forecast in words; raises MemoryError if it cannot fit."""
     draws, working_set = forecast(
-        n, p, int(n_chains), int(n_draws), n_threads, sampler, item
+        n, p, int(n_chains), int(n_draws), n_threads, sampler, item, iterative
     )  # int: NumPy's would overflow
     words = f"{_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{_words(working_set)} of working set"
@@ -46,6 +51,8 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8):
     if free is not None and draws + working_set > free:
         if draws > working_set:
             cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
+        elif iterative:
+            cure = f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
         else:
             size, fewer = (n, "rows") if sampler == "collapsed" else (p, "columns")
             cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."

@@ -19,7 +19,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
 
         Returns
@@ -37,7 +37,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
         max_draws : int or None, default=None
             Use at most so many draws, evenly spaced and as many from each chain; at least ``n_chains``. None uses all.
@@ -65,7 +65,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
         level : float, default=0.9
             Posterior probability of the interval, in (0, 1).
@@ -87,7 +87,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
 
         Returns
@@ -103,7 +103,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
 
         Returns
@@ -119,7 +119,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
 
         Returns
@@ -165,7 +165,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features), default=None
+        X : array-like, table or sparse matrix of shape (n_samples, n_features), default=None
             Rows whose log-likelihood to add, for ``arviz.loo`` and, in ArviZ 0.x, ``arviz.waic``: those of ``fit``.
         y : array-like of shape (n_samples,), default=None
             Their labels. X and y are given together or not at all.

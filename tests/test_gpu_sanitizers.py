@@ -42,7 +42,7 @@ with fake_cupy.installed(order) as card:
     A = rng.standard_normal((90, 70))
     white = ops.Whitening(A.T @ A, A[0], 2, 70, None)
     white.set(beta**2)
-    out += [white.whiten(beta), ops.Precision(A.T @ A, None).inverse_diagonal(beta**2)]
+    out += [white.whiten(beta), ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)]
     draws = ops.to_device(rng.standard_normal((300, 4)))
     out.append(ops.to_device(ops.mean_probability(ops.to_device(A[:, :4]), draws, draws[:, 0].copy(), None, 64)))
 print(json.dumps([ops.to_host(values).ravel().tolist() for values in out]))

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg.blas import dtrmv, dtrsv
 from scipy.linalg.lapack import dpotri
 
-from . import JITTERS, LEAST_REST, not_definite
+from . import COEF, JITTERS, LEAST_REST, not_definite
 from ._lapack import potrf
 
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
@@ -25,6 +25,11 @@ class Precision:
         n_workers = threads.n if len(H) >= _SHARED_SIZE else 1
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
         self.workers = [_Cholesky(H, work) for work in self.work]
+
+    @staticmethod
+    def noise(ops, shape, key, sweep):
+        """What ``draw`` takes for randomness."""
+        return ops.normal(shape, key, sweep, COEF)
 
     def draw(self, b, d, noise, total=None, gamma=None):
         """beta_c = g_c Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; (n_chains, q) float64, as b, d and noise.
@@ -47,8 +52,8 @@ class Precision:
         self.threads.run(some, len(self.workers))
         return beta
 
-    def inverse_diagonal(self, d):
-        """The diagonal of Q_c^-1; (n_chains, q)."""
+    def inverse_diagonal(self, d, sweep):
+        """The diagonal of Q_c^-1; (n_chains, q). sweep : for those who need random numbers for it."""
         out = np.empty_like(d)
         for c in range(len(d)):
             inverse, _ = dpotri(self.workers[0].factorise(d[c]), lower=1, overwrite_c=1)

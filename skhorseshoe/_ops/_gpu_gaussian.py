@@ -5,7 +5,7 @@ import numpy as np
 from cupy.cuda import device
 from cupy_backends.cuda.libs import cublas, cusolver
 
-from . import JITTERS, LEAST_REST, not_definite
+from . import COEF, JITTERS, LEAST_REST, not_definite
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
 
 # What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one.
@@ -75,6 +75,11 @@ class Precision:
         self.cholesky = _Cholesky(H)
         self.factor = cp.empty((1, *H.shape)) if memory_of is None else memory_of.factor
 
+    @staticmethod
+    def noise(ops, shape, key, sweep):
+        """As ``cpu.Precision.noise``."""
+        return ops.normal(shape, key, sweep, COEF)
+
     def draw(self, b, d, noise, total=None, gamma=None):
         """As ``cpu.Precision.draw``."""
         beta = cp.empty(b.shape)
@@ -91,8 +96,8 @@ class Precision:
         self.cholesky.factorise(d, self.factor, use)
         return beta
 
-    def inverse_diagonal(self, d):
-        """The diagonal of Q_c^-1; (n_chains, q)."""
+    def inverse_diagonal(self, d, sweep):
+        """As ``cpu.Precision.inverse_diagonal``."""
         out = cp.empty_like(d)
         row_squares = kernel("scales", "row_squares")
 

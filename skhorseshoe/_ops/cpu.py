@@ -86,29 +86,40 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     q = p + fit_intercept
     step = max(64, _GRAM_BLOCK // (q + (0 if beta is None else len(beta))))
     n_parts = min(_GRAM_PARTS, -(-n // step))
+    edges = np.linspace(0, n, n_parts + 1).astype(int)
+
+    def add(part, total):
+        block = np.empty((min(step, n), q))
+        for start in range(edges[part], edges[part + 1], step):
+            rows = block[: min(step, edges[part + 1] - start)]
+            rows[:, p:] = 1.0
+            np.subtract(X[start : start + len(rows)], centre, out=rows[:, :p])
+            rows[:, :p] /= scale
+            squared = weight[start : start + len(rows)] if len(weight) else 1.0
+            if beta is not None:
+                squared = squared * fisher_weight(rows @ beta.T).mean(axis=1)
+            if np.ndim(squared):
+                rows *= np.sqrt(squared)[:, None]
+            add_products(rows, total, of_columns=True)
+
+    return sum_of_parts(add, q, n_parts, spare, threads)
+
+
+def sum_of_parts(add, q, n_parts, spare, threads):
+    """The symmetric matrix (q, q) to whose lower triangle add(part, total) adds; parts are summed in order.
+
+    spare : matrices (q, q) to use as scratch.
+    """
     parts = [np.zeros((q, q)), *spare][:n_parts]
     parts += [np.empty((q, q)) for _ in range(n_parts - len(parts))]
     for part in parts[1:]:
         part[...] = 0.0
-    edges = np.linspace(0, n, len(parts) + 1).astype(int)
 
-    def add(first, last):
-        block = np.empty((min(step, n), q))
+    def some(first, last):
         for part in range(first, last):
-            for start in range(edges[part], edges[part + 1], step):
-                rows = block[: min(step, edges[part + 1] - start)]
-                rows[:, p:] = 1.0
-                np.subtract(X[start : start + len(rows)], centre, out=rows[:, :p])
-                rows[:, :p] /= scale
-                squared = weight[start : start + len(rows)] if len(weight) else 1.0
-                if beta is not None:
-                    eta = rows @ beta.T
-                    squared = squared * fisher_weight(eta).mean(axis=1)
-                if np.ndim(squared):
-                    rows *= np.sqrt(squared)[:, None]
-                add_products(rows, parts[part], of_columns=True)
+            add(part, parts[part])
 
-    threads.run(add, len(parts))
+    threads.run(some, n_parts)
     total = parts[0]
     for part in parts[1:]:
         total += part
@@ -126,10 +137,10 @@ def moments(X, weight):
     )
 
 
-def normal(shape, key, sweep, purpose):
+def normal(shape, key, sweep, purpose, attempt=0):
     """Independent N(0, 1); (n_chains, m) float64."""
     out = np.empty(shape)
-    _fill_normal(out, sweep, purpose, *key)
+    _fill_normal(out, attempt, sweep, purpose, *key)
     return out
 
 
@@ -155,11 +166,11 @@ def gamma(shape, rate, key, sweep, purpose):
 
 
 @kernel
-def _fill_normal(out, sweep, purpose, k0, k1):
+def _fill_normal(out, attempt, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
-            out[c, j], _ = normal_and_unit(0, uint32(sweep), j, st, k0, k1)
+            out[c, j], _ = normal_and_unit(attempt, uint32(sweep), j, st, k0, k1)
 
 
 @kernel
@@ -205,7 +216,7 @@ def mean_probability(X, coef, intercept, threads, block_rows):
     coef : (n_draws, p), intercept : (n_draws,). Blocks as in ``each_block``.
     """
     out = np.empty((len(X), 2))
-    each_block(X, coef, threads, block_rows, lambda product, rows: _mean_phi(product, intercept, out[rows]))
+    each_block(X, coef, threads, block_rows, lambda product, rows: average_phi(product, intercept, out[rows]))
     return out
 
 
@@ -232,7 +243,7 @@ def each_block(X, coef, threads, block_rows, use):
 
 
 @kernel
-def _mean_phi(eta, intercept, out):
+def average_phi(eta, intercept, out):
     """Both tails are summed, so that a small probability keeps its relative accuracy; eta is overwritten."""
     n_draws = eta.shape[1]
     tail, scratch = np.empty(_DRAWS), np.empty(_DRAWS)

@@ -66,11 +66,12 @@ def _each(move, values):
     return move(values)
 
 
-def normal(shape, key, sweep, purpose):
+def normal(shape, key, sweep, purpose, attempt=0):
     """Independent N(0, 1); (n_chains, m) float64."""
     out = cp.empty(shape)
     function = kernel("scales", "fill_normal")
-    launch(function, blocks_for(out.size), out, i64(out.size), i32(shape[1]), *random_arguments(key, sweep, purpose))
+    arguments = out, i64(out.size), i32(shape[1]), np.uint32(attempt), *random_arguments(key, sweep, purpose)
+    launch(function, blocks_for(out.size), *arguments)
     return out
 
 
