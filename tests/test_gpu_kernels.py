@@ -254,8 +254,14 @@ def test_whitening_is_that_of_the_cpu(q, gpu):
     theirs.set(d)
     lambda_sq_inv, tau_sq_inv = d[:, :p] / 2, np.full(3, 2.0)
     steps, thresholds = noise[:, :1] * [1.0, -0.5, 0.1], np.array([[1.0, 0.3, 0.7], [1e-9, 2.0, 0.1], [0.5, 0.5, 0.5]])
-    for moved in (False, True):
-        if moved:
+    for moved in ("nothing", "tau", "lambda"):
+        if moved == "lambda":
+            columns = np.arange(0, p, 2)
+            got = ours.move_local_scales(*map(gpu.to_device, (lambda_sq_inv, tau_sq_inv)), columns, 3, KEY)
+            want = theirs.move_local_scales(lambda_sq_inv, tau_sq_inv, columns, 3, KEY)
+            np.testing.assert_allclose(gpu.to_host(got), want, rtol=1e-9)
+            assert (want[:, columns] != lambda_sq_inv[:, columns]).all()
+        if moved == "tau":
             got, share = ours.move_global_scale(
                 *map(gpu.to_device, (lambda_sq_inv, tau_sq_inv)), 0.7, *map(gpu.to_device, (steps, thresholds))
             )
@@ -263,6 +269,7 @@ def test_whitening_is_that_of_the_cpu(q, gpu):
             np.testing.assert_allclose(gpu.to_host(got), want, rtol=1e-12)
             np.testing.assert_array_equal(gpu.to_host(share), accepted)
             assert 0 < accepted.mean() < 1
+            tau_sq_inv = want
         for name in ("whiten", "unwhiten", "force"):
             got = gpu.to_host(getattr(ours, name)(gpu.to_device(x)))
             np.testing.assert_allclose(got, getattr(theirs, name)(x), rtol=1e-9, atol=1e-11)

@@ -7,7 +7,8 @@ from scipy.linalg.blas import dtrmv, dtrsv
 from scipy.linalg.lapack import dpotri
 
 from . import COEF, JITTERS, LEAST_REST, not_definite
-from ._lapack import potrf
+from ._lapack import potrf, solve_lower
+from ._local_moves import move_local_scales
 
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
 
@@ -163,6 +164,30 @@ class Whitening:
 
         self.threads.run(some, len(self.spare))
         return out, accepted / steps.shape[1]
+
+    def move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
+        """Slice steps in the log lambda_j of some columns that leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(lambda)
+        invariant, there and back (``_local_moves.py``).
+
+        columns : k of them. Returns lambda^-2, whose d it takes; (n_chains, p).
+        """
+        out = lambda_sq_inv.copy()
+        places = np.arange(len(columns))
+
+        def some(first, last):
+            for c in range(first, len(out), len(self.spare)):
+                units = np.zeros((len(self.b), len(columns)), order="F")
+                units[columns, places] = 1.0
+                solve_lower(self.factors[c].factor, units)
+                moved = out[c, columns]
+                move_local_scales(units.T @ units, self.mean[c, columns], moved, tau_sq_inv[c], c, sweep, *key)
+                out[c, columns] = moved
+                d = np.zeros(len(self.b))
+                d[: self.p] = tau_sq_inv[c] * out[c]
+                self.mean[c], self.log_norm[c] = self._moments(self.factors[c].factorise(d), d)
+
+        self.threads.run(some, len(self.spare))
+        return out
 
 
 def _log_prior(tau_sq_inv, tau_0):
