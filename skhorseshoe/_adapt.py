@@ -18,7 +18,7 @@ from ._ops import COEF
 _ACCEPTANCE = 0.8  # that the step is tuned to
 _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
 _TAU_MOVES = 4
-_SLOW = 32  # columns at most whose lambda_j move on the way
+_SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this share if that is more
 _STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
 _POINTS = 32  # at which the information is averaged
 _MAX_STEPS = 7
@@ -230,11 +230,12 @@ class _Stage:
         self.n_seen += 1
 
     def slowest(self, p):
-        """The shrunk coefficients with the largest autocorrelation at lag 1."""
+        """The coefficients with the largest autocorrelation at lag 1, of the p that are shrunk."""
+        n_slow, share = _SLOW
         n = max(1, self.n_seen)
         mean_sq = (self.beta / n - self.first) ** 2
         gap = (self.squares - self.lagged) / np.maximum(self.squares - n * mean_sq, 1e-300)
-        return tuple(sorted(np.argsort(gap[:p])[:_SLOW].tolist()))
+        return tuple(sorted(np.argsort(gap[:p])[: max(n_slow, int(share * p))].tolist()))
 
     def arrays(self):
         steps = {name: np.array(astuple(getattr(self, name))) for name in ("step", "tau_step")}
