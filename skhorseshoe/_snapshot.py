@@ -1,9 +1,6 @@
 """What a fitted model keeps to go on with its chains, and whether they may go on."""
 
-import zlib
-
 import numpy as np
-from scipy.sparse import issparse
 
 from ._draws import STORED
 
@@ -50,21 +47,7 @@ def described(problem, settings):
         "1 / slab_scale^2": problem.fixed.slab_precision,
         "standardize": columns.standardize,
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
-        "shape of X": rows.X.shape,
-        "dtype of X": rows.X.dtype.name,
-        "checksum of X": _checksum(*_stored(rows.X)),
-        "checksum of y": _checksum(rows.y),
-        "checksum of the weights": _checksum(rows.weight),
+        "shape of X": rows.shape,
+        "dtype of X": rows.dtype.name,
+        **{f"checksum of {name}": value for name, value in rows.checksums().items()},
     }
-
-
-def _stored(X):
-    """The arrays that X consists of."""
-    return (X.data, X.indices, X.indptr) if issparse(X) else (X,)
-
-
-def _checksum(*arrays):
-    value = 0
-    for array in arrays:
-        value = zlib.crc32(array.reshape(-1).view(np.uint8), value)
-    return f"{value:08x}"

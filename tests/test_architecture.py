@@ -16,6 +16,7 @@ PIECES = {
     "_input",
     "_prior",
     "_saved",
+    "_segments",
     "_columns",
     "_interrupt",
     "_memory",
@@ -29,7 +30,7 @@ PIECES = {
 }
 # What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
 ALLOWED = {
-    "_design": {"_columns"},
+    "_design": {"_columns", "_segments", "_threads"},
     "_draws": {"diagnostics"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
@@ -37,7 +38,11 @@ ALLOWED = {
     "_report": {"diagnostics"},
     "_dss": set(),
     "_arviz": {"_predictive", "_report", "__version__"},
-    "_posterior": {"_arviz", "_input", "_predictive", "_summary"},
+    "_dask": {"_dask_rows", "_dask_worker", "_input", "_segments"},
+    "_dask_rows": {"_dask_worker", "_design", "_segments"},
+    "_dask_worker": {"_device", "_segments", "_threads"},
+    "_lazy": {"_dask", "_input"},
+    "_posterior": {"_arviz", "_input", "_lazy", "_predictive", "_summary"},
     "_predictive": {"_device", "_memory", "_threads"},
     "_summary": {"_report", "diagnostics"},
     "_saved": {"__version__"},
