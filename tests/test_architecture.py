@@ -19,7 +19,6 @@ PIECES = {
     "_segments",
     "_columns",
     "_interrupt",
-    "_memory",
     "_progress",
     "_sparsity",
     "_start",
@@ -32,6 +31,7 @@ PIECES = {
 ALLOWED = {
     "_design": {"_columns", "_segments", "_threads"},
     "_draws": {"diagnostics"},
+    "_memory": {"_segments"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
     "_versions": {"_device", "_threads"},
