@@ -6,8 +6,8 @@ Worker processes of this machine hold a few rows each, so that what a question t
 coefficients of 4 chains of 1000 columns to every worker, and adding what comes back. A sweep of "gibbs" asks once, one
 of "hmc" as many times as it has turns, 1 to 7. More processes than free cores measure the cores.
 
-Then a table on paper, of a sweep of "gibbs" over 1e9 rows of 1000 columns. 64 workers whose pass is a sleep as long check
-it. They are threads of one process, connected by TCP, and so the work of all of them is done by one core.
+Then a table on paper, of a sweep of "gibbs" over 1e9 rows of 1000 columns. It is checked by 64 workers whose pass is as
+long a sleep. They are threads of one process, connected by TCP, so that one core does the work of all of them.
 """
 
 import argparse
