@@ -33,7 +33,7 @@ def memory(n, p, dtype, n_draws, when):
 
 def sparse_fit(n, p, density, dtype, sampler, sweeps):
     """Bytes and seconds of a fit on sparse rows, with as many sweeps of burn-in; Linux only."""
-    from sparse import data
+    from sparse_rows import data
 
     from skhorseshoe import HorseshoeProbitClassifier
 

@@ -142,7 +142,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0, the median of
         its prior (Piironen & Vehtari 2017).
     device_ : str
-        Where the model was fitted: "cpu", "cuda:0", ...
+        Where the model was fitted: "cpu", "cuda:0", ... For rows on a cluster, where the sampler ran: "cpu".
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -10,6 +10,11 @@ _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 
 
+def is_dask(*collections):
+    """Whether one of them is a collection of Dask's; Dask is not imported for it."""
+    return any(type(collection).__module__.split(".")[0] in ("dask", "dask_expr") for collection in collections)
+
+
 def check_X(estimator, X, *, reset, **y):
     """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
     _refuse_times(X)

@@ -4,6 +4,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from ._segments import layout
+
 
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=False):
     """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set.
@@ -17,6 +19,9 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=Fals
         blocks = n_threads * (max(2**17, 64 * n) + n * min(n, p))
         return draws, 8 * (2 * n_chains * n * n + vectors + blocks) + 40 * 2**20
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 3 + n_threads
+    segments = len(layout(n, p)[1]) - 1
+    if segments > 1:  # of each, a thread has its matrix, and those that it has still to add
+        factors += 6 * min(n_threads, segments)
     matrices = 8 * q * q * factors
     if iterative and sampler != "hmc":
         matrices = 8 * q * n_chains * 40

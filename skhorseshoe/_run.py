@@ -62,7 +62,7 @@ class Run:
             problem = problem._replace(key=saved["key"])
         self.problem, self.settings = problem, settings
         rows = problem.rows
-        _check_size(rows.columns, rows.X.dtype)
+        _check_size(rows.columns, rows.dtype)
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])

@@ -3,7 +3,6 @@
 import zlib
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ._draws import STORED
 
@@ -48,11 +47,9 @@ def described(problem, settings):
         "1 / slab_scale^2": problem.fixed.slab_precision,
         "standardize": columns.standardize,
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
-        "shape of X": rows.X.shape,
-        "dtype of X": rows.X.dtype.name,
-        "checksum of X": _of_arrays(*_stored(rows.X)),
-        "checksum of y": _of_arrays(rows.y),
-        "checksum of the weights": _of_arrays(rows.weight),
+        "shape of X": rows.shape,
+        "dtype of X": rows.dtype.name,
+        **{f"checksum of {name}": value for name, value in rows.checksums().items()},
     }
 
 
@@ -63,18 +60,6 @@ def differences(was, now):
     )
 
 
-def checksum(*data):
-    """CRC-32 of bytes, or of arrays of them, one after the other; in hexadecimal."""
-    value = 0
-    for part in data:
-        value = zlib.crc32(part, value)
-    return f"{value:08x}"
-
-
-def _stored(X):
-    """The arrays that X consists of."""
-    return (X.data, X.indices, X.indptr) if issparse(X) else (X,)
-
-
-def _of_arrays(*arrays):
-    return checksum(*(array.reshape(-1).view(np.uint8) for array in arrays))
+def checksum(data):
+    """CRC-32 of bytes, in hexadecimal."""
+    return f"{zlib.crc32(data):08x}"

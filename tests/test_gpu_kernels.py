@@ -157,6 +157,15 @@ def test_latent_pass_sums_the_latents_that_the_cpu_draws(n, p, n_chains, dtype, 
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5 * np.sqrt(n) if dtype != "float64" else 1e-6)
 
 
+def test_a_part_of_the_rows_draws_what_the_whole_draws(one_gpu):
+    X, held, y, coef = problem(300, 3, 2, "float64", True)
+    some = slice(100, None)
+    got = one_gpu.latent(*held_by(one_gpu, X[some], y[some])[:2], one_gpu.to_device(coef), None, 9, KEY, None, 100)
+    want = cpu.latent(held[some], y[some], coef, np.array([0, 200]), 9, KEY, ALONE, 100)
+    for ours, theirs in zip(map(one_gpu.to_host, got), want, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "p", "n_chains", "dtype"), PASSES)
 def test_score_pass_gives_log_likelihood_and_gradient(n, p, n_chains, dtype, weighted, gpu):

@@ -19,12 +19,13 @@ _TILE_BYTES = 256 * 1024  # half of a common second-level cache
 
 
 @kernel
-def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums, squares):
+def latent_pass(X, y, coef, bounds, first, last, first_row, sweep, key0, key1, sums, squares):
     """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and sum z_i x_i over blocks of rows.
 
     X : (n, p) float32 or float64, C-contiguous. y : (n,) uint8, 0 or 1.
     coef : (n_chains, q) in X's dtype, q = p or p + 1; column p is the intercept.
     bounds : (n_blocks + 1,) int64; block b is rows bounds[b] to bounds[b + 1] - 1.
+    first_row : the number of row 0 among those whose random numbers these are.
     sums : (n_blocks, n_chains, q) float64; blocks first to last - 1 are overwritten with X'z (and 1'z).
     squares : (n_blocks, n_chains) float64; overwritten with z'z.
     """
@@ -45,7 +46,7 @@ def latent_pass(X, y, coef, bounds, first, last, sweep, key0, key1, sums, square
                 truncate_tile(
                     z[c, :rows],
                     y[start : start + rows],
-                    start,
+                    first_row + start,
                     c,
                     uint32(sweep),
                     key0,

@@ -23,10 +23,11 @@ _TILE = 256  # rows
 
 
 @kernel
-def latent_pass(data, indices, indptr, p, y, coef, bounds, first, last, sweep, key0, key1, sums, squares):
+def latent_pass(data, indices, indptr, p, y, coef, bounds, first, last, first_row, sweep, key0, key1, sums, squares):
     """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and sum z_i x_i over blocks of rows.
 
     p : columns of X. coef : (q, width) in X's dtype, q = p or p + 1; row p is the intercept.
+    first_row : the number of row 0 among those whose random numbers these are.
     sums : (n_blocks, q, width) float64; blocks first to last - 1 are overwritten with X'z (and 1'z).
     squares : (n_blocks, n_chains) float64; overwritten with z'z.
     """
@@ -44,7 +45,7 @@ def latent_pass(data, indices, indptr, p, y, coef, bounds, first, last, sweep, k
                 truncate_tile(
                     z[c, :rows],
                     y[start : start + rows],
-                    start,
+                    first_row + start,
                     c,
                     uint32(sweep),
                     key0,

@@ -20,6 +20,7 @@ from ._scales import draw_global_scale, draw_local_scales
 
 empty_like, where, exp = np.empty_like, np.where, np.exp
 using = nullcontext
+SEGMENTED = True  # rows are asked segment by segment, so that their sums have the bits of those on many machines
 
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
@@ -49,17 +50,21 @@ def to_host(values):
     return values
 
 
-def latent(X, y, coef, bounds, sweep, key, threads):
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
     """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
 
-    One pass over X. ``bounds`` are the blocks of rows whose sums are added in order, so the result does not
-    depend on the number of threads.
+    One pass over X. ``bounds`` are the blocks of rows whose sums are added in pairs, so the result does not depend on
+    the number of threads. The random numbers of row i are those of row first_row + i.
     """
     n_blocks = len(bounds) - 1
     coef = coef.astype(X.dtype, copy=False)
     sums, squares = np.empty((n_blocks, *coef.shape)), np.empty((n_blocks, len(coef)))
-    threads.run(lambda first, last: latent_pass(X, y, coef, bounds, first, last, sweep, *key, sums, squares), n_blocks)
-    return sums.sum(axis=0), squares.sum(axis=0)
+
+    def some(first, last):
+        latent_pass(X, y, coef, bounds, first, last, first_row, sweep, *key, sums, squares)
+
+    threads.run(some, n_blocks)
+    return _add_pairs(sums), _add_pairs(squares)
 
 
 def score(X, y, weight, coef, bounds, threads):
@@ -71,7 +76,15 @@ def score(X, y, weight, coef, bounds, threads):
     coef = coef.astype(X.dtype, copy=False)
     sums, logliks = np.empty((n_blocks, *coef.shape)), np.empty((n_blocks, len(coef)))
     threads.run(lambda first, last: score_pass(X, y, weight, coef, bounds, first, last, sums, logliks), n_blocks)
-    return logliks.sum(axis=0), sums.sum(axis=0)
+    return _add_pairs(logliks), _add_pairs(sums)
+
+
+def _add_pairs(sums):
+    """The sum over the first axis, as a tree: a part of it that is a node has the same bits wherever it is summed."""
+    while len(sums) > 1:
+        even = len(sums) // 2 * 2
+        sums = np.concatenate([sums[:even:2] + sums[1:even:2], sums[even:]])
+    return sums[0]
 
 
 def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):

@@ -15,6 +15,7 @@ from ._gpu_rows import gram, hold, latent, mean_probability, moments, score  # n
 from .cuda import THREADS
 
 empty_like, where, exp = cp.empty_like, cp.where, cp.exp
+SEGMENTED = False  # a launch for each would take longer than many a segment
 
 
 @contextmanager

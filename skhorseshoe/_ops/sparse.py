@@ -28,6 +28,8 @@ from .cpu import (  # noqa: F401 - the rest of what a back end offers
     where,
 )
 
+SEGMENTED = False  # CSR is not cut without a copy of its starts
+
 _TOGETHER = 2**18  # numbers, float64, that are computed for a block of rows
 _PREDICTED_ROWS = 512  # that share a copy of the coefficients which they need
 
@@ -45,12 +47,12 @@ def hold(X, y, weight):
     return X, y, weight
 
 
-def latent(X, y, coef, bounds, sweep, key, threads):
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
     """As that of ``cpu``."""
     coef, squares = _by_column(coef, X.dtype), np.empty((len(bounds) - 1, len(coef)))
 
     def some(first, last, sums):
-        passes.latent_pass(*arrays(X), X.shape[1], y, coef, bounds, first, last, sweep, *key, sums, squares)
+        passes.latent_pass(*arrays(X), X.shape[1], y, coef, bounds, first, last, first_row, sweep, *key, sums, squares)
 
     return _sum(some, coef, bounds, threads, squares.shape[1]), squares.sum(axis=0)
 
