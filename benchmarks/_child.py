@@ -57,6 +57,31 @@ def fit_on_disk(path, p, n_sweeps, allowed):
     return {"growth": _resident("VmHWM") - before, "forecast": expected, "allowed": allowed, "seconds": seconds}
 
 
+def sparse_fit(n, p, density, dtype, sampler, sweeps):
+    """Bytes and seconds of a fit on sparse rows, with as many sweeps of burn-in; Linux only."""
+    from sparse_rows import data
+
+    from skhorseshoe import HorseshoeProbitClassifier
+
+    X, y = data(int(n), int(p), float(density), dtype)
+    clf = HorseshoeProbitClassifier(
+        sampler=sampler, n_iter=int(sweeps), burn_in=int(sweeps), expected_nonzero=10, slab_scale=2.0, random_state=0
+    )
+    if int(p) < 8000:
+        clf.fit(X[:2000], y[:2000])  # what is compiled or loaded is there
+    before = _resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    begin = time.perf_counter()
+    clf.fit(X, y)
+    return {
+        "arrays": X.data.nbytes + X.indices.nbytes + X.indptr.nbytes,
+        "growth": _resident("VmHWM") - before,
+        "process": _resident("VmHWM"),
+        "seconds": time.perf_counter() - begin,
+        "sweeps": 2 * int(sweeps),
+    }
+
+
 def import_time():
     """Seconds that importing the package adds to importing scikit-learn."""
     import sklearn  # noqa: F401

@@ -17,7 +17,8 @@ from ._ops import COEF
 
 _ACCEPTANCE = 0.8  # that the step is tuned to
 _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
-_TAU_MOVES = 3
+_TAU_MOVES = 4
+_SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this share if that is more
 _STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
 _POINTS = 32  # at which the information is averaged
 _MAX_STEPS = 7
@@ -60,7 +61,9 @@ class HmcChains:
     def tuning(self):
         """What burn-in has chosen, and how often proposals have been accepted since."""
         total, count = self.accepted
-        return {**self.settings._asdict(), "acceptance": float(total / count) if count else float("nan")}
+        chosen = self.settings._asdict()
+        del chosen["slow"]
+        return {**chosen, "acceptance": float(total / count) if count else float("nan")}
 
     def advance(self):
         """One sweep."""
@@ -135,7 +138,10 @@ class HmcChains:
             self._refer(stage.beta / stage.n_seen, stage.score / stage.n_seen, information)
         following = [end for end in self.ends if end > t]
         if len(following) == 1 and self.stage is not None:
-            self.settings = self.settings._replace(n_steps=_enough_steps(self.settings.step))
+            n_steps = _enough_steps(self.settings.step)
+            # Where one is not enough, the Gaussian is too poor for scales to move under it without harm.
+            slow = self.stage.slowest(rows.columns.n_shrunk) if n_steps == 1 else ()
+            self.settings = self.settings._replace(n_steps=n_steps, slow=slow)
         if following:
             self.stage = _Stage(following[0] - t, self.settings)
 
@@ -148,7 +154,13 @@ class HmcChains:
 
     def arrays(self):
         accepted = np.array([float(value) for value in self.accepted])
-        out = {**self.state._asdict(), "settings": np.array(self.settings), "accepted": accepted}
+        *settings, slow = self.settings
+        out = {
+            **self.state._asdict(),
+            "settings": np.array(settings),
+            "slow": np.array(slow, int),
+            "accepted": accepted,
+        }
         if self.reference is None:
             out["H"] = self.precision.H
         else:
@@ -159,7 +171,9 @@ class HmcChains:
 
     def _restore(self, saved):
         step, n_steps, tau_moves, tau_step = saved["settings"]
-        self.settings = _hmc.Tuning(float(step), int(n_steps), int(tau_moves), float(tau_step))
+        self.settings = _hmc.Tuning(
+            float(step), int(n_steps), int(tau_moves), float(tau_step), tuple(saved["slow"].tolist())
+        )
         rows = self.problem.rows
         self.accepted = tuple(saved["accepted"])
         fields = {name: saved[name] for name in _hmc.HmcState._fields}
@@ -187,7 +201,8 @@ class _Stage:
     """A stage of burn-in: its steps, and what its second half has seen.
 
     rates : for sweeps without and with moves of tau, the sum and the number of the acceptance rates. beta, score : sums
-    of the means over the chains. points : some of the betas.
+    of the means over the chains. points : some of the betas. squares, lagged : sums of the products of beta, less the
+    first of them, with itself and with the beta of the sweep before.
     """
 
     def __init__(self, length, settings):
@@ -197,13 +212,30 @@ class _Stage:
         self.tau_step = _DualAveraging.begun(settings.tau_step, _LARGEST_TAU_STEP)
         self.rates = np.ones((2, 2))
         self.n_seen, self.beta, self.score, self.points = 0, 0.0, 0.0, []
+        self.first, self.last, self.squares, self.lagged = 0.0, 0.0, 0.0, 0.0
 
     def see(self, state):
         n_states = (self.length - self.length // 2) * len(state.beta)
         if self.n_seen % -(-n_states // _POINTS) == 0:
             self.points.append(state.beta[:_POINTS])
+        if self.n_seen == 0:
+            self.first = state.beta.mean(axis=0)
+        offset = state.beta - self.first
+        self.squares, self.lagged = (
+            self.squares + (offset**2).mean(axis=0),
+            self.lagged + (offset * self.last).mean(axis=0),
+        )
+        self.last = offset
         self.beta, self.score = self.beta + state.beta.mean(axis=0), self.score + state.score.mean(axis=0)
         self.n_seen += 1
+
+    def slowest(self, p):
+        """The coefficients with the largest autocorrelation at lag 1, of the p that are shrunk."""
+        n_slow, share = _SLOW
+        n = max(1, self.n_seen)
+        mean_sq = (self.beta / n - self.first) ** 2
+        gap = (self.squares - self.lagged) / np.maximum(self.squares - n * mean_sq, 1e-300)
+        return tuple(sorted(np.argsort(gap[:p])[: max(n_slow, int(share * p))].tolist()))
 
     def arrays(self):
         steps = {name: np.array(astuple(getattr(self, name))) for name in ("step", "tau_step")}

@@ -4,28 +4,45 @@ All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arr
 """
 
 from . import _collapsed, _gibbs
+from ._iterative import IterativePrecision, is_needed
 
 
-class GibbsChains:
+class _UntunedChains:
     """Nothing is tuned. The second half of burn-in tells where the shrinkage is measured.
 
-    problem : ``Problem``. start : ``_gibbs.State``. saved : what ``arrays`` gave, or None.
+    problem : ``Problem``. start : the state to begin with. saved : what ``arrays`` gave, or None.
     """
 
     tuning: dict = {}  # noqa: RUF012 - there is none, for ever
+
+    def __init__(self, problem, start, burn_in, saved):
+        self.problem = problem
+        if saved is None:
+            self.state, total, count = start, start.beta.mean(axis=0), 1
+        else:
+            *names, _ = start._fields
+            state = type(start)(*(saved[name] for name in names), int(saved["sweep"]))
+            self.state, total = map(problem.rows.ops.to_device, (state, saved["total"]))
+            count = int(saved["count"])
+        self.centre = _Centre(burn_in, total, count)
+
+    def arrays(self):
+        return {**self.state._asdict(), "total": self.centre.total, "count": self.centre.count}
+
+
+class GibbsChains(_UntunedChains):
+    """Data augmentation. start : ``_gibbs.State``."""
+
     expand = False
 
     def __init__(self, problem, start, burn_in, saved=None):
-        self.problem = problem
+        super().__init__(problem, start, burn_in, saved)
         rows = problem.rows
-        self.precision = rows.ops.Precision(problem.fixed.add_to(rows.gram()), rows.threads)
-        self.information = None
-        if saved is None:
-            self.state, self.centre = start, _Centre(burn_in, start.beta.mean(axis=0), 1)
+        if is_needed(rows.X):
+            self.precision = IterativePrecision(rows, problem.fixed, problem.key)
         else:
-            state = _gibbs.State(*(saved[name] for name in _gibbs.State._fields[:-1]), int(saved["sweep"]))
-            self.state, total = map(rows.ops.to_device, (state, saved["total"]))
-            self.centre = _Centre(burn_in, total, int(saved["count"]))
+            self.precision = rows.ops.Precision(problem.fixed.add_to(rows.gram()), rows.threads)
+        self.information = None
 
     def advance(self):
         """One sweep."""
@@ -36,13 +53,12 @@ class GibbsChains:
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         rows, fixed, _, _ = self.problem
-        if self.information is None:
+        if self.information is None and is_needed(rows.X):
+            self.information = self.precision.information(self.centre.mean())
+        elif self.information is None:
             H = fixed.add_to(rows.information(self.centre.mean()[None], self.precision.work))
             self.information = rows.ops.Precision(H, rows.threads, memory_of=self.precision)
         return shrinkage(self.information, self.state, fixed, rows.ops)
-
-    def arrays(self):
-        return {**self.state._asdict(), "total": self.centre.total, "count": self.centre.count}
 
 
 class PxdaChains(GibbsChains):
@@ -51,22 +67,14 @@ class PxdaChains(GibbsChains):
     expand = True
 
 
-class CollapsedChains:
-    """Nothing is tuned. As ``GibbsChains``."""
-
-    tuning: dict = {}  # noqa: RUF012
+class CollapsedChains(_UntunedChains):
+    """The coefficients are integrated out. start : ``_gibbs.State``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
-        self.problem = problem
         self.rows = problem.rows.collapsed(problem.fixed, len(start.beta))
-        if saved is None:
-            z = self.rows.some_latent(start.beta)
-            self.state = _collapsed.CollapsedState(start.beta, z, start.lambda_sq_inv, start.tau_sq_inv, 0)
-            self.centre = _Centre(burn_in, start.beta.mean(axis=0), 1)
-        else:
-            names = _collapsed.CollapsedState._fields[:-1]
-            self.state = _collapsed.CollapsedState(*(saved[name] for name in names), int(saved["sweep"]))
-            self.centre = _Centre(burn_in, saved["total"], int(saved["count"]))
+        z = self.rows.some_latent(start.beta)
+        start = _collapsed.CollapsedState(start.beta, z, start.lambda_sq_inv, start.tau_sq_inv, 0)
+        super().__init__(problem, start, burn_in, saved)
 
     def advance(self):
         """One sweep."""
@@ -77,9 +85,6 @@ class CollapsedChains:
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         return self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.centre.mean())
-
-    def arrays(self):
-        return {**self.state._asdict(), "total": self.centre.total, "count": self.centre.count}
 
 
 class _Centre:
@@ -108,4 +113,4 @@ def shrinkage(information, state, fixed, ops):
     """
     p = state.lambda_sq_inv.shape[1]
     d = _gibbs.prior_precision(state, ops)
-    return ops.to_host((d + fixed.slab_precision) * information.inverse_diagonal(d))[:, :p]
+    return ops.to_host((d + fixed.slab_precision) * information.inverse_diagonal(d, state.sweep))[:, :p]

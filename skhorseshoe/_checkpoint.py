@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from . import _snapshot
 from ._draws import STORED
 from ._files import checksum, put, put_note, read_note
 
@@ -43,9 +44,7 @@ class Checkpoint:
         self._make_folder()
         path = self.folder / _MANIFEST
         if not path.exists():
-            strangers = [
-                p.name for p in self.folder.iterdir() if not p.name.startswith(("draws-", "state-", "manifest"))
-            ]
+            strangers = [p.name for p in self.folder.iterdir() if not p.name.startswith(_OURS)]
             if strangers:
                 raise ValueError(
                     f"checkpoint={str(self.folder)!r} is no checkpoint, and not empty: it holds "
@@ -82,10 +81,9 @@ class Checkpoint:
         return body
 
     def _compare(self, was):
-        different = [f"{k} (was {was.get(k)}, is {v})" for k, v in self.what.items() if was.get(k) != v]
-        if different:
+        if different := _snapshot.differences(was, self.what):
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} holds another run: {', '.join(different)}. Give another folder, or "
+                f"checkpoint={str(self.folder)!r} holds another run: {different}. Give another folder, or "
                 "the data and parameters that it was made with."
             )
 
@@ -120,10 +118,10 @@ class Checkpoint:
         self.written = time.monotonic()
 
     def _write(self, run):
-        arrays = run.arrays()
-        if self.state == f"state-{run.chains.state.sweep}.npz":  # nothing is new
-            return
         n, stride, sweep = run.draws.n, run.draws.stride, run.chains.state.sweep
+        if self.state == f"state-{sweep}.npz":  # nothing is new
+            return
+        arrays = run.arrays()
         files = [file for file in self.files if file[2] == stride]  # others hold draws that have been given up
         done = files[-1][3] if files else 0
         if n > done:

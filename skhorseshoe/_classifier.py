@@ -66,11 +66,13 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         How to draw; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
         during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
         very much more alike; "pxda" adds a move of the scale of its hidden scores. "collapsed" integrates the
-        coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows. "auto"
-        takes "collapsed" there and "hmc" elsewhere, but "pxda" where ``burn_in`` is below 100, too short for tuning.
+        coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows, in
+        dense X. "auto" takes "collapsed" there and "hmc" elsewhere, but "pxda" where ``burn_in`` is below 100, too
+        short for tuning, and for more than 8000 sparse columns, where data augmentation solves by conjugate gradients
+        and "hmc" would need matrices of their number squared.
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
-        GPU if there is one that works and X has more than about four million elements, else the CPU;
+        GPU if there is one that works and X is dense and has more than about four million elements, else the CPU;
         ``skhorseshoe.show_versions()`` says what was found. Predictions are computed on the CPU.
     n_jobs : int or None, default=None
         Threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS and
@@ -140,7 +142,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0, the median of
         its prior (Piironen & Vehtari 2017).
     device_ : str
-        Where the model was fitted: "cpu", "cuda:0", ...
+        Where the model was fitted: "cpu", "cuda:0", ... For rows on a cluster, where the sampler ran: "cpu".
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -259,6 +261,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = self.sampler != "collapsed"
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -267,9 +270,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
-            Numeric columns. C-contiguous float32 and float64 arrays are used as they are; float32 keeps the passes
-            over X in float32. float16 is kept in 16 bits on a GPU and computed in float32.
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            Numeric columns. C-contiguous or CSR float32 and float64 arrays are used as they are; float32 keeps the
+            passes over X in float32. Sparse columns are never made dense. Dense float16 is kept in 16 bits on a GPU and
+            computed in float32.
         y : array-like of shape (n_samples,)
             Labels of two classes, of any kind that NumPy can sort.
         sample_weight : array-like of shape (n_samples,) or None, default=None

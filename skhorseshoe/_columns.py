@@ -60,6 +60,6 @@ class Columns:
         order = np.append(self.order, np.arange(len(self.order), len(H)))
         return np.ascontiguousarray(H[np.ix_(order, order)])
 
-    def by_column(self, shrunk, other):
-        """Values of the shrunk columns (n_shrunk,) in X's order, ``other`` for the unpenalised ones; (p,)."""
-        return np.append(shrunk, np.full(len(self.order) - self.n_shrunk, other))[self.place]
+    def by_column(self, shrunk):
+        """Values of the shrunk columns (n_shrunk,) in X's order, 0 for the unpenalised ones; (p,)."""
+        return np.append(shrunk, np.zeros(len(self.order) - self.n_shrunk))[self.place]

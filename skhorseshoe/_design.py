@@ -3,21 +3,19 @@
 import numpy as np
 
 from ._columns import Columns
+from ._segments import ADD, Segment, collapse, layout
+from ._threads import Threads
 
-_MAX_BLOCKS = 64
-_MAX_SUMS = 2**20  # numbers in the blocks' sums, for a chain
-_BLOCK_WORK = 2**18  # elements read in a block; less is not worth a thread
-_CHECKED_ROWS = 4096  # looked at together; nearly always the first of them tell that the classes overlap
-_DRAW_COST = 100  # a truncated normal takes as long as reading about this many elements
+_PASSES = "latent", "score"  # whose blocks the threads share; of the rest, they share the segments
 
 
 class Rows:
     """Rows in memory, each read once per question.
 
-    X : (n, p) C-contiguous, of floating-point numbers. y : (n,) uint8, 1 where the second class was seen.
-    ops : the back end. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the
-    log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are those of
-    columns of unit variance.
+    X : (n, p), C-contiguous or CSR, of floating-point numbers. y : (n,) uint8, 1 where the second class was seen.
+    ops : the back end, for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows'
+    terms of the log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are
+    those of columns of unit variance.
     """
 
     def __init__(self, X, y, fit_intercept, ops, threads, *, weight=None, unpenalized=None, standardize=False):
@@ -26,28 +24,65 @@ class Rows:
         self.held = ops.hold(X, y, self.weight)
         self.ops = ops
         self.threads = threads
-        # The layout depends on the shape of X alone: sums over rows have the same bits for any number of threads.
-        n, p = X.shape
-        self.n = n
-        work = n * (p + _DRAW_COST)
-        n_blocks = min(_MAX_BLOCKS, n, work // _BLOCK_WORK, _MAX_SUMS // (p + 1))
-        self.bounds = np.linspace(0, n, max(1, n_blocks) + 1).astype(np.int64)
+        self.shape, self.dtype = X.shape, X.dtype
+        # The layout depends on the size of X alone: sums over rows have the same bits for any number of threads.
+        self.bounds, self.edges = layout(*X.shape, X.size)
+        if not ops.SEGMENTED:
+            self.edges = self.edges[[0, -1]]
+        self._see_columns(fit_intercept, unpenalized, standardize)
+
+    def _see_columns(self, fit_intercept, unpenalized, standardize):
+        self.n, p = self.shape
         with np.errstate(over="ignore", invalid="ignore"):  # too large a column is refused by its size
-            mean, variance = ops.moments(self.held[0], self.held[2])
+            self._size, self._ones, mean, variance = self._total("moments")
             # A spread within the rounding of X is none.
-            sd = np.sqrt(np.where(variance > (16 * np.finfo(X.dtype).eps * mean) ** 2, variance, 0.0))
+            sd = np.sqrt(np.where(variance > (16 * np.finfo(self.dtype).eps * mean) ** 2, variance, 0.0))
         unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
         self.columns = Columns(mean, sd, unpenalized, fit_intercept, standardize)
-        self._translate = ops.to_device(self.columns)
+        self._translate = self.ops.to_device(self.columns)
+
+    def _total(self, question, *args, of=None, **scratch):
+        """The answer of all rows to a question of ``Segment``; scratch is used where there is one segment.
+
+        of : X, y and the weights to ask, those which the back end holds by default.
+        """
+        n = len(self.edges) - 1
+        if n == 1 or question in _PASSES:
+            return getattr(self._segment(0, n, of), question)(self.ops, self.threads, *args, **scratch)
+        nodes = {}
+
+        def some(first, last):
+            own = {}
+            for i in range(first, last):
+                own[0, i] = getattr(self._segment(i, i + 1, of), question)(self.ops, Threads(1), *args)
+                collapse(own, n, ADD[question])
+            nodes.update(own)
+
+        self.threads.run(some, n)
+        (total,) = collapse(nodes, n, ADD[question]).values()
+        return total
+
+    def _segment(self, first, last, of):
+        """The segments first to last - 1 as one."""
+        X, y, weight = of or self.held
+        if last - first == len(self.edges) - 1:
+            return Segment(X, y, weight, self.bounds, 0)
+        bounds = self.bounds[self.edges[first] : self.edges[last] + 1]
+        rows = slice(bounds[0], bounds[-1])
+        return Segment(X[rows], y[rows], weight[rows], bounds - bounds[0], int(bounds[0]))
+
+    def checksums(self):
+        """Of X, y and the weights, by name."""
+        values = self._total("checksum", of=(self.X, self.y, self.weight))
+        return {name: f"{value:08x}" for name, value in zip(("X", "y", "the weights"), values, strict=True)}
 
     def base_rate(self):
         """Share of the second class, moved a little inwards so that it is never 0 or 1."""
-        ones = self.weight @ self.y if len(self.weight) else self.y.sum(dtype=np.int64)
-        return (ones + 0.5) / (self.size() + 1)
+        return (self._ones + 0.5) / (self._size + 1)
 
     def size(self):
         """The number of rows, or the sum of their weights."""
-        return float(self.weight.sum()) if len(self.weight) else len(self.y)
+        return self._size
 
     def gram(self):
         """X' diag(weight) X of the sampler's columns; (q, q)."""
@@ -60,12 +95,12 @@ class Rows:
         """
         beta = self.ops.to_host(beta)
         by_column = beta.copy()
-        by_column[:, : self.X.shape[1]] = beta[:, self.columns.place]
+        by_column[:, : self.shape[1]] = beta[:, self.columns.place]
         return self._matrix(by_column, spare)
 
-    def _matrix(self, *beta_and_spare):
-        c, (X, _, weight) = self.columns, self.held
-        H = self.ops.gram(X, weight, c.centre, c.scale, c.fit_intercept, self.threads, *beta_and_spare)
+    def _matrix(self, beta=None, spare=()):
+        c = self.columns
+        (H,) = self._total("gram", c.centre, c.scale, c.fit_intercept, beta, spare=spare)
         return c.matrix(H)
 
     def collapsed(self, fixed, n_chains):
@@ -86,25 +121,17 @@ class Rows:
 
     def separated_by(self, beta):
         """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""
-        blocks = [slice(start, start + _CHECKED_ROWS) for start in range(0, len(self.y), _CHECKED_ROWS)]
-        points = self.columns.of_X(self.ops.to_host(beta))
-        return any(all(self._on_their_sides(point, rows) for rows in blocks) for point in points)
-
-    def _on_their_sides(self, point, rows):
-        p = self.X.shape[1]
-        intercept = point[p:] if self.columns.fit_intercept else np.zeros(1)
-        upper = self.ops.mean_probability(self.held[0][rows], point[None, :p], intercept, self.threads, 64)[:, 1]
-        return ((upper > 0.5) == self.y[rows]).all()
+        points, p = self.columns.of_X(self.ops.to_host(beta)), self.shape[1]
+        intercept = points[:, p] if self.columns.fit_intercept else np.zeros(len(points))
+        (misplaced,) = self._total("misplaced", points[:, :p], intercept)
+        return not misplaced.all()
 
     def latent(self, beta, sweep, key):
         """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta. No weights: a fraction of a z has no law."""
-        X, y, _ = self.held
-        coef = self._translate.of_X(beta)
-        xtz, ztz = self.ops.latent(X, y, coef, self.bounds, sweep, key, self.threads)
+        xtz, ztz = self._total("latent", self._translate.of_X(beta), sweep, key)
         return self._translate.gradient(xtz), ztz
 
     def score(self, beta):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
-        coef = self._translate.of_X(beta)
-        loglik, score = self.ops.score(*self.held, coef, self.bounds, self.threads)
+        loglik, score = self._total("score", self._translate.of_X(beta))
         return loglik, self._translate.gradient(score)

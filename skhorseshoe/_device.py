@@ -25,14 +25,23 @@ def gpu_status(index=0):
     return importlib.import_module("._ops._gpu_probe", __package__).probe(index)
 
 
-def resolve(device, size=0):
-    """The back end for ``device``, one of ``NAMES``, and an X with this number of elements.
+def resolve(device, size=0, sparse=False):
+    """The back end for ``device``, one of ``NAMES``, and an X with this number of elements, ``sparse`` or not.
 
     Raises
     ------
     RuntimeError
         If a GPU is asked for by name and cannot be used: there is never a silent fallback to another device.
+    ValueError
+        If a GPU is asked for by name and X is sparse.
     """
+    if sparse:
+        if device not in ("auto", "cpu"):
+            raise ValueError(
+                f"device={device!r} cannot be used for a sparse X, which is computed on the CPU: use device='cpu' or "
+                "'auto', or, if it has room, the dense X.toarray()."
+            )
+        return Device(_back_end("sparse"), "cpu", "asked for" if device == "cpu" else "X is sparse")
     if device == "cpu":
         return Device(_back_end("cpu"), "cpu", "asked for")
     if device == "auto" and size < _WORTH_A_GPU:

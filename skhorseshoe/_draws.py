@@ -73,12 +73,12 @@ class Draws:
         weight = max(1, now // _SHRINKAGE_SPACING)
         self.next_kappa = now + weight
         total, count = self.kappa
-        self.kappa = total + weight * np.clip(chains.shrinkage(), 0.0, 1.0).mean(axis=0), count + weight
+        self.kappa = total + weight * chains.shrinkage().mean(axis=0), count + weight
 
     def shrinkage(self):
         """Posterior mean of kappa_j, in X's order; (p,), in [0, 1], 0 for unpenalised columns."""
         total, count = self.kappa
-        return self.columns.by_column(total / count, 0.0)
+        return self.columns.by_column(np.clip(total / count, 0.0, 1.0))
 
     def suffice(self, target_ess):
         """Whether every coefficient of a column that is not constant, the intercept and tau have this bulk effective

@@ -1,6 +1,10 @@
 """One fit: check the input, run the chains with all that watches them, and set what the model keeps."""
 
+from contextlib import nullcontext
+from typing import NamedTuple
+
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from . import _device, _input, _progress, _report, _saved, _snapshot
@@ -8,6 +12,7 @@ from ._callbacks import teller
 from ._checkpoint import Checkpoint
 from ._design import Rows
 from ._draws import STORED
+from ._iterative import is_needed
 from ._memory import check_memory
 from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
@@ -19,52 +24,40 @@ from .diagnostics import convergence
 DEVICES = _device.NAMES
 
 
+class _Task(NamedTuple):
+    """Checked data, and how they are to be fitted."""
+
+    shape: tuple  # of X
+    device: _device.Device  # where the sampler runs
+    iterative: bool  # whether the sampler's matrices have no room
+    open: object  # function of (fit_intercept, ops, threads, **columns) that gives a context with ``Rows``
+
+
 def fit(model, X, y, sample_weight):
     """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``."""
     given = X, y, {} if sample_weight is None else {"sample_weight": sample_weight}
-    X, y = _input.check_X(model, X, y=y, reset=True)
-    X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     if model.n_iter < model.thin:
         raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
+    task = (_prepare_dask if _input.is_dask(X, y, sample_weight) else _prepare)(model, X, y, sample_weight)
+    ops, device, _ = task.device
     unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
-    wide = is_wide(X, weight) and model.device in ("auto", "cpu")
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), wide)
-    if model.sampler_ == "collapsed" and model.device not in ("auto", "cpu"):
-        raise ValueError(
-            f"sampler='collapsed' computes on the CPU, and device={model.device!r} is asked for: use device='cpu' or "
-            "'auto', or another sampler."
-        )
-    ops, device, reason = _device.resolve("cpu" if model.sampler_ == "collapsed" else model.device, X.size)
-    X, y, weight = arrange(X, y, weight, model.sampler_)
+    columns = {"unpenalized": unpenalized, "standardize": model.standardize}
     n_threads = count_threads(model.n_jobs)
     settings = Settings(model.sampler_, **{name: getattr(model, name) for name in Settings._fields[1:]})
     with _progress.visible(model.verbose), open_threads(n_threads) as threads, ops.using(device):
-        n_draws = min(model.n_iter // model.thin, model.max_draws or model.n_iter)
-        item = np.dtype(model.draws_dtype).itemsize
-        words = check_memory(*X.shape, model.n_chains, n_draws, n_threads, model.sampler_, item)
-        if model.verbose:
-            _progress.logger.info("%d rows of %d features on %s (%s): %s", *X.shape, device, reason, words)
-        rows = Rows(
-            X,
-            y,
-            model.fit_intercept,
-            ops,
-            threads,
-            weight=weight,
-            unpenalized=unpenalized,
-            standardize=model.standardize,
-        )
-        _report.warn_if_scales_differ(model, rows.columns)
-        n, p = rows.size(), rows.columns.n_shrunk
-        tau_0 = tau_scale(model.global_scale, model.expected_nonzero, p, n, rows.base_rate())
-        problem = Problem(rows, FixedPrior(rows.columns, model.slab_scale), tau_0, _key(model.random_state))
-        saved = _snapshot.resume(model, problem, settings) if model.warm_start else None
-        if saved is not None:
-            settings = settings._replace(n_iter=model.n_iter + int(saved["n_iter"]))
-        checkpoint = _checkpoint(model, problem, settings, device)
-        run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
-        _go(model, run, checkpoint, given)
-        separated = run.separated()
+        _announce(model, task, n_threads)
+        with task.open(model.fit_intercept, ops, threads, **columns) as rows:
+            _report.warn_if_scales_differ(model, rows.columns)
+            n, p = rows.size(), rows.columns.n_shrunk
+            tau_0 = tau_scale(model.global_scale, model.expected_nonzero, p, n, rows.base_rate())
+            problem = Problem(rows, FixedPrior(rows.columns, model.slab_scale), tau_0, _key(model.random_state))
+            saved = _snapshot.resume(model, problem, settings) if model.warm_start else None
+            if saved is not None:
+                settings = settings._replace(n_iter=model.n_iter + int(saved["n_iter"]))
+            checkpoint = _checkpoint(model, problem, settings, device)
+            run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
+            _go(model, run, checkpoint, given)
+            separated = run.separated()
     model.device_, model.n_iter_, model.stopped_by_ = device, run.done, run.stopped_by
     model.tuning_ = run.chains.tuning
     model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.base_rate())
@@ -78,6 +71,60 @@ def fit(model, X, y, sample_weight):
 def release(model):
     """Give the device its memory back; after ``fit`` has returned, nothing holds it any more."""
     _device.give_back(model.device_)
+
+
+def _prepare(model, X, y, sample_weight):
+    """The ``_Task`` of data in memory; sets what the model knows before a fit."""
+    X, y = _input.check_X(model, X, y=y, reset=True)
+    X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
+    iterative = is_needed(X)
+    wide = is_wide(X, weight) and model.device in ("auto", "cpu")
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), wide, iterative)
+    device = _back_end(model, X)
+    X, y, weight = arrange(X, y, weight, model.sampler_)
+
+    def open_rows(*args, **columns):
+        return nullcontext(Rows(X, y, *args, weight=weight, **columns))
+
+    return _Task(X.shape, device, iterative, open_rows)
+
+
+def _prepare_dask(model, X, y, sample_weight):
+    from ._dask import prepare  # imports Dask
+
+    def choose_for(whole_weights):
+        return choose(model.sampler, model.burn_in, whole_weights, wide=False, iterative=False)
+
+    shape, open_rows = prepare(model, X, y, sample_weight, choose_for)
+    device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
+    return _Task(shape, device, False, open_rows)
+
+
+def _announce(model, task, n_threads):
+    """Forecast the memory, and log it."""
+    n_draws = min(model.n_iter // model.thin, model.max_draws or model.n_iter)
+    item = np.dtype(model.draws_dtype).itemsize
+    words = check_memory(*task.shape, model.n_chains, n_draws, n_threads, model.sampler_, item, task.iterative)
+    if model.verbose:
+        _, device, reason = task.device
+        _progress.logger.info("%d rows of %d features on %s (%s): %s", *task.shape, device, reason, words)
+
+
+def _back_end(model, X):
+    """The ``Device``; a ValueError if the sampler cannot have it, or not this X."""
+    if model.sampler_ != "collapsed":
+        return _device.resolve(model.device, X.size, issparse(X))
+    if issparse(X):
+        raise ValueError(
+            "sampler='collapsed' reads dense rows, and X is sparse: use another sampler, or, if it has room, the dense "
+            "X.toarray()."
+        )
+    if model.device not in ("auto", "cpu"):
+        raise ValueError(
+            f"sampler='collapsed' computes on the CPU, and device={model.device!r} is asked for: use device='cpu' or "
+            "'auto', or another sampler."
+        )
+    return _device.resolve("cpu")
 
 
 def _checkpoint(model, problem, settings, device):

@@ -11,7 +11,7 @@ state, because a sweep begins by drawing it. Nothing here knows on which device 
 
 from typing import NamedTuple
 
-from ._ops import COEF, EXPAND, GLOBAL, GLOBAL_AUX, LOCAL, LOCAL_AUX
+from ._ops import EXPAND, GLOBAL, GLOBAL_AUX, LOCAL, LOCAL_AUX
 
 
 class State(NamedTuple):
@@ -38,7 +38,7 @@ def sweep(state, rows, precision, tau_0, ops, key, expand=False):
     xtz, ztz = rows.latent(beta, t, key)  # z_i ~ N(x_i beta, 1) on the side of y_i; X'z, z'z
 
     d = prior_precision(state, ops)
-    noise = ops.normal(beta.shape, key, t, COEF)
+    noise = precision.noise(ops, beta.shape, key, t)
     factor = ()
     if expand:  # g^2 ~ Gamma(n/2, (z'z - z'X S X'z) / 2)
         factor = ztz, ops.gamma(rows.n / 2, 1 + 0 * ztz, key, t, EXPAND)

@@ -43,8 +43,9 @@ class Tuning(NamedTuple):
 
     step: float  # angle of a turn, at most pi / 2
     n_steps: int  # turns, and gradients, in a sweep; odd
-    tau_moves: int  # Metropolis steps for tau on the way
+    tau_moves: int  # Metropolis steps for tau on the way; even
     tau_step: float  # standard deviation of one, in log tau
+    slow: tuple = ()  # the columns whose lambda_j move on the way
 
 
 def remainder(reference, beta, loglik, score):
@@ -58,7 +59,7 @@ def remainder(reference, beta, loglik, score):
 def sweep(state, rows, reference, tuning, tau_0, ops, key):
     """Draw every unknown once from its law given the others; returns the new state."""
     beta, lambda_sq_inv, tau_sq_inv, loglik, score, t, _, tau_chance = state
-    n_chains, p = lambda_sq_inv.shape
+    p = lambda_sq_inv.shape[1]
     gauss = reference.whitening
     angle, half = tuning.step, tuning.step / 2
 
@@ -75,10 +76,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key):
         u, v = u * cos(angle) + v * sin(angle), v * cos(angle) - u * sin(angle)
         moved = new[1]
         if turn == swap_at:
-            shape = n_chains, tuning.tau_moves
-            steps = tuning.tau_step * ops.normal(shape, key, t, SWAP)
-            thresholds = ops.exponential(1 + 0 * steps, key, t, SWAP_ACCEPT)
-            moved, tau_chance = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds)
+            moved, tau_chance = _move_scales(state, gauss, tuning, tau_0, ops, key)
         position = gauss.unwhiten(u)
         new = position, moved, *rows.score(position)
         energy, gradient = remainder(reference, position, *new[2:])
@@ -96,3 +94,22 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key):
 
     chance = ops.where(change == change, ops.exp(-ops.where(change > 0, change, 0.0)), 0.0)
     return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t + 1, chance, tau_chance)
+
+
+def _move_scales(state, gauss, tuning, tau_0, ops, key):
+    """tau^-2 after the moves on the way, of lambda_j too, and the share of the moves of tau that were accepted.
+
+    The moves of tau are split, so that they are with those of lambda_j their own mirror image. lambda itself is not
+    needed any more: beta has moved with it, and it is drawn given beta.
+    """
+    lambda_sq_inv, tau_sq_inv, t = state.lambda_sq_inv, state.tau_sq_inv, state.sweep
+    half = tuning.tau_moves // 2
+    steps = tuning.tau_step * ops.normal((len(tau_sq_inv), 2 * half), key, t, SWAP)
+    thresholds = ops.exponential(1 + 0 * steps, key, t, SWAP_ACCEPT)
+    first, second = (steps[:, :half], thresholds[:, :half]), (steps[:, half:], thresholds[:, half:])
+
+    tau_sq_inv, chance = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, *first)
+    if len(tuning.slow):
+        lambda_sq_inv = gauss.move_local_scales(lambda_sq_inv, tau_sq_inv, tuning.slow, t, key)
+    tau_sq_inv, again = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, *second)
+    return tau_sq_inv, (chance + again) / 2

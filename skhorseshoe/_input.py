@@ -1,6 +1,7 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
@@ -13,23 +14,39 @@ _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 
 
+def is_dask(*collections):
+    """Whether one of them is a collection of Dask's; Dask is not imported for it."""
+    return any(type(collection).__module__.split(".")[0] in ("dask", "dask_expr") for collection in collections)
+
+
 def check_X(estimator, X, *, reset, **y):
-    """``validate_data`` for a C-contiguous floating-point X, with errors that name the column of a table."""
+    """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
     _refuse_times(X)
-    dtypes = [np.float64, np.float32, np.float16]
+    dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
+    how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": issparse(X)}
     try:
-        checked = validate_data(estimator, X, reset=reset, dtype=dtypes, order="C", ensure_all_finite=False, **y)
+        checked = validate_data(estimator, X, reset=reset, **how, **y)
         _check_finite(checked[0] if y else checked, estimator)
-        return checked
     except (ValueError, TypeError) as error:
         better = _name_bad_column(X, error)
         if better is error:
             raise
         raise better from error
+    return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
+
+
+def _canonical(X):
+    """A CSR matrix with ascending indices and none twice, a copy if it is another; anything else as it is."""
+    if issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def _check_finite(X, estimator):
     """scikit-learn's own check, by blocks of rows: X may be on disk, and of float16 it would make a mask."""
+    if issparse(X):  # which has been checked
+        return
     for rows in ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
         assert_all_finite(X[rows], estimator_name=type(estimator).__name__, input_name="X")
 

@@ -7,11 +7,13 @@ from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from . import _input, _predictive
+from ._lazy import by_blocks
 
 
 class PosteriorMixin:
     """The methods of a fitted classifier that read its draws and never change them."""
 
+    @by_blocks
     def predict_proba(self, X):
         """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
 
@@ -19,7 +21,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
 
         Returns
@@ -29,6 +31,7 @@ class PosteriorMixin:
         """
         return _predictive.mean_probability(self, self._check_rows(X))
 
+    @by_blocks
     def predict_proba_samples(self, X, max_draws=None):
         """The probability of the second class under every draw: a sample of its posterior for each row.
 
@@ -37,7 +40,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
         max_draws : int or None, default=None
             Use at most so many draws, evenly spaced and as many from each chain; at least ``n_chains``. None uses all.
@@ -57,6 +60,7 @@ class PosteriorMixin:
         """
         return _predictive.probability_samples(self, self._check_rows(X), _check_max_draws(max_draws))
 
+    @by_blocks
     def predict_interval(self, X, level=0.9):
         """Equal-tailed posterior interval of the probability of the second class.
 
@@ -65,7 +69,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
         level : float, default=0.9
             Posterior probability of the interval, in (0, 1).
@@ -82,12 +86,13 @@ class PosteriorMixin:
         """
         return _predictive.probability_interval(self, self._check_rows(X), check_level(level))
 
+    @by_blocks
     def predict_log_proba(self, X):
         """Logarithm of ``predict_proba``.
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
 
         Returns
@@ -96,6 +101,7 @@ class PosteriorMixin:
         """
         return np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
 
+    @by_blocks
     def decision_function(self, X):
         """Phi^-1 of the posterior predictive probability of the second class, from the smaller of the two tails.
 
@@ -103,7 +109,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
 
         Returns
@@ -114,12 +120,13 @@ class PosteriorMixin:
         lower, upper = np.maximum(self.predict_proba(X), np.finfo(float).tiny).T
         return np.where(upper > lower, -ndtri(lower), ndtri(upper))
 
+    @by_blocks
     def predict(self, X):
         """The more probable class of each row.
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
 
         Returns
@@ -165,7 +172,7 @@ class PosteriorMixin:
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features), default=None
+        X : array-like, table or sparse matrix of shape (n_samples, n_features), default=None
             Rows whose log-likelihood to add, for ``arviz.loo`` and, in ArviZ 0.x, ``arviz.waic``: those of ``fit``.
         y : array-like of shape (n_samples,), default=None
             Their labels. X and y are given together or not at all.

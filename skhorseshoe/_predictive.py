@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import sklearn
+from scipy.sparse import issparse
 from scipy.special import log_ndtr, ndtr
 
 from . import _device
@@ -36,15 +37,15 @@ def mean_probability(model, X):
 def probability_samples(model, X, max_draws):
     """Phi(eta) for every row and draw; (n, m), chain after chain."""
     coef, intercept = _flat(model, max_draws)
-    check_result(len(X), len(coef))
-    out = np.empty((len(X), len(coef)))
+    check_result(X.shape[0], len(coef))
+    out = np.empty((X.shape[0], len(coef)))
     _each_predictor(model, X, coef, intercept, lambda eta, rows: ndtr(eta, out=out[rows]))
     return out
 
 
 def probability_interval(model, X, level):
     """Ends of the equal-tailed interval of Phi(eta) over the draws; (n, 2)."""
-    out = np.empty((len(X), 2))
+    out = np.empty((X.shape[0], 2))
     ends = [(1 - level) / 2, (1 + level) / 2]
 
     def use(eta, rows):
@@ -57,8 +58,8 @@ def probability_interval(model, X, level):
 def log_likelihood(model, X, positive, max_draws):
     """log P(y_i | x_i) for every draw and row; positive (n,) bool -> (n_chains, m, n)."""
     coef, intercept = _flat(model, max_draws)
-    check_result(len(X), len(coef))
-    out = np.empty((len(coef), len(X)))
+    check_result(X.shape[0], len(coef))
+    out = np.empty((len(coef), X.shape[0]))
     sign = np.where(positive, 1.0, -1.0)[:, None]
 
     def use(eta, rows):
@@ -66,7 +67,7 @@ def log_likelihood(model, X, positive, max_draws):
         out[:, rows] = log_ndtr(eta, out=eta).T
 
     _each_predictor(model, X, coef, intercept, use)
-    return out.reshape(len(model.intercept_draws_), -1, len(X))
+    return out.reshape(len(model.intercept_draws_), -1, X.shape[0])
 
 
 def _flat(model, max_draws=None):
@@ -85,9 +86,9 @@ def _each_predictor(model, X, coef, intercept, use):
 @contextmanager
 def _blocks(model, X, coef):
     """The back end, threads, and rows in a block: at most ``working_memory``, and a function of the model alone."""
-    ops = _device.resolve("cpu").ops
+    ops = _device.resolve("cpu", sparse=issparse(X)).ops
     budget = sklearn.get_config()["working_memory"] * 2**20
     most = _ROWS if coef.size < _LARGE else _FEW_ROWS
     block_rows = int(max(1, min(most, budget // (8 * len(coef)))))
-    with open_threads(1 if len(X) <= block_rows else count_threads(model.n_jobs)) as threads:
+    with open_threads(1 if X.shape[0] <= block_rows else count_threads(model.n_jobs)) as threads:
         yield ops, threads, block_rows

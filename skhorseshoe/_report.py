@@ -49,7 +49,7 @@ def warn_if_scales_differ(model, columns):
     shrunk = np.flatnonzero(columns.informative & ~columns.unpenalized)
     if model.standardize or len(shrunk) < 2:
         return
-    spread = columns.by_column(columns.sd[: columns.n_shrunk], 0.0)[shrunk]
+    spread = columns.by_column(columns.sd[: columns.n_shrunk])[shrunk]
     if spread.max() <= MAX_SCALE_RATIO * spread.min():
         return
     names = names_of(model)

@@ -41,14 +41,14 @@ class Settings(NamedTuple):
     draws_dtype: str
 
 
-def choose(sampler, burn_in, whole_weights, wide):
+def choose(sampler, burn_in, whole_weights, wide, iterative):
     """The sampler for "auto": "collapsed" where there are more columns than rows (``wide``), else "hmc", unless burn-in
-    is too short to tune it; but only "hmc" can have all weights."""
+    is too short to tune it or its matrices have no room (``iterative``); but only "hmc" can have all weights."""
     if sampler != "auto":
         return sampler
     if wide and whole_weights:
         return "collapsed"
-    return "hmc" if burn_in >= _TUNING or not whole_weights else "pxda"
+    return "hmc" if (burn_in >= _TUNING and not iterative) or not whole_weights else "pxda"
 
 
 class Run:
@@ -62,7 +62,7 @@ class Run:
             problem = problem._replace(key=saved["key"])
         self.problem, self.settings = problem, settings
         rows = problem.rows
-        _check_size(rows.columns, rows.X.dtype)
+        _check_size(rows.columns, rows.dtype)
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])

@@ -1,7 +1,5 @@
 """What a fitted model keeps to go on with its chains, and whether they may go on."""
 
-import zlib
-
 import numpy as np
 
 from ._draws import STORED
@@ -23,12 +21,10 @@ def resume(model, problem, settings):
     saved = vars(model).get("_saved_run")
     if saved is None:
         return None
-    now = described(problem, settings)
-    different = [f"{name} (was {was}, is {now[name]})" for name, was in saved["what"].items() if was != now[name]]
-    if different:
+    if different := differences(saved["what"], described(problem, settings)):
         raise ValueError(
             "warm_start=True goes on with the chains of the last fit, but these are not the same now: "
-            f"{', '.join(different)}. Fit with warm_start=False, or a clone of the estimator, to start anew."
+            f"{different}. Fit with warm_start=False, or a clone of the estimator, to start anew."
         )
     draws = {name: getattr(model, f"{name}_draws_") for name in STORED}
     return {**saved, "draws": {**saved["draws"], **draws}}
@@ -49,13 +45,14 @@ def described(problem, settings):
         "1 / slab_scale^2": problem.fixed.slab_precision,
         "standardize": columns.standardize,
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
-        "shape of X": rows.X.shape,
-        "dtype of X": rows.X.dtype.name,
-        "checksum of X": _checksum(rows.X),
-        "checksum of y": _checksum(rows.y),
-        "checksum of the weights": _checksum(rows.weight),
+        "shape of X": rows.shape,
+        "dtype of X": rows.dtype.name,
+        **{f"checksum of {name}": value for name, value in rows.checksums().items()},
     }
 
 
-def _checksum(array):
-    return f"{zlib.crc32(array.reshape(-1).view(np.uint8)):08x}"
+def differences(was, now):
+    """What is not as it was, in words; empty if nothing."""
+    return ", ".join(
+        f"{name} (was {was.get(name)}, is {value})" for name, value in now.items() if was.get(name) != value
+    )

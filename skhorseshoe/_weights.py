@@ -1,6 +1,7 @@
 """Weights of rows: a row of weight w counts as w rows."""
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
 
 from ._compat import _check_sample_weight
@@ -21,7 +22,7 @@ def rows_that_count(X, y, sample_weight, class_weight):
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
     counts = weight > 0
     if not counts.all():
-        check_copy(counts.sum() * X[:1].nbytes, "Dropping the rows of weight 0")
+        check_copy(counts.sum() * _row_bytes(X), "Dropping the rows of weight 0")
         X, y, weight = X[counts], y[counts], weight[counts]
     classes, codes = encode_labels(y)
     if class_weight is not None:
@@ -37,8 +38,8 @@ def is_whole(weight):
 
 
 def is_wide(X, weight):
-    """Whether there are more columns than rows, each counted as often as its weight says."""
-    return X.shape[1] > (len(X) if weight is None else weight.sum())
+    """Whether X is dense and has more columns than rows, each counted as often as its weight says."""
+    return not issparse(X) and X.shape[1] > (len(X) if weight is None else weight.sum())
 
 
 def arrange(X, y, weight, sampler):
@@ -47,8 +48,8 @@ def arrange(X, y, weight, sampler):
     A small X is sorted, and for "hmc" its equal rows are merged: then the draws depend neither on the order of the rows
     nor on whether a row is repeated or has a weight.
     """
-    if X.size <= _SORTED_SIZE:
-        order = np.lexsort((y, *X.T[::-1]))
+    if X.shape[0] * X.shape[1] <= _SORTED_SIZE:
+        order = np.lexsort((y, *_dense(X).T[::-1]))
         X, y, weight = X[order], y[order], None if weight is None else weight[order]
         if sampler == "hmc":
             X, y, weight = _merge(X, y, weight)
@@ -60,14 +61,25 @@ def arrange(X, y, weight, sampler):
             "whole numbers. Use sampler='hmc' or 'auto', which honour any."
         )
     times = weight.astype(np.int64)
-    check_copy(times.sum() * X[:1].nbytes, f"Repeating rows by their weights, as sampler={sampler!r} needs it,")
-    return np.repeat(X, times, axis=0), np.repeat(y, times), None
+    check_copy(times.sum() * _row_bytes(X), f"Repeating rows by their weights, as sampler={sampler!r} needs it,")
+    return X[np.repeat(np.arange(len(y)), times)], np.repeat(y, times), None
+
+
+def _row_bytes(X):
+    """Bytes of a row, on average."""
+    return (X.data.nbytes + X.indices.nbytes if issparse(X) else X.nbytes) / X.shape[0]
 
 
 def _merge(X, y, weight):
     """One row for equal neighbours, with the sum of their weights."""
-    first = np.append(True, (X[1:] != X[:-1]).any(axis=1) | (y[1:] != y[:-1]))
+    values = _dense(X)
+    first = np.append(True, (values[1:] != values[:-1]).any(axis=1) | (y[1:] != y[:-1]))
     if first.all():
         return X, y, weight
     at = np.flatnonzero(first)
-    return X[at], y[at], np.add.reduceat(np.ones(len(X)) if weight is None else weight, at)
+    return X[at], y[at], np.add.reduceat(np.ones(len(y)) if weight is None else weight, at)
+
+
+def _dense(X):
+    """A small X as an array."""
+    return X.toarray() if issparse(X) else X

@@ -3,15 +3,17 @@
 from numbers import Real
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import ClassifierTags
+from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _device, _input
 from ._classifier import HorseshoeProbitClassifier
 from ._compat import Interval, StrOptions, _fit_context
 from ._dss import sparsest
+from ._iterative import is_needed
 from ._predictive import evenly
 from ._report import interval
 from ._threads import count_threads, open_threads
@@ -105,6 +107,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = not self.prefit
+        tags.input_tags.sparse = self.estimator is None or get_tags(self.estimator).input_tags.sparse
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
@@ -114,7 +117,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or table of shape (n_samples, n_features)
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
             As for the classifier.
         y : array-like of shape (n_samples,), default=None
             Labels of two classes. Not needed with ``prefit=True``.
@@ -169,10 +172,15 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def _dss(self, model, X):
         centre, scale, no_weights = np.zeros(X.shape[1]), np.ones(X.shape[1]), np.empty(0)
         points = _few(model.coef_draws_)
+        if is_needed(X):
+            raise ValueError(
+                f"rule='dss' works with a matrix of {X.shape[1]} x {X.shape[1]}, which has no room. Take "
+                "rule='interval' or 'shrinkage'."
+            )
+        ops = _device.resolve("cpu", sparse=issparse(X)).ops
         if model.fit_intercept:  # about their means, the columns lose no digits to the intercept
-            centre = X.mean(axis=0, dtype=np.float64)
+            centre, _ = ops.moments(X, no_weights)
             points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
-        ops = _device.resolve("cpu").ops
         with open_threads(count_threads(model.n_jobs)) as threads:
             information = ops.gram(X, no_weights, centre, scale, model.fit_intercept, threads, points)
         return sparsest(model.coef_draws_, information, 0.5 if self.level is None else self.level)

@@ -45,7 +45,7 @@ def columns(**changed):
         pytest.param(X, np.where(Y, np.nan, 1.0), ValueError, "NaN", id="missing labels"),
         pytest.param(X, Y[:20], ValueError, "inconsistent numbers of samples", id="too few labels"),
         pytest.param(X, None, ValueError, "requires y", id="no labels"),
-        pytest.param(sp.csr_array(X), Y, TypeError, "dense data is required", id="sparse"),
+        pytest.param(sp.csr_array(np.where(X > 2, np.nan, X)), Y, ValueError, "contains NaN", id="NaN in sparse rows"),
         pytest.param(X[:, 0], Y, ValueError, "Expected 2D array", id="one dimension"),
         pytest.param(X[:0], Y[:0], ValueError, "0 sample", id="no rows"),
         pytest.param(X[:, :0], Y, ValueError, "0 feature", id="no columns"),

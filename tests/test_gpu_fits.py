@@ -4,6 +4,7 @@ In the emulator, or on a card with ``pytest -m gpu``.
 """
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from cuda_emulator import fake_cupy
 from laws import agree
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._dask_worker import Shard
+from skhorseshoe._segments import Segment, layout
 
 
 def draws_of(model):
@@ -22,6 +25,8 @@ FITS = {
     "gibbs": {"sampler": "gibbs"},
     "pxda": {"sampler": "pxda"},
     "hmc": {"sampler": "hmc"},
+    # In float32 one move in some 10^5 is accepted here and rejected there, and the chains part: few sweeps.
+    "hmc, short": {"sampler": "hmc", "burn_in": 20, "n_iter": 10},
     "hmc, no burn-in": {"sampler": "hmc", "burn_in": 0, "n_iter": 60},
     "gibbs, other columns": {"sampler": "gibbs", "standardize": True, "unpenalized": [1, 4]},
     "hmc, other columns": {"sampler": "hmc", "standardize": True, "unpenalized": [1, 4], "slab_scale": 2.0},
@@ -37,7 +42,7 @@ FITS = {
 
 
 @pytest.mark.parametrize(
-    ("fit", "dtype"), [*((fit, "float64") for fit in FITS), ("gibbs", "float32"), ("hmc", "float32")]
+    ("fit", "dtype"), [*((fit, "float64") for fit in FITS), ("gibbs", "float32"), ("hmc, short", "float32")]
 )
 def test_chains_are_those_of_the_cpu(fit, dtype, one_gpu, problem, short_fit):
     X, y = problem
@@ -128,3 +133,35 @@ def test_draws_have_the_same_bits_in_any_order_of_threads(threads_order, problem
             models.append(short_fit(X.astype(np.float32), y, device="cuda", sampler="hmc", burn_in=4, n_iter=6))
     np.testing.assert_array_equal(*map(draws_of, models))
     assert isinstance(models[0], HorseshoeProbitClassifier)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_worker_with_a_gpu_answers_as_one_without(weighted, one_gpu):
+    rng = np.random.default_rng(3)
+    n, p = 12_000, 3
+    X, y = rng.standard_normal((n, p)), rng.integers(0, 2, n).astype(np.uint8)
+    weight = rng.exponential(size=n) if weighted else np.empty(0)
+    X.flags.writeable = False
+    bounds, edges = layout(n, p)
+    starts = bounds[edges]
+    segments = [
+        Segment(X[a:b], y[a:b], weight[a:b], bounds[(bounds >= a) & (bounds <= b)] - a, int(a))
+        for a, b in pairwise(starts)
+    ]
+    numbers = list(range(len(segments)))
+    assert len(numbers) > 2
+    ours, theirs = (Shard(segments, numbers, len(numbers), (device,), 1) for device in ("cuda", "cpu"))
+    assert ours.checksums() == theirs.checksums()
+    beta, centre, scale = rng.standard_normal((2, p + 1)), np.zeros(p), np.ones(p)
+    questions = {
+        "moments": (),
+        "gram": (centre, scale, True, beta),
+        "score": (beta,),
+        "latent": (beta, 3, np.array([1, 2], np.uint32)),
+        "misplaced": (beta[:, :p], beta[:, p]),
+    }
+    for question, args in questions.items():
+        (got,), (want,) = (shard.answer(question, *args).values() for shard in (ours, theirs))
+        for one, other in zip(got, want, strict=True):
+            tolerance = 1e-6 if question == "latent" else 1e-9  # standard variates have the resolution of float32
+            np.testing.assert_allclose(one, other, rtol=tolerance, atol=1e3 * tolerance)

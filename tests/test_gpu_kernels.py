@@ -83,6 +83,8 @@ def test_truncated_normals_are_those_of_the_cpu(dtype, one_gpu):
 def test_normals_exponentials_and_gammas_are_those_of_the_cpu_and_have_their_laws(one_gpu):
     x = one_gpu.to_host(one_gpu.normal((4, 3001), KEY, 3, 1))
     np.testing.assert_allclose(x, cpu.normal((4, 3001), KEY, 3, 1), rtol=1e-12, atol=1e-14)
+    x = one_gpu.to_host(one_gpu.normal((4, 3001), KEY, 3, 1, attempt=2))
+    np.testing.assert_allclose(x, cpu.normal((4, 3001), KEY, 3, 1, attempt=2), rtol=1e-12, atol=1e-14)
     assert stats.kstest(x.ravel(), "norm").pvalue > P_VALUE
     rate = np.linspace(0.1, 9, 4 * 3001).reshape(4, 3001)
     e = one_gpu.to_host(one_gpu.exponential(one_gpu.to_device(rate), KEY, 3, 1))
@@ -153,6 +155,15 @@ def test_latent_pass_sums_the_latents_that_the_cpu_draws(n, p, n_chains, dtype, 
     want = cpu.latent(held, y, coef, np.array([0, n]), 9, KEY, ALONE)
     for ours, theirs in zip(got, want, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5 * np.sqrt(n) if dtype != "float64" else 1e-6)
+
+
+def test_a_part_of_the_rows_draws_what_the_whole_draws(one_gpu):
+    X, held, y, coef = problem(300, 3, 2, "float64", True)
+    some = slice(100, None)
+    got = one_gpu.latent(*held_by(one_gpu, X[some], y[some])[:2], one_gpu.to_device(coef), None, 9, KEY, None, 100)
+    want = cpu.latent(held[some], y[some], coef, np.array([0, 200]), 9, KEY, ALONE, 100)
+    for ours, theirs in zip(map(one_gpu.to_host, got), want, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -237,8 +248,8 @@ def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu):
     expand = np.array([90.0, 80.0, 70.0]), np.array([2.0, 3.0, 4.0])
     got = ours.draw(*map(one_gpu.to_device, (b, d, noise, *expand)))
     np.testing.assert_allclose(one_gpu.to_host(got), theirs.draw(b, d, noise, *expand), rtol=1e-9, atol=1e-12)
-    got = ours.inverse_diagonal(one_gpu.to_device(d))
-    np.testing.assert_allclose(one_gpu.to_host(got), theirs.inverse_diagonal(d), rtol=1e-10)
+    got = ours.inverse_diagonal(one_gpu.to_device(d), 0)
+    np.testing.assert_allclose(one_gpu.to_host(got), theirs.inverse_diagonal(d, 0), rtol=1e-10)
 
 
 @pytest.mark.parametrize("q", [1, 5, 70])
@@ -252,8 +263,14 @@ def test_whitening_is_that_of_the_cpu(q, gpu):
     theirs.set(d)
     lambda_sq_inv, tau_sq_inv = d[:, :p] / 2, np.full(3, 2.0)
     steps, thresholds = noise[:, :1] * [1.0, -0.5, 0.1], np.array([[1.0, 0.3, 0.7], [1e-9, 2.0, 0.1], [0.5, 0.5, 0.5]])
-    for moved in (False, True):
-        if moved:
+    for moved in ("nothing", "tau", "lambda"):
+        if moved == "lambda":
+            columns = np.arange(0, p, 2)
+            got = ours.move_local_scales(*map(gpu.to_device, (lambda_sq_inv, tau_sq_inv)), columns, 3, KEY)
+            want = theirs.move_local_scales(lambda_sq_inv, tau_sq_inv, columns, 3, KEY)
+            np.testing.assert_allclose(gpu.to_host(got), want, rtol=1e-9)
+            assert (want[:, columns] != lambda_sq_inv[:, columns]).all()
+        if moved == "tau":
             got, share = ours.move_global_scale(
                 *map(gpu.to_device, (lambda_sq_inv, tau_sq_inv)), 0.7, *map(gpu.to_device, (steps, thresholds))
             )
@@ -261,6 +278,7 @@ def test_whitening_is_that_of_the_cpu(q, gpu):
             np.testing.assert_allclose(gpu.to_host(got), want, rtol=1e-12)
             np.testing.assert_array_equal(gpu.to_host(share), accepted)
             assert 0 < accepted.mean() < 1
+            tau_sq_inv = want
         for name in ("whiten", "unwhiten", "force"):
             got = gpu.to_host(getattr(ours, name)(gpu.to_device(x)))
             np.testing.assert_allclose(got, getattr(theirs, name)(x), rtol=1e-9, atol=1e-11)

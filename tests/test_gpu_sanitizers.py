@@ -42,7 +42,8 @@ with fake_cupy.installed(order) as card:
     A = rng.standard_normal((90, 70))
     white = ops.Whitening(A.T @ A, A[0], 2, 70, None)
     white.set(beta**2)
-    out += [white.whiten(beta), ops.Precision(A.T @ A, None).inverse_diagonal(beta**2)]
+    moved = white.move_local_scales(beta[:, :70] ** 2, tau, np.arange(1, 40, 3), 1, key)
+    out += [moved, white.whiten(beta), ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)]
     draws = ops.to_device(rng.standard_normal((300, 4)))
     out.append(ops.to_device(ops.mean_probability(ops.to_device(A[:, :4]), draws, draws[:, 0].copy(), None, 64)))
 print(json.dumps([ops.to_host(values).ravel().tolist() for values in out]))
@@ -118,6 +119,8 @@ BARRIERS = (
     "WEIGHTS_READY",
     "TOTALS_READY",
     "STRIPS_READY",
+    "MOVE_READ",
+    "MOVE_WRITTEN",
 )
 
 

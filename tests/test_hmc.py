@@ -10,7 +10,7 @@ from laws import TAU_0, X, agree, agrees_with_gold, bounded, load_gold, planted,
 from scipy import stats
 from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
-from skhorseshoe import HorseshoeProbitClassifier, _hmc, _run
+from skhorseshoe import HorseshoeProbitClassifier, _adapt, _hmc, _run
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import ACCEPT, MOMENTUM, _gaussian, cpu
 from skhorseshoe._ops._normal import log_cdf
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 KEY = (np.uint32(7), np.uint32(1))
 P_VALUE = 1e-4
+N_CHAINS = 250  # at once: a random number has 8 bits for its chain
 ALONE = Threads(1)
 DTYPES = [np.float32, np.float64]
 
@@ -235,12 +236,68 @@ def test_move_of_the_global_scale_has_its_stated_law(start):
     assert stats.kstest(-np.log(moved) / 2, cdf).pvalue > P_VALUE
 
 
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_moves_of_local_scales_take_the_gaussian_along(n_threads):
+    rng = np.random.default_rng(8)
+    lambda_sq_inv, tau_sq_inv = np.exp(rng.standard_normal((3, 139))), np.array([0.1, 1.0, 10.0])
+    columns = np.array([3, 4, 77, 138])
+    with open_threads(n_threads) as threads:
+        H, b, gauss = whitening(3, 139, 140, threads)
+        gauss.set(precisions(lambda_sq_inv, tau_sq_inv, 140))
+        moved = gauss.move_local_scales(lambda_sq_inv, tau_sq_inv, columns, 0, KEY)
+    assert (np.flatnonzero((moved != lambda_sq_inv).any(axis=0)) == columns).all()
+    for c, d in enumerate(precisions(moved, tau_sq_inv, 140)):
+        mean, M, log_norm = dense(H, b, d, 139)
+        np.testing.assert_allclose(gauss.mean[c], mean, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(gauss.log_norm[c], log_norm, rtol=1e-9)
+        np.testing.assert_allclose(
+            gauss.unwhiten(np.eye(3, 140))[c] - mean, np.linalg.inv(np.linalg.cholesky(M)).T[:, c], atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("start", ["from its law", "from far away"])
+@pytest.mark.parametrize("tau_sq_inv", [0.3, 100.0])
+def test_moves_of_local_scales_have_their_stated_law(start, tau_sq_inv):
+    """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log lambda_1, log lambda_2), normalised on a grid of two dimensions."""
+    rng = np.random.default_rng(9)
+    n, rounds = (8000, 1) if start == "from its law" else (1000, 30)
+    H, b, gauss = whitening(N_CHAINS)
+    grid = np.linspace(-10, 10, 201)
+    first, second = (axis.ravel() for axis in np.meshgrid(grid, grid, indexing="ij"))
+    lambda_sq_inv = np.exp(-2 * np.column_stack([first, second]))
+    rows = precisions(lambda_sq_inv, np.full(len(first), tau_sq_inv), 3)
+    prior = stats.halfcauchy().logpdf(np.exp(first)) + first + stats.halfcauchy().logpdf(np.exp(second)) + second
+    M = H + rows[:, :, None] * np.eye(3)
+    mean_M_mean = np.einsum("i,nij,j->n", b, np.linalg.inv(M), b)
+    law = np.log(rows[:, :2]).sum(axis=1) / 2 - np.linalg.slogdet(M)[1] / 2 + mean_M_mean / 2 + prior
+    weight = np.exp(law - law.max())
+    if start == "from its law":
+        at = rng.choice(len(weight), n, p=weight / weight.sum())
+        jitter = rng.uniform(-0.05, 0.05, (n, 2))
+        log_lambda = np.column_stack([first[at], second[at]]) + jitter
+    else:
+        log_lambda = rng.choice([-6.0, 6.0], (n, 2))
+    moved, taus = np.empty((n, 2)), np.full(N_CHAINS, tau_sq_inv)
+    for i in range(0, n, N_CHAINS):
+        x = np.exp(-2 * log_lambda[i : i + N_CHAINS])
+        gauss.set(precisions(x, taus, 3))
+        for t in range(rounds):
+            x = gauss.move_local_scales(x, taus, np.arange(2), i * rounds + t, KEY)
+        moved[i : i + N_CHAINS] = -np.log(x) / 2
+    assert (abs(moved - log_lambda) > 0.1).mean() > 0.5
+    weight = weight.reshape(201, 201)
+    for values, density in zip(moved.T, (weight.sum(axis=1), weight.sum(axis=0)), strict=True):
+        assert stats.kstest(values, grid_cdf(grid, np.log(density))).pvalue > P_VALUE
+    difference = np.sort(np.unique(np.round(first - second, 6)))
+    of_difference = np.array([weight[abs(first - second - d).reshape(201, 201) < 1e-6].sum() for d in difference])
+    assert stats.kstest(moved[:, 0] - moved[:, 1], grid_cdf(difference, np.log(of_difference))).pvalue > P_VALUE
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The sweep leaves the joint law of parameters and data alone (Geweke 2004)
 
 ANCHOR = np.array([0.4, 0.0, -0.3, 1.0])
 ONE, THREE, FAR = _hmc.Tuning(1.2, 1, 2, 0.8), _hmc.Tuning(0.7, 3, 2, 0.8), _hmc.Tuning(1.0, 3, 2, 0.8)
-N_CHAINS = 250
 
 
 class RowsOfManyDataSets:
@@ -315,6 +372,29 @@ def whitening_with(change):
     return Changed
 
 
+class LocalMovesWith(cpu.Whitening):
+    """Moves of the local scales that read something else than they should."""
+
+    def __init__(self, *args, mean=1.0, precision=1.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.change = mean, precision
+
+    def move_local_scales(self, lambda_sq_inv, tau_sq_inv, *rest):
+        mean, precision = self.change
+        self.mean = self.mean * mean
+        return super().move_local_scales(lambda_sq_inv, tau_sq_inv * precision, *rest)
+
+
+class LocalMovesForgotten(cpu.Whitening):
+    """The scales move, and the Gaussian stays."""
+
+    def move_local_scales(self, lambda_sq_inv, tau_sq_inv, *rest):
+        kept = self.mean.copy(), self.log_norm.copy()
+        out = super().move_local_scales(lambda_sq_inv, tau_sq_inv, *rest)
+        self.mean, self.log_norm = kept
+        return out
+
+
 class EndKickTooSmall(cpu.Whitening):
     calls = 0
 
@@ -371,6 +451,21 @@ ERRORS = {
         {"n_batches": 24},
     ),
     "tau of a rejected proposal": (ONE, {"where": Where(1, True), **TAU_ON_THE_WAY}, {}),
+    "lambda moved as if the mean were larger": (
+        ONE._replace(slow=(0, 1, 2)),
+        {"Whitening": partial(LocalMovesWith, mean=3.0)},
+        {},
+    ),
+    "lambda moved as if tau were smaller": (
+        ONE._replace(slow=(0, 1, 2)),
+        {"Whitening": partial(LocalMovesWith, precision=10.0)},
+        {},
+    ),
+    "lambda moved without the mean": (
+        ONE._replace(slow=(0, 1, 2)),
+        {"Whitening": LocalMovesForgotten},
+        {"n_batches": 24},
+    ),
     "last half-kick": (ONE, {"Whitening": EndKickTooSmall}, {}),
     "half-kicks at the ends of turns": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
     "no Metropolis test": (ONE, {"exponential": always_accepted}, {}),
@@ -388,10 +483,10 @@ PRIOR_ERRORS = {
 LOG_PRIOR = _gaussian._log_prior
 
 
-@pytest.mark.parametrize("tau_moves", [0, 2])
+@pytest.mark.parametrize(("tau_moves", "slow"), [(0, ()), (2, ()), (2, (0, 1, 2)), (2, (1,))])
 @pytest.mark.parametrize("tuning", [ONE, THREE], ids=["1 turn", "3 turns"])
-def test_sweep_passes_gewekes_joint_test(tuning, tau_moves):
-    assert geweke(tuning._replace(tau_moves=tau_moves)) < 4
+def test_sweep_passes_gewekes_joint_test(tuning, tau_moves, slow):
+    assert geweke(tuning._replace(tau_moves=tau_moves, slow=slow)) < 4
 
 
 def test_sweep_whose_tau_moves_on_the_way_only_passes_gewekes_joint_test():
@@ -561,15 +656,38 @@ def test_nothing_is_tuned_after_burn_in(data, record, short_fit, breast_cancer):
     model = short_fit(X, y, n_iter=150, burn_in=200, sampler="hmc", random_state=0)
     assert len({tuning for tuning, *_ in record[:-150]}) > 50
     kept = record[-150:]
-    assert {tuning for tuning, *_ in kept} == {
-        tuple(value for name, value in model.tuning_.items() if name != "acceptance")
-    }
+    assert len({tuning for tuning, *_ in kept}) == 1
+    *numbers, _ = kept[0][0]
+    assert numbers == [value for name, value in model.tuning_.items() if name != "acceptance"]
     assert len({id(reference) for _, reference, *_ in kept}) == 1
     for _, _, frozen, _ in kept:
         for now, then in zip(frozen, kept[0][2], strict=True):
             np.testing.assert_array_equal(now, then)
     assert all(tuning.n_steps % 2 == 1 for tuning, *_ in record)
     assert all(0 < tuning.step <= np.pi / 2 + 1e-12 for tuning, *_ in record)
+
+
+def test_local_scales_move_on_the_way_where_one_turn_is_enough(record, short_fit, weak_problem, breast_cancer):
+    for data, slow, n_steps in ((weak_problem, (0, 1, 2), 1), (breast_cancer, (), 3)):
+        short_fit(*data, n_iter=10, burn_in=200, sampler="hmc")
+        tuning = record[-1][0]
+        assert (tuning.slow, tuning.n_steps) == (slow, n_steps)
+
+
+def test_the_slowest_coefficients_are_those_of_the_largest_autocorrelation():
+    rng = np.random.default_rng(1)
+    memory = np.where(np.arange(60) % 2, 0.2, 0.8)
+    stage, beta = _adapt._Stage(4000, _hmc.Tuning(1.0, 1, 2, 1.0)), rng.standard_normal((2, 61))
+    for _ in range(2000):
+        noise = rng.standard_normal((2, 61))
+        beta[:, :60] = memory * beta[:, :60] + np.sqrt(1 - memory**2) * noise[:, :60]
+        scaled = 100.0 + beta * np.arange(1, 62)
+        stage.see(_hmc.HmcState(scaled, None, None, None, scaled, 0, None, None))
+        stage.n += 1
+    slow = stage.slowest(60)
+    assert len(slow) == 32
+    assert set(range(0, 60, 2)) < set(slow)
+    assert stage.slowest(5) == tuple(range(5))
 
 
 @pytest.mark.parametrize("start", ["usual", "far"])

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.sparse import csr_array
 from scipy.special import log_ndtr
 
-from skhorseshoe._ops import LATENT, cpu
+from skhorseshoe._ops import LATENT, cpu, sparse
 from skhorseshoe._ops._normal import upper_tail
 from skhorseshoe._ops._philox import philox, stream
 from skhorseshoe._ops._truncated import cos_sin_turn, minus_log_unit, truncate_tile, truncated_normal
@@ -158,6 +159,22 @@ def test_latent_pass_sums_the_latents_of_every_row(shape, fit_intercept, n_chain
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=2e-3 * np.sqrt(len(X)) if dtype == np.float32 else 1e-4)
 
 
+@pytest.mark.parametrize("sparse_rows", [False, True])
+def test_a_part_of_the_rows_draws_what_the_whole_draws(sparse_rows):
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((300, 3)), rng.integers(0, 2, 300).astype(np.uint8)
+    coef = rng.standard_normal((2, 4))
+
+    def latent(rows, **start):
+        ops, some = (sparse, csr_array(X[rows])) if sparse_rows else (cpu, X[rows])
+        n = some.shape[0]
+        return ops.latent(ops.hold(some, y, y)[0], y[rows], coef, np.array([0, n]), 9, KEY, Threads(1), **start)
+
+    whole, parts = latent(slice(None)), [latent(slice(100)), latent(slice(100, None), first_row=100)]
+    for total, first, second in zip(whole, *parts, strict=True):
+        np.testing.assert_allclose(first + second, total, rtol=1e-12)
+
+
 def test_sums_over_rows_keep_float64_accuracy_where_x_is_float32():
     n = 200_000
     X = np.full((n, 1), 1.0, dtype=np.float32)
@@ -198,7 +215,7 @@ def test_gaussian_draw_has_mean_and_covariance_of_its_law():
         whitened = np.linalg.solve(np.linalg.cholesky(S), (draws[:, c] - S @ b[c]).T)
         np.testing.assert_allclose(np.cov(whitened), np.eye(4), atol=5 * np.sqrt(2 / len(draws)))
     want = [np.diag(np.linalg.inv(H + np.diag(row))) for row in d]
-    np.testing.assert_allclose(precision.inverse_diagonal(d), want, rtol=1e-10)
+    np.testing.assert_allclose(precision.inverse_diagonal(d, 0), want, rtol=1e-10)
 
 
 def test_a_singular_precision_is_raised_just_enough():

@@ -16,9 +16,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skhorseshoe import HorseshoeProbitClassifier, _design, _progress
+from skhorseshoe import HorseshoeProbitClassifier, _design, _progress, _segments
 from skhorseshoe._ops import cpu
-from skhorseshoe._threads import count_threads
+from skhorseshoe._threads import Threads, count_threads
 from skhorseshoe.datasets import make_sparse_probit
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -50,7 +50,7 @@ def free_of_thread_settings(monkeypatch):
 
 
 def test_the_long_problem_is_several_blocks(long_problem):
-    assert len(_design.Rows(*long_problem, True, cpu, None).bounds) > 4
+    assert len(_design.Rows(*long_problem, True, cpu, Threads(1)).bounds) > 4
 
 
 @pytest.mark.parametrize("shape", [(20_000, 10), (300, 150)], ids=["blocks of rows", "chains"])
@@ -80,8 +80,8 @@ def test_the_layout_of_the_blocks_changes_only_the_rounding(long_problem, short_
         return short_fit(*long_problem, n_iter=5, burn_in=0)
 
     expected = fit()
-    monkeypatch.setattr(_design, "_MAX_BLOCKS", most)
-    assert len(_design.Rows(*long_problem, True, cpu, None).bounds) == most + 1
+    monkeypatch.setattr(_segments, "_MAX_BLOCKS", most)
+    assert len(_design.Rows(*long_problem, True, cpu, Threads(1)).bounds) == most + 1
     np.testing.assert_allclose(fit().coef_draws_, expected.coef_draws_, rtol=1e-6)
 
 

@@ -8,6 +8,7 @@ import ctypes
 
 import numpy as np
 
+from . import JITTERS
 from ._collapsed_kernels import (
     add_heavy,
     fill_columns,
@@ -17,12 +18,9 @@ from ._collapsed_kernels import (
     scan_latent,
     scan_local_scales,
 )
-from ._gaussian import Precision, _routine
+from ._gaussian import Precision
+from ._lapack import add_products, potrf, potri
 from ._normal import fisher_weight
-
-_potrf = _routine("lapack", "dpotrf", 5)
-_potri = _routine("lapack", "dpotri", 5)
-_syrk = _routine("blas", "dsyrk", 10)
 
 _BLOCK = 2**17  # elements of a block of columns
 _HEAVY = 1e6  # times the least scale of V: columns beyond are brought in one by one
@@ -104,24 +102,24 @@ class CollapsedRows:
         order, info = ctypes.c_int(len(P)), ctypes.c_int(0)
         arguments = b"U", ctypes.byref(order), P.ctypes.data, ctypes.byref(order), ctypes.byref(info)
         # Rounding can make a nearly singular matrix indefinite; then the diagonal is raised by a share of itself.
-        for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+        for jitter in JITTERS:
             P[...] = 0.0
             np.fill_diagonal(P, 1.0)
             for _, block in self._blocks(root, self.starts):
                 if row_root is not None:
                     block *= row_root[:, None]
-                _add_products(block, P)
+                add_products(block, P, of_columns=False)
             P.reshape(-1)[:: len(P) + 1] *= 1.0 + jitter
-            _potrf(*arguments)
+            potrf(*arguments)
             if info.value == 0:
                 break
         else:
             raise np.linalg.LinAlgError(
                 f"I + X W X' is not positive definite ({len(P)} rows, minor {info.value}), even with its diagonal "
-                "raised by 1e-6. Some columns of X are very large: scale them (StandardScaler)."
+                f"raised by {JITTERS[-1]:g}. Some columns of X are very large: scale them (StandardScaler)."
             )
         log_det = 2.0 * np.log(P.diagonal()).sum()
-        _potri(*arguments)
+        potri(*arguments)
         mirror(P)
         return log_det
 
@@ -361,11 +359,3 @@ def _slice(move, uniform):
             return shift
         low, high = (shift, high) if shift < 0 else (low, shift)
     return 0.0
-
-
-def _add_products(block, V):
-    """Lower triangle of V += block block'; block (n, m), V (n, n), float64, C-contiguous."""
-    n, m = (ctypes.c_int(size) for size in block.shape)
-    one, m_at, n_at = ctypes.c_double(1.0), ctypes.byref(m), ctypes.byref(n)
-    arguments = b"U", b"T", n_at, m_at, ctypes.byref(one), block.ctypes.data, m_at, ctypes.byref(one)
-    _syrk(*arguments, V.ctypes.data, n_at)

@@ -3,32 +3,14 @@
 import ctypes
 
 import numpy as np
-from numba.extending import get_cython_function_address
 from scipy.linalg.blas import dtrmv, dtrsv
 from scipy.linalg.lapack import dpotri
 
-from . import JITTERS, LEAST_REST, not_definite
-
-
-def _routine(module, name, n_arguments):
-    # SciPy's and NumPy's own wrappers hold the GIL or copy; through ctypes the threads work side by side, in place.
-    address = get_cython_function_address(f"scipy.linalg.cython_{module}", name)
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(address)
-
-
-_potrf = _routine("lapack", "dpotrf", 5)
-_syrk = _routine("blas", "dsyrk", 10)
+from . import COEF, JITTERS, LEAST_REST, not_definite
+from ._lapack import potrf, solve_lower
+from ._local_moves import move_local_scales
 
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
-
-
-def add_outer_products(rows, total):
-    """Lower triangle of total += rows' rows; rows (m, q), total (q, q), float64, C-contiguous."""
-    m, q = (ctypes.c_int(size) for size in rows.shape)
-    one, q_at = ctypes.c_double(1.0), ctypes.byref(q)
-    # What is row by row here is column by column for BLAS: the transposes, and its upper triangle.
-    arguments = b"U", b"N", q_at, ctypes.byref(m), ctypes.byref(one), rows.ctypes.data, q_at, ctypes.byref(one)
-    _syrk(*arguments, total.ctypes.data, q_at)
 
 
 class Precision:
@@ -44,6 +26,11 @@ class Precision:
         n_workers = threads.n if len(H) >= _SHARED_SIZE else 1
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
         self.workers = [_Cholesky(H, work) for work in self.work]
+
+    @staticmethod
+    def noise(ops, shape, key, sweep):
+        """What ``draw`` takes for randomness."""
+        return ops.normal(shape, key, sweep, COEF)
 
     def draw(self, b, d, noise, total=None, gamma=None):
         """beta_c = g_c Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; (n_chains, q) float64, as b, d and noise.
@@ -66,8 +53,8 @@ class Precision:
         self.threads.run(some, len(self.workers))
         return beta
 
-    def inverse_diagonal(self, d):
-        """The diagonal of Q_c^-1; (n_chains, q)."""
+    def inverse_diagonal(self, d, sweep):
+        """The diagonal of Q_c^-1; (n_chains, q). sweep : for those who need random numbers for it."""
         out = np.empty_like(d)
         for c in range(len(d)):
             inverse, _ = dpotri(self.workers[0].factorise(d[c]), lower=1, overwrite_c=1)
@@ -97,7 +84,7 @@ class _Cholesky:
             self.diagonal += d
             if jitter:
                 self.diagonal *= 1.0 + jitter
-            _potrf(*self.arguments)
+            potrf(*self.arguments)
             if self.info.value == 0:
                 return self.factor
         raise not_definite(len(d), self.info.value)
@@ -177,6 +164,30 @@ class Whitening:
 
         self.threads.run(some, len(self.spare))
         return out, accepted / steps.shape[1]
+
+    def move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
+        """Slice steps in the log lambda_j of some columns that leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(lambda)
+        invariant, there and back (``_local_moves.py``).
+
+        columns : k of them. Returns lambda^-2, whose d it takes; (n_chains, p).
+        """
+        out = lambda_sq_inv.copy()
+        places = np.arange(len(columns))
+
+        def some(first, last):
+            for c in range(first, len(out), len(self.spare)):
+                units = np.zeros((len(self.b), len(columns)), order="F")
+                units[columns, places] = 1.0
+                solve_lower(self.factors[c].factor, units)
+                moved = out[c, columns]
+                move_local_scales(units.T @ units, self.mean[c, columns], moved, tau_sq_inv[c], c, sweep, *key)
+                out[c, columns] = moved
+                d = np.zeros(len(self.b))
+                d[: self.p] = tau_sq_inv[c] * out[c]
+                self.mean[c], self.log_norm[c] = self._moments(self.factors[c].factorise(d), d)
+
+        self.threads.run(some, len(self.spare))
+        return out
 
 
 def _log_prior(tau_sq_inv, tau_0):

@@ -5,8 +5,8 @@ import numpy as np
 from cupy.cuda import device
 from cupy_backends.cuda.libs import cublas, cusolver
 
-from . import JITTERS, LEAST_REST, not_definite
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
+from . import COEF, JITTERS, LEAST_REST, not_definite
+from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
 
 # What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one.
 _LOWER = cublas.CUBLAS_FILL_MODE_LOWER
@@ -75,6 +75,11 @@ class Precision:
         self.cholesky = _Cholesky(H)
         self.factor = cp.empty((1, *H.shape)) if memory_of is None else memory_of.factor
 
+    @staticmethod
+    def noise(ops, shape, key, sweep):
+        """As ``cpu.Precision.noise``."""
+        return ops.normal(shape, key, sweep, COEF)
+
     def draw(self, b, d, noise, total=None, gamma=None):
         """As ``cpu.Precision.draw``."""
         beta = cp.empty(b.shape)
@@ -91,8 +96,8 @@ class Precision:
         self.cholesky.factorise(d, self.factor, use)
         return beta
 
-    def inverse_diagonal(self, d):
-        """The diagonal of Q_c^-1; (n_chains, q)."""
+    def inverse_diagonal(self, d, sweep):
+        """As ``cpu.Precision.inverse_diagonal``."""
         out = cp.empty_like(d)
         row_squares = kernel("scales", "row_squares")
 
@@ -168,6 +173,25 @@ class Whitening:
             size = self.cholesky.q**2
             launch(take_where, (blocks_for(size), len(now)), accept, self.spare, self.factors, i64(size))
         return now, accepted / steps.shape[1]
+
+    def move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
+        """As ``cpu.Whitening.move_local_scales``; columns are on the host."""
+        n_chains, k = len(lambda_sq_inv), len(columns)
+        at = cp.asarray(columns)
+        P = cp.empty((n_chains, k, k))
+        for c in range(n_chains):
+            units = cp.zeros((k, self.cholesky.q))
+            units[cp.asarray(np.arange(k)), at] = 1.0
+            self.cholesky.solve(self.factors[c], units)
+            P[c] = units @ units.T
+        out, moved = lambda_sq_inv.copy(), cp.ascontiguousarray(lambda_sq_inv[:, at])
+        arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), *random_arguments(key, sweep)
+        launch(kernel("scales", "move_local_scales"), n_chains, *arguments, shared_bytes=8 * k)
+        out[:, at] = moved
+        d = cp.zeros_like(self.mean)
+        d[:, : self.p] = tau_sq_inv[:, None] * out
+        self.set(d)
+        return out
 
 
 def _log_prior(tau_sq_inv, tau_0):

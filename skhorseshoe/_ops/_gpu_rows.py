@@ -38,7 +38,7 @@ def hold(X, y, weight):
     return X if X.data.ptr % 16 == 0 else X.copy(), cp.asarray(y, dtype=cp.uint8), cp.asarray(weight)
 
 
-def latent(X, y, coef, bounds, sweep, key, threads):
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
     """As ``cpu.latent``; ``bounds`` and ``threads`` say nothing to a GPU."""
     (n, p), (n_chains, q) = X.shape, coef.shape
     out = cp.empty((n_chains, q + 1))
@@ -47,7 +47,7 @@ def latent(X, y, coef, bounds, sweep, key, threads):
         plan = _plan("latent_pass", X, some)
         sums = plan.sums()
         plan.run(
-            (X, y, plan.padded(some), sums, i64(n), i32(p), i32(q), i32(len(some)), i32(first)),
+            (X, y, plan.padded(some), sums, i64(n), i64(first_row), i32(p), i32(q), i32(len(some)), i32(first)),
             random_arguments(key, sweep),
         )
         plan.add(sums, out[first : first + MAX_CHAINS])

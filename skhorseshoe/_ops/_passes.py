@@ -47,13 +47,13 @@ def _flushed_rows(X):
 
 
 @kernel
-def latent_pass(X, y, coef, bounds, origin, sweep, key0, key1, sums, squares):
+def latent_pass(X, y, coef, bounds, first_row, sweep, key0, key1, sums, squares):
     """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and add up z_i x_i over blocks of rows.
 
     X : (n, p) float32 or float64, C-contiguous. y : (n,) uint8, 0 or 1.
     coef : (n_chains, q) in X's dtype, q = p or p + 1; column p is the intercept.
     bounds : (n_blocks + 1,) int64; block b is rows bounds[b] to bounds[b + 1] - 1.
-    origin : number of the first row among all rows, which the random numbers are functions of.
+    first_row : the number of row 0 among those whose random numbers these are.
     sums : (n_blocks, n_chains, q) float64, to which X'z (and 1'z) is added.
     squares : (n_blocks, n_chains) float64, to which z'z is added.
     """
@@ -72,7 +72,7 @@ def latent_pass(X, y, coef, bounds, origin, sweep, key0, key1, sums, squares):
                 truncate_tile(
                     z[c, :rows],
                     y[start : start + rows],
-                    origin + start,
+                    first_row + start,
                     c,
                     uint32(sweep),
                     key0,

@@ -9,8 +9,9 @@ import numpy as np
 from numba import uint32
 
 from ._collapsed import CollapsedRows  # noqa: F401 - as are these
-from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - part of what a back end offers
+from ._gaussian import Precision, Whitening  # noqa: F401 - part of what a back end offers
 from ._jit import REORDER_SUMS, device, kernel
+from ._lapack import add_products
 from ._moments import combine_moments
 from ._normal import fisher_weight, upper_tail
 from ._passes import latent_pass, pieces, score_pass
@@ -20,6 +21,7 @@ from ._scales import draw_global_scale, draw_local_scales
 
 empty_like, where, exp = np.empty_like, np.where, np.exp
 using = nullcontext
+SEGMENTED = True  # rows are asked segment by segment, so that their sums have the bits of those on many machines
 
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
@@ -49,11 +51,11 @@ def to_host(values):
     return values
 
 
-def latent(X, y, coef, bounds, sweep, key, threads):
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
     """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
 
-    One pass over X. ``bounds`` are the blocks of rows whose sums are added in order, so the result does not
-    depend on the number of threads.
+    One pass over X. ``bounds`` are the blocks of rows whose sums are added in pairs, so the result does not depend on
+    the number of threads. The random numbers of row i are those of row first_row + i.
     """
     n_blocks = len(bounds) - 1
     sums, squares = np.zeros((n_blocks, *coef.shape)), np.zeros((n_blocks, len(coef)))
@@ -61,10 +63,10 @@ def latent(X, y, coef, bounds, sweep, key, threads):
     def some(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
             beta = coef.astype(x.dtype, copy=False)
-            latent_pass(x, y[rows], beta, edges, rows.start, sweep, *key, sums[blocks], squares[blocks])
+            latent_pass(x, y[rows], beta, edges, first_row + rows.start, sweep, *key, sums[blocks], squares[blocks])
 
     threads.run(some, n_blocks)
-    return sums.sum(axis=0), squares.sum(axis=0)
+    return _add_pairs(sums), _add_pairs(squares)
 
 
 def score(X, y, weight, coef, bounds, threads):
@@ -81,7 +83,15 @@ def score(X, y, weight, coef, bounds, threads):
             score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks])
 
     threads.run(some, n_blocks)
-    return logliks.sum(axis=0), sums.sum(axis=0)
+    return _add_pairs(logliks), _add_pairs(sums)
+
+
+def _add_pairs(sums):
+    """The sum over the first axis, as a tree: a part of it that is a node has the same bits wherever it is summed."""
+    while len(sums) > 1:
+        even = len(sums) // 2 * 2
+        sums = np.concatenate([sums[:even:2] + sums[1:even:2], sums[even:]])
+    return sums[0]
 
 
 def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
@@ -96,29 +106,40 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     q = p + fit_intercept
     step = max(64, _GRAM_BLOCK // (q + (0 if beta is None else len(beta))))
     n_parts = min(_GRAM_PARTS, -(-n // step))
+    edges = np.linspace(0, n, n_parts + 1).astype(int)
+
+    def add(part, total):
+        block = np.empty((min(step, n), q))
+        for given in ahead(X, cut(edges[part], edges[part + 1], step), edges[part + 1]):
+            rows = block[: given.stop - given.start]
+            rows[:, p:] = 1.0
+            np.subtract(X[given], centre, out=rows[:, :p])
+            rows[:, :p] /= scale
+            squared = weight[given] if len(weight) else 1.0
+            if beta is not None:
+                squared = squared * fisher_weight(rows @ beta.T).mean(axis=1)
+            if np.ndim(squared):
+                rows *= np.sqrt(squared)[:, None]
+            add_products(rows, total, of_columns=True)
+
+    return sum_of_parts(add, q, n_parts, spare, threads)
+
+
+def sum_of_parts(add, q, n_parts, spare, threads):
+    """The symmetric matrix (q, q) to whose lower triangle add(part, total) adds; parts are summed in order.
+
+    spare : matrices (q, q) to use as scratch.
+    """
     parts = [np.zeros((q, q)), *spare][:n_parts]
     parts += [np.empty((q, q)) for _ in range(n_parts - len(parts))]
     for part in parts[1:]:
         part[...] = 0.0
-    edges = np.linspace(0, n, len(parts) + 1).astype(int)
 
-    def add(first, last):
-        block = np.empty((min(step, n), q))
+    def some(first, last):
         for part in range(first, last):
-            for given in ahead(X, cut(edges[part], edges[part + 1], step), edges[part + 1]):
-                rows = block[: given.stop - given.start]
-                rows[:, p:] = 1.0
-                np.subtract(X[given], centre, out=rows[:, :p])
-                rows[:, :p] /= scale
-                squared = weight[given] if len(weight) else 1.0
-                if beta is not None:
-                    eta = rows @ beta.T
-                    squared = squared * fisher_weight(eta).mean(axis=1)
-                if np.ndim(squared):
-                    rows *= np.sqrt(squared)[:, None]
-                add_outer_products(rows, parts[part])
+            add(part, parts[part])
 
-    threads.run(add, len(parts))
+    threads.run(some, n_parts)
     total = parts[0]
     for part in parts[1:]:
         total += part
@@ -135,10 +156,10 @@ def moments(X, weight):
     )
 
 
-def normal(shape, key, sweep, purpose):
+def normal(shape, key, sweep, purpose, attempt=0):
     """Independent N(0, 1); (n_chains, m) float64."""
     out = np.empty(shape)
-    _fill_normal(out, sweep, purpose, *key)
+    _fill_normal(out, attempt, sweep, purpose, *key)
     return out
 
 
@@ -164,11 +185,11 @@ def gamma(shape, rate, key, sweep, purpose):
 
 
 @kernel
-def _fill_normal(out, sweep, purpose, k0, k1):
+def _fill_normal(out, attempt, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
-            out[c, j], _ = normal_and_unit(0, uint32(sweep), j, st, k0, k1)
+            out[c, j], _ = normal_and_unit(attempt, uint32(sweep), j, st, k0, k1)
 
 
 @kernel
@@ -214,7 +235,7 @@ def mean_probability(X, coef, intercept, threads, block_rows):
     coef : (n_draws, p), intercept : (n_draws,). Blocks as in ``each_block``.
     """
     out = np.empty((len(X), 2))
-    each_block(X, coef, threads, block_rows, lambda product, rows: _mean_phi(product, intercept, out[rows]))
+    each_block(X, coef, threads, block_rows, lambda product, rows: average_phi(product, intercept, out[rows]))
     return out
 
 
@@ -241,7 +262,7 @@ def each_block(X, coef, threads, block_rows, use):
 
 
 @kernel
-def _mean_phi(eta, intercept, out):
+def average_phi(eta, intercept, out):
     """Both tails are summed, so that a small probability keeps its relative accuracy; eta is overwritten."""
     n_draws = eta.shape[1]
     tail, scratch = np.empty(_DRAWS), np.empty(_DRAWS)

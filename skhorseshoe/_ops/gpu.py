@@ -15,6 +15,7 @@ from ._gpu_rows import gram, hold, latent, mean_probability, moments, score  # n
 from .cuda import THREADS
 
 empty_like, where, exp = cp.empty_like, cp.where, cp.exp
+SEGMENTED = False  # a launch for each would take longer than many a segment
 
 
 @contextmanager
@@ -66,11 +67,12 @@ def _each(move, values):
     return move(values)
 
 
-def normal(shape, key, sweep, purpose):
+def normal(shape, key, sweep, purpose, attempt=0):
     """Independent N(0, 1); (n_chains, m) float64."""
     out = cp.empty(shape)
     function = kernel("scales", "fill_normal")
-    launch(function, blocks_for(out.size), out, i64(out.size), i32(shape[1]), *random_arguments(key, sweep, purpose))
+    arguments = out, i64(out.size), i32(shape[1]), np.uint32(attempt), *random_arguments(key, sweep, purpose)
+    launch(function, blocks_for(out.size), *arguments)
     return out
 
 

@@ -60,7 +60,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def __setitem__(self, index, value):
         if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
-        self._host[index] = _host(value)
+        self._host[_host(index)] = _host(value)
 
     def __iter__(self):
         return (self[i] for i in range(len(self)))

@@ -13,7 +13,9 @@ enum SyncPoint {
     DOTS_READY,
     WEIGHTS_READY,
     TOTALS_READY,
-    STRIPS_READY
+    STRIPS_READY,
+    MOVE_READ,
+    MOVE_WRITTEN
 };
 #define SYNC(which)                                                              \
     do {                                                                         \

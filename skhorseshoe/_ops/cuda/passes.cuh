@@ -24,8 +24,10 @@ __device__ __forceinline__ long long round_16(long long bytes) { return (bytes +
 
 struct Latent {
     u32 sweep, k0, k1;
+    long long first_row;  // the number of row 0 among those whose random numbers these are
     double total;  // of z^2 over the rows that this thread has seen, all for one chain
     __device__ __forceinline__ REAL operator()(REAL eta, bool one, const double*, long long row, u32 chain) {
+        row += first_row;
         const REAL z = truncated_normal<REAL>(one ? eta : -eta, sweep, (u32)row, stream_of(chain, LATENT_PURPOSE, row),
                                               k0, k1);
         total += (double)z * (double)z;
@@ -212,10 +214,10 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums)
 
 // X'z and z'z for z_i ~ N(x_i beta, 1) truncated to the side of y_i.
 extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const unsigned char* y, const REAL* coef, double* sums,
-                                              long long n, int p, int q, int chains, int chain0, int tile,
-                                              int buffers, u32 sweep, u32 k0, u32 k1) {
+                                              long long n, long long first_row, int p, int q, int chains,
+                                              int chain0, int tile, int buffers, u32 sweep, u32 k0, u32 k1) {
     const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, buffers};
-    Latent task = {sweep, k0, k1, 0.0};
+    Latent task = {sweep, k0, k1, first_row, 0.0};
     pass(rows, task, sums);
 }
 

@@ -1,0 +1,92 @@
+"""Sparse rows against the same rows in full, and columns too many for a matrix; README.md says how to run it."""
+
+import argparse
+
+import numpy as np
+import scipy.sparse as sp
+from _measure import Report, child, combine, in_turns, per_sweep, ratio, with_fresh_kernels
+from cpu import KEY, _fit
+
+from skhorseshoe._design import Rows
+from skhorseshoe._ops import cpu, sparse
+from skhorseshoe._threads import open_threads
+
+
+def data(n, p, density, dtype=np.float32):
+    """Rows with as many stored numbers each, of which the first three columns explain y."""
+    rng = np.random.default_rng(0)
+    per_row = max(1, round(p * density))
+    indices = np.sort(rng.integers(0, p // per_row, (n, per_row), dtype=np.int32) * per_row + np.arange(per_row))
+    values = rng.standard_normal((n, per_row), dtype=np.float32).astype(dtype)
+    starts = np.arange(0, n * per_row + 1, per_row, dtype=np.int32)
+    X = sp.csr_array((values.ravel(), indices.ravel().astype(np.int32), starts), shape=(n, p))
+    y = 3 * X[:, [0, 1, 2]].sum(axis=1) + rng.standard_normal(n) > 0
+    return X, y.astype(np.uint8)
+
+
+def passes(report, quick):
+    """Both passes, and sweeps inside fit, at 1 % dense; the rows in full are a tenth, float32, times ten."""
+    n, p, share, repeats = (2000, 100, 1, 2) if quick else (1_000_000, 1000, 10, 5)
+    X, y = data(n, p, 0.01)
+    few = slice(0, n // share)
+    with open_threads(2) as threads:
+        ours = Rows(X, y, True, sparse, threads)
+        full = Rows(X[few].toarray(), y[few], True, cpu, threads)
+        beta = 0.1 * np.random.default_rng(0).standard_normal((4, p + 1))
+        asked = {"latent": lambda rows: rows.latent(beta, 1, KEY), "score": lambda rows: rows.score(beta)}
+        seconds = in_turns(
+            {(name, i): lambda a=ask, r=r: a(r) for name, ask in asked.items() for i, r in enumerate((ours, full))},
+            repeats,
+        )
+    size = f"n={n:,}, p={p}, 1 % dense, float32, 4 chains:"
+    for name in asked:
+        report.add(f"{size} pass {name}, sparse", combine(lambda s: 1e3 * s, seconds[name, 0]), "ms")
+        in_full = combine(lambda s: share * s, seconds[name, 1])
+        report.add(f"{size} pass {name}, in full ({share} x a part) / sparse", ratio(in_full, seconds[name, 0]))
+    few_draws, many = (2, 6) if quick else (3, 13)
+    for sampler, name in (("pxda", "latent"), ("hmc", "score")):
+        settings = {"sampler": sampler, "burn_in": 100 if quick else 30}
+        sweep = {"sparse": lambda k, s=settings: _fit(X, y, n_iter=k, thin=k, **s)}
+        one = per_sweep(sweep, few_draws, many, 1 if quick else 2)["sparse"]
+        # All but the passes is the same; the fewest passes in a sweep are one.
+        more = share * seconds[name, 1]["minimum"] - seconds[name, 0]["minimum"]
+        report.add(
+            f"{size} sweep of {sampler}, in full / sparse", combine(lambda s, m=more: (s + m) / s, one), at_least=20
+        )
+
+
+def memory(report, quick):
+    """What a fit takes at its peak, the arrays of X included, over these arrays."""
+    for dtype in ("float32", "float64"):
+        for sampler in ("pxda", "hmc"):
+            n, p = (20_000, 100) if quick else (1_000_000, 1000)
+            found = child("sparse_fit", n, p, 0.01, dtype, sampler, 3)
+            share = (found["arrays"] + found["growth"]) / found["arrays"]
+            report.add(f"n={n:,}, p={p}, 1 % dense, {dtype}, {sampler}: peak / arrays of X", share, at_most=1.5)
+
+
+def many_columns(report, quick):
+    """Conjugate gradients where a matrix would take 20 GB."""
+    n, p = (500, 9000) if quick else (20_000, 50_000)
+    found = child("sparse_fit", n, p, 0.001, "float64", "auto", 20)
+    size = f"n={n:,}, p={p:,}, 0.1 % dense:"
+    report.add(f"{size} process", found["process"] / 1e9, "GB", at_most=4)
+    report.add(f"{size} sweeps a second, start included", found["sweeps"] / found["seconds"])
+
+
+SECTIONS = {"passes": passes, "memory": memory, "many_columns": many_columns}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="sections to run")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run?")
+    options = parser.parse_args()
+    report = Report()
+    report.head()
+    for name in options.only:
+        SECTIONS[name](report, options.quick)
+
+
+if __name__ == "__main__":
+    with_fresh_kernels(main)

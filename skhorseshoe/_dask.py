@@ -1,0 +1,198 @@
+"""Dask collections: what ``fit`` takes of them, and predictions that stay lazy."""
+
+import functools
+from contextlib import contextmanager
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import column_or_1d
+
+from ._input import check_X, encode_labels, is_dask
+from ._segments import layout
+
+_SAMPLERS = "auto", "hmc", "pxda", "gibbs"
+
+try:
+    import dask.array as da
+    import distributed
+    from dask import delayed
+
+    from ._dask_rows import DaskRows, Shards, settle, survey
+    from ._dask_worker import pack
+except ImportError as error:
+    raise ImportError(
+        f"Rows in Dask collections need dask and distributed: pip install 'skhorseshoe[dask]' ({error})."
+    ) from error
+
+
+def prepare(model, X, y, sample_weight, choose):
+    """The shape of X, and a function that opens ``DaskRows``; sets what the model knows before a fit.
+
+    choose : of whether the weights are whole, the sampler.
+    """
+    client = _client()
+    X, y, weight = _aligned(model, client, X, y, sample_weight)
+    shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    bounds, edges = layout(*shape)
+    ends = bounds[edges]
+    chunks = {0: tuple(np.diff(ends).tolist())}
+    parts = _zipped(*(array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight)))
+    tallies = _gather(client, [delayed(_tally)(y_part, weight_part) for _, y_part, weight_part in parts])
+    labels = np.unique(np.concatenate([labels for labels, _ in tallies]))
+    model.classes_, _ = encode_labels(labels)
+    by_class = _class_weight(model, tallies)
+    weighted = weight is not None or by_class is not None
+    model.sampler_ = choose(not weighted)
+    if model.sampler_ not in _SAMPLERS or (weighted and model.sampler_ != "hmc"):
+        why = "weights (sample_weight, class_weight)" if weighted else "Dask collections"
+        raise ValueError(f"sampler={model.sampler_!r} does not take {why} here. Use sampler='hmc' or 'auto'.")
+
+    def pack_of(i):
+        facts = by_class, model.classes_, shape, dtype, int(ends[i]), int(ends[i + 1])
+        return delayed(pack, pure=False)(*parts[i], *facts)
+
+    sizes = np.diff(ends) * (shape[1] * dtype.itemsize + 1 + 8 * weighted)
+
+    @contextmanager
+    def open_rows(*args, **kwargs):
+        device = model.device, shape[0] * shape[1]  # all workers choose the same, whatever they hold
+        with Shards(client, pack_of, sizes.tolist(), shape[1], device) as shards:
+            yield DaskRows(shards, shape, dtype, *args, **kwargs)
+
+    return shape, open_rows
+
+
+def _client():
+    try:
+        client = distributed.get_client()
+    except ValueError as error:
+        raise ValueError(
+            "Rows in Dask collections are held by the workers of a cluster, and no client of one is in scope. Make one "
+            "before fit, client = distributed.Client(...), or fit on X.compute() if the rows fit into memory."
+        ) from error
+    if client.asynchronous:
+        raise ValueError("fit waits for the cluster: it needs a client without asynchronous=True.")
+    return client
+
+
+def _aligned(model, client, X, y, sample_weight):
+    """X, y and the weights (or None) as Dask arrays of known and equal length; the model learns the columns."""
+    if not is_dask(X):
+        raise ValueError(
+            "y or sample_weight is a Dask collection, but X is not: give X as one, or compute() the others."
+        )
+    if X.ndim != 2 or not (hasattr(X, "columns") or isinstance(X._meta, np.ndarray)):
+        raise ValueError(
+            f"X must have two dimensions and chunks of NumPy arrays; it has {X.ndim}, of {type(X._meta).__name__}. "
+            "Make such chunks with map_blocks: X.map_blocks(lambda block: block.toarray()) where they are sparse, "
+            "X.map_blocks(cupy.asnumpy) where they are CuPy's."
+        )
+    check_X(model, _example(X), reset=True)
+    X = _known(client, X)
+    n = X.shape[0]
+    if n == 0:
+        raise ValueError("X has 0 rows in all its partitions: there is nothing to fit.")
+    weight = None if sample_weight is None else _column(client, "sample_weight", sample_weight, n)
+    return X, _column(client, "y", y, n), weight
+
+
+def _column(client, name, given, n):
+    if is_dask(given):
+        given = _known(client, given)
+        given = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
+    else:
+        given = da.from_array(column_or_1d(np.asarray(given)), chunks="auto")
+    if given.shape != (n,):
+        raise ValueError(f"{name} has shape {given.shape}, but X has {n} rows: give one value for each.")
+    return given
+
+
+def _example(X):
+    """Two rows in memory of the same kind, for checks of the columns."""
+    if hasattr(X, "columns"):
+        return X._meta_nonempty
+    return np.zeros((2, X.shape[1]), X.dtype)
+
+
+def _known(client, collection):
+    """The same as an array of known length; each chunk has all columns."""
+    if hasattr(collection, "chunks") and not np.isnan(collection.chunks[0]).any():
+        return collection.rechunk({1: -1}, method="tasks") if collection.ndim == 2 else collection
+    if hasattr(collection, "chunks") and collection.ndim == 2:
+        collection = collection.rechunk({1: -1}, method="tasks")
+    # Taken apart once: Dask gives other tasks the same names when it optimises the same collection for another end.
+    parts = np.ravel(collection.to_delayed())
+    lengths = _gather(client, [delayed(len)(part) for part in parts])
+    dtype = np.asarray(collection._meta).dtype
+    to_array = delayed(np.asarray)
+    blocks = [
+        da.from_delayed(to_array(part), (n, *collection.shape[1:]), dtype)
+        for part, n in zip(parts, lengths, strict=True)
+        if n
+    ]
+    return da.concatenate(blocks) if blocks else da.empty((0, *collection.shape[1:]), dtype=dtype)
+
+
+def _zipped(*arrays):
+    """The blocks of arrays with the same chunks as tuples; None for what is None."""
+    blocks = [None if array is None else np.ravel(array.to_delayed()) for array in arrays]
+    n = len(blocks[0])
+    return list(zip(*([None] * n if column is None else column for column in blocks), strict=True))
+
+
+def _gather(client, tasks):
+    """The results of tasks."""
+    futures = client.compute(tasks)
+
+    def check():
+        if not survey(client):
+            raise RuntimeError(f"{client} has no workers: start some, or see in their logs why they have ended.")
+
+    try:
+        settle(client, futures, futures, check)
+        return client.gather(futures)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"The workers lack {error.name!r}: install skhorseshoe[dask] there, in the version that is installed here."
+        ) from error
+    finally:
+        for future in futures:
+            future.release()
+
+
+def _tally(y, weight):
+    """The labels, and the weight of each."""
+    labels, codes = np.unique(np.asarray(y), return_inverse=True)
+    return labels, np.bincount(codes, weight, len(labels))
+
+
+def _class_weight(model, tallies):
+    """The weights of the two classes, or None."""
+    if model.class_weight is None:
+        return None
+    totals = [sum(w[labels == label].sum() for labels, w in tallies) for label in model.classes_]
+    weight = compute_class_weight(
+        model.class_weight, classes=model.classes_, y=model.classes_, sample_weight=np.array(totals)
+    )
+    if not ((weight > 0) & np.isfinite(weight)).all():
+        raise ValueError(f"class_weight={model.class_weight} must be positive and finite for both classes.")
+    return weight
+
+
+def map_rows(method, X, args, kwargs):
+    """A Dask array of what ``method`` answers for each row of X."""
+    example = _example(X)
+    like = method(example, *args, **kwargs)[:0]
+    ask = delayed(functools.partial(_answer, method, like, args, kwargs), pure=True)
+    if hasattr(X, "columns"):
+        lengths = [np.nan] * X.npartitions
+    else:
+        X = X.rechunk({1: -1})
+        lengths = X.chunks[0]
+    parts = zip(np.ravel(X.to_delayed()), lengths, strict=True)
+    blocks = [da.from_delayed(ask(part), (n, *like.shape[1:]), like.dtype) for part, n in parts]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _answer(method, like, args, kwargs, rows):
+    return method(rows, *args, **kwargs) if len(rows) else like

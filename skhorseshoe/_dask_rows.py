@@ -1,0 +1,300 @@
+"""Rows held by the workers of a Dask cluster: who holds which, asking them all, and what to do when one is lost."""
+
+import logging
+from dataclasses import dataclass
+from time import sleep
+
+import numpy as np
+from distributed import CancelledError, wait
+from distributed.metrics import time
+from distributed.scheduler import KilledWorker
+
+from ._dask_worker import Shard
+from ._design import Rows
+from ._segments import ADD, collapse, layout
+
+_logger = logging.getLogger("skhorseshoe")
+
+_FIRST_LOOK, _LOOK = 0.5, 5.0  # seconds of silence after which to look whether a worker lives, at first and at most
+_GLANCE = 0.2  # seconds between two looks for a new worker
+_HUNG = 30.0  # seconds without a heartbeat, which come every second or so even while a worker computes
+_STALLED = 1800.0  # seconds in which no task of a load has ended
+_REPLACEMENT = 5.0  # seconds to wait for a new worker in place of one that is lost
+_NO_WORKERS = 60.0  # seconds to wait for a worker where there is none
+_TRIES = 5  # losses in a row, with no answer between them, that are too many
+_FULL = 0.8  # share of a worker's memory that its rows may take; Dask pauses it there
+
+
+class DaskRows(Rows):
+    """Rows that workers hold; the same questions as ``Rows``, with the same bits in the answers.
+
+    shards : ``Shards``. shape, dtype : of all of X. The others are those of ``Rows``.
+    """
+
+    def __init__(self, shards, shape, dtype, fit_intercept, ops, threads, *, unpenalized=None, standardize=False):
+        self.shards, self.shape, self.dtype = shards, shape, dtype
+        self.ops, self.threads = ops, threads
+        self.bounds, self.edges = layout(*shape)
+        self._see_columns(fit_intercept, unpenalized, standardize)
+
+    X = y = weight = None  # nowhere as a whole
+
+    def _total(self, question, *args, of=None, **scratch):
+        if question == "checksum":  # known since the rows were loaded
+            nodes = {(0, number): checksum for number, checksum in self.shards.checksums.items()}
+        else:
+            nodes = self.shards.ask(question, *args)
+        (total,) = collapse(nodes, len(self.edges) - 1, ADD[question]).values()
+        return total
+
+
+class _Lost(Exception):
+    """A worker that will not answer; the argument says why."""
+
+
+@dataclass(eq=False)
+class _Held:
+    """An actor on a worker, and the segments that it holds."""
+
+    worker: str
+    numbers: list
+    future: object
+    packs: list  # until it is loaded
+    actor: object = None
+
+
+class Shards:
+    """The segments of a collection, each held by one worker. A context: at its end the workers hold nothing.
+
+    pack : function of a segment's number that gives the Delayed ``Segment``. sizes : its bytes, by number.
+    n_columns : of X. device : where workers compute, as arguments of ``_device.resolve``.
+    """
+
+    def __init__(self, client, pack, sizes, n_columns, device):
+        self.client, self.pack, self.sizes, self.device = client, pack, sizes, device
+        self.working_set = 32 * (n_columns + 1) ** 2
+        self.held, self.checksums = [], {}
+
+    def __enter__(self):
+        try:
+            self._hold(range(len(self.sizes)), self._workers(_NO_WORKERS))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error):
+        for held in self.held:
+            _release(held)
+        self.held = []
+
+    def ask(self, question, *args):
+        """The answers of all segments to a question, as nodes of the tree; lost workers are replaced meanwhile."""
+        nodes, waiting, losses = {}, list(self.held), 0
+        while waiting:
+            lost = {}
+            calls = [(held, _call(held, "answer", question, *args)) for held in waiting]
+            for held, call in calls:
+                try:
+                    nodes |= self._answer(held, call)
+                except _Lost as why:
+                    lost[held] = why
+            waiting, losses = [], losses + bool(lost)
+            if lost:
+                before = len(self.held) - len(lost)
+                self._replace(lost, losses)
+                waiting = self.held[before:]
+        return nodes
+
+    def _answer(self, held, call):
+        """The result of a call; waits as long as the worker lives."""
+        patience = _FIRST_LOOK
+        while True:
+            if isinstance(call, Exception):
+                raise _Lost(str(call))
+            try:
+                return call.result(timeout=patience)
+            except TimeoutError:
+                self._check(held.worker)
+                patience = min(2 * patience, _LOOK)
+            except (OSError, CancelledError, KeyError) as error:  # KeyError: a new worker at the address of the old
+                raise _Lost(f"{type(error).__name__}: {error}") from error
+            except Exception as error:
+                error.add_note(f"Raised by the worker at {held.worker}.")
+                raise
+
+    def _check(self, worker):
+        """Raise ``_Lost`` if the worker is gone or has not been heard of for long."""
+        state = survey(self.client).get(worker)
+        if state is None:
+            raise _Lost("it has left the cluster")
+        if state["silent"] > _HUNG:
+            raise _Lost(f"no sign of life for {state['silent']:.0f} s")
+
+    def _replace(self, lost, losses):
+        """Load what lost workers held onto others. lost : why, by ``_Held``."""
+        numbers = sorted(number for held in lost for number in held.numbers)
+        gone = {held.worker for held in lost}
+        for held, why in lost.items():
+            _logger.warning("Worker %s is lost (%s): its rows are loaded again on another.", held.worker, why)
+            _release(held)
+        self.held = [held for held in self.held if held not in lost]
+        if losses >= _TRIES:
+            worker, why = next((held.worker, why) for held, why in lost.items())
+            raise RuntimeError(
+                f"Workers were lost {losses} times in a row, the last at {worker} ({why}). A worker that is lost again "
+                "and again has mostly been killed for its memory: its log tells. Give the workers more memory, or the "
+                "cluster more workers."
+            )
+        for worker in gone & set(survey(self.client)):
+            _evict(self.client, worker)
+        busy = {held.worker for held in self.held}
+        self._hold(numbers, self._workers(_REPLACEMENT, busy) or self._workers(_NO_WORKERS), losses)
+
+    def _workers(self, seconds, without=()):
+        """What ``survey`` tells of the living workers; waits for one."""
+        end = time() + seconds
+        while True:
+            there = {w: s for w, s in survey(self.client).items() if w not in without and s["silent"] <= _HUNG}
+            if there or (without and time() > end):
+                return there
+            if time() > end:
+                raise RuntimeError(
+                    f"The scheduler at {self.client.scheduler.address} has had no worker for {seconds:.0f} s. Start "
+                    "workers, or see in their logs why they have ended."
+                )
+            sleep(_GLANCE)
+
+    def _hold(self, numbers, workers, losses=0):
+        """Load segments onto workers, as many as their threads can take, neighbours together."""
+        new = []
+        try:
+            for worker, share in self._shares(list(numbers), workers):
+                new.append(self._start(worker, share, workers[worker]["threads"]))
+            lost = {}
+            for held in new:
+                try:
+                    self._finish(held)
+                except _Lost as why:
+                    lost[held] = why
+        except BaseException:
+            for held in new:
+                _release(held)
+            raise
+        self.held += new
+        if lost:
+            self._replace(lost, losses + 1)
+
+    def _shares(self, numbers, workers):
+        """Pairs of a worker and the numbers of its segments; MemoryError if it cannot hold them."""
+        names = sorted(workers)
+        threads = np.cumsum([0] + [workers[name]["threads"] for name in names])
+        edges = np.rint(threads / threads[-1] * len(numbers)).astype(int)
+        for name, first, last in zip(names, edges[:-1], edges[1:], strict=True):
+            share = numbers[first:last]
+            own = [number for held in self.held if held.worker == name for number in held.numbers]
+            needed = sum(self.sizes[number] for number in share + own) + self.working_set
+            limit = workers[name]["memory"]
+            if limit and needed > _FULL * limit:
+                raise MemoryError(
+                    f"Worker {name} would have to hold {needed / 2**30:.3f} GiB of rows and sums, but its memory limit "
+                    f"is {limit / 2**30:.3f} GiB, of which {_FULL:.0%} may be used. Add workers, or give them more "
+                    "memory; float32 columns take half the room."
+                )
+            if share:
+                yield name, share
+
+    def _start(self, worker, numbers, n_threads):
+        # Hard restrictions on tasks whose worker dies would leave them waiting for ever: only the actor, which is
+        # released then, has one. Names are fresh each time, since restrictions hold for new names only.
+        packs = self.client.compute([self.pack(i) for i in numbers], workers=[worker], allow_other_workers=True)
+        arguments = packs, numbers, len(self.sizes), self.device, n_threads
+        future = self.client.submit(Shard, *arguments, actor=True, workers=[worker], pure=False)
+        return _Held(worker, numbers, future, packs)
+
+    def _finish(self, held):
+        """Wait for an actor to be loaded, and give up the tasks that it was loaded from."""
+        settle(self.client, [held.future], held.packs, lambda: self._check(held.worker))
+        try:
+            held.actor = held.future.result(timeout=_LOOK)
+        except (OSError, CancelledError, TimeoutError) as error:
+            raise _Lost(f"{type(error).__name__}: {error}") from error
+        except KilledWorker as error:
+            raise RuntimeError(
+                f"Workers died again and again while they loaded rows for {held.worker}: {error}"
+            ) from error
+        for task in held.packs:
+            task.release()
+        held.packs = []
+        for number, checksum in self._answer(held, _call(held, "checksums")).items():
+            if self.checksums.setdefault(number, checksum) != checksum:
+                raise ValueError(
+                    f"The rows loaded again on {held.worker} are not those that the fit began with: the collection "
+                    "gives other rows each time it is computed. Seed its random numbers, or persist() or save it first."
+                )
+
+
+def _call(held, method, *args):
+    """What will be the result of a call to an actor; an exception where it is known to be lost."""
+    try:
+        return getattr(held.actor, method)(*args)
+    except RuntimeError as error:
+        return error
+
+
+def _release(held):
+    for future in (held.future, *held.packs):
+        future.release()
+    if held.actor is not None:
+        held.actor._future.release()
+
+
+def settle(client, futures, tasks, check):
+    """Wait for futures, as long as ``check`` does not raise and tasks, which they need, go on ending."""
+    done, since, patience = -1, time(), _FIRST_LOOK
+    while True:
+        try:
+            wait(futures, timeout=patience)
+            return
+        except TimeoutError:
+            check()
+        except CancelledError:
+            return
+        patience = min(2 * patience, _LOOK)
+        now = sum(task.done() for task in tasks)
+        if now != done:
+            done, since = now, time()
+        elif time() - since > _STALLED:
+            raise RuntimeError(
+                f"No rows have been loaded for {_STALLED / 60:.0f} minutes ({done} of {len(tasks)} tasks are done). "
+                f"See on the dashboard, {client.dashboard_link}, what the workers wait for."
+            )
+
+
+def survey(client):
+    """Of each worker, by address: seconds since its last sign of life, threads, and memory limit in bytes."""
+
+    def look(dask_scheduler):
+        from distributed.metrics import time
+
+        return {
+            address: {"silent": time() - state.last_seen, "threads": state.nthreads, "memory": state.memory_limit}
+            for address, state in dask_scheduler.workers.items()
+        }
+
+    try:
+        return client.run_on_scheduler(look)
+    except OSError as error:
+        raise RuntimeError(
+            f"The scheduler of {client} cannot be reached ({error}): it has ended, or the network has. Start a cluster "
+            "and fit again; with checkpoint= the run goes on where it was."
+        ) from error
+
+
+def _evict(client, worker):
+    """Take a worker that does not answer off the scheduler's books, where it would still own the rows."""
+
+    async def remove(dask_scheduler):
+        await dask_scheduler.remove_worker(worker, stimulus_id="skhorseshoe-lost", close=True)
+
+    client.run_on_scheduler(remove)

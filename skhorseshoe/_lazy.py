@@ -1,0 +1,20 @@
+"""Methods that stay lazy on Dask collections."""
+
+import functools
+
+from ._input import is_dask
+
+
+def by_blocks(method):
+    """A method of a fitted model whose answer for a row depends on it alone: of a Dask collection of rows it returns
+    a lazy Dask array of what the ordinary method answers."""
+
+    @functools.wraps(method)
+    def answer(model, X, *args, **kwargs):
+        if not is_dask(X):
+            return method(model, X, *args, **kwargs)
+        from ._dask import map_rows
+
+        return map_rows(getattr(model, method.__name__), X, args, kwargs)
+
+    return answer
