@@ -118,8 +118,8 @@ def test_zarr(frame, tmp_path):
     X = frame[NAMES].to_numpy(np.float64)
     array = zarr.create_array(str(tmp_path / "X.zarr"), shape=X.shape, dtype=X.dtype, chunks=(70, 2))
     array[:] = X
-    for source in (array, tmp_path / "X.zarr"):
-        got, labels = disk.convert(source, tmp_path / f"rows {source}", y=frame["ill"].to_numpy())
+    for kind, source in (("array", array), ("path", tmp_path / "X.zarr")):
+        got, labels = disk.convert(source, tmp_path / kind, y=frame["ill"].to_numpy())
         np.testing.assert_array_equal(got, X)
         np.testing.assert_array_equal(labels, frame["ill"])
 

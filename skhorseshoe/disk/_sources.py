@@ -170,6 +170,6 @@ def _need(module, path):
         return __import__(module, fromlist=["_"])
     except ImportError as error:
         raise ImportError(
-            f"Reading {str(path)!r} needs {package}, which is not installed: pip install {package}. Or give an "
-            "iterable of tables or arrays as the source."
+            f'Reading {str(path)!r} needs {package}, which is not installed: pip install "skhorseshoe[disk]". Or give '
+            "an iterable of tables or arrays as the source."
         ) from error
