@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import numpy as np
 
-WINDOW = 2**23  # bytes that are read ahead, for each thread that computes
+WINDOW = 2**22  # bytes that are read ahead, for each thread that computes
 _PAGE = mmap.PAGESIZE
 _LARGE_PAGE = 2**21  # the system may map so much at a touch; of one that is given back in part it would map all again
 
