@@ -26,7 +26,8 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=Fals
     if iterative and sampler != "hmc":
         matrices = 8 * q * n_chains * 40
     sums = 8 * n_chains * min(2**20, 64 * q)
-    return draws, matrices + sums + 40 * 2**20 + n
+    labels = 4 * n  # as codes, and what they are found by
+    return draws, matrices + sums + 40 * 2**20 + labels
 
 
 def available():
