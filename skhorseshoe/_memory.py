@@ -75,5 +75,15 @@ def check_result(n_rows, n_draws):
         )
 
 
+def check_repeated_rows(n_rows, row_bytes):
+    """Raise MemoryError if rows that are repeated as often as their weights say cannot fit."""
+    needed, free = n_rows * row_bytes, available()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"This sampler repeats each row as often as its weight says: {n_rows:.4g} rows take {_words(needed)}, but only "
+            f"{_words(free)} are available. Use sampler='hmc', which honours weights without repeating rows."
+        )
+
+
 def _words(n_bytes):
     return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(1, round(n_bytes / 2**20))} MiB"

@@ -6,6 +6,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from ._compat import _check_sample_weight
 from ._input import encode_labels
+from ._memory import check_repeated_rows
 
 _SORTED_SIZE = 2**16  # numbers in X up to which its rows are brought into an order of their own
 
@@ -58,6 +59,7 @@ def arrange(X, y, weight, sampler):
             f"sampler={sampler!r} draws a hidden score for each row, so weights (sample_weight, class_weight) must be "
             "whole numbers. Use sampler='hmc' or 'auto', which honour any."
         )
+    check_repeated_rows(float(weight.sum()), X.dtype.itemsize * X.size // len(y))
     times = weight.astype(np.int64)
     return X[np.repeat(np.arange(len(y)), times)], np.repeat(y, times), None
 

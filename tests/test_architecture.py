@@ -55,7 +55,7 @@ ALLOWED = {
     "_collapsed": {"_ops"},
     "_iterative": {"_ops"},
     "_adapt": {"_chains", "_gibbs", "_hmc", "_ops"},
-    "_weights": {"_compat", "_input"},
+    "_weights": {"_compat", "_input", "_memory"},
     "_callbacks": {"_compat", "_draws", "diagnostics"},
     "_checkpoint": {"_draws", "_snapshot"},
     "_classifier": {"_compat", "_fitting", "_ops", "_posterior", "_saved"},
