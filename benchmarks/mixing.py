@@ -92,8 +92,8 @@ CASES = {
         slab=2.0,
         best="collapsed",
         gibbs_sweeps=100,
-        note="100 + 100 sweeps of Gibbs, which factorises a 5000 x 5000 matrix for each chain in each: the seconds of a "
-        "sweep are measured, the ESS of so few draws is too high rather than too low",
+        note="100 + 100 sweeps of Gibbs, which factorises a 5000 x 5000 matrix for each chain in each: the ESS of so "
+        "few draws is too high rather than too low",
     ),
 }
 QUICK = {

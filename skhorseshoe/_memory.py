@@ -80,8 +80,8 @@ def check_repeated_rows(n_rows, row_bytes):
     needed, free = n_rows * row_bytes, available()
     if free is not None and needed > free:
         raise MemoryError(
-            f"This sampler repeats each row as often as its weight says: {n_rows:.4g} rows take {_words(needed)}, but only "
-            f"{_words(free)} are available. Use sampler='hmc', which honours weights without repeating rows."
+            f"This sampler repeats each row as often as its weight says: {n_rows:.4g} rows take {_words(needed)}, but "
+            f"only {_words(free)} are available. Use sampler='hmc', which honours weights without repeating rows."
         )
 
 
