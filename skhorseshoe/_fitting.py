@@ -27,14 +27,15 @@ def fit(model, X, y, sample_weight):
     if model.n_iter < model.thin:
         raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
     unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
-    wide = is_wide(X, weight) and model.device in ("auto", "cpu")
+    asked = _device.beside(model.device, X)
+    wide = is_wide(X, weight) and asked in ("auto", "cpu")
     model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), wide)
-    if model.sampler_ == "collapsed" and model.device not in ("auto", "cpu"):
+    if model.sampler_ == "collapsed" and asked not in ("auto", "cpu"):
         raise ValueError(
-            f"sampler='collapsed' computes on the CPU, and device={model.device!r} is asked for: use device='cpu' or "
-            "'auto', or another sampler."
+            f"sampler='collapsed' computes on the CPU, and device={asked!r} is asked for: use device='cpu' or 'auto' "
+            "with an X that is not on a GPU, or another sampler."
         )
-    ops, device, reason = _device.resolve("cpu" if model.sampler_ == "collapsed" else model.device, X.size)
+    ops, device, reason = _device.resolve("cpu" if model.sampler_ == "collapsed" else asked, X.size)
     X, y, weight = arrange(X, y, weight, model.sampler_)
     n_threads = count_threads(model.n_jobs)
     settings = Settings(model.sampler_, **{name: getattr(model, name) for name in Settings._fields[1:]})

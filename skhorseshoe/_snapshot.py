@@ -51,7 +51,7 @@ def described(problem, settings):
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "shape of X": rows.X.shape,
         "dtype of X": rows.X.dtype.name,
-        "checksum of X": _checksum(rows.X),
+        "checksum of X": _checksum(rows.ops.to_host(rows.X)),
         "checksum of y": _checksum(rows.y),
         "checksum of the weights": _checksum(rows.weight),
     }

@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
+from . import _device
 from ._compat import _check_sample_weight
 from ._input import encode_labels
 
@@ -17,7 +18,8 @@ def rows_that_count(X, y, sample_weight, class_weight):
     if sample_weight is None and class_weight is None:
         classes, codes = encode_labels(y)
         return X, codes, None, classes
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
+    sample_weight = _device.to_host(sample_weight)
+    weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
     counts = weight > 0
     if not counts.all():
         X, y, weight = X[counts], y[counts], weight[counts]
@@ -46,7 +48,7 @@ def arrange(X, y, weight, sampler):
     nor on whether a row is repeated or has a weight.
     """
     if X.size <= _SORTED_SIZE:
-        order = np.lexsort((y, *X.T[::-1]))
+        order = np.lexsort((y, *_dense(X).T[::-1]))
         X, y, weight = X[order], y[order], None if weight is None else weight[order]
         if sampler == "hmc":
             X, y, weight = _merge(X, y, weight)
@@ -58,13 +60,19 @@ def arrange(X, y, weight, sampler):
             "whole numbers. Use sampler='hmc' or 'auto', which honour any."
         )
     times = weight.astype(np.int64)
-    return np.repeat(X, times, axis=0), np.repeat(y, times), None
+    return X[np.repeat(np.arange(len(y)), times)], np.repeat(y, times), None
 
 
 def _merge(X, y, weight):
     """One row for equal neighbours, with the sum of their weights."""
-    first = np.append(True, (X[1:] != X[:-1]).any(axis=1) | (y[1:] != y[:-1]))
+    values = _dense(X)
+    first = np.append(True, (values[1:] != values[:-1]).any(axis=1) | (y[1:] != y[:-1]))
     if first.all():
         return X, y, weight
     at = np.flatnonzero(first)
-    return X[at], y[at], np.add.reduceat(np.ones(len(X)) if weight is None else weight, at)
+    return X[at], y[at], np.add.reduceat(np.ones(len(y)) if weight is None else weight, at)
+
+
+def _dense(X):
+    """A small X as a NumPy array."""
+    return _device.to_host(X)

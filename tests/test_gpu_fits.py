@@ -94,7 +94,8 @@ model = pickle.load(open(sys.argv[1], "rb"))
 print(*model.predict_proba(np.load(sys.argv[2]))[:, 1])
 """
     answer = np.array(run_python(code, path, rows).split(), float)
-    np.testing.assert_array_equal(answer, model.predict_proba(X[:5])[:, 1])
+    np.testing.assert_allclose(answer, model.predict_proba(X[:5])[:, 1], rtol=1e-12)
+    np.testing.assert_array_equal(answer, model.set_params(device="cpu").predict_proba(X[:5])[:, 1])
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "gibbs"])

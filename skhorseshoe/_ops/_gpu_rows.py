@@ -1,4 +1,4 @@
-"""Questions to the rows of X on the GPU: the fused passes, X'X and the information, probabilities.
+"""Questions to the rows of X on the GPU: the fused passes, X'X and the information, moments.
 
 Every sum has one owner and a fixed order, so the result has the same bits in every run on the same card.
 """
@@ -23,7 +23,6 @@ from .cuda import MAX_CHAINS, THREADS, TYPES, definitions, layout
 
 _WIDENED = 2**25  # elements of X converted to float64 at a time
 _REDUCED = 32  # sums that a block of the second stage adds
-_ROWS_PREDICTED = 1024
 
 
 def hold(X, y, weight):
@@ -118,7 +117,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     if beta is not None:
         beta = cp.asarray(beta)
     for start in range(0, n, step):
-        rows = _widened(X[start : start + step], q)
+        rows = widened(X[start : start + step], q)
         rows[:, :p] = (rows[:, :p] - centre) / scale
         squared = weight[start : start + step]
         if beta is not None:
@@ -131,7 +130,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 def _information(rows, beta, X):
     """The mean over the rows of beta (m, q) of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = x beta, for each row x."""
     eta, out = cp.ascontiguousarray(rows @ beta.T), cp.empty(len(rows))
-    function = kernel("rows", "information_weights", _element(X))
+    function = kernel("rows", "information_weights", element(X))
     launch(function, blocks_for(len(rows)), eta, out, i64(len(rows)), i32(len(beta)))
     return out
 
@@ -141,34 +140,18 @@ def moments(X, weight):
     step = max(1, min(len(X), _WIDENED // X.shape[1]))
     blocks = (slice(start, start + step) for start in range(0, len(X), step))
     mean, variance = combine_moments(
-        (_widened(X[rows], X.shape[1]), weight[rows] if len(weight) else cp.ones(len(X[rows]))) for rows in blocks
+        (widened(X[rows], X.shape[1]), weight[rows] if len(weight) else cp.ones(len(X[rows]))) for rows in blocks
     )
     return cp.asnumpy(mean), cp.asnumpy(variance)
 
 
-def mean_probability(X, coef, intercept, threads, block_rows):
-    """As ``cpu.mean_probability``, on the host. Blocks have a fixed number of rows, whatever ``block_rows`` says."""
-    X, coef, intercept = cp.asarray(X), cp.asarray(coef), cp.asarray(intercept)
-    n, p = X.shape
-    out = cp.empty((n, 2))
-    for start in range(0, n, _ROWS_PREDICTED):
-        some = X[start : start + _ROWS_PREDICTED]
-        rows = cp.zeros((_ROWS_PREDICTED, p))  # of one shape, so that the product treats a row alike in any batch
-        rows[: len(some)] = _widened(some, p)
-        eta = cp.ascontiguousarray(rows @ coef.T)
-        function = kernel("rows", "mean_phi", _element(X))
-        arguments = eta, intercept, out[start : start + len(some)], i32(len(coef))
-        launch(function, len(some), *arguments, shared_bytes=8 * THREADS // 32)
-    return cp.asnumpy(out)
-
-
-def _widened(X, q):
+def widened(X, q):
     """Rows in float64, with a column of ones if q says so."""
     out = cp.empty((len(X), q))
-    function = kernel("rows", "widen_rows", _element(X))
+    function = kernel("rows", "widen_rows", element(X))
     launch(function, blocks_for(out.size), X, out, i64(len(X)), i32(X.shape[1]), i32(q))
     return out
 
 
-def _element(X):
+def element(X):
     return (f"-DELEMENT={TYPES[X.dtype.name][0]}",)

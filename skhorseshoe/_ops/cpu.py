@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import numpy as np
 from numba import uint32
+from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from ._collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gaussian import Precision, Whitening, add_outer_products  # noqa: F401 - part of what a back end offers
@@ -228,6 +229,11 @@ def each_block(X, coef, threads, block_rows, use):
             use(product[:size], rows)
 
     threads.run(some, -(-n // block_rows))
+
+
+def quantiles(values, levels):
+    """Those of each row of values (m, k), which may be overwritten; (m, number of levels)."""
+    return np.quantile(values, levels, axis=1, overwrite_input=True).T
 
 
 @kernel

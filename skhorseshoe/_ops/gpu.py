@@ -9,9 +9,11 @@ from copy import copy
 import cupy as cp
 import numpy as np
 
-from ._gpu_gaussian import Precision, Whitening  # noqa: F401 - part of what a back end offers
+from ._gpu_answers import each_block, mean_probability, ndtr, quantiles  # noqa: F401 - part of what a back end offers
+from ._gpu_gaussian import Precision, Whitening  # noqa: F401 - as are these
+from ._gpu_input import checked, put_beside  # noqa: F401
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
-from ._gpu_rows import gram, hold, latent, mean_probability, moments, score  # noqa: F401
+from ._gpu_rows import gram, hold, latent, moments, score  # noqa: F401
 from .cuda import THREADS
 
 empty_like, where, exp = cp.empty_like, cp.where, cp.exp

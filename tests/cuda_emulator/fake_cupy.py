@@ -12,18 +12,50 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 from scipy.linalg import blas, lapack
+from scipy.special import ndtr
 
 from skhorseshoe import _device
 from skhorseshoe._ops import cuda as sources
 
 from . import Module, build, source
 
-_MODULES = ("cupy", "cupy.cuda", "cupy.cuda.device", "cupy_backends", "cupy_backends.cuda", "cupy_backends.cuda.libs")
+_MODULES = (
+    "cupy",
+    "cupy.cuda",
+    "cupy.cuda.device",
+    "cupy_backends",
+    "cupy_backends.cuda",
+    "cupy_backends.cuda.libs",
+    "cupyx",
+    "cupyx.scipy",
+    "cupyx.scipy.special",
+)
+
+
+class Device:
+    """The device with this number, as a context that makes it the current one."""
+
+    current = 0
+    count = 1
+
+    def __init__(self, index):
+        self.id = index
+
+    def __enter__(self):
+        if self.id >= Device.count:
+            raise RuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+        self.before, Device.current = Device.current, self.id
+
+    def __exit__(self, *error):
+        Device.current = self.before
 
 
 class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
-    def __init__(self, values):
+    __module__ = "cupy"
+
+    def __init__(self, values, index=None):
         self._host = values
+        self.device = Device(Device.current if index is None else index)
 
     def __array__(self, *args, **kwargs):
         raise TypeError("Implicit conversion to a NumPy array is not allowed.")
@@ -31,6 +63,8 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
         if any(isinstance(value, np.ndarray) for value in inputs):
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+        if len({value.device.id for value in inputs if isinstance(value, ndarray)}) > 1:
+            raise ValueError("Array device must be same as the current device")
         if out is not None:
             kwargs["out"] = tuple(map(_host, out))
         result = getattr(ufunc, method)(*map(_host, inputs), **kwargs)
@@ -55,7 +89,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return bool(self._host)
 
     def __getitem__(self, index):
-        return _wrap(self._host[_host(index)])
+        return ndarray(np.asarray(self._host[_host(index)]), self.device.id)
 
     def __setitem__(self, index, value):
         if isinstance(value, np.ndarray) and value.ndim:
@@ -97,6 +131,7 @@ class Card:
         self.free = 2**34
         self.held = 0  # bytes of arrays that are alive
         self.held_when_freed = None  # at the last time that the pool was told to give memory back
+        self.used = set()  # the devices that kernels were loaded for
         self.flags = ("-O1",)
         self.properties = {
             "name": b"emulator",
@@ -125,6 +160,7 @@ class Card:
 
     def module(self, code, options):
         """The emulator's form of a module of ours, and of what a test has written after it."""
+        self.used.add(Device.current)
         name = next(name for name in sources.MODULES if code.startswith(sources.source(name)))
         text = source(name, code.removeprefix(sources.source(name)))
         return Module(build(text, (*self.flags, *options)), self.order)
@@ -166,19 +202,13 @@ def _modules(card):
     modules["cupy_backends.cuda.libs"].__dict__.update(cublas=cublas, cusolver=cusolver)
     device.get_cublas_handle = device.get_cusolver_handle = lambda: 1
 
-    @contextmanager
-    def use(index):
-        if index != 0:
-            raise RuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
-        yield
-
     cuda.__dict__.update(
         device=device,
-        Device=use,
+        Device=Device,
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         runtime=SimpleNamespace(
-            getDevice=lambda: 0,
-            getDeviceCount=lambda: 1,
+            getDevice=lambda: Device.current,
+            getDeviceCount=lambda: Device.count,
             getDeviceProperties=lambda index: card.properties,
             memGetInfo=lambda: (card.free, 2**34),
             driverGetVersion=lambda: 0,
@@ -188,13 +218,15 @@ def _modules(card):
 
     def asarray(values, dtype=None):
         if isinstance(values, ndarray):
-            return _wrap(np.asarray(values._host, dtype))
+            return ndarray(np.asarray(values._host, dtype), values.device.id)
         values = np.asarray(values, dtype)
         out = card.allocate(values.shape, values.dtype)
         out._host[...] = values
         return out
 
+    modules["cupyx.scipy.special"].ndtr = lambda values, out=None: _wrap(ndtr(values._host, out=_host(out)))
     names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "log", "log1p", "sqrt", "ascontiguousarray")
+    names += ("isfinite", "quantile")
     cupy.__dict__.update(
         {name: _function(name) for name in names},
         __version__="0.0.0",
@@ -212,9 +244,12 @@ def _modules(card):
 
 
 @contextmanager
-def installed(order="forward"):
-    """A context in which ``skhorseshoe._ops.gpu`` can be imported and computes in the emulator; gives the ``Card``."""
-    card = Card(order)
+def installed(order="forward", count=1):
+    """A context in which ``skhorseshoe._ops.gpu`` can be imported and computes in the emulator; gives the ``Card``.
+
+    count : of the devices that there are.
+    """
+    card, Device.count = Card(order), count
     before = _take_out()
     sys.modules.update(_modules(card))
     try:
@@ -226,7 +261,7 @@ def installed(order="forward"):
 
 def _take_out():
     """Remove CuPy and what has imported it; returns what was removed."""
-    parts = ("cupy", "cupy_backends"), ("skhorseshoe._ops.gpu", "skhorseshoe._ops._gpu")
+    parts = ("cupy", "cupy_backends", "cupyx"), ("skhorseshoe._ops.gpu", "skhorseshoe._ops._gpu")
     names = [n for n in sys.modules if n.split(".")[0] in parts[0] or n.startswith(parts[1])]
     _device.gpu_status.cache_clear()
     return {name: sys.modules.pop(name) for name in names}
