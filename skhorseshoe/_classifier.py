@@ -301,7 +301,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
             _fitting.fit(self, X, y, sample_weight)
             _fitting.release(self)
             return self
-        except BaseException:
+        except BaseException as error:
+            _fitting.release(self, error)
             # Neither half a model nor half of it new: what was there before the call stays, and what scikit-learn needs
             # to end its callbacks.
             kept = {name: value for name, value in vars(self).items() if "callback" in name}

@@ -66,8 +66,8 @@ def beside(device, X):
 
 
 def for_answers(device, fitted_on, X):
-    """Where a model with this ``device``, fitted on ``fitted_on``, answers: on the GPU that X is on, or on the one of the
-    fit if that works here and "cpu" is not asked for; else on the CPU."""
+    """Where a model with this ``device``, fitted on ``fitted_on``, answers: on the GPU that X is on, or on that of the
+    fit if it works here and "cpu" is not asked for; else on the CPU."""
     if on_gpu(X):
         return resolve(beside(device, X))
     index = fitted_on.partition(":")[2]

@@ -1,5 +1,7 @@
 """One fit: check the input, run the chains with all that watches them, and set what the model keeps."""
 
+import traceback
+
 import numpy as np
 from sklearn.utils import check_random_state
 
@@ -36,6 +38,7 @@ def fit(model, X, y, sample_weight):
             "with an X that is not on a GPU, or another sampler."
         )
     ops, device, reason = _device.resolve("cpu" if model.sampler_ == "collapsed" else asked, X.size)
+    model.device_ = device
     X, y, weight = arrange(X, y, weight, model.sampler_)
     n_threads = count_threads(model.n_jobs)
     settings = Settings(model.sampler_, **{name: getattr(model, name) for name in Settings._fields[1:]})
@@ -43,8 +46,9 @@ def fit(model, X, y, sample_weight):
         n_draws = min(model.n_iter // model.thin, model.max_draws or model.n_iter)
         item = np.dtype(model.draws_dtype).itemsize
         words = check_memory(*X.shape, model.n_chains, n_draws, n_threads, model.sampler_, item)
+        X, more = ops.place(X, model.n_chains, model.sampler_)
         if model.verbose:
-            _progress.logger.info("%d rows of %d features on %s (%s): %s", *X.shape, device, reason, words)
+            _progress.logger.info("%d rows of %d features on %s (%s): %s", *X.shape, device, reason, words + more)
         rows = Rows(
             X,
             y,
@@ -66,7 +70,7 @@ def fit(model, X, y, sample_weight):
         run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
         _go(model, run, checkpoint, given)
         separated = run.separated()
-    model.device_, model.n_iter_, model.stopped_by_ = device, run.done, run.stopped_by
+    model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
     model.tuning_ = run.chains.tuning
     model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.base_rate())
     model._saved_run = _snapshot.of(run) if model.warm_start else None
@@ -76,9 +80,13 @@ def fit(model, X, y, sample_weight):
     _report.warn_if_unconverged(model, rows.columns.informative, separated)
 
 
-def release(model):
-    """Give the device its memory back; after ``fit`` has returned, nothing holds it any more."""
-    _device.give_back(model.device_)
+def release(model, error=None):
+    """Give the device its memory back. After ``fit`` has returned nothing holds it, after an error its traceback."""
+    device = getattr(model, "device_", "cpu")
+    while error is not None and device != "cpu":
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__
+    _device.give_back(device)
 
 
 def _checkpoint(model, problem, settings, device):

@@ -208,7 +208,7 @@ def test_matrices_and_moments_are_those_of_the_cpu(dtype, weighted, one_gpu, mon
     want = questions(cpu, held, weight, 6, beta, ALONE)
     X, _, placed = held_by(one_gpu, X, y, weight)
     for elements in (2**25, 7 * 40):  # one block of rows, or several
-        monkeypatch.setitem(one_gpu.gram.__globals__, "_WIDENED", elements)
+        monkeypatch.setitem(one_gpu.gram.__globals__, "WIDENED", elements)
         for ours, theirs in zip(questions(one_gpu, X, placed, 6, beta), want, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-10)
 

@@ -6,7 +6,6 @@ Every sum has one owner and a fixed order, so the result has the same bits in ev
 from functools import cache
 
 import cupy as cp
-import numpy as np
 
 from ._gpu_kernels import (
     blocks_for,
@@ -18,21 +17,15 @@ from ._gpu_kernels import (
     random_arguments,
     resident_blocks,
 )
+from ._gpu_memory import WIDENED
 from ._moments import combine_moments
 from .cuda import MAX_CHAINS, THREADS, TYPES, definitions, layout
 
-_WIDENED = 2**25  # elements of X converted to float64 at a time
 _REDUCED = 32  # sums that a block of the second stage adds
 
 
 def hold(X, y, weight):
     """X (n, p), y (n,) and the weights (n,) or (0,), C-contiguous on the current device."""
-    free, _ = cp.cuda.runtime.memGetInfo()
-    if isinstance(X, np.ndarray) and X.nbytes > free:
-        raise MemoryError(
-            f"X takes {X.nbytes:,} bytes and the GPU has {free:,} free. Use device='cpu', or give X as float32 or "
-            "float16."
-        )
     X = cp.ascontiguousarray(cp.asarray(X))
     return X if X.data.ptr % 16 == 0 else X.copy(), cp.asarray(y, dtype=cp.uint8), cp.asarray(weight)
 
@@ -111,7 +104,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     """As ``cpu.gram``, on the host: it is asked for a few times in a fit."""
     n, p = X.shape
     q = p + fit_intercept
-    step = max(1, min(n, _WIDENED // q))
+    step = max(1, min(n, WIDENED // q))
     total = cp.zeros((q, q))
     centre, scale = cp.asarray(centre), cp.asarray(scale)
     if beta is not None:
@@ -137,7 +130,7 @@ def _information(rows, beta, X):
 
 def moments(X, weight):
     """As ``cpu.moments``, on the host."""
-    step = max(1, min(len(X), _WIDENED // X.shape[1]))
+    step = max(1, min(len(X), WIDENED // X.shape[1]))
     blocks = (slice(start, start + step) for start in range(0, len(X), step))
     mean, variance = combine_moments(
         (widened(X[rows], X.shape[1]), weight[rows] if len(weight) else cp.ones(len(X[rows]))) for rows in blocks

@@ -13,6 +13,7 @@ from ._gpu_answers import each_block, mean_probability, ndtr, quantiles  # noqa:
 from ._gpu_gaussian import Precision, Whitening  # noqa: F401 - as are these
 from ._gpu_input import checked, put_beside  # noqa: F401
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
+from ._gpu_memory import explained, place  # noqa: F401
 from ._gpu_rows import gram, hold, latent, moments, score  # noqa: F401
 from .cuda import THREADS
 
@@ -26,12 +27,7 @@ def using(name):
         try:
             yield
         except cp.cuda.memory.OutOfMemoryError as error:
-            cp.get_default_memory_pool().free_all_blocks()
-            free, total = cp.cuda.runtime.memGetInfo()
-            raise MemoryError(
-                f"The GPU is out of memory: {error}. {free:,} of its {total:,} bytes are free. Use device='cpu', fewer "
-                "chains or columns, or give X as float32 or float16."
-            ) from error
+            raise explained(error) from error
 
 
 def give_back(name):

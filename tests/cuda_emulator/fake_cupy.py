@@ -50,11 +50,34 @@ class Device:
         Device.current = self.before
 
 
+class Memory:
+    """Bytes of the arrays of a device that are alive, now and at most."""
+
+    held = most = 0
+    counted: set = set()  # noqa: RUF012 - the addresses of arrays that own their memory
+
+    @classmethod
+    def count(cls, values):
+        while isinstance(values.base, np.ndarray):
+            values = values.base
+        if id(values) not in cls.counted:
+            cls.counted.add(id(values))
+            cls.held += values.nbytes
+            cls.most = max(cls.held, cls.most)
+            weakref.finalize(values, cls._forget, id(values), values.nbytes)
+
+    @classmethod
+    def _forget(cls, key, n_bytes):
+        cls.counted.discard(key)
+        cls.held -= n_bytes
+
+
 class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     __module__ = "cupy"
 
     def __init__(self, values, index=None):
         self._host = values
+        Memory.count(values)
         self.device = Device(Device.current if index is None else index)
 
     def __array__(self, *args, **kwargs):
@@ -129,7 +152,6 @@ class Card:
     def __init__(self, order="forward"):
         self.order = order
         self.free = 2**34
-        self.held = 0  # bytes of arrays that are alive
         self.held_when_freed = None  # at the last time that the pool was told to give memory back
         self.used = set()  # the devices that kernels were loaded for
         self.flags = ("-O1",)
@@ -147,16 +169,14 @@ class Card:
         values = np.empty(shape, dtype)
         if values.nbytes > self.free:
             raise OutOfMemoryError(f"Out of memory allocating {values.nbytes:,} bytes")
-        self.held += values.nbytes
-        weakref.finalize(values, self._forget, values.nbytes)
         values.view(np.uint8).reshape(-1)[...] = 0xFF if values.size else 0
         return ndarray(values)
 
-    def _forget(self, n_bytes):
-        self.held -= n_bytes
-
     def free_all_blocks(self):
-        self.held_when_freed = self.held
+        self.held_when_freed = Memory.held
+
+    def free_bytes(self):
+        return 0
 
     def module(self, code, options):
         """The emulator's form of a module of ours, and of what a test has written after it."""
