@@ -276,5 +276,25 @@ def test_a_singular_precision_is_raised_for_the_chains_that_need_it(one_gpu):
 
 def test_an_indefinite_precision_is_refused_with_the_cure(one_gpu):
     arguments = map(one_gpu.to_device, (np.ones((1, 2)), np.zeros((1, 2)), np.zeros((1, 2))))
-    with pytest.raises(np.linalg.LinAlgError, match=r"minor 1.*StandardScaler"):
-        one_gpu.Precision(-np.eye(2), None).draw(*arguments)
+    draw = one_gpu.Precision(-np.eye(2), None).draw(*arguments)  # the host hears of it with the next values
+    with pytest.raises(np.linalg.LinAlgError, match=r"2 columns, minor 1.*StandardScaler"):
+        one_gpu.to_host(draw)
+    assert one_gpu.to_host(one_gpu.to_device(np.ones(1))) == 1.0
+
+
+def indefinite(q):
+    """A matrix whose smallest eigenvalue is -3e-9: the fourth of the jitters helps."""
+    H = np.ones((q, q)) - 3e-9 * np.eye(q)
+    H[0, 1:] = H[1:, 0] = 0.0
+    return H
+
+
+@pytest.mark.parametrize("q", [3, 70, 300])
+def test_a_factorisation_that_fails_is_repaired_as_on_the_cpu(q, gpu):
+    d, rng = np.zeros((3, q)), np.random.default_rng(q)
+    d[1] = 1.0  # nothing to repair
+    b, noise = rng.standard_normal((2, 3, q))
+    got = gpu.to_host(gpu.Precision(indefinite(q), None).draw(*map(gpu.to_device, (b, d, noise))))
+    want = cpu.Precision(indefinite(q), ALONE).draw(b, d, noise)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * abs(want).max())
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-8, atol=1e-12)

@@ -45,6 +45,9 @@ class Precision:
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
         self.workers = [_Cholesky(H, work) for work in self.work]
 
+    def begin(self, d):
+        """``draw`` with this very d comes next: what can be computed before its b is known may begin. Nothing here."""
+
     def draw(self, b, d, noise, total=None, gamma=None):
         """beta_c = g_c Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; (n_chains, q) float64, as b, d and noise.
 

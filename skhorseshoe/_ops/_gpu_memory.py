@@ -5,6 +5,7 @@ import cupy as cp
 from .._memory import _words as in_words
 from .cuda import MAX_CHAINS
 
+BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
 WIDENED = 2**25  # elements of X converted to float64 at a time
 _CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or select columns first."
 
@@ -12,11 +13,12 @@ _CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or sele
 def working_set(n, p, n_chains, sampler, multiprocessors):
     """Bytes on the GPU beside X; an upper bound, of which q x q matrices are most where there are many columns."""
     q = p + 1
-    matrices = 8 * q * q * (2 * n_chains + 9 if sampler == "hmc" else n_chains + 8)
+    square = 8 * q * q
+    factors = 2 * n_chains if sampler == "hmc" else n_chains if n_chains * square <= BESIDE else 1
     blocks = 3 * 8 * max(q, min(n * q, WIDENED))  # of X in float64, and what is made of them
     sums = 8 * 8 * multiprocessors * (q + 1) * MAX_CHAINS
     vectors = 8 * n_chains * q * 60
-    return matrices + blocks + sums + vectors + 17 * n + 2**20
+    return square * (factors + 9) + blocks + sums + vectors + 17 * n + 2**20
 
 
 def place(X, n_chains, sampler):

@@ -14,7 +14,9 @@ from ._gpu_gaussian import Precision, Whitening  # noqa: F401 - as are these
 from ._gpu_input import checked, put_beside  # noqa: F401
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
 from ._gpu_memory import explained, place  # noqa: F401
+from ._gpu_outbox import Outbox  # noqa: F401
 from ._gpu_rows import gram, hold, latent, moments, score  # noqa: F401
+from ._gpu_verdict import VERDICT
 from .cuda import THREADS
 
 empty_like, where, exp = cp.empty_like, cp.where, cp.exp
@@ -24,10 +26,13 @@ empty_like, where, exp = cp.empty_like, cp.where, cp.exp
 def using(name):
     """A context in which everything is computed on this GPU, as in "cuda:0"."""
     with _card(name):
+        VERDICT.forget()
         try:
             yield
         except cp.cuda.memory.OutOfMemoryError as error:
             raise explained(error) from error
+        finally:
+            VERDICT.forget()
 
 
 def give_back(name):
@@ -46,8 +51,10 @@ def to_device(values):
 
 
 def to_host(values):
-    """The way back."""
-    return _each(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
+    """The way back; a LinAlgError if a matrix could not be factorised."""
+    moved = _each(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
+    VERDICT.raise_if_bad()
+    return moved
 
 
 def _each(move, values):

@@ -18,6 +18,7 @@ from skhorseshoe import _device
 from skhorseshoe._ops import cuda as sources
 
 from . import Module, build, source
+from .fake_streams import Event, Main, Stream, later, refuse_beside
 
 _MODULES = (
     "cupy",
@@ -74,6 +75,7 @@ class Memory:
 
 class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     __module__ = "cupy"
+    reads = 0  # times that the host has waited for a value
 
     def __init__(self, values, index=None):
         self._host = values
@@ -86,6 +88,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
         if any(isinstance(value, np.ndarray) for value in inputs):
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+        refuse_beside()
         if len({value.device.id for value in inputs if isinstance(value, ndarray)}) > 1:
             raise ValueError("Array device must be same as the current device")
         if out is not None:
@@ -106,10 +109,24 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self._host)
 
     def __float__(self):
+        ndarray.reads += 1
         return float(self._host)
 
     def __bool__(self):
+        ndarray.reads += 1
         return bool(self._host)
+
+    def get(self, *, stream, out, blocking):
+        """To pinned memory, without waiting."""
+        if blocking or out.shape != self.shape or out.dtype != self.dtype:
+            raise TypeError("not a copy that the host does not wait for")
+        stream.put(lambda: np.copyto(out, self._host))
+
+    def set(self, values, stream):
+        """From pinned memory, without waiting."""
+        if values.shape != self.shape or values.dtype != self.dtype:
+            raise TypeError("Shape or dtype mismatch")
+        stream.put(lambda: np.copyto(self._host, values))
 
     def __getitem__(self, index):
         return ndarray(np.asarray(self._host[_host(index)]), self.device.id)
@@ -117,6 +134,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def __setitem__(self, index, value):
         if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+        refuse_beside()
         self._host[index] = _host(value)
 
     def __iter__(self):
@@ -183,7 +201,31 @@ class Card:
         self.used.add(Device.current)
         name = next(name for name in sources.MODULES if code.startswith(sources.source(name)))
         text = source(name, code.removeprefix(sources.source(name)))
-        return Module(build(text, (*self.flags, *options)), self.order)
+        return _Later(Module(build(text, (*self.flags, *options)), self.order))
+
+
+class _Later:
+    """A module whose kernels run when their stream does."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def get_function(self, name):
+        return _LaterKernel(self.module.get_function(name))
+
+
+class _LaterKernel:
+    def __init__(self, kernel):
+        self.__dict__["kernel"] = kernel
+
+    def __getattr__(self, name):
+        return getattr(self.kernel, name)
+
+    def __setattr__(self, name, value):
+        setattr(self.kernel, name, value)
+
+    def __call__(self, *arguments, **sizes):
+        later(lambda: self.kernel(*arguments, **sizes))
 
 
 def _matrix(pointer, leading, columns):
@@ -213,10 +255,12 @@ def _modules(card):
         CUBLAS_OP_T=1,
         CUBLAS_SIDE_LEFT=0,
         CUBLAS_DIAG_NON_UNIT=0,
-        dtrsm=_dtrsm,
+        dtrsm=lambda *arguments: later(lambda: _dtrsm(*arguments)),
         getVersion=lambda handle: 0,
     )
-    cusolver = SimpleNamespace(dpotrf=_dpotrf, dpotrf_bufferSize=lambda *arguments: 32)
+    cusolver = SimpleNamespace(
+        dpotrf=lambda *given: later(lambda: _dpotrf(*given)), dpotrf_bufferSize=lambda *arguments: 32
+    )
     modules = {name: ModuleType(name) for name in _MODULES}
     cupy, cuda, device = (modules[name] for name in _MODULES[:3])
     modules["cupy_backends.cuda.libs"].__dict__.update(cublas=cublas, cusolver=cusolver)
@@ -225,6 +269,9 @@ def _modules(card):
     cuda.__dict__.update(
         device=device,
         Device=Device,
+        Stream=Stream,
+        Event=Event,
+        get_current_stream=lambda: Stream.current or Main,
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         runtime=SimpleNamespace(
             getDevice=lambda: Device.current,
@@ -244,6 +291,11 @@ def _modules(card):
         out._host[...] = values
         return out
 
+    def asnumpy(values):
+        ndarray.reads += 1
+        return values._host.copy()
+
+    modules["cupyx"].empty_pinned = lambda shape, dtype: card.allocate(shape, dtype)._host
     modules["cupyx.scipy.special"].ndtr = lambda values, out=None: _wrap(ndtr(values._host, out=_host(out)))
     names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "log", "log1p", "sqrt", "ascontiguousarray")
     names += ("isfinite", "quantile")
@@ -253,7 +305,7 @@ def _modules(card):
         cuda=cuda,
         ndarray=ndarray,
         asarray=asarray,
-        asnumpy=lambda values: values._host.copy(),
+        asnumpy=asnumpy,
         empty=card.allocate,
         empty_like=lambda values: card.allocate(values.shape, values.dtype),
         RawModule=lambda code, options: card.module(code, options),

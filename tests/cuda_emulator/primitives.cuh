@@ -13,7 +13,10 @@ enum SyncPoint {
     DOTS_READY,
     WEIGHTS_READY,
     TOTALS_READY,
-    STRIPS_READY
+    STRIPS_READY,
+    PIVOT_FREE,
+    PIVOT_READY,
+    COLUMN_READY
 };
 #define SYNC(which)                                                              \
     do {                                                                         \
