@@ -52,25 +52,26 @@ class Device:
 
 
 class Memory:
-    """Bytes of the arrays of a device that are alive, now and at most."""
+    """Bytes of the arrays that are alive, now and at most."""
 
-    held = most = 0
-    counted: set = set()  # noqa: RUF012 - the addresses of arrays that own their memory
+    now: "Memory"  # of what is installed
 
-    @classmethod
-    def count(cls, values):
+    def __init__(self):
+        self.held = self.most = 0
+        self.counted = set()  # the arrays that own their memory, by number
+
+    def count(self, values):
         while isinstance(values.base, np.ndarray):
             values = values.base
-        if id(values) not in cls.counted:
-            cls.counted.add(id(values))
-            cls.held += values.nbytes
-            cls.most = max(cls.held, cls.most)
-            weakref.finalize(values, cls._forget, id(values), values.nbytes)
+        if id(values) not in self.counted:
+            self.counted.add(id(values))
+            self.held += values.nbytes
+            self.most = max(self.held, self.most)
+            weakref.finalize(values, self._forget, id(values), values.nbytes)
 
-    @classmethod
-    def _forget(cls, key, n_bytes):
-        cls.counted.discard(key)
-        cls.held -= n_bytes
+    def _forget(self, key, n_bytes):
+        self.counted.discard(key)
+        self.held -= n_bytes
 
 
 class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
@@ -79,7 +80,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __init__(self, values, index=None):
         self._host = values
-        Memory.count(values)
+        Memory.now.count(values)
         self.device = Device(Device.current if index is None else index)
 
     def __array__(self, *args, **kwargs):
@@ -169,6 +170,7 @@ class Card:
 
     def __init__(self, order="forward"):
         self.order = order
+        self.memory = Memory.now = Memory()
         self.free = 2**34
         self.held_when_freed = None  # at the last time that the pool was told to give memory back
         self.used = set()  # the devices that kernels were loaded for
@@ -191,7 +193,7 @@ class Card:
         return ndarray(values)
 
     def free_all_blocks(self):
-        self.held_when_freed = Memory.held
+        self.held_when_freed = self.memory.held
 
     def free_bytes(self):
         return 0
