@@ -1,8 +1,10 @@
 """What a fit takes of a GPU's memory: said before it starts, given back when it ends."""
 
 import cupy as cp
+import numpy as np
 
 from .._memory import _words as in_words
+from ._gpu_stream import HostRows, room_for_parts
 from .cuda import MAX_CHAINS
 
 BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
@@ -22,13 +24,22 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
 
 
 def place(X, n_chains, sampler):
-    """X, and the forecast in words; a MemoryError if the fit cannot have its room on the current GPU."""
+    """X, as ``HostRows`` if it is to stay on the host, and the forecast in words; a MemoryError if the fit cannot have
+    its room on the current GPU."""
     n, p = X.shape
     has = cp.cuda.runtime.getDeviceProperties(cp.cuda.runtime.getDevice())
     needed = working_set(n, p, int(n_chains), sampler, has["multiProcessorCount"])
     of_X = 0 if isinstance(X, cp.ndarray) else X.nbytes
     free, total = free_and_total()
     words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
+    if needed + of_X > free and isinstance(X, np.ndarray):
+        parts = room_for_parts(of_X, has["multiProcessorCount"])
+        if needed + parts < min(free, needed + of_X):
+            what = f"{in_words(needed + parts)} for parts of X and the working set"
+            return X.view(HostRows), (
+                f"; X, {in_words(of_X)}, does not fit into the {in_words(free)} that are free on the GPU and is read "
+                f"from the host in every sweep; {what} on the GPU"
+            )
     if needed + of_X > free:
         raise MemoryError(
             f"This fit needs {words}, {needed + of_X:,} bytes, but only {free:,} of its {total:,} bytes are free. "

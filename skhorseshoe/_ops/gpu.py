@@ -64,7 +64,7 @@ def _each(move, values):
         return type(values)(*moved) if hasattr(values, "_fields") else tuple(moved)
     if isinstance(values, dict):
         return {name: _each(move, value) for name, value in values.items()}
-    if type(values).__module__.startswith(__package__.partition(".")[0]):
+    if type(values).__module__.startswith(__package__.partition(".")[0]) and not isinstance(values, np.ndarray):
         out = copy(values)
         vars(out).update(_each(move, vars(values)))
         return out

@@ -33,6 +33,9 @@ class Stream:
             raise EmulatorError("work on a stream that has not waited for what it reads")
         self.queue.append(work)
 
+    def synchronize(self):
+        self.run(len(self.queue))
+
     def run(self, until):
         while self.done < until:
             self.done += 1
