@@ -47,6 +47,16 @@ def resolve(device, size=0):
     raise RuntimeError(f"device={device!r} cannot be used: {why} Use device='cpu' or device='auto'.")
 
 
+def with_room(device, X, n_chains, sampler):
+    """This ``Device``; or, if the fit cannot have its memory there, the CPU."""
+    try:
+        with device.ops.using(device.name):
+            device.ops.place(X, n_chains, sampler)
+    except MemoryError as error:
+        return Device(_back_end("cpu"), "cpu", f"no room on the GPU: {error}")
+    return device
+
+
 def on_gpu(values):
     """Whether this is an array of CuPy's. Where CuPy has not been imported there is none."""
     return isinstance(values, getattr(sys.modules.get("cupy"), "ndarray", ()))

@@ -37,7 +37,8 @@ def fit(model, X, y, sample_weight):
             f"sampler='collapsed' computes on the CPU, and device={asked!r} is asked for: use device='cpu' or 'auto' "
             "with an X that is not on a GPU, or another sampler."
         )
-    ops, device, reason = _device.resolve("cpu" if model.sampler_ == "collapsed" else asked, X.size)
+    found = _device.resolve("cpu" if model.sampler_ == "collapsed" else asked, X.size)
+    ops, device, reason = found if asked != "auto" else _device.with_room(found, X, model.n_chains, model.sampler_)
     model.device_ = device
     X, y, weight = arrange(X, y, weight, model.sampler_)
     n_threads = count_threads(model.n_jobs)

@@ -119,7 +119,11 @@ PASSES = [
     (1, 1, 1, "float32"),
     (300, 1, 1, "float32"),
     (3, 2, 4, "float32"),
+    (65, 7, 2, "float32"),
     (65, 7, 3, "float32"),
+    (65, 7, 8, "float32"),
+    (40, 9, 16, "float64"),
+    (40, 9, 12, "float16"),
     (700, 141, 4, "float32"),
     (9, 2500, 4, "float32"),
     (17, 3000, 4, "float32"),
@@ -133,6 +137,11 @@ PASSES = [
 
 def held_by(ops, X, y, weight=NONE):
     return ops.hold(X, y, weight)
+
+
+def test_float16_rows_stay_in_16_bits(one_gpu):
+    X, *_ = held_by(one_gpu, np.ones((8, 3), np.float16), np.ones(8, np.uint8))
+    assert (X.dtype, X.nbytes) == (np.float16, 48)
 
 
 def problem(n, p, n_chains, dtype, fit_intercept):

@@ -5,6 +5,7 @@ import sys
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 
+from skhorseshoe import _device
 from skhorseshoe.datasets import make_sparse_probit
 
 pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -62,6 +63,15 @@ def test_a_fit_without_room_is_refused_before_it_starts(card, problem, short_fit
         MemoryError, match=r"needs 1 MiB for X and \d+ MiB of working set.* bytes, but only 1,048,576 of"
     ):
         short_fit(X, y, device="cuda")
+
+
+def test_auto_takes_the_cpu_where_the_gpu_has_no_room(card, problem, short_fit, monkeypatch, caplog):
+    monkeypatch.setattr(_device, "_WORTH_A_GPU", 0)
+    assert short_fit(*problem, burn_in=1, n_iter=1).device_ == "cuda:0"
+    card.free = 2**20
+    with caplog.at_level("INFO", logger="skhorseshoe"):
+        assert short_fit(*problem, burn_in=1, n_iter=1, verbose=1).device_ == "cpu"
+    assert "on cpu (no room on the GPU: This fit needs 1 MiB for X and " in caplog.text
 
 
 def test_the_forecast_is_logged(card, problem, short_fit, caplog):
