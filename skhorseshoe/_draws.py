@@ -1,5 +1,7 @@
 """What is kept of a run."""
 
+from functools import partial
+
 import numpy as np
 
 from .diagnostics import MAX_RHAT, convergence
@@ -12,46 +14,54 @@ class Draws:
     """Of the ``thin``-th states after burn-in all, or evenly spaced ones: coefficients and intercept of X's own
     columns, tau, the acceptance rate; and the mean shrinkage.
 
-    columns : ``Columns``, that translate what the sampler has. room : the most draws of a chain that are kept. Where it
-    is full, every second one is given up and from then on half as many are kept. dtype : of the coefficients.
+    columns : ``Columns``, that translate what the sampler has. outbox : that of a back end, through which states come
+    to the host; whoever looks at the draws waits for those under way. room : the most draws of a chain that are kept.
+    Where it is full, every second one is given up and from then on half as many are kept. dtype : of the coefficients.
     """
 
-    def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64):
+    coef, intercept, global_scale, acceptance = (property(lambda self, name=name: self._all(name)) for name in STORED)
+
+    def __init__(self, n_chains, n_draws, columns, outbox, room=None, dtype=np.float64):
         room = n_draws if room is None else min(n_draws, room)
-        self.coef = np.empty((n_chains, room, len(columns.order)), dtype)
-        self.intercept = np.zeros((n_chains, room), dtype)
-        self.global_scale = np.empty((n_chains, room))
-        self.acceptance = np.ones((n_chains, room))
+        self._arrays = {
+            "coef": np.empty((n_chains, room, len(columns.order)), dtype),
+            "intercept": np.zeros((n_chains, room), dtype),
+            "global_scale": np.empty((n_chains, room)),
+            "acceptance": np.ones((n_chains, room)),
+        }
+        self.outbox = outbox
+        self.room = room
         self.columns = columns
         self.next_kappa = 1
         self.kappa = np.zeros(columns.n_shrunk), 0  # sum and weight of the states
         self.seen = self.n = 0  # draws that were offered, and kept
         self.stride = 1  # of the draws that were offered, from one that is kept to the next
 
-    def add(self, chains, to_host=lambda values: values):
-        """Take the state of the chains; ``seen`` grows last, so that an interrupt never leaves half a draw.
+    def _all(self, name):
+        self.outbox.flush()
+        return self._arrays[name]
 
-        to_host : that of their back end.
-        """
+    def add(self, chains):
+        """Take the state of the chains; ``seen`` grows last, so that an interrupt never leaves half a draw."""
         self._add_shrinkage(chains)
         if (self.seen + 1) % self.stride == 0:
-            if self.n == self.coef.shape[1]:
+            if self.n == self.room:
                 self._halve()
             if (self.seen + 1) % self.stride == 0:
                 state = chains.state
                 acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
-                self._keep(*to_host((state.beta, state.tau_sq_inv, acceptance)))
+                self.outbox.put(partial(self._keep, self.n), (state.beta, state.tau_sq_inv, acceptance))
+                self.n += 1
         self.seen += 1
 
-    def _keep(self, beta, tau_sq_inv, acceptance):
-        p = self.coef.shape[2]
+    def _keep(self, at, beta, tau_sq_inv, acceptance):
+        arrays, p = self._arrays, len(self.columns.order)
         beta = self.columns.of_X(beta)
-        self.coef[:, self.n] = beta[:, :p]
+        arrays["coef"][:, at] = beta[:, :p]
         if self.columns.fit_intercept:
-            self.intercept[:, self.n] = beta[:, p]
-        self.global_scale[:, self.n] = tau_sq_inv**-0.5
-        self.acceptance[:, self.n] = acceptance
-        self.n += 1
+            arrays["intercept"][:, at] = beta[:, p]
+        arrays["global_scale"][:, at] = tau_sq_inv**-0.5
+        arrays["acceptance"][:, at] = acceptance
 
     def _halve(self):
         half = self.n // 2
@@ -92,9 +102,11 @@ class Draws:
 
     def trim(self):
         """Give up the room of draws that were not made."""
-        if self.n < self.coef.shape[1]:
-            for name in STORED:
-                setattr(self, name, getattr(self, name)[:, : self.n].copy())
+        self.outbox.flush()
+        if self.n < self.room:
+            for name, values in self._arrays.items():
+                self._arrays[name] = values[:, : self.n].copy()
+            self.room = self.n
 
     def arrays(self):
         """What ``restore`` takes; views of what is there."""

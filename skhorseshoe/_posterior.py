@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from . import _input, _predictive
+from . import _device, _input, _predictive
 from ._lazy import by_blocks
 
 
@@ -29,7 +29,7 @@ class PosteriorMixin:
         proba : ndarray of shape (n_samples, 2), float64
             Columns in the order of ``classes_``.
         """
-        return _predictive.mean_probability(self, self._check_rows(X))
+        return self._from_probabilities(X, lambda proba: proba)
 
     @by_blocks
     def predict_proba_samples(self, X, max_draws=None):
@@ -58,7 +58,8 @@ class PosteriorMixin:
         MemoryError
             If the result cannot fit; before anything is computed.
         """
-        return _predictive.probability_samples(self, self._check_rows(X), _check_max_draws(max_draws))
+        X = self._check_rows(X)
+        return _device.put_beside(X, _predictive.probability_samples(self, X, _check_max_draws(max_draws)))
 
     @by_blocks
     def predict_interval(self, X, level=0.9):
@@ -84,7 +85,8 @@ class PosteriorMixin:
         ValueError
             If ``level`` is not between 0 and 1.
         """
-        return _predictive.probability_interval(self, self._check_rows(X), check_level(level))
+        X = self._check_rows(X)
+        return _device.put_beside(X, _predictive.probability_interval(self, X, check_level(level)))
 
     @by_blocks
     def predict_log_proba(self, X):
@@ -99,7 +101,7 @@ class PosteriorMixin:
         -------
         log_proba : ndarray of shape (n_samples, 2), float64
         """
-        return np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
+        return self._from_probabilities(X, lambda proba: np.log(_positive(proba)))
 
     @by_blocks
     def decision_function(self, X):
@@ -117,8 +119,12 @@ class PosteriorMixin:
         decision : ndarray of shape (n_samples,), float64
             Positive where the second class is the more probable; in [-37.6, 37.6].
         """
-        lower, upper = np.maximum(self.predict_proba(X), np.finfo(float).tiny).T
-        return np.where(upper > lower, -ndtri(lower), ndtri(upper))
+
+        def quantile(proba):
+            lower, upper = _positive(proba).T
+            return np.where(upper > lower, -ndtri(lower), ndtri(upper))
+
+        return self._from_probabilities(X, quantile)
 
     @by_blocks
     def predict(self, X):
@@ -133,8 +139,7 @@ class PosteriorMixin:
         -------
         labels : ndarray of shape (n_samples,)
         """
-        code = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[code]
+        return self._from_probabilities(X, lambda proba: self.classes_[proba.argmax(axis=1)])
 
     def summary(self, level=None, sort_by=None):
         """The posterior of every coefficient, of the intercept and of the global scale, as a frame.
@@ -204,9 +209,18 @@ class PosteriorMixin:
         rows = None if X is None else (self._check_rows(X), _input.is_second(y, X, self.classes_))
         return from_model(self, rows, max_draws)
 
+    def _from_probabilities(self, X, answer):
+        """answer(probabilities (n, 2)), both on the host, as an array of the device that X is on."""
+        X = self._check_rows(X)
+        return _device.put_beside(X, answer(_predictive.mean_probability(self, X)))
+
     def _check_rows(self, X):
         check_is_fitted(self)
         return _input.check_X(self, X, reset=False)
+
+
+def _positive(proba):
+    return np.maximum(proba, np.finfo(float).tiny)
 
 
 def check_level(level):

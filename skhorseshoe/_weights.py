@@ -4,6 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
 
+from . import _device
 from ._compat import _check_sample_weight
 from ._input import encode_labels
 from ._memory import check_repeated_rows
@@ -19,7 +20,8 @@ def rows_that_count(X, y, sample_weight, class_weight):
     if sample_weight is None and class_weight is None:
         classes, codes = encode_labels(y)
         return X, codes, None, classes
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
+    sample_weight = _device.to_host(sample_weight)
+    weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
     counts = weight > 0
     if not counts.all():
         X, y, weight = X[counts], y[counts], weight[counts]
@@ -75,5 +77,5 @@ def _merge(X, y, weight):
 
 
 def _dense(X):
-    """A small X as an array."""
-    return X.toarray() if issparse(X) else X
+    """A small X as a NumPy array."""
+    return X.toarray() if issparse(X) else _device.to_host(X)

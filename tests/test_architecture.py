@@ -13,7 +13,6 @@ PACKAGE = Path(skhorseshoe.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 PIECES = {
     "_draws",
-    "_input",
     "_prior",
     "_saved",
     "_segments",
@@ -32,6 +31,7 @@ ALLOWED = {
     "_design": {"_columns", "_segments", "_threads"},
     "_draws": {"diagnostics"},
     "_memory": {"_segments"},
+    "_input": {"_device"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
     "_versions": {"_device", "_threads"},
@@ -42,7 +42,7 @@ ALLOWED = {
     "_dask_rows": {"_dask_worker", "_design", "_segments"},
     "_dask_worker": {"_device", "_segments", "_threads"},
     "_lazy": {"_dask", "_input"},
-    "_posterior": {"_arviz", "_input", "_lazy", "_predictive", "_summary"},
+    "_posterior": {"_arviz", "_device", "_input", "_lazy", "_predictive", "_summary"},
     "_predictive": {"_device", "_memory", "_threads"},
     "_summary": {"_report", "diagnostics"},
     "_saved": {"__version__"},
@@ -55,7 +55,7 @@ ALLOWED = {
     "_collapsed": {"_ops"},
     "_iterative": {"_ops"},
     "_adapt": {"_chains", "_gibbs", "_hmc", "_ops"},
-    "_weights": {"_compat", "_input", "_memory"},
+    "_weights": {"_compat", "_device", "_input", "_memory"},
     "_callbacks": {"_compat", "_draws", "diagnostics"},
     "_checkpoint": {"_draws", "_snapshot"},
     "_classifier": {"_compat", "_fitting", "_ops", "_posterior", "_saved"},
@@ -104,7 +104,7 @@ def test_the_sampler_imports_no_array_library():
 def test_only_back_ends_import_a_compiler(path):
     names = {name for name, _ in imports(path)}
     of_the_gpu = path.parent.name == "_ops" and path.name.startswith(("gpu", "_gpu"))
-    assert of_the_gpu or not {"cupy", "cupy_backends"} & names
+    assert of_the_gpu or not {"cupy", "cupy_backends", "cupyx"} & names
     assert "numba" not in names or path.parent.name == "_ops"
 
 
