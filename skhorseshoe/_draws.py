@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ._running import Moments
 from .diagnostics import MAX_RHAT, convergence
 
 _SHRINKAGE_SPACING = 25  # the next state to average the shrinkage over is n / 25 draws on
@@ -13,7 +14,8 @@ class Draws:
     columns, tau, the acceptance rate; and the mean shrinkage.
 
     columns : ``Columns``, that translate what the sampler has. room : the most draws of a chain that are kept. Where it
-    is full, every second one is given up and from then on half as many are kept. dtype : of the coefficients.
+    is full, every second one is given up and from then on half as many are kept; ``moments`` are of all, from then on.
+    dtype : of the coefficients.
     """
 
     def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64):
@@ -27,6 +29,7 @@ class Draws:
         self.kappa = np.zeros(columns.n_shrunk), 0  # sum and weight of the states
         self.seen = self.n = 0  # draws that were offered, and kept
         self.stride = 1  # of the draws that were offered, from one that is kept to the next
+        self.moments = None  # while all draws are kept
 
     def add(self, chains, to_host=lambda values: values):
         """Take the state of the chains; ``seen`` grows last, so that an interrupt never leaves half a draw.
@@ -34,26 +37,41 @@ class Draws:
         to_host : that of their back end.
         """
         self._add_shrinkage(chains)
-        if (self.seen + 1) % self.stride == 0:
-            if self.n == self.coef.shape[1]:
-                self._halve()
-            if (self.seen + 1) % self.stride == 0:
-                state = chains.state
-                acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
-                self._keep(*to_host((state.beta, state.tau_sq_inv, acceptance)))
+        if self._is_due() and self.n == self.coef.shape[1]:
+            self._halve()
+        if self._is_due() or self.moments is not None:
+            state = chains.state
+            acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
+            beta, tau_sq_inv, acceptance = to_host((state.beta, state.tau_sq_inv, acceptance))
+            draw = self.columns.of_X(beta), tau_sq_inv**-0.5
+            if self.moments is not None:
+                self.moments.add(self._in_a_row(*draw))
+            if self._is_due():
+                self._keep(*draw, acceptance)
         self.seen += 1
 
-    def _keep(self, beta, tau_sq_inv, acceptance):
+    def _is_due(self):
+        """Whether the next draw is one to keep."""
+        return (self.seen + 1) % self.stride == 0
+
+    def _in_a_row(self, beta, tau):
+        """Coefficients, intercept (0 without one) and tau; (n_chains, p + 2)."""
+        missing = np.zeros((len(beta), self.coef.shape[2] + 1 - beta.shape[1]))
+        return np.concatenate([beta, missing, tau[:, None]], axis=1)
+
+    def _keep(self, beta, tau, acceptance):
         p = self.coef.shape[2]
-        beta = self.columns.of_X(beta)
         self.coef[:, self.n] = beta[:, :p]
         if self.columns.fit_intercept:
             self.intercept[:, self.n] = beta[:, p]
-        self.global_scale[:, self.n] = tau_sq_inv**-0.5
+        self.global_scale[:, self.n] = tau
         self.acceptance[:, self.n] = acceptance
         self.n += 1
 
     def _halve(self):
+        if self.moments is None:  # so far, all draws are here
+            others = np.stack([self.intercept, self.global_scale], axis=-1)
+            self.moments = Moments(np.concatenate([self.coef, others], axis=-1))
         half = self.n // 2
         for name in STORED:
             values = getattr(self, name)
@@ -105,6 +123,7 @@ class Draws:
             "next_kappa": self.next_kappa,
             "kappa_sum": self.kappa[0],
             "kappa_weight": self.kappa[1],
+            **(self.moments.arrays() if self.moments is not None else {}),
         }
 
     def restore(self, arrays):
@@ -115,3 +134,4 @@ class Draws:
                 getattr(self, name)[:, : self.n] = arrays[name]
         self.seen, self.stride, self.next_kappa = (int(arrays[name]) for name in ("seen", "stride", "next_kappa"))
         self.kappa = np.array(arrays["kappa_sum"]), int(arrays["kappa_weight"])
+        self.moments = Moments.restored(arrays)

@@ -20,6 +20,7 @@ PIECES = {
     "_interrupt",
     "_memory",
     "_progress",
+    "_running",
     "_sparsity",
     "_start",
     "_threads",
@@ -30,14 +31,14 @@ PIECES = {
 # What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
 ALLOWED = {
     "_design": {"_columns"},
-    "_draws": {"diagnostics"},
+    "_draws": {"_running", "diagnostics"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
     "_versions": {"_device", "_threads"},
     "_report": {"diagnostics"},
     "_dss": set(),
     "_arviz": {"_predictive", "_report", "__version__"},
-    "_posterior": {"_arviz", "_input", "_predictive", "_summary"},
+    "_posterior": {"_arviz", "_compat", "_input", "_predictive", "_summary"},
     "_predictive": {"_device", "_memory", "_threads"},
     "_summary": {"_report", "diagnostics"},
     "_saved": {"__version__"},
@@ -64,6 +65,7 @@ ALLOWED = {
         "_predictive",
         "_report",
         "_threads",
+        "_weights",
     },
 }
 
