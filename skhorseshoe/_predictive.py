@@ -54,8 +54,8 @@ def probability_interval(model, X, level):
     return out
 
 
-def log_likelihood(model, X, positive, max_draws):
-    """log P(y_i | x_i) for every draw and row; positive (n,) bool -> (n_chains, m, n)."""
+def log_likelihood(model, X, positive, weight, max_draws):
+    """w_i log P(y_i | x_i) for every draw and row; positive (n,) bool, weight (n,) or None -> (n_chains, m, n)."""
     coef, intercept = _flat(model, max_draws)
     check_result(len(X), len(coef))
     out = np.empty((len(coef), len(X)))
@@ -66,6 +66,8 @@ def log_likelihood(model, X, positive, max_draws):
         out[:, rows] = log_ndtr(eta, out=eta).T
 
     _each_predictor(model, X, coef, intercept, use)
+    if weight is not None:
+        out *= weight
     return out.reshape(len(model.intercept_draws_), -1, len(X))
 
 
