@@ -11,7 +11,7 @@ from ._memory import check_result
 from ._threads import count_threads, open_threads
 
 _ROWS = 64
-_FEW_ROWS = 16  # where the draws do not stay in cache, so that a single row does not wait for 63 that are not there
+_FEW_ROWS = 8  # where the draws do not stay in cache, so that a single row does not wait for 63 that are not there
 _LARGE = 2**20  # coefficients in all draws, from where they do not
 
 
