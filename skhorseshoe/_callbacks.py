@@ -13,11 +13,11 @@ from ._compat import HAS_CALLBACKS
 from ._draws import STORED
 from .diagnostics import rhat
 
-_BLOCKS = 50  # at most, of sweeps; each is kept until the fit ends, and takes a bar 0.2 ms
+_BLOCKS = 25  # about, of sweeps; each is kept until the fit ends, and takes a bar half a millisecond
 _PARTS = 4  # of sampling
-_SHARE = 0.002  # of the time so far that R-hat may take
+_SHARE = 0.001  # of the time so far that R-hat may take
 _SECONDS = 5e-8  # that it takes for a number
-_FEWEST = 50  # draws of a chain that it is computed from
+_FEWEST = 100  # draws of a chain that it is computed from
 
 
 def teller(model, X, y, metadata, run):
