@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import threading
 import time
 import warnings
 from functools import wraps
@@ -51,6 +52,9 @@ def measure(report, size, n_iter, repeats, seconds):
         begin = time.perf_counter()
         model.set_callbacks(ProgressBar()).fit(X, y)
         clock = time.perf_counter() - begin
+        for thread in threading.enumerate():
+            if isinstance(thread, _RefreshThread):  # which nobody waits for
+                thread.join()
         if turn:
             sweeps.append(1e3 * clock / (2 * n_iter))
             for name in SPENT:
