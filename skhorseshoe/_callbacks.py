@@ -1,7 +1,7 @@
 """scikit-learn's callbacks (1.9 and later): what a fit tells them, and when.
 
 A fit is a task whose subtasks are blocks of sweeps. On its own it has parts between, each with a progress bar: burn-in,
-and the quarters of sampling, whose names say how the chains stand. Inside a search or a pipeline it is one bar.
+and the halves of sampling, the second of which says how the chains stand. Inside a search or a pipeline it is one bar.
 """
 
 import math
@@ -13,8 +13,8 @@ from ._compat import HAS_CALLBACKS
 from ._draws import STORED
 from .diagnostics import rhat
 
-_BLOCKS = 25  # about, of sweeps; each is kept until the fit ends, and takes a bar half a millisecond
-_PARTS = 4  # of sampling
+_BLOCKS = 20  # about, of sweeps; each is kept until the fit ends, and takes a bar half a millisecond
+_PARTS = 2  # of sampling; each is a line to draw ten times a second, 0.2 ms every time
 _SHARE = 0.001  # of the time so far that R-hat may take
 _SECONDS = 5e-8  # that it takes for a number
 _FEWEST = 100  # draws of a chain that it is computed from
@@ -46,8 +46,8 @@ class _Teller:
         self.nested = hasattr(model, "_parent_callback_ctx")
         self.heard = bool(getattr(model, "_skl_callbacks", None))
         burn_in = run.settings.burn_in
-        quarters = np.linspace(max(burn_in, self.now), last, _PARTS + 1).astype(int)
-        self.edges = sorted({edge for edge in (burn_in, *quarters[1:]) if edge > self.now})
+        halves = np.linspace(max(burn_in, self.now), last, _PARTS + 1).astype(int)
+        self.edges = sorted({edge for edge in (burn_in, *halves[1:]) if edge > self.now})
         n = _blocks(self.now, last, self.size) if self.nested else len(self.edges)
         self.root = self.part = model._init_callback_context(max_subtasks=n)
         self.root.call_on_fit_task_begin(**given)
