@@ -99,6 +99,11 @@ def warn_if_unconverged(model, informative, separated):
             f"size of {ess[worst]:.0f} (at least {wanted}, {MIN_ESS_PER_CHAIN} a chain). {cure} about "
             f"{max(2, factor)}-fold, and thin (now {model.thin}) with them to keep memory as it is."
         )
+    if model.moments_ is not None and n_draws < 2 * MIN_ESS_PER_CHAIN:
+        text += (
+            f" But max_draws={model.max_draws} keeps {n_draws} draws of each chain, and R-hat and sample sizes "
+            f"are of these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
+        )
     if separated:
         text += (
             " The columns separate the classes completely, so the data set no bound to the coefficients: "

@@ -1,7 +1,10 @@
 """What is kept of a run: evenly spaced draws in bounded memory, in either precision."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._memory import forecast
@@ -94,7 +97,7 @@ def test_moments_keep_their_digits_far_from_zero(seed):
     for draw in draws[:, 10:].swapaxes(0, 1):
         moments.add(draw)
     pooled = moments.pooled()
-    np.testing.assert_allclose(pooled["mean"], draws.mean(axis=(0, 1)), rtol=1e-15)
+    np.testing.assert_allclose(pooled["mean"], draws.mean(axis=(0, 1)), rtol=1e-14)
     np.testing.assert_allclose(pooled["sd"], draws.std(axis=(0, 1), ddof=1), rtol=1e-7)
 
 
@@ -104,3 +107,11 @@ def test_selected_coefficients_are_means_of_every_draw(problem, whole):
     chosen = (low > 0) | (high < 0)
     assert chosen.any()
     np.testing.assert_allclose(model.coef_[0], np.where(chosen, whole.coef_[0], 0), rtol=1e-12)
+
+
+def test_the_warning_says_that_few_draws_are_kept(weak_problem):
+    with pytest.warns(ConvergenceWarning, match="max_draws=40 keeps .* first raise it to 400"):
+        classifier(n_iter=2000, burn_in=200, max_draws=40).fit(*weak_problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        classifier(n_iter=2000, burn_in=200, max_draws=400).fit(*weak_problem)
