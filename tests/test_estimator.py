@@ -90,7 +90,17 @@ def test_fitted_attributes_are_plain_float64_arrays_of_the_stated_shapes(fitted)
         assert type(value) is np.ndarray, name
         assert (value.shape, value.dtype) == (shape, np.float64), name
         assert np.isfinite(value).all(), name
-    others = {"classes_", "n_features_in_", "n_iter_", "device_", "prior_", "sampler_", "stopped_by_", "tuning_"}
+    others = {
+        "classes_",
+        "n_features_in_",
+        "n_iter_",
+        "device_",
+        "moments_",
+        "prior_",
+        "sampler_",
+        "stopped_by_",
+        "tuning_",
+    }
     assert {name for name in vars(fitted) if name.endswith("_")} == {*shapes, *others}
 
 
