@@ -30,8 +30,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     thin : int, default=1
         Keep every ``thin``-th sweep after burn-in: ``n_iter // thin`` draws of each chain.
     max_draws : int or None, default=None
-        At most so many draws of each chain are kept, evenly spaced: memory does not grow with ``n_iter``. None is no
-        limit.
+        At most so many draws of each chain are kept, evenly spaced: memory does not grow with ``n_iter``. Means and
+        standard deviations are still those of all draws (``moments_``); intervals, probabilities, R-hat and effective
+        sample sizes are of the draws kept, at least half of ``max_draws``. None is no limit.
     draws_dtype : {"float64", "float32"}, default="float64"
         Of the coefficients that are kept. float32 takes half the memory and rounds them to 7 digits.
     fit_intercept : bool, default=True
@@ -114,6 +115,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Posterior draws of tau.
     acceptance_draws_ : ndarray of shape (n_chains, n_draws)
         Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
+    moments_ : dict or None
+        Where ``max_draws`` has given up draws, of every draw of every chain: "mean", "sd" and "prob_positive" (share
+        above zero), each of shape (n_features + 2,): coefficients, intercept, tau. "n_draws" is their number in each
+        chain. None where ``coef_draws_`` has them all.
     shrinkage_ : ndarray of shape (n_features,)
         Posterior mean of kappa_j, in [0, 1]: the variance of coefficient j given the data and the scales, as a share
         of its variance given the scales alone. Near 1 the data say nothing that the prior does not, and it is shrunk

@@ -180,9 +180,12 @@ def _summarise(model, draws):
     """Set the fitted attributes, all NumPy."""
     for name in STORED:
         setattr(model, f"{name}_draws_", getattr(draws, name))
+    model.moments_ = None if draws.moments is None else draws.moments.pooled()
     model.shrinkage_ = draws.shrinkage()
     model.inclusion_score_ = 1.0 - model.shrinkage_
-    model.coef_ = _report.point(draws.coef, model.coef_summary, model.credible_level)[None, :]
-    model.intercept_ = np.atleast_1d(_report.point(draws.intercept, model.coef_summary, model.credible_level))
+    summary = model.coef_summary, model.credible_level
+    coef, intercept = _report.means(model)
+    model.coef_ = _report.point(draws.coef, coef, *summary)[None, :]
+    model.intercept_ = np.atleast_1d(_report.point(draws.intercept, intercept, *summary))
     checks = convergence(draws.coef)
     model.rhat_, model.ess_ = checks.rhat, checks.ess_bulk

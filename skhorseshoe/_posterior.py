@@ -7,6 +7,7 @@ from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from . import _device, _input, _predictive
+from ._compat import _check_sample_weight
 from ._lazy import by_blocks
 
 
@@ -172,7 +173,7 @@ class PosteriorMixin:
         check_is_fitted(self)
         return summary_frame(self, check_level(self.credible_level if level is None else level), sort_by)
 
-    def to_arviz(self, X=None, y=None, *, max_draws=None):
+    def to_arviz(self, X=None, y=None, sample_weight=None, *, max_draws=None):
         """The draws for ArviZ, with the names of the features as coordinates.
 
         Parameters
@@ -181,6 +182,10 @@ class PosteriorMixin:
             Rows whose log-likelihood to add, for ``arviz.loo`` and, in ArviZ 0.x, ``arviz.waic``: those of ``fit``.
         y : array-like of shape (n_samples,), default=None
             Their labels. X and y are given together or not at all.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Those of the fit, times those of the classes if there was a ``class_weight``: the log-likelihood of a row
+            is then its term in that of the fit, ``w[i]`` times that of one observation, and ``arviz.loo`` leaves out
+            the row with all its weight.
         max_draws : int or None, default=None
             Keep at most so many draws, evenly spaced and as many from each chain; at least ``n_chains``. The
             log-likelihood takes 8 bytes for each row and draw.
@@ -196,17 +201,22 @@ class PosteriorMixin:
         ImportError
             If ArviZ is not installed.
         ValueError
-            If one of X and y is missing, or y holds a label that is not in ``classes_``.
+            If one of X and y is missing, y holds a label that is not in ``classes_``, or a weight is negative.
         MemoryError
             If the log-likelihood cannot fit; before anything is computed.
         """
         from ._arviz import from_model
 
         check_is_fitted(self)
-        if (X is None) != (y is None):
+        if (X is None) != (y is None) or (X is None and sample_weight is not None):
             raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
         max_draws = _check_max_draws(max_draws)
-        rows = None if X is None else (self._check_rows(X), _input.is_second(y, X, self.classes_))
+        rows = None
+        if X is not None:
+            X, positive = self._check_rows(X), _input.is_second(y, X, self.classes_)
+            if sample_weight is not None:
+                sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            rows = X, positive, sample_weight
         return from_model(self, rows, max_draws)
 
     def _from_probabilities(self, X, answer):

@@ -11,7 +11,7 @@ from ._memory import check_result
 from ._threads import count_threads, open_threads
 
 _ROWS = 64
-_FEW_ROWS = 16  # where the draws do not stay in cache, so that a single row does not wait for 63 that are not there
+_FEW_ROWS = 8  # where the draws do not stay in cache, so that a single row does not wait for 63 that are not there
 _LARGE = 2**20  # coefficients in all draws, from where they do not
 
 
@@ -58,8 +58,8 @@ def probability_interval(model, X, level):
     return out
 
 
-def log_likelihood(model, X, positive, max_draws):
-    """log P(y_i | x_i) for every draw and row; positive (n,) bool -> (n_chains, m, n)."""
+def log_likelihood(model, X, positive, weight, max_draws):
+    """w_i log P(y_i | x_i) for every draw and row; positive (n,) bool, weight (n,) or None -> (n_chains, m, n)."""
     coef, intercept = _flat(model, max_draws)
     check_result(X.shape[0], len(coef))
     out = np.empty((len(coef), X.shape[0]))
@@ -71,6 +71,8 @@ def log_likelihood(model, X, positive, max_draws):
         out[:, rows] = log_ndtr(signed, out=signed).T
 
     _each_predictor(model, X, coef, intercept, use)
+    if weight is not None:
+        out *= weight
     return out.reshape(len(model.intercept_draws_), -1, X.shape[0])
 
 

@@ -19,6 +19,7 @@ PIECES = {
     "_columns",
     "_interrupt",
     "_progress",
+    "_running",
     "_sparsity",
     "_start",
     "_threads",
@@ -29,7 +30,7 @@ PIECES = {
 # What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
 ALLOWED = {
     "_design": {"_columns", "_segments", "_threads"},
-    "_draws": {"diagnostics"},
+    "_draws": {"_running", "diagnostics"},
     "_memory": {"_segments"},
     "_input": {"_device"},
     "_start": {"_gibbs"},
@@ -42,7 +43,7 @@ ALLOWED = {
     "_dask_rows": {"_dask_worker", "_design", "_segments"},
     "_dask_worker": {"_device", "_segments", "_threads"},
     "_lazy": {"_dask", "_input"},
-    "_posterior": {"_arviz", "_device", "_input", "_lazy", "_predictive", "_summary"},
+    "_posterior": {"_arviz", "_compat", "_device", "_input", "_lazy", "_predictive", "_summary"},
     "_predictive": {"_device", "_memory", "_threads"},
     "_summary": {"_report", "diagnostics"},
     "_saved": {"__version__"},
@@ -71,6 +72,7 @@ ALLOWED = {
         "_predictive",
         "_report",
         "_threads",
+        "_weights",
     },
 }
 
