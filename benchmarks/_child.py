@@ -31,6 +31,33 @@ def memory(n, p, dtype, n_draws, when):
     return {"growth": peak - before, "libraries": _resident("RssFile") - libraries, "process": peak}
 
 
+def fit_on_disk(path, p, n_sweeps, allowed):
+    """A fit of float32 rows in a file; the process's own memory may grow by ``allowed`` bytes. Linux only."""
+    import resource
+
+    from skhorseshoe import HorseshoeProbitClassifier
+    from skhorseshoe._memory import forecast
+
+    p, n_sweeps, allowed = int(p), int(n_sweeps), int(allowed)
+    n = Path(path).stat().st_size // (4 * p)
+    X = np.memmap(path, np.float32, "r", shape=(n, p))
+    y = X[:, 0] > np.random.default_rng(0).standard_normal(n, dtype=np.float32)
+    clf = HorseshoeProbitClassifier(
+        n_iter=n_sweeps // 2, burn_in=n_sweeps // 2, n_jobs=2, sampler="hmc", random_state=0
+    )
+    HorseshoeProbitClassifier(n_iter=1, burn_in=1, n_jobs=2, sampler="hmc").fit(X[:30_000], y[:30_000])
+    X = np.memmap(path, np.float32, "r", shape=(n, p))  # anew: what making y has read of the old one is not counted
+    data = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_DATA, (data + allowed,) * 2)
+    before = _resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    begin = time.perf_counter()
+    clf.fit(X, y)
+    seconds = time.perf_counter() - begin
+    expected = sum(forecast(n, p, clf.n_chains, clf.n_iter, 2, "hmc"))
+    return {"growth": _resident("VmHWM") - before, "forecast": expected, "allowed": allowed, "seconds": seconds}
+
+
 def sparse_fit(n, p, density, dtype, sampler, sweeps):
     """Bytes and seconds of a fit on sparse rows, with as many sweeps of burn-in; Linux only."""
     from sparse_rows import data

@@ -6,7 +6,6 @@ have reached the disk, so that at every moment the folder holds one whole state 
 
 import io
 import json
-import os
 import time
 import warnings
 from contextlib import suppress
@@ -16,6 +15,7 @@ import numpy as np
 
 from . import _snapshot
 from ._draws import STORED
+from ._files import checksum, put, put_note, read_note
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
@@ -61,7 +61,7 @@ class Checkpoint:
                 f"checkpoint={str(self.folder)!r} holds {state['n_iter']} sweeps, more than n_iter={n_iter}: give at "
                 "least as many, or another folder."
             )
-        blocks = [self._read(name, checksum) for name, checksum, _, _ in self.files]
+        blocks = [self._read(name, expected) for name, expected, _, _ in self.files]
         draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED} if blocks else None
         return _unflatten(state, draws)
 
@@ -73,10 +73,9 @@ class Checkpoint:
 
     def _manifest(self, path):
         try:
-            manifest = json.loads(path.read_text())
-            body = manifest["body"]
-            if manifest["checksum"] != _snapshot.checksum(json.dumps(body).encode()) or body["format"] != _FORMAT:
-                raise ValueError("its checksum or its format is wrong")
+            body = read_note(path)
+            if body["format"] != _FORMAT:
+                raise ValueError("its format is another")
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(_damaged(path, error)) from error
         return body
@@ -88,13 +87,13 @@ class Checkpoint:
                 "the data and parameters that it was made with."
             )
 
-    def _read(self, name, checksum):
+    def _read(self, name, expected):
         path = self.folder / name
         try:
             data = path.read_bytes()
         except OSError as error:
             raise ValueError(_damaged(path, error)) from error
-        if _snapshot.checksum(data) != checksum:
+        if checksum(data) != expected:
             raise ValueError(_damaged(path, "its checksum is wrong"))
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             return dict(arrays)
@@ -128,30 +127,19 @@ class Checkpoint:
         if n > done:
             block = {name: arrays["draws"][name][:, done:] for name in STORED}
             name = f"draws-{sweep}.npz"
-            files.append([name, self._put(name, _packed(block)), stride, n])
+            files.append([name, put(self.folder / name, _packed(block)), stride, n])
         for name in STORED:
             del arrays["draws"][name]
         name = f"state-{sweep}.npz"
-        state = [name, self._put(name, _packed(_flatten(arrays)))]
+        state = [name, put(self.folder / name, _packed(_flatten(arrays)))]
         body = {"format": _FORMAT, "what": self.what, "state": state, "draws": files}
-        text = json.dumps({"checksum": _snapshot.checksum(json.dumps(body).encode()), "body": body})
-        self._put(_MANIFEST, text.encode())
+        put_note(self.folder / _MANIFEST, body)
         self.files, self.state = files, name
         kept = {_MANIFEST, name, *(file[0] for file in files)}
         for path in self.folder.iterdir():
             if path.name not in kept and path.name.startswith(_OURS):
                 with suppress(OSError):
                     path.unlink()
-
-    def _put(self, name, data):
-        """Write a file so that it is either there as a whole or not at all; returns its checksum."""
-        new = self.folder / f"{name}.new"
-        with open(new, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, self.folder / name)
-        return _snapshot.checksum(data)
 
 
 def _damaged(path, why):

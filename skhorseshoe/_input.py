@@ -2,11 +2,14 @@
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from . import _device
+from ._ops._reading import ahead, cut
 
+_CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
@@ -23,8 +26,10 @@ def check_X(estimator, X, *, reset, **y):
         return _check_on_gpu(estimator, X, reset, **y)
     _refuse_times(X)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
+    how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": issparse(X)}
     try:
-        checked = validate_data(estimator, X, reset=reset, dtype=dtypes, order="C", accept_sparse="csr", **y)
+        checked = validate_data(estimator, X, reset=reset, **how, **y)
+        _check_finite(checked[0] if y else checked, estimator)
     except (ValueError, TypeError) as error:
         better = _name_bad_column(X, error)
         if better is error:
@@ -39,6 +44,14 @@ def _canonical(X):
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def _check_finite(X, estimator):
+    """scikit-learn's own check, by blocks of rows: X may be on disk, and of float16 it would make a mask."""
+    if issparse(X):  # which has been checked
+        return
+    for rows in ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
+        assert_all_finite(X[rows], estimator_name=type(estimator).__name__, input_name="X")
 
 
 def _check_on_gpu(estimator, X, reset, **y):

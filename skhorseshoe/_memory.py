@@ -30,7 +30,8 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=Fals
 
 
 def available():
-    """Bytes that can still be had: the least of what the system and the container leave; None if unknown."""
+    """Bytes that can still be had: the least of what the system, the container and the limits of the process leave;
+    None if unknown. What the system keeps of files, it can give up."""
     limits = []
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
@@ -39,10 +40,31 @@ def available():
                 limits.append(int(line.split()[1]) * 1024)
     elif hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    limits += _left_by_limits()
     group = Path("/sys/fs/cgroup")
     with suppress(OSError, ValueError):  # no container, or one without a limit
         limits.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
     return min(limits) if limits else None
+
+
+def _left_by_limits():
+    """Bytes that the limits of this process leave (``ulimit -v`` and ``-d``); a list, empty without limits."""
+    pages = Path("/proc/self/statm")
+    if not pages.exists():
+        return []
+    import resource
+
+    size, *_, data, _ = (int(word) * resource.getpagesize() for word in pages.read_text().split())
+    used = {resource.RLIMIT_AS: size, resource.RLIMIT_DATA: data}
+    limits = {kind: resource.getrlimit(kind)[0] for kind in used}
+    return [limits[kind] - used[kind] for kind in used if limits[kind] != resource.RLIM_INFINITY]
+
+
+def check_copy(n_bytes, why, cure=""):
+    """Raise MemoryError if a copy of rows of X cannot fit. why : it is made, cure : what to do; for the message."""
+    free = available()
+    if free is not None and n_bytes > free:
+        raise MemoryError(f"{why} copies {_words(n_bytes)} of X, but only {_words(free)} are available.{cure}")
 
 
 def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=False):
@@ -72,16 +94,6 @@ def check_result(n_rows, n_draws):
         raise MemoryError(
             f"The result needs {_words(needed)} ({n_rows} rows x {n_draws} draws), but only {_words(free)} are "
             "available. Lower max_draws, or ask for fewer rows at a time."
-        )
-
-
-def check_repeated_rows(n_rows, row_bytes):
-    """Raise MemoryError if rows that are repeated as often as their weights say cannot fit."""
-    needed, free = n_rows * row_bytes, available()
-    if free is not None and needed > free:
-        raise MemoryError(
-            f"This sampler repeats each row as often as its weight says: {n_rows:.4g} rows take {_words(needed)}, but "
-            f"only {_words(free)} are available. Use sampler='hmc', which honours weights without repeating rows."
         )
 
 

@@ -1,7 +1,5 @@
 """What a fitted model keeps to go on with its chains, and whether they may go on."""
 
-import zlib
-
 import numpy as np
 
 from ._draws import STORED
@@ -58,8 +56,3 @@ def differences(was, now):
     return ", ".join(
         f"{name} (was {was.get(name)}, is {value})" for name, value in now.items() if was.get(name) != value
     )
-
-
-def checksum(data):
-    """CRC-32 of bytes, in hexadecimal."""
-    return f"{zlib.crc32(data):08x}"

@@ -7,7 +7,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from . import _device
 from ._compat import _check_sample_weight
 from ._input import encode_labels
-from ._memory import check_repeated_rows
+from ._memory import check_copy
 
 _SORTED_SIZE = 2**16  # numbers in X up to which its rows are brought into an order of their own
 
@@ -24,6 +24,7 @@ def rows_that_count(X, y, sample_weight, class_weight):
     weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
     counts = weight > 0
     if not counts.all():
+        check_copy(counts.sum() * _row_bytes(X), "Dropping the rows of weight 0")
         X, y, weight = X[counts], y[counts], weight[counts]
     classes, codes = encode_labels(y)
     if class_weight is not None:
@@ -61,9 +62,15 @@ def arrange(X, y, weight, sampler):
             f"sampler={sampler!r} draws a hidden score for each row, so weights (sample_weight, class_weight) must be "
             "whole numbers. Use sampler='hmc' or 'auto', which honour any."
         )
-    check_repeated_rows(float(weight.sum()), X.dtype.itemsize * X.size // len(y))
+    why = f"Repeating rows as often as their weights say, as sampler={sampler!r} needs it,"
+    check_copy(float(weight.sum()) * _row_bytes(X), why, " Use sampler='hmc', which honours weights as they are.")
     times = weight.astype(np.int64)
     return X[np.repeat(np.arange(len(y)), times)], np.repeat(y, times), None
+
+
+def _row_bytes(X):
+    """Bytes of a row, on average."""
+    return (X.data.nbytes + X.indices.nbytes if issparse(X) else X.nbytes) / X.shape[0]
 
 
 def _merge(X, y, weight):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skhorseshoe import HorseshoeProbitClassifier, _checkpoint, _snapshot
+from skhorseshoe import HorseshoeProbitClassifier, _checkpoint, _files
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 ATTRIBUTES = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
@@ -171,8 +171,8 @@ def test_no_file_can_run_code(problem, tmp_path):
     name = manifest["body"]["state"][0]
     np.savez(tmp_path / name, n_iter=np.array([print], dtype=object))
     data = (tmp_path / name).read_bytes()
-    manifest["body"]["state"][1] = _snapshot.checksum(data)
-    manifest["checksum"] = _snapshot.checksum(json.dumps(manifest["body"]).encode())
+    manifest["body"]["state"][1] = _files.checksum(data)
+    manifest["checksum"] = _files.checksum(json.dumps(manifest["body"]).encode())
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(ValueError, match="allow_pickle"):
         classifier(tmp_path).fit(*problem)

@@ -11,6 +11,7 @@ from numba import uint32
 from ._jit import REORDER_SUMS, device, kernel
 from ._normal import log_cdf
 from ._prefetch import prefetch
+from ._reading import WINDOW, ahead, cut, is_on_disk
 from ._truncated import truncate_tile
 
 _SHORT_ROW = 2048  # bytes
@@ -18,16 +19,43 @@ _FLUSH = 256  # rows whose sum may be held in X's dtype
 _TILE_BYTES = 256 * 1024  # half of a common second-level cache
 
 
+def pieces(X, bounds, first, last):
+    """The blocks first to last - 1 of rows as the kernels take them: (rows of X, their slice, bounds, their blocks).
+
+    Rows in memory are one piece. Those on disk are several, of one block each; a block is cut where that does not
+    change a bit of its sums. float16, which no kernel reads, is made float32.
+    """
+    if not is_on_disk(X):
+        rows = slice(bounds[first], bounds[last])
+        yield X[rows], rows, bounds[first : last + 1] - bounds[first], slice(first, last)
+        return
+    dtype = np.float32 if X.dtype == np.float16 else X.dtype
+    exact = _flushed_rows(X[:0].astype(dtype))
+    step = exact * max(1, WINDOW // (exact * X.strides[0]))
+    slices = (rows for block in range(first, last) for rows in cut(*map(int, bounds[block : block + 2]), step))
+    for rows in ahead(X, slices, bounds[last]):
+        block = np.searchsorted(bounds, rows.start, side="right") - 1
+        x = X[rows].astype(dtype, copy=False)
+        x.flags.writeable = False
+        yield x, rows, np.array([0, len(x)]), slice(block, block + 1)
+
+
+def _flushed_rows(X):
+    """Rows between two flushes: passes over parts of a block that end there have the bits of one over the block."""
+    tile = tile_rows.py_func(X)
+    return _FLUSH // tile * tile
+
+
 @kernel
-def latent_pass(X, y, coef, bounds, first, last, first_row, sweep, key0, key1, sums, squares):
-    """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and sum z_i x_i over blocks of rows.
+def latent_pass(X, y, coef, bounds, first_row, sweep, key0, key1, sums, squares):
+    """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and add up z_i x_i over blocks of rows.
 
     X : (n, p) float32 or float64, C-contiguous. y : (n,) uint8, 0 or 1.
     coef : (n_chains, q) in X's dtype, q = p or p + 1; column p is the intercept.
     bounds : (n_blocks + 1,) int64; block b is rows bounds[b] to bounds[b + 1] - 1.
     first_row : the number of row 0 among those whose random numbers these are.
-    sums : (n_blocks, n_chains, q) float64; blocks first to last - 1 are overwritten with X'z (and 1'z).
-    squares : (n_blocks, n_chains) float64; overwritten with z'z.
+    sums : (n_blocks, n_chains, q) float64, to which X'z (and 1'z) is added.
+    squares : (n_blocks, n_chains) float64, to which z'z is added.
     """
     n_chains, q = coef.shape
     tile = tile_rows(X)
@@ -35,9 +63,7 @@ def latent_pass(X, y, coef, bounds, first, last, first_row, sweep, key0, key1, s
     partial = np.zeros((n_chains, q), X.dtype)
     words, work = np.empty((4, tile), np.uint32), np.empty((5, tile), np.float32)
     proposal = np.empty((2, tile), X.dtype)
-    for block in range(first, last):
-        sums[block] = 0.0
-        squares[block] = 0.0
+    for block in range(sums.shape[0]):
         held = 0
         for start in range(bounds[block], bounds[block + 1], tile):
             rows = min(tile, bounds[block + 1] - start)
@@ -64,20 +90,18 @@ def latent_pass(X, y, coef, bounds, first, last, first_row, sweep, key0, key1, s
 
 
 @kernel
-def score_pass(X, y, row_weight, coef, bounds, first, last, sums, logliks):
+def score_pass(X, y, row_weight, coef, bounds, sums, logliks):
     """The probit log-likelihood sum_i w_i log Phi(s_i x_i beta), s_i = 1 or -1, and its gradient, over blocks of rows.
 
     As ``latent_pass``, but nothing is drawn. row_weight : (n,) float64 w, or (0,) where each w_i is 1.
-    logliks : (n_blocks, n_chains) float64, overwritten like sums.
+    logliks : (n_blocks, n_chains) float64, added to like sums.
     """
     n_chains, q = coef.shape
     tile = tile_rows(X)
     weight = np.empty((n_chains, tile), X.dtype)
     partial = np.zeros((n_chains, q), X.dtype)
     work = np.empty((4, tile))
-    for block in range(first, last):
-        sums[block] = 0.0
-        logliks[block] = 0.0
+    for block in range(sums.shape[0]):
         held = 0
         for start in range(bounds[block], bounds[block + 1], tile):
             rows = min(tile, bounds[block + 1] - start)

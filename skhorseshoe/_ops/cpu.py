@@ -15,8 +15,9 @@ from ._jit import REORDER_SUMS, device, kernel
 from ._lapack import add_products
 from ._moments import combine_moments
 from ._normal import fisher_weight, upper_tail
-from ._passes import latent_pass, score_pass
+from ._passes import latent_pass, pieces, score_pass
 from ._philox import exponential_1, gamma_1, normal_and_unit, philox, stream, unit
+from ._reading import ahead, cut, is_on_disk
 from ._scales import draw_global_scale, draw_local_scales
 
 empty_like, where, exp = np.empty_like, np.where, np.exp
@@ -32,7 +33,7 @@ _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on 
 def hold(X, y, weight):
     """The rows as the passes read them, where they read them."""
     # Kernels are compiled once per type, and a read-only array is a type of its own.
-    X = X.astype(np.float32) if X.dtype == np.float16 else X.view()
+    X = X.astype(np.float32) if X.dtype == np.float16 and not is_on_disk(X) else X.view()
     X.flags.writeable = False
     return X, y, weight
 
@@ -74,11 +75,12 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
     the number of threads. The random numbers of row i are those of row first_row + i.
     """
     n_blocks = len(bounds) - 1
-    coef = coef.astype(X.dtype, copy=False)
-    sums, squares = np.empty((n_blocks, *coef.shape)), np.empty((n_blocks, len(coef)))
+    sums, squares = np.zeros((n_blocks, *coef.shape)), np.zeros((n_blocks, len(coef)))
 
     def some(first, last):
-        latent_pass(X, y, coef, bounds, first, last, first_row, sweep, *key, sums, squares)
+        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+            beta = coef.astype(x.dtype, copy=False)
+            latent_pass(x, y[rows], beta, edges, first_row + rows.start, sweep, *key, sums[blocks], squares[blocks])
 
     threads.run(some, n_blocks)
     return _add_pairs(sums), _add_pairs(squares)
@@ -90,9 +92,14 @@ def score(X, y, weight, coef, bounds, threads):
     weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
     """
     n_blocks = len(bounds) - 1
-    coef = coef.astype(X.dtype, copy=False)
-    sums, logliks = np.empty((n_blocks, *coef.shape)), np.empty((n_blocks, len(coef)))
-    threads.run(lambda first, last: score_pass(X, y, weight, coef, bounds, first, last, sums, logliks), n_blocks)
+    sums, logliks = np.zeros((n_blocks, *coef.shape)), np.zeros((n_blocks, len(coef)))
+
+    def some(first, last):
+        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+            beta = coef.astype(x.dtype, copy=False)
+            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks])
+
+    threads.run(some, n_blocks)
     return _add_pairs(logliks), _add_pairs(sums)
 
 
@@ -120,12 +127,12 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 
     def add(part, total):
         block = np.empty((min(step, n), q))
-        for start in range(edges[part], edges[part + 1], step):
-            rows = block[: min(step, edges[part + 1] - start)]
+        for given in ahead(X, cut(edges[part], edges[part + 1], step), edges[part + 1]):
+            rows = block[: given.stop - given.start]
             rows[:, p:] = 1.0
-            np.subtract(X[start : start + len(rows)], centre, out=rows[:, :p])
+            np.subtract(X[given], centre, out=rows[:, :p])
             rows[:, :p] /= scale
-            squared = weight[start : start + len(rows)] if len(weight) else 1.0
+            squared = weight[given] if len(weight) else 1.0
             if beta is not None:
                 squared = squared * fisher_weight(rows @ beta.T).mean(axis=1)
             if np.ndim(squared):
@@ -160,8 +167,7 @@ def sum_of_parts(add, q, n_parts, spare, threads):
 
 def moments(X, weight):
     """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
-    step = max(64, _GRAM_BLOCK // X.shape[1])
-    blocks = (slice(start, start + step) for start in range(0, len(X), step))
+    blocks = ahead(X, cut(0, len(X), max(64, _GRAM_BLOCK // X.shape[1])), len(X))
     return combine_moments(
         (X[rows].astype(np.float64), weight[rows] if len(weight) else np.ones(len(X[rows]))) for rows in blocks
     )
@@ -262,9 +268,9 @@ def each_block(X, coef, threads, block_rows, use):
     def some(first, last):
         block = np.zeros((block_rows, p))
         product = np.empty((block_rows, len(coef)))
-        for start in range(first * block_rows, min(n, last * block_rows), block_rows):
-            rows = slice(start, min(n, start + block_rows))
-            size = rows.stop - start
+        stop = min(n, last * block_rows)
+        for rows in ahead(X, cut(first * block_rows, stop, block_rows), stop):
+            size = rows.stop - rows.start
             block[:size] = X[rows]
             np.matmul(block, coef.T, out=product)
             use(product[:size], rows)

@@ -1,0 +1,80 @@
+"""Rows in a file that is mapped into memory: read ahead of the passes, and given back to the system behind them.
+
+The system reads a mapped file where it is touched. Touched by a thread of its own, a window ahead, the disk is busy
+while the pass computes. Behind the pass the rows leave the process, whose memory so does not grow with their number;
+what the system keeps of the file, where it has room, is still there for the next pass.
+"""
+
+import mmap
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import numpy as np
+
+WINDOW = 2**23  # bytes that are read ahead, for each thread that computes
+_PAGE = mmap.PAGESIZE
+
+
+def is_on_disk(X):
+    """Whether X is an ``np.memmap``, or a view of one."""
+    return _file_of(X) is not None
+
+
+def cut(start, stop, step):
+    """Slices of at most ``step`` rows, from start to stop."""
+    return (slice(at, min(stop, at + step)) for at in range(start, stop, step))
+
+
+def ahead(X, slices, stop):
+    """Yield the slices of rows; where X is on disk, read what comes after them meanwhile.
+
+    slices : consecutive rows, in order. stop : the end of the last.
+    """
+    file = _file_of(X)
+    if file is None:
+        yield from slices
+        return
+    window = max(1, WINDOW // X.strides[0])
+    coming = deque()  # the first row of a window, and the reading of it
+    left = asked = None  # rows that have left the process, and rows that are asked for
+    with ThreadPoolExecutor(1, thread_name_prefix="skhorseshoe-read") as reader:
+        for rows in slices:
+            if left is None:
+                left = asked = rows.start
+            while asked < min(stop, rows.stop + window):
+                coming.append((asked, reader.submit(_touch, X[asked : min(stop, asked + window)])))
+                asked += window
+            while coming and coming[0][0] < rows.stop:
+                coming.popleft()[1].result()
+            yield rows
+            if rows.stop - left >= window or rows.stop == stop:
+                _leave(X[left : rows.stop], file)
+                left = rows.stop
+
+
+def _touch(rows):
+    """Have the system read these rows: one byte of each page is asked for."""
+    rows.reshape(-1).view(np.uint8)[::_PAGE].max()
+
+
+def _leave(rows, file):
+    """Take the pages of these rows out of the process, not out of the system's memory. Nothing is lost: where a page
+    of the file can differ from the file, being private, it stays."""
+    if file.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    mapping = file
+    while not isinstance(mapping, mmap.mmap):
+        mapping = mapping.base
+    begin = rows.ctypes.data - np.frombuffer(mapping, np.uint8).ctypes.data
+    first, last = -(-begin // _PAGE) * _PAGE, (begin + rows.nbytes) // _PAGE * _PAGE
+    if first < last:
+        with suppress(OSError):  # it was an offer
+            mapping.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+def _file_of(X):
+    """The ``np.memmap`` that X is or is a view of, or None."""
+    while X is not None and not isinstance(X, np.memmap):
+        X = getattr(X, "base", None)
+    return X if X is not None and isinstance(getattr(X, "base", None), (mmap.mmap, np.memmap)) else None

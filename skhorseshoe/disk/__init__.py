@@ -1,0 +1,151 @@
+"""Rows on disk: tables and arrays of any size, converted once to the form that ``fit`` reads fastest."""
+
+import time
+
+import numpy as np
+import pandas as pd
+
+from .. import _progress
+from ._parts import Parts
+from ._sources import open_source
+from ._store import Store, open_rows
+
+__all__ = ["convert", "load"]
+
+_DTYPES = "float16", "float32", "float64"
+_SECONDS = 5.0  # between two lines of the log
+
+
+def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0):
+    """Write rows to a folder, row after row in binary, so that a fit can read them from the disk.
+
+    The rows are read and checked part by part, whatever their number. A call that was killed, or ended with an error,
+    goes on where it has stopped when it is made again; a call that has ended returns at once. The folder is of no use
+    before that: ``load`` refuses it.
+
+    Parameters
+    ----------
+    source : path-like, array, table, or iterable of tables or arrays
+        A path leads to a parquet or CSV file, to a folder of either, or to a zarr array; files are read in the order of
+        their names, part.2 before part.10. Arrays are NumPy's, zarr's or HDF5's, of shape (n_samples, n_features).
+        Tables are those of pandas, polars or pyarrow; a pyarrow data set is an iterable of them. An item of an iterable
+        may also be a pair of rows and their labels. To go on, an iterable must yield the same items again.
+    folder : path-like
+        Where to write; made if there is none. Something else in it is an error.
+    y : str, array-like of shape (n_samples,) or None, default=None
+        Name of the column that holds the labels; for an array, the labels. None where there are none, or where they are
+        in the items of ``source``. At most 256 different ones.
+    columns : list of str or None, default=None
+        Names of the columns to take, in this order. None takes all but ``y``.
+    dtype : {"float16", "float32", "float64"} or None, default=None
+        Of X. None is the narrower of float32 and float64 that holds every number exactly. Another one rounds them:
+        float32 to 7 digits, float16 to 3.
+    verbose : int, default=0
+        If positive, log the progress to the logger "skhorseshoe".
+
+    Returns
+    -------
+    X : pandas.DataFrame or numpy.memmap of shape (n_samples, n_features)
+        As ``load`` returns it.
+    y : ndarray of shape (n_samples,) or None
+        The labels.
+
+    Raises
+    ------
+    ValueError
+        If a column is not numeric, a number is missing or infinite, parts have different columns, or the folder holds
+        other rows; the message says where, and what to do.
+    ImportError
+        If ``source`` needs pyarrow or zarr, and it is not installed.
+
+    See Also
+    --------
+    load : Open a folder that has been written.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, pandas as pd
+    >>> from skhorseshoe import disk
+    >>> days = (pd.DataFrame({"dose": [0.5, k], "age": [40, 50], "ill": ["no", "yes"]}) for k in range(3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     X, y = disk.convert(days, folder, y="ill")
+    ...     X.shape, X["dose"].dtype, y[:2].tolist()
+    ((6, 2), dtype('float32'), ['no', 'yes'])
+    """
+    if dtype not in (None, *_DTYPES):
+        raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, or None; got {dtype!r}.")
+    name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
+    columns = None if columns is None else list(columns)
+    needed = None if columns is None else [*columns, *([] if name is None else [name])]
+    parts, what, n_rows = open_source(source, labels, needed)
+    store = Store(folder, {"source": what, "y": name, "columns": columns, "dtype": dtype}, dtype or "float32")
+    if not store.manifest["complete"]:
+        with _progress.visible(verbose), store:
+            _write(parts, Parts(name, columns, dtype, store.manifest), store, _reporter(verbose, n_rows))
+    elif what is None:
+        raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
+    return load(folder)
+
+
+def load(folder, *, check=False):
+    """Open rows that ``convert`` has written.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder.
+    check : bool, default=False
+        If True, compare every byte with its checksum, which reads the files once. Otherwise it is their sizes and
+        headings, which tell if a file was cut short or replaced.
+
+    Returns
+    -------
+    X : pandas.DataFrame or numpy.memmap of shape (n_samples, n_features)
+        On disk, read-only: what is used of it is read then. A frame if the columns have names.
+    y : ndarray of shape (n_samples,) or None
+        The labels, in memory.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds no rows, those of a conversion that has not ended, or a file that is damaged.
+    """
+    manifest, X, codes = open_rows(folder, check)
+    names, classes = manifest["names"], manifest["classes"]
+    if None not in names:
+        X = pd.DataFrame(X, columns=names, copy=False)
+    return X, None if classes is None else np.array(classes)[codes]
+
+
+def _write(parts, read, store, report):
+    """Append all parts of the source that the folder does not have."""
+    last = store.manifest["position"]
+    for position, part in parts(last and last["at"]):
+        again = last is not None and position == last["at"]
+        X, codes = read(part, last["row"] if again else store.n)
+        if again:
+            store.check_same(X, codes)
+        elif len(X):
+            store.append(X, codes, position, read.names, read.classes)
+            report(store.n)
+    if store.n == 0:
+        raise ValueError("The source has no rows.")
+    store.finish()
+
+
+def _reporter(verbose, n_rows):
+    """A function of the number of rows written that logs a line now and then."""
+    begin = last = time.monotonic()
+    first = None
+
+    def report(n):
+        nonlocal first, last
+        now = time.monotonic()
+        first = n if first is None else first
+        if verbose and (now - last >= _SECONDS or n == n_rows):
+            last = now
+            of = "" if n_rows is None else f" of {n_rows}"
+            left = 0.0 if n_rows is None or n == first else (now - begin) / (n - first) * (n_rows - n)
+            _progress.logger.info("%d%s rows written%s", n, of, f", about {left:.0f} s left" if left else "")
+
+    return report

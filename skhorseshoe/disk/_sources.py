@@ -1,0 +1,175 @@
+"""Where rows come from: an iterator over their parts that can begin at a given one.
+
+A source is a function of a position. It yields pairs of a position and the part there, a table, an array, or a pair of
+an array and its labels; called with that position, it yields this part first. None is the beginning.
+"""
+
+import re
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.fixes import parse_version
+
+_PART = 2**22  # numbers read at a time
+# Every digit counts: newer versions always read numbers so.
+_DIGITS = {"float_precision": "round_trip"} if parse_version(pd.__version__) < parse_version("3.1") else {}
+_CSV = ".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst"
+_PARQUET = ".parquet", ".pq"
+
+
+class Source(NamedTuple):
+    """Parts of rows, and what is known of them before they are read."""
+
+    parts: object  # a function of a position
+    what: object  # of JSON types: is it the same source as before? None if that cannot be known
+    rows: int | None = None
+
+
+def open_source(source, labels, columns):
+    """The ``Source`` for what a user gives. labels : an array of them, or None. columns : the ones needed, or None."""
+    if isinstance(source, str | Path):
+        return _open_path(Path(source), labels, columns)
+    if hasattr(source, "to_batches"):  # pyarrow tables and data sets
+        source = source.to_batches()
+    elif hasattr(source, "columns") and hasattr(source, "dtypes"):  # frames
+        source = [source]
+    if hasattr(source, "shape") and hasattr(source, "dtype"):  # NumPy, zarr, HDF5
+        return _array(source, labels, [type(source).__name__, list(source.shape), str(source.dtype)])
+    _refuse_labels(labels)
+    if not hasattr(source, "__iter__"):
+        raise TypeError(
+            "source must be a path to parquet, CSV or zarr, an array, a table, or an iterable of tables or arrays; got "
+            f"{type(source).__name__}."
+        )
+    return Source(lambda at: enumerate(islice(source, at, None), at or 0), None)
+
+
+def _open_path(path, labels, columns):
+    if not path.exists():
+        raise FileNotFoundError(f"source {str(path)!r} does not exist.")
+    if any((path / name).exists() for name in (".zarray", "zarr.json", ".zgroup")):
+        return _zarr(path, labels)
+    _refuse_labels(labels)
+    files = [path] if path.is_file() else sorted((p for p in path.rglob("*") if _visible(p, path)), key=_natural)
+    csv, parquet = ([file for file in files if file.name.lower().endswith(kind)] for kind in (_CSV, _PARQUET))
+    if bool(csv) == bool(parquet):
+        raise ValueError(
+            f"source {str(path)!r} must be files of one kind, {', '.join(_PARQUET + _CSV)}, or a zarr array; it has "
+            f"{[file.name for file in files[:3]]}. Other files can be given as an iterable of frames."
+        )
+    return _csv(csv, columns) if csv else _parquet(parquet, columns, path)
+
+
+def _visible(file, folder):
+    return file.is_file() and not any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+
+
+def _natural(file):
+    """The order of part.2 and part.10 is that of their numbers."""
+    return [int(word) if word.isdigit() else word for word in re.split(r"(\d+)", str(file))]
+
+
+def _stamps(files):
+    return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+
+
+def _refuse_labels(labels):
+    if labels is not None:
+        raise ValueError(
+            "y is an array, which goes with one array of rows. For tables give the name of its column, for an iterable "
+            "of arrays let the items be pairs (rows, labels)."
+        )
+
+
+def _array(array, labels, what):
+    if len(array.shape) != 2 or (labels is not None and len(labels) != array.shape[0]):
+        raise ValueError(
+            "An array of rows has two dimensions, and as many rows as there are labels; got the shapes "
+            f"{tuple(array.shape)} and {'none' if labels is None else np.shape(labels)}."
+        )
+    n, p = array.shape
+    chunk = array.chunks[0] if getattr(array, "chunks", None) else 1
+    step = chunk * max(1, _PART // (chunk * max(1, p)))
+
+    def parts(at):
+        for start in range(at or 0, n, step):
+            rows = np.asarray(array[start : start + step])
+            yield start, rows if labels is None else (rows, np.asarray(labels[start : start + step]))
+
+    return Source(parts, what, n)
+
+
+def _zarr(path, labels):
+    zarr = _need("zarr", path)
+    array = zarr.open(str(path), mode="r")
+    if not hasattr(array, "shape"):
+        raise ValueError(f"source {str(path)!r} is a group of zarr: give the path of one array in it.")
+    return _array(array, labels, ["zarr", str(path), list(array.shape), str(array.dtype)])
+
+
+def _csv(files, columns):
+    def parts(at):
+        first, skipped = at or (0, 0)
+        for i, file in enumerate(files[first:], first):
+            names = list(pd.read_csv(file, nrows=0).columns)
+            wanted = None if columns is None else [name for name in names if name in columns]
+            begin, skipped = skipped, 0
+            chunks = pd.read_csv(
+                file,
+                header=None,
+                names=names,
+                usecols=wanted,
+                skiprows=1 + begin,
+                chunksize=max(1, _PART // max(1, len(names))),
+                index_col=False,
+                low_memory=False,
+                **_DIGITS,
+            )
+            with chunks:
+                for frame in chunks:
+                    yield [i, begin], frame
+                    begin += len(frame)
+
+    return Source(parts, _stamps(files))
+
+
+def _parquet(files, columns, path):
+    if any("=" in part for file in files for part in file.relative_to(path).parts[:-1]):
+        raise ValueError(
+            f"source {str(path)!r} has columns in the names of its folders. Give pyarrow.dataset.dataset(path, "
+            "partitioning='hive') as the source, and columns=[...]."
+        )
+    pq = _need("pyarrow.parquet", path)
+
+    def parts(at):
+        first, group, row = at or (0, 0, 0)
+        for i, name in enumerate(files[first:], first):
+            with pq.ParquetFile(name) as file:
+                names = file.schema_arrow.names
+                wanted = None if columns is None else [name for name in names if name in columns]
+                size = max(1, _PART // max(1, len(names)))
+                for g in range(group, file.num_row_groups):
+                    begin = 0
+                    for batch in file.iter_batches(size, row_groups=[g], columns=wanted):
+                        if begin >= row:
+                            yield [i, g, begin], batch
+                        begin += len(batch)
+                    row = 0
+                group = 0
+
+    return Source(parts, _stamps(files), sum(pq.read_metadata(file).num_rows for file in files))
+
+
+def _need(module, path):
+    """Import an optional library."""
+    package = module.partition(".")[0]
+    try:
+        return __import__(module, fromlist=["_"])
+    except ImportError as error:
+        raise ImportError(
+            f'Reading {str(path)!r} needs {package}, which is not installed: pip install "skhorseshoe[disk]". Or give '
+            "an iterable of tables or arrays as the source."
+        ) from error

@@ -1,0 +1,230 @@
+"""A folder of rows: one file of X, one of the codes of y, and a manifest that says what of them counts.
+
+The files grow at their ends. From time to time they are brought to the disk, and then the manifest is replaced in one
+step: at every moment it describes rows that are there. It calls itself complete at last.
+"""
+
+import io
+import os
+import zlib
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+
+from .._files import put_note, read_note
+
+MANIFEST, CODES = "manifest.json", "y.npy"
+COMMIT = 2**26  # bytes of X, about, between two manifests
+_FORMAT = "skhorseshoe rows 1"
+_HEADER = 128  # bytes, of NumPy's format: it has room for any number of rows
+_COPIED = 2**24  # bytes
+_NEW = {"rows": 0, "blocks": [], "names": None, "classes": None, "position": None, "complete": False}
+
+
+class Store:
+    """Appends rows to a folder, from where the last conversion has stopped.
+
+    folder : path, made if there is none. what : of JSON types, all that the rows depend on. dtype : of X at first.
+    """
+
+    def __init__(self, folder, what, dtype):
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        started = (self.folder / MANIFEST).exists()
+        self.manifest = read_manifest(self.folder) if started else {"rows": 0}
+        if self.manifest["rows"]:
+            self._compare(what)
+        else:
+            if not started and any(self.folder.iterdir()):
+                raise ValueError(f"{str(self.folder)!r} is not empty and holds no rows: give a new or an empty folder.")
+            self.manifest = {"format": _FORMAT, "what": what, "dtype": dtype, **deepcopy(_NEW)}
+            put_note(self.folder / MANIFEST, self.manifest)
+        self.since = 0  # bytes of X that no manifest describes yet
+        self.sums = 0, 0  # their checksums, and those of the codes
+
+    @property
+    def rows(self):
+        """That the manifest describes; ``n`` are written."""
+        return self.manifest["rows"]
+
+    @property
+    def dtype(self):
+        return self.manifest["dtype"]
+
+    def _compare(self, what):
+        was = self.manifest["what"]
+        different = [f"{name} (was {was.get(name)}, is {now})" for name, now in what.items() if was.get(name) != now]
+        if different:
+            raise ValueError(
+                f"{str(self.folder)!r} holds rows of another conversion: {', '.join(different)}. Give another folder, "
+                "or remove it to start anew."
+            )
+
+    def __enter__(self):
+        """Open the files, without what no manifest describes."""
+        self.n = self.rows
+        for path in self.folder.iterdir():
+            if path.name not in (MANIFEST, CODES, x_file(self.dtype)):
+                path.unlink()
+        self.X, self.codes = self._open(x_file(self.dtype)), self._open(CODES)
+        return self
+
+    def _open(self, name):
+        path = self.folder / name
+        file = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115 - closed by __exit__
+        itemsize = 1 if name == CODES else self._row_bytes()
+        if os.path.getsize(path) < _HEADER + self.rows * itemsize and self.rows:
+            raise ValueError(damaged(path, "it is too short"))
+        file.truncate(_HEADER + self.rows * itemsize)
+        file.seek(0, os.SEEK_END)
+        return file
+
+    def __exit__(self, *_):
+        self.X.close()
+        self.codes.close()
+
+    def _row_bytes(self):
+        return np.dtype(self.dtype).itemsize * len(self.manifest["names"]) if self.rows else 0
+
+    def check_same(self, X, codes):
+        """Raise a ValueError unless these are the last rows that were written, which start at the position."""
+        self.X.flush()
+        first = self.rows - len(X)
+        there = np.memmap(self.X.name, self.dtype, "r", _HEADER, (self.rows, X.shape[1]))[max(0, first) :]
+        labels = np.fromfile(self.codes.name, np.uint8, offset=_HEADER)[max(0, first) :]
+        position = self.manifest["position"]["row"]
+        if first != position or not (np.array_equal(there, X) and np.array_equal(labels, codes)):
+            raise ValueError(
+                f"The source is not that of the rows in {str(self.folder)!r}: those from row {position} on are "
+                "others now. Remove the folder to start anew."
+            )
+
+    def append(self, X, codes, position, names, classes):
+        """Add rows (m, p) and the codes (m,) of their labels, uint8.
+
+        position : where the source has them. names : of the columns. classes : of the codes, or None.
+        """
+        self.manifest |= {"names": names, "classes": classes}
+        if X.dtype == np.float64 and self.dtype == "float32":
+            self._widen()
+        X = np.ascontiguousarray(X, self.dtype)
+        self.manifest["position"] = {"at": position, "row": self.n}
+        self.X.write(X.data)
+        self.codes.write(codes.data)
+        self.sums = zlib.crc32(X.data, self.sums[0]), zlib.crc32(codes.data, self.sums[1])
+        self.n += len(X)
+        self.since += X.nbytes
+        if self.since >= COMMIT:
+            self.commit()
+
+    def commit(self):
+        """Bring the rows to the disk, then the manifest."""
+        for file in (self.X, self.codes):
+            file.flush()
+            os.fsync(file.fileno())
+        if self.n > self.rows:
+            self.manifest["blocks"].append([self.n, *self.sums])
+        self.manifest["rows"] = self.n
+        put_note(self.folder / MANIFEST, self.manifest)
+        self.since, self.sums = 0, (0, 0)
+
+    def _widen(self):
+        """Go on in float64, with all rows."""
+        if self.n:
+            self.commit()
+        old, self.manifest["dtype"] = self.X, "float64"
+        self.X = open(self.folder / x_file("float64"), "w+b")  # noqa: SIM115 - closed by __exit__
+        self.X.truncate(_HEADER)
+        self.X.seek(_HEADER)
+        old.seek(_HEADER)
+        start = 0
+        for block in self.manifest["blocks"]:
+            block[1] = 0
+            left = (block[0] - start) * len(self.manifest["names"]) * 4
+            start = block[0]
+            while left:
+                wide = np.frombuffer(old.read(min(left, _COPIED)), np.float32).astype(np.float64)
+                self.X.write(wide.data)
+                block[1] = zlib.crc32(wide.data, block[1])
+                left -= wide.nbytes // 2
+        if self.n:
+            self.commit()
+        old.close()
+        os.unlink(old.name)
+
+    def finish(self):
+        """The last step: the files say their shapes, the manifest that it is complete."""
+        self.commit()
+        p = len(self.manifest["names"])
+        self.X.seek(0)
+        self.X.write(_header(np.dtype(self.dtype), (self.n, p)))
+        self.codes.seek(0)
+        self.codes.write(_header(np.dtype(np.uint8), (self.n,)))
+        self.manifest["complete"] = True
+        self.commit()
+
+
+def x_file(dtype):
+    """Name of the file of X."""
+    return f"X-{dtype}.npy"
+
+
+def _header(dtype, shape):
+    header = io.BytesIO()
+    described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, described)
+    assert header.tell() == _HEADER
+    return header.getvalue()
+
+
+def read_manifest(folder):
+    """What the manifest says; a ValueError if it is damaged or foreign."""
+    path = Path(folder) / MANIFEST
+    try:
+        manifest = read_note(path)
+        if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+            raise ValueError("its format is another")
+    except FileNotFoundError as error:
+        raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.") from error
+    except (ValueError, OSError) as error:
+        raise ValueError(damaged(path, error)) from error
+    return manifest
+
+
+def open_rows(folder, check):
+    """The manifest, X as a read-only memory map, and the codes of y; check : whether to compare the checksums."""
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    if not manifest["complete"]:
+        raise ValueError(
+            f"The conversion to {str(folder)!r} has stopped after {manifest['rows']} rows. The same call of "
+            "skhorseshoe.disk.convert goes on with it."
+        )
+    p = len(manifest["names"])
+    X = _map(folder / x_file(manifest["dtype"]), manifest["dtype"], (manifest["rows"], p))
+    codes = _map(folder / CODES, "uint8", (manifest["rows"],))
+    if check:
+        start = 0
+        for stop, *sums in manifest["blocks"]:
+            for array, crc, name in zip((X, codes), sums, (x_file(manifest["dtype"]), CODES), strict=True):
+                if zlib.crc32(array[start:stop].data) != crc:
+                    why = f"the checksum of rows {start} to {stop - 1} is wrong"
+                    raise ValueError(damaged(folder / name, why))
+            start = stop
+    return manifest, X, codes
+
+
+def _map(path, dtype, shape):
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if array.dtype != dtype or array.shape != shape or path.stat().st_size != _HEADER + array.nbytes:
+            raise ValueError(f"it holds {array.shape} of {array.dtype}, not {shape} of {dtype}")
+    except (ValueError, EOFError, OSError) as error:
+        raise ValueError(damaged(path, error)) from error
+    return array
+
+
+def damaged(path, why):
+    """What to say of a file that cannot be used."""
+    return f"The file {str(path)!r} is damaged or foreign ({why}). Remove its folder, and convert again."
