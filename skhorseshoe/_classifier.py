@@ -142,7 +142,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     tuning_ : dict
         What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of
         the global scale on the way) of the size "tau_step" (standard deviation, in log tau); and "acceptance", the
-        share of accepted proposals since. Empty for samplers without tuning.
+        share of accepted proposals since. Where "n_steps" is 1, the local scales of the slowest coefficients move too.
+        Empty for samplers without tuning.
     prior_ : dict
         The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "m_eff", the prior mean of the
         effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0, the median of
