@@ -69,7 +69,7 @@ def encode_labels(y):
     """The two classes, and the labels as 0 and 1, uint8."""
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y", raise_unknown=True)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes = np.unique(y)
     if len(classes) == 1:
         raise ValueError(
             f"y contains only one class, {classes.tolist()[0]!r}: rows of two classes are needed to fit a classifier."
@@ -79,7 +79,7 @@ def encode_labels(y):
             f"Only binary classification is supported. The type of the target is {kind}. For more classes wrap the "
             "classifier: sklearn.multiclass.OneVsRestClassifier(HorseshoeProbitClassifier())."
         )
-    return classes, codes.astype(np.uint8)
+    return classes, (np.asarray(y) == classes[1]).astype(np.uint8)
 
 
 def is_second(y, X, classes):

@@ -12,8 +12,9 @@ from contextlib import suppress
 
 import numpy as np
 
-WINDOW = 2**23  # bytes that are read ahead, for each thread that computes
+WINDOW = 2**22  # bytes that are read ahead, for each thread that computes
 _PAGE = mmap.PAGESIZE
+_LARGE_PAGE = 2**21  # the system may map so much at a touch; of one that is given back in part it would map all again
 
 
 def is_on_disk(X):
@@ -49,7 +50,7 @@ def ahead(X, slices, stop):
                 coming.popleft()[1].result()
             yield rows
             if rows.stop - left >= window or rows.stop == stop:
-                _leave(X[left : rows.stop], file)
+                _leave(X[left : rows.stop], file, rows.stop == stop)
                 left = rows.stop
 
 
@@ -58,19 +59,24 @@ def _touch(rows):
     rows.reshape(-1).view(np.uint8)[::_PAGE].max()
 
 
-def _leave(rows, file):
+def _leave(rows, file, last):
     """Take the pages of these rows out of the process, not out of the system's memory. Nothing is lost: where a page
-    of the file can differ from the file, being private, it stays."""
+    of the file can differ from the file, being private, it stays.
+
+    last : whether none follow. Else what is in one large page with them stays, until it is a part of those.
+    """
     if file.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
         return
     mapping = file
     while not isinstance(mapping, mmap.mmap):
         mapping = mapping.base
-    begin = rows.ctypes.data - np.frombuffer(mapping, np.uint8).ctypes.data
-    first, last = -(-begin // _PAGE) * _PAGE, (begin + rows.nbytes) // _PAGE * _PAGE
-    if first < last:
+    origin, begin = np.frombuffer(mapping, np.uint8).ctypes.data, rows.ctypes.data
+    page = _PAGE if last else _LARGE_PAGE
+    end = (begin + rows.nbytes) // page * page - origin
+    begin = max(0, begin // _LARGE_PAGE * _LARGE_PAGE - origin)
+    if begin < end:
         with suppress(OSError):  # it was an offer
-            mapping.madvise(mmap.MADV_DONTNEED, first, last - first)
+            mapping.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
 
 def _file_of(X):
