@@ -20,7 +20,7 @@ from distributed import Client, LocalCluster
 from skhorseshoe import _dask_rows, _device
 from skhorseshoe._design import Rows
 from skhorseshoe._segments import Segment
-from skhorseshoe._threads import Threads
+from skhorseshoe._threads import Threads, open_threads
 
 P, CHAINS, FEW = 1000, 4, 64  # columns, chains, and rows that a worker holds
 KEY = np.array([1, 2], dtype=np.uint32)
@@ -72,9 +72,9 @@ def a_pass(n):
 
 def a_draw():
     """Seconds that one core takes to draw the coefficients of all chains."""
-    ops, threads = _device.resolve("cpu").ops, Threads(1)
-    precision = ops.Precision(1e3 * np.eye(P + 1), threads)
-    return min(seconds(lambda: precision.draw(COEF, 1 + COEF, COEF)) for _ in range(3))
+    with open_threads(1) as threads:
+        precision = _device.resolve("cpu").ops.Precision(1e3 * np.eye(P + 1), threads)
+        return min(seconds(lambda: precision.draw(COEF, 1 + COEF, COEF)) for _ in range(7))
 
 
 def some_rows(rng, n):

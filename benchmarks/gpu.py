@@ -28,6 +28,7 @@ TARGETS = {
     (1_300_000, 141): (5, 6),
     (100_000, 10_000): (150, None),
 }
+FLOORS = (7, 17, 4, 121)  # of the first, modelled for an H200 (docs/developer/gpu.rst), not measured
 SHARE_OF_COPY = 0.8  # of the bandwidth of a copy that a pass over 1e6 x 1e3 is to reach
 RARE = (1_295_848, 141)
 RARE_SECONDS = 6.0
@@ -149,6 +150,13 @@ def card():
     }
 
 
+def print_model():
+    """What is known without a card."""
+    print(f"Seconds of {SWEEPS} sweeps of gibbs in float32 on an H200:")
+    for ((n, p), (one, four)), floor in zip(TARGETS.items(), FLOORS, strict=True):
+        print(f"{n} x {p}: target {one} with 1 chain, {four} with 4; modelled floor {floor}; not measured")
+
+
 SECTIONS = {"bandwidth": bandwidth, "sweeps": sweeps, "fit": whole_fit}
 
 
@@ -160,6 +168,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     works, why = _device.gpu_status()
     if not works:
+        print_model()
         raise SystemExit(f"Nothing to measure: {why}")
     started, report = now(), Report()
     report.figures["card"] = card()

@@ -85,7 +85,7 @@ CASES = [
 ]
 
 
-def measure(report, case, n_seeds):
+def measure(report, case, n_seeds, n_iter):
     """Rows for a case: over data sets, each with its own seed, what each rule finds and lets in."""
     counts = {rule: {"found": [], "let in": [], "log loss": []} for rule in (*RULES, "mean", "all")}
     begin = time.perf_counter()
@@ -93,7 +93,7 @@ def measure(report, case, n_seeds):
         X, y, coef = case.make(seed, case.n + NEW_ROWS)
         new = X[case.n :], y[case.n :]
         X, y = X[: case.n], y[: case.n]
-        model = fit(X, y, seed)
+        model = fit(X, y, seed, n_iter)
         size = abs(model.coef_[0])
         supports = {rule: HorseshoeSelector(model, rule=rule, prefit=True).fit(X).support_ for rule in RULES}
         supports["mean"] = size >= size.mean()  # the default threshold of SelectFromModel
@@ -101,7 +101,7 @@ def measure(report, case, n_seeds):
             counts[rule]["found"].append(int((support & (coef != 0)).sum()))
             counts[rule]["let in"].append(int((support & (coef == 0)).sum()))
         for rule in RULES:
-            counts[rule]["log loss"].append(score_again(supports[rule], X, y, *new, seed))
+            counts[rule]["log loss"].append(score_again(supports[rule], X, y, *new, seed, n_iter))
         counts["all"]["log loss"].append(log_loss(new[1], model.predict_proba(new[0])))
     report.figures[str(case)] = {**counts, "seconds a data set": (time.perf_counter() - begin) / n_seeds}
 
@@ -118,32 +118,34 @@ def measure(report, case, n_seeds):
             report.add(f"{case}: {rule}, log loss of new rows", float(np.mean(count["log loss"])))
 
 
-def score_again(support, X, y, X_new, y_new, seed):
+def score_again(support, X, y, X_new, y_new, seed, n_iter):
     """Log loss on new rows of a second fit, with the selected columns alone."""
     if not support.any():
         return log_loss(y_new, np.full(len(y_new), y.mean()))
-    return log_loss(y_new, fit(X[:, support], y, seed).predict_proba(X_new[:, support]))
+    return log_loss(y_new, fit(X[:, support], y, seed, n_iter).predict_proba(X_new[:, support]))
 
 
-def fit(X, y, seed):
+def fit(X, y, seed, n_iter):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the default length, converged or not
-        return HorseshoeProbitClassifier(random_state=seed).fit(X, y)
+        warnings.simplefilter("ignore")  # the length that is asked for, converged or not
+        return HorseshoeProbitClassifier(n_iter=n_iter, random_state=seed).fit(X, y)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20, help="data sets for each case")
+    parser.add_argument("--longer", action="store_true", help="the paper's data alone, with four times the draws")
     parser.add_argument("--output", type=Path, help="default: results/selection-<date>.json, if all 20 are run")
     options = parser.parse_args()
 
     started = now()
     report = Report()
     report.head()
-    for case in CASES:
-        measure(report, case, options.seeds)
+    for case in [JUDGED] if options.longer else CASES:
+        measure(report, case, options.seeds, 4000 if options.longer else 1000)
     if options.output is None and options.seeds >= 20:
-        options.output = HERE / "results" / f"selection-{started[:10]}.json"
+        name = "selection-longer" if options.longer else "selection"
+        options.output = HERE / "results" / f"{name}-{started[:10]}.json"
     if options.output:
         report.write(options.output, started)
 

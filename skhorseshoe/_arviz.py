@@ -5,7 +5,7 @@ from ._report import names_of
 
 
 def from_model(model, rows, max_draws):
-    """See ``HorseshoeProbitClassifier.to_arviz``; rows : None, or X and whether y is the second class."""
+    """See ``HorseshoeProbitClassifier.to_arviz``; rows : None, or X, whether y is the second class, and weights."""
     try:
         import arviz
     except ImportError as error:

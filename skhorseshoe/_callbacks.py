@@ -1,8 +1,11 @@
 """scikit-learn's callbacks (1.9 and later): what a fit tells them, and when.
 
 A fit is a task whose subtasks are blocks of sweeps. On its own it has parts between, each with a progress bar: burn-in,
-and the quarters of sampling, whose names say how the chains stand. Inside a search or a pipeline it is one bar.
+and the halves of sampling, the second of which says how the chains stand. Inside a search or a pipeline it is one bar.
 """
+
+import math
+import time
 
 import numpy as np
 
@@ -10,8 +13,11 @@ from ._compat import HAS_CALLBACKS
 from ._draws import STORED
 from .diagnostics import rhat
 
-_BLOCKS = 100  # at most, of sweeps; each is kept until the fit ends
-_PARTS = 4  # of sampling
+_BLOCKS = 20  # about, of sweeps; each is kept until the fit ends, and takes a bar half a millisecond
+_PARTS = 2  # of sampling; each is a line to draw ten times a second, 0.2 ms every time
+_SHARE = 0.001  # of the time so far that R-hat may take
+_SECONDS = 5e-8  # that it takes for a number
+_FEWEST = 100  # draws of a chain that it is computed from
 
 
 def teller(model, X, y, metadata, run):
@@ -34,14 +40,14 @@ class _Silent:
 
 class _Teller:
     def __init__(self, model, given, run):
-        self.given, self.run = given, run
+        self.given, self.run, self.begun = given, run, time.monotonic()
         self.now, last = run.chains.state.sweep, run.settings.burn_in + run.settings.n_iter
         self.size = max(1, -(-(last - self.now) // _BLOCKS))
         self.nested = hasattr(model, "_parent_callback_ctx")
         self.heard = bool(getattr(model, "_skl_callbacks", None))
         burn_in = run.settings.burn_in
-        quarters = np.linspace(max(burn_in, self.now), last, _PARTS + 1).astype(int)
-        self.edges = sorted({edge for edge in (burn_in, *quarters[1:]) if edge > self.now})
+        halves = np.linspace(max(burn_in, self.now), last, _PARTS + 1).astype(int)
+        self.edges = sorted({edge for edge in (burn_in, *halves[1:]) if edge > self.now})
         n = _blocks(self.now, last, self.size) if self.nested else len(self.edges)
         self.root = self.part = model._init_callback_context(max_subtasks=n)
         self.root.call_on_fit_task_begin(**given)
@@ -52,6 +58,10 @@ class _Teller:
         end_of_part = not self.nested and t in self.edges
         if (t - self.now) < self.size and not end_of_part and t < self.edges[-1]:
             return False
+        return self._tell(t, end_of_part)
+
+    def _tell(self, t, end_of_part):
+        """A block has ended."""
         stop = self.block.call_on_fit_task_end(**self.given, reconstruction_attributes=self._fitted())
         if end_of_part:
             self.part.call_on_fit_task_end(**self.given)
@@ -75,17 +85,23 @@ class _Teller:
         self.block.call_on_fit_task_begin(**self.given)
 
     def _name(self, end):
-        burn_in, n = self.run.settings.burn_in, self.run.draws.n
+        burn_in = self.run.settings.burn_in
         if end <= burn_in:
             return f"burn-in, {burn_in} sweeps"
-        name = f"sweeps {self.now - burn_in + 1} to {end - burn_in} of {self.run.settings.n_iter}"
-        if n < 4 or not self.heard:
-            return name
+        name = f"sweeps {self.now - burn_in + 1}-{end - burn_in}"  # short: a terminal has 80 columns, or 120
+        worst = self._worst_rhat() if self.heard else None
+        return name if worst is None else f"{name}, worst R-hat {worst:.3f}"
+
+    def _worst_rhat(self):
+        """Of as many draws, evenly spaced, as the time so far allows; None if they are too few."""
         draws = self.run.draws
-        worst = max(
-            rhat(draws.coef[:, :n][..., draws.columns.informative]).max(), rhat(draws.global_scale[:, :n, None])[0]
-        )
-        return f"{name}; worst R-hat so far {worst:.3f}"
+        n_chains, _, p = draws.coef.shape
+        affordable = _SHARE * (time.monotonic() - self.begun) / (_SECONDS * n_chains * (p + 1))
+        step = max(1, math.ceil(draws.n / max(affordable, 1)))
+        if draws.n < _FEWEST * step:
+            return None
+        coef, tau = (values[:, : draws.n : step] for values in (draws.coef, draws.global_scale[..., None]))
+        return max(rhat(coef[..., draws.columns.informative]).max(), rhat(tau)[0])
 
     def _fitted(self):
         """What a model needs to predict with the draws so far; None before there are any."""

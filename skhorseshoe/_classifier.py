@@ -30,8 +30,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     thin : int, default=1
         Keep every ``thin``-th sweep after burn-in: ``n_iter // thin`` draws of each chain.
     max_draws : int or None, default=None
-        At most so many draws of each chain are kept, evenly spaced: memory does not grow with ``n_iter``. None is no
-        limit.
+        At most so many draws of each chain are kept, evenly spaced: memory does not grow with ``n_iter``. Means and
+        standard deviations are still those of all draws (``moments_``); intervals, probabilities, R-hat and effective
+        sample sizes are of the draws kept, at least half of ``max_draws``. None is no limit.
     draws_dtype : {"float64", "float32"}, default="float64"
         Of the coefficients that are kept. float32 takes half the memory and rounds them to 7 digits.
     fit_intercept : bool, default=True
@@ -73,7 +74,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
         GPU if there is one that works and X is dense and has more than about four million elements, else the CPU;
-        ``skhorseshoe.show_versions()`` says what was found. Predictions are computed on the CPU.
+        ``skhorseshoe.show_versions()`` says what was found. A CuPy array X is read on the GPU that it is on. A model
+        that was fitted on a GPU answers there, or on the CPU where there is none.
     n_jobs : int or None, default=None
         Threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS and
         OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a task of joblib's never more
@@ -113,6 +115,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Posterior draws of tau.
     acceptance_draws_ : ndarray of shape (n_chains, n_draws)
         Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
+    moments_ : dict or None
+        Where ``max_draws`` has given up draws, of every draw of every chain: "mean", "sd" and "prob_positive" (share
+        above zero), each of shape (n_features + 2,): coefficients, intercept, tau. "n_draws" is their number in each
+        chain. None where ``coef_draws_`` has them all.
     shrinkage_ : ndarray of shape (n_features,)
         Posterior mean of kappa_j, in [0, 1]: the variance of coefficient j given the data and the scales, as a share
         of its variance given the scales alone. Near 1 the data say nothing that the prior does not, and it is shrunk
@@ -136,7 +142,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     tuning_ : dict
         What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of
         the global scale on the way) of the size "tau_step" (standard deviation, in log tau); and "acceptance", the
-        share of accepted proposals since. Empty for samplers without tuning.
+        share of accepted proposals since. Where "n_steps" is 1, the local scales of the slowest coefficients move too.
+        Empty for samplers without tuning.
     prior_ : dict
         The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "m_eff", the prior mean of the
         effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0, the median of
@@ -304,7 +311,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
             _fitting.fit(self, X, y, sample_weight)
             _fitting.release(self)
             return self
-        except BaseException:
+        except BaseException as error:
+            _fitting.release(self, error)
             # Neither half a model nor half of it new: what was there before the call stays, and what scikit-learn needs
             # to end its callbacks.
             kept = {name: value for name, value in vars(self).items() if "callback" in name}

@@ -57,6 +57,7 @@ class _Held:
     """An actor on a worker, and the segments that it holds."""
 
     worker: str
+    identity: str  # of the worker's process: a new one may come to have the address of the old
     numbers: list
     future: object
     packs: list  # until it is loaded
@@ -115,7 +116,7 @@ class Shards:
             try:
                 return call.result(timeout=patience)
             except TimeoutError:
-                self._check(held.worker)
+                self._check(held)
                 patience = min(2 * patience, _LOOK)
             except (OSError, CancelledError, KeyError) as error:  # KeyError: a new worker at the address of the old
                 raise _Lost(f"{type(error).__name__}: {error}") from error
@@ -123,10 +124,10 @@ class Shards:
                 error.add_note(f"Raised by the worker at {held.worker}.")
                 raise
 
-    def _check(self, worker):
+    def _check(self, held):
         """Raise ``_Lost`` if the worker is gone or has not been heard of for long."""
-        state = survey(self.client).get(worker)
-        if state is None:
+        state = survey(self.client).get(held.worker)
+        if state is None or state["identity"] != held.identity:
             raise _Lost("it has left the cluster")
         if state["silent"] > _HUNG:
             raise _Lost(f"no sign of life for {state['silent']:.0f} s")
@@ -134,7 +135,7 @@ class Shards:
     def _replace(self, lost, losses):
         """Load what lost workers held onto others. lost : why, by ``_Held``."""
         numbers = sorted(number for held in lost for number in held.numbers)
-        gone = {held.worker for held in lost}
+        gone = {held.identity: held.worker for held in lost}
         for held, why in lost.items():
             _logger.warning("Worker %s is lost (%s): its rows are loaded again on another.", held.worker, why)
             _release(held)
@@ -146,8 +147,9 @@ class Shards:
                 "and again has mostly been killed for its memory: its log tells. Give the workers more memory, or the "
                 "cluster more workers."
             )
-        for worker in gone & set(survey(self.client)):
-            _evict(self.client, worker)
+        for state in survey(self.client).values():
+            if state["identity"] in gone:
+                _evict(self.client, gone[state["identity"]])
         busy = {held.worker for held in self.held}
         self._hold(numbers, self._workers(_REPLACEMENT, busy) or self._workers(_NO_WORKERS), losses)
 
@@ -170,7 +172,7 @@ class Shards:
         new = []
         try:
             for worker, share in self._shares(list(numbers), workers):
-                new.append(self._start(worker, share, workers[worker]["threads"]))
+                new.append(self._start(worker, share, workers[worker]))
             lost = {}
             for held in new:
                 try:
@@ -204,17 +206,17 @@ class Shards:
             if share:
                 yield name, share
 
-    def _start(self, worker, numbers, n_threads):
+    def _start(self, worker, numbers, state):
         # Hard restrictions on tasks whose worker dies would leave them waiting for ever: only the actor, which is
         # released then, has one. Names are fresh each time, since restrictions hold for new names only.
         packs = self.client.compute([self.pack(i) for i in numbers], workers=[worker], allow_other_workers=True)
-        arguments = packs, numbers, len(self.sizes), self.device, n_threads
+        arguments = packs, numbers, len(self.sizes), self.device, state["threads"]
         future = self.client.submit(Shard, *arguments, actor=True, workers=[worker], pure=False)
-        return _Held(worker, numbers, future, packs)
+        return _Held(worker, state["identity"], numbers, future, packs)
 
     def _finish(self, held):
         """Wait for an actor to be loaded, and give up the tasks that it was loaded from."""
-        settle(self.client, [held.future], held.packs, lambda: self._check(held.worker))
+        settle(self.client, [held.future], held.packs, lambda: self._check(held))
         try:
             held.actor = held.future.result(timeout=_LOOK)
         except (OSError, CancelledError, TimeoutError) as error:
@@ -272,13 +274,18 @@ def settle(client, futures, tasks, check):
 
 
 def survey(client):
-    """Of each worker, by address: seconds since its last sign of life, threads, and memory limit in bytes."""
+    """Of each worker, by address: seconds since its last sign of life, threads, memory limit in bytes, identity."""
 
     def look(dask_scheduler):
         from distributed.metrics import time
 
         return {
-            address: {"silent": time() - state.last_seen, "threads": state.nthreads, "memory": state.memory_limit}
+            address: {
+                "silent": time() - state.last_seen,
+                "threads": state.nthreads,
+                "memory": state.memory_limit,
+                "identity": state.server_id,
+            }
             for address, state in dask_scheduler.workers.items()
         }
 

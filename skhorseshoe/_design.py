@@ -73,7 +73,7 @@ class Rows:
 
     def checksums(self):
         """Of X, y and the weights, by name."""
-        values = self._total("checksum", of=(self.X, self.y, self.weight))
+        values = self._total("checksum", of=(self.ops.to_host(self.X), self.y, self.weight))
         return {name: f"{value:08x}" for name, value in zip(("X", "y", "the weights"), values, strict=True)}
 
     def base_rate(self):

@@ -1,8 +1,11 @@
 """From the ``device`` parameter to a back end."""
 
 import importlib
+import sys
 from functools import cache
 from typing import NamedTuple
+
+from scipy.sparse import issparse
 
 NAMES = ("auto", "cpu", "cuda", *(f"cuda:{i}" for i in range(16)))
 
@@ -53,6 +56,61 @@ def resolve(device, size=0, sparse=False):
     if device == "auto":
         return Device(_back_end("cpu"), "cpu", f"no GPU: {why}")
     raise RuntimeError(f"device={device!r} cannot be used: {why} Use device='cpu' or device='auto'.")
+
+
+def with_room(device, X, n_chains, sampler):
+    """This ``Device``; or, if the fit cannot have its memory there, the CPU."""
+    try:
+        with device.ops.using(device.name):
+            device.ops.place(X, n_chains, sampler)
+    except MemoryError as error:
+        return Device(_back_end("cpu"), "cpu", f"no room on the GPU: {error}")
+    return device
+
+
+def on_gpu(values):
+    """Whether this is an array of CuPy's. Where CuPy has not been imported there is none."""
+    return isinstance(values, getattr(sys.modules.get("cupy"), "ndarray", ()))
+
+
+def beside(device, X):
+    """``device``; for an X on a GPU that GPU, which must not be at odds with ``device``."""
+    if not on_gpu(X):
+        return device
+    where = f"cuda:{X.device.id}"
+    if device not in ("auto", where) and (device, where) != ("cuda", "cuda:0"):
+        raise ValueError(
+            f"X is a CuPy array on {where!r} and device={device!r} is asked for. Use device={where!r} or 'auto', or "
+            "give X as a NumPy array: cupy.asnumpy(X)."
+        )
+    return where
+
+
+def for_answers(device, fitted_on, X):
+    """Where a model with this ``device``, fitted on ``fitted_on``, answers: on the GPU that X is on, or on that of the
+    fit if it works here and "cpu" is not asked for; else on the CPU."""
+    if on_gpu(X):
+        return resolve(beside(device, X))
+    if issparse(X):
+        return resolve("cpu", sparse=True)
+    index = fitted_on.partition(":")[2]
+    usable = index and device != "cpu" and gpu_status(int(index))[0]
+    return resolve(fitted_on if usable else "cpu")
+
+
+def checked(X):
+    """An X on a GPU as ``fit`` and ``predict`` want it, not copied if it is so already; or a ValueError."""
+    return _back_end("gpu").checked(X)
+
+
+def to_host(values):
+    """An array of the host."""
+    return _back_end("gpu").to_host(values) if on_gpu(values) else values
+
+
+def put_beside(X, values):
+    """An array of the host as one of the device that X is on; labels that CuPy cannot hold stay where they are."""
+    return _back_end("gpu").put_beside(X, values) if on_gpu(X) and values.dtype.kind in "biuf" else values
 
 
 def give_back(name):

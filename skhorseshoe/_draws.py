@@ -1,7 +1,10 @@
 """What is kept of a run."""
 
+from functools import partial
+
 import numpy as np
 
+from ._running import Moments
 from .diagnostics import MAX_RHAT, convergence
 
 _SHRINKAGE_SPACING = 25  # the next state to average the shrinkage over is n / 25 draws on
@@ -12,48 +15,76 @@ class Draws:
     """Of the ``thin``-th states after burn-in all, or evenly spaced ones: coefficients and intercept of X's own
     columns, tau, the acceptance rate; and the mean shrinkage.
 
-    columns : ``Columns``, that translate what the sampler has. room : the most draws of a chain that are kept. Where it
-    is full, every second one is given up and from then on half as many are kept. dtype : of the coefficients.
+    columns : ``Columns``, that translate what the sampler has. outbox : that of a back end, through which states come
+    to the host; whoever looks at the draws waits for those under way. room : the most draws of a chain that are kept.
+    Where it is full, every second one is given up and from then on half as many are kept; ``moments`` are of all, from
+    then on. dtype : of the coefficients.
     """
 
-    def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64):
+    coef, intercept, global_scale, acceptance = (property(lambda self, name=name: self._all(name)) for name in STORED)
+
+    def __init__(self, n_chains, n_draws, columns, outbox, room=None, dtype=np.float64):
         room = n_draws if room is None else min(n_draws, room)
-        self.coef = np.empty((n_chains, room, len(columns.order)), dtype)
-        self.intercept = np.zeros((n_chains, room), dtype)
-        self.global_scale = np.empty((n_chains, room))
-        self.acceptance = np.ones((n_chains, room))
+        self._arrays = {
+            "coef": np.empty((n_chains, room, len(columns.order)), dtype),
+            "intercept": np.zeros((n_chains, room), dtype),
+            "global_scale": np.empty((n_chains, room)),
+            "acceptance": np.ones((n_chains, room)),
+        }
+        self.outbox = outbox
+        self.room = room
         self.columns = columns
         self.next_kappa = 1
         self.kappa = np.zeros(columns.n_shrunk), 0  # sum and weight of the states
         self.seen = self.n = 0  # draws that were offered, and kept
         self.stride = 1  # of the draws that were offered, from one that is kept to the next
+        self._moments = None  # while all draws are kept
 
-    def add(self, chains, to_host=lambda values: values):
-        """Take the state of the chains; ``seen`` grows last, so that an interrupt never leaves half a draw.
+    def _all(self, name):
+        self.outbox.flush()
+        return self._arrays[name]
 
-        to_host : that of their back end.
-        """
+    def add(self, chains):
+        """Take the state of the chains; ``seen`` grows last, so that an interrupt never leaves half a draw."""
         self._add_shrinkage(chains)
-        if (self.seen + 1) % self.stride == 0:
-            if self.n == self.coef.shape[1]:
-                self._halve()
-            if (self.seen + 1) % self.stride == 0:
-                state = chains.state
-                acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
-                self._keep(*to_host((state.beta, state.tau_sq_inv, acceptance)))
+        if self._is_due() and self.n == self.room:
+            self._halve()
+        due = self._is_due()
+        if due or self._moments is not None:
+            state = chains.state
+            acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
+            take = partial(self._take, self.n if due else None)
+            self.outbox.put(take, (state.beta, state.tau_sq_inv, acceptance))
+            self.n += due
         self.seen += 1
 
-    def _keep(self, beta, tau_sq_inv, acceptance):
-        p = self.coef.shape[2]
-        beta = self.columns.of_X(beta)
-        self.coef[:, self.n] = beta[:, :p]
-        if self.columns.fit_intercept:
-            self.intercept[:, self.n] = beta[:, p]
-        self.global_scale[:, self.n] = tau_sq_inv**-0.5
-        self.acceptance[:, self.n] = acceptance
-        self.n += 1
+    def _is_due(self):
+        """Whether the next draw is one to keep."""
+        return (self.seen + 1) % self.stride == 0
+
+    def _take(self, at, beta, tau_sq_inv, acceptance):
+        """A draw that has arrived on the host; at : its place among those that are kept, or None."""
+        arrays, p = self._arrays, len(self.columns.order)
+        beta, tau = self.columns.of_X(beta), tau_sq_inv**-0.5
+        intercept = beta[:, p] if self.columns.fit_intercept else np.zeros(len(beta))
+        if self._moments is not None:
+            self._moments.add(np.column_stack([beta[:, :p], intercept, tau]))
+        if at is not None:
+            arrays["coef"][:, at] = beta[:, :p]
+            arrays["intercept"][:, at] = intercept
+            arrays["global_scale"][:, at] = tau
+            arrays["acceptance"][:, at] = acceptance
+
+    @property
+    def moments(self):
+        """``Moments`` of coefficients, intercept (0 without one) and tau; None while all draws are kept."""
+        self.outbox.flush()
+        return self._moments
 
     def _halve(self):
+        if self.moments is None:  # so far, all draws are here
+            others = np.stack([self.intercept, self.global_scale], axis=-1)
+            self._moments = Moments(np.concatenate([self.coef, others], axis=-1))
         half = self.n // 2
         for name in STORED:
             values = getattr(self, name)
@@ -92,9 +123,11 @@ class Draws:
 
     def trim(self):
         """Give up the room of draws that were not made."""
-        if self.n < self.coef.shape[1]:
-            for name in STORED:
-                setattr(self, name, getattr(self, name)[:, : self.n].copy())
+        self.outbox.flush()
+        if self.n < self.room:
+            for name, values in self._arrays.items():
+                self._arrays[name] = values[:, : self.n].copy()
+            self.room = self.n
 
     def arrays(self):
         """What ``restore`` takes; views of what is there."""
@@ -105,6 +138,7 @@ class Draws:
             "next_kappa": self.next_kappa,
             "kappa_sum": self.kappa[0],
             "kappa_weight": self.kappa[1],
+            **(self.moments.arrays() if self.moments is not None else {}),
         }
 
     def restore(self, arrays):
@@ -115,3 +149,4 @@ class Draws:
                 getattr(self, name)[:, : self.n] = arrays[name]
         self.seen, self.stride, self.next_kappa = (int(arrays[name]) for name in ("seen", "stride", "next_kappa"))
         self.kappa = np.array(arrays["kappa_sum"]), int(arrays["kappa_weight"])
+        self._moments = Moments.restored(arrays)

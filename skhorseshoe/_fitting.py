@@ -1,5 +1,6 @@
 """One fit: check the input, run the chains with all that watches them, and set what the model keeps."""
 
+import traceback
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ def fit(model, X, y, sample_weight):
         raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
     task = (_prepare_dask if _input.is_dask(X, y, sample_weight) else _prepare)(model, X, y, sample_weight)
     ops, device, _ = task.device
+    model.device_ = device
     unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
     columns = {"unpenalized": unpenalized, "standardize": model.standardize}
     n_threads = count_threads(model.n_jobs)
@@ -58,7 +60,7 @@ def fit(model, X, y, sample_weight):
             run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
             _go(model, run, checkpoint, given)
             separated = run.separated()
-    model.device_, model.n_iter_, model.stopped_by_ = device, run.done, run.stopped_by
+    model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
     model.tuning_ = run.chains.tuning
     model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.base_rate())
     model._saved_run = _snapshot.of(run) if model.warm_start else None
@@ -68,23 +70,30 @@ def fit(model, X, y, sample_weight):
     _report.warn_if_unconverged(model, rows.columns.informative, separated)
 
 
-def release(model):
-    """Give the device its memory back; after ``fit`` has returned, nothing holds it any more."""
-    _device.give_back(model.device_)
+def release(model, error=None):
+    """Give the device its memory back. After ``fit`` has returned nothing holds it, after an error its traceback."""
+    device = getattr(model, "device_", "cpu")
+    while error is not None and device != "cpu":
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__
+    _device.give_back(device)
 
 
 def _prepare(model, X, y, sample_weight):
     """The ``_Task`` of data in memory; sets what the model knows before a fit."""
     X, y = _input.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
-    iterative = is_needed(X)
-    wide = is_wide(X, weight) and model.device in ("auto", "cpu")
+    iterative, asked = is_needed(X), _device.beside(model.device, X)
+    wide = is_wide(X, weight) and asked in ("auto", "cpu")
     model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), wide, iterative)
-    device = _back_end(model, X)
+    device = _back_end(model, asked, X)
     X, y, weight = arrange(X, y, weight, model.sampler_)
 
-    def open_rows(*args, **columns):
-        return nullcontext(Rows(X, y, *args, weight=weight, **columns))
+    def open_rows(fit_intercept, ops, threads, **columns):
+        placed, words = ops.place(X, model.n_chains, model.sampler_)
+        if model.verbose and words:
+            _progress.logger.info(words)
+        return nullcontext(Rows(placed, y, fit_intercept, ops, threads, weight=weight, **columns))
 
     return _Task(X.shape, device, iterative, open_rows)
 
@@ -110,19 +119,20 @@ def _announce(model, task, n_threads):
         _progress.logger.info("%d rows of %d features on %s (%s): %s", *task.shape, device, reason, words)
 
 
-def _back_end(model, X):
+def _back_end(model, asked, X):
     """The ``Device``; a ValueError if the sampler cannot have it, or not this X."""
     if model.sampler_ != "collapsed":
-        return _device.resolve(model.device, X.size, issparse(X))
+        found = _device.resolve(asked, X.size, issparse(X))
+        return found if asked != "auto" else _device.with_room(found, X, model.n_chains, model.sampler_)
     if issparse(X):
         raise ValueError(
             "sampler='collapsed' reads dense rows, and X is sparse: use another sampler, or, if it has room, the dense "
             "X.toarray()."
         )
-    if model.device not in ("auto", "cpu"):
+    if asked not in ("auto", "cpu"):
         raise ValueError(
-            f"sampler='collapsed' computes on the CPU, and device={model.device!r} is asked for: use device='cpu' or "
-            "'auto', or another sampler."
+            f"sampler='collapsed' computes on the CPU, and device={asked!r} is asked for: use device='cpu' or 'auto' "
+            "with an X that is not on a GPU, or another sampler."
         )
     return _device.resolve("cpu")
 
@@ -170,9 +180,12 @@ def _summarise(model, draws):
     """Set the fitted attributes, all NumPy."""
     for name in STORED:
         setattr(model, f"{name}_draws_", getattr(draws, name))
+    model.moments_ = None if draws.moments is None else draws.moments.pooled()
     model.shrinkage_ = draws.shrinkage()
     model.inclusion_score_ = 1.0 - model.shrinkage_
-    model.coef_ = _report.point(draws.coef, model.coef_summary, model.credible_level)[None, :]
-    model.intercept_ = np.atleast_1d(_report.point(draws.intercept, model.coef_summary, model.credible_level))
+    summary = model.coef_summary, model.credible_level
+    coef, intercept = _report.means(model)
+    model.coef_ = _report.point(draws.coef, coef, *summary)[None, :]
+    model.intercept_ = np.atleast_1d(_report.point(draws.intercept, intercept, *summary))
     checks = convergence(draws.coef)
     model.rhat_, model.ess_ = checks.rhat, checks.ess_bulk

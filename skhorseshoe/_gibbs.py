@@ -35,9 +35,10 @@ def sweep(state, rows, precision, tau_0, ops, key, expand=False):
     beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t = state
     p = lambda_sq_inv.shape[1]
 
+    d = prior_precision(state, ops)
+    precision.begin(d)
     xtz, ztz = rows.latent(beta, t, key)  # z_i ~ N(x_i beta, 1) on the side of y_i; X'z, z'z
 
-    d = prior_precision(state, ops)
     noise = precision.noise(ops, beta.shape, key, t)
     factor = ()
     if expand:  # g^2 ~ Gamma(n/2, (z'z - z'X S X'z) / 2)

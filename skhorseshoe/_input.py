@@ -6,6 +6,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from . import _device
 from ._ops._reading import ahead, cut
 
 _CHECKED = 2**20  # elements looked at together
@@ -21,6 +22,8 @@ def is_dask(*collections):
 
 def check_X(estimator, X, *, reset, **y):
     """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
+    if _device.on_gpu(X):
+        return _check_on_gpu(estimator, X, reset, **y)
     _refuse_times(X)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": issparse(X)}
@@ -51,6 +54,17 @@ def _check_finite(X, estimator):
         assert_all_finite(X[rows], estimator_name=type(estimator).__name__, input_name="X")
 
 
+def _check_on_gpu(estimator, X, reset, **y):
+    """The same for a CuPy array, which stays where it is; the labels come to the host."""
+    X = _device.checked(X)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
+    if not y:
+        return X
+    y = validate_data(estimator, "no_validation", **{name: _device.to_host(values) for name, values in y.items()})
+    check_consistent_length(X, y)
+    return X, y
+
+
 def encode_labels(y):
     """The two classes, and the labels as 0 and 1, uint8."""
     check_classification_targets(y)
@@ -70,7 +84,7 @@ def encode_labels(y):
 
 def is_second(y, X, classes):
     """Whether each label is the second class; (n,) bool."""
-    y = column_or_1d(y)
+    y = column_or_1d(_device.to_host(y))
     check_consistent_length(X, y)
     unknown = np.setdiff1d(y, classes)
     if len(unknown):

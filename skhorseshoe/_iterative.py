@@ -62,6 +62,9 @@ class IterativePrecision:
         )
         return rows.columns.gradient(of_rows) + np.outer(standard[:, q], self.fixed.anchor), standard[:, :q]
 
+    def begin(self, d):
+        """As ``Precision.begin``: nothing can be computed before b is known."""
+
     def draw(self, b, d, noise, total=None, gamma=None):
         """beta_c = g_c Q_c^-1 b_c + Q_c^-1 e_c, e_c ~ N(0, Q_c); (n_chains, q) float64, as b and d.
 

@@ -61,11 +61,11 @@ def _left_by_limits():
     return [limits[kind] - used[kind] for kind in used if limits[kind] != resource.RLIM_INFINITY]
 
 
-def check_copy(n_bytes, why):
-    """Raise MemoryError if a copy of rows of X cannot fit. why : it is made, for the message."""
+def check_copy(n_bytes, why, cure=""):
+    """Raise MemoryError if a copy of rows of X cannot fit. why : it is made, cure : what to do; for the message."""
     free = available()
     if free is not None and n_bytes > free:
-        raise MemoryError(f"{why} copies {_words(n_bytes)} of X, but only {_words(free)} are available.")
+        raise MemoryError(f"{why} copies {_words(n_bytes)} of X, but only {_words(free)} are available.{cure}")
 
 
 def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=False):

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from . import _input, _predictive
+from . import _device, _input, _predictive
+from ._compat import _check_sample_weight
 from ._lazy import by_blocks
 
 
@@ -29,7 +30,7 @@ class PosteriorMixin:
         proba : ndarray of shape (n_samples, 2), float64
             Columns in the order of ``classes_``.
         """
-        return _predictive.mean_probability(self, self._check_rows(X))
+        return self._from_probabilities(X, lambda proba: proba)
 
     @by_blocks
     def predict_proba_samples(self, X, max_draws=None):
@@ -58,7 +59,8 @@ class PosteriorMixin:
         MemoryError
             If the result cannot fit; before anything is computed.
         """
-        return _predictive.probability_samples(self, self._check_rows(X), _check_max_draws(max_draws))
+        X = self._check_rows(X)
+        return _device.put_beside(X, _predictive.probability_samples(self, X, _check_max_draws(max_draws)))
 
     @by_blocks
     def predict_interval(self, X, level=0.9):
@@ -84,7 +86,8 @@ class PosteriorMixin:
         ValueError
             If ``level`` is not between 0 and 1.
         """
-        return _predictive.probability_interval(self, self._check_rows(X), check_level(level))
+        X = self._check_rows(X)
+        return _device.put_beside(X, _predictive.probability_interval(self, X, check_level(level)))
 
     @by_blocks
     def predict_log_proba(self, X):
@@ -99,7 +102,7 @@ class PosteriorMixin:
         -------
         log_proba : ndarray of shape (n_samples, 2), float64
         """
-        return np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
+        return self._from_probabilities(X, lambda proba: np.log(_positive(proba)))
 
     @by_blocks
     def decision_function(self, X):
@@ -117,8 +120,12 @@ class PosteriorMixin:
         decision : ndarray of shape (n_samples,), float64
             Positive where the second class is the more probable; in [-37.6, 37.6].
         """
-        lower, upper = np.maximum(self.predict_proba(X), np.finfo(float).tiny).T
-        return np.where(upper > lower, -ndtri(lower), ndtri(upper))
+
+        def quantile(proba):
+            lower, upper = _positive(proba).T
+            return np.where(upper > lower, -ndtri(lower), ndtri(upper))
+
+        return self._from_probabilities(X, quantile)
 
     @by_blocks
     def predict(self, X):
@@ -133,8 +140,7 @@ class PosteriorMixin:
         -------
         labels : ndarray of shape (n_samples,)
         """
-        code = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[code]
+        return self._from_probabilities(X, lambda proba: self.classes_[proba.argmax(axis=1)])
 
     def summary(self, level=None, sort_by=None):
         """The posterior of every coefficient, of the intercept and of the global scale, as a frame.
@@ -167,7 +173,7 @@ class PosteriorMixin:
         check_is_fitted(self)
         return summary_frame(self, check_level(self.credible_level if level is None else level), sort_by)
 
-    def to_arviz(self, X=None, y=None, *, max_draws=None):
+    def to_arviz(self, X=None, y=None, sample_weight=None, *, max_draws=None):
         """The draws for ArviZ, with the names of the features as coordinates.
 
         Parameters
@@ -176,6 +182,10 @@ class PosteriorMixin:
             Rows whose log-likelihood to add, for ``arviz.loo`` and, in ArviZ 0.x, ``arviz.waic``: those of ``fit``.
         y : array-like of shape (n_samples,), default=None
             Their labels. X and y are given together or not at all.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Those of the fit, times those of the classes if there was a ``class_weight``: the log-likelihood of a row
+            is then its term in that of the fit, ``w[i]`` times that of one observation, and ``arviz.loo`` leaves out
+            the row with all its weight.
         max_draws : int or None, default=None
             Keep at most so many draws, evenly spaced and as many from each chain; at least ``n_chains``. The
             log-likelihood takes 8 bytes for each row and draw.
@@ -191,22 +201,36 @@ class PosteriorMixin:
         ImportError
             If ArviZ is not installed.
         ValueError
-            If one of X and y is missing, or y holds a label that is not in ``classes_``.
+            If one of X and y is missing, y holds a label that is not in ``classes_``, or a weight is negative.
         MemoryError
             If the log-likelihood cannot fit; before anything is computed.
         """
         from ._arviz import from_model
 
         check_is_fitted(self)
-        if (X is None) != (y is None):
+        if (X is None) != (y is None) or (X is None and sample_weight is not None):
             raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
         max_draws = _check_max_draws(max_draws)
-        rows = None if X is None else (self._check_rows(X), _input.is_second(y, X, self.classes_))
+        rows = None
+        if X is not None:
+            X, positive = self._check_rows(X), _input.is_second(y, X, self.classes_)
+            if sample_weight is not None:
+                sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            rows = X, positive, sample_weight
         return from_model(self, rows, max_draws)
+
+    def _from_probabilities(self, X, answer):
+        """answer(probabilities (n, 2)), both on the host, as an array of the device that X is on."""
+        X = self._check_rows(X)
+        return _device.put_beside(X, answer(_predictive.mean_probability(self, X)))
 
     def _check_rows(self, X):
         check_is_fitted(self)
         return _input.check_X(self, X, reset=False)
+
+
+def _positive(proba):
+    return np.maximum(proba, np.finfo(float).tiny)
 
 
 def check_level(level):

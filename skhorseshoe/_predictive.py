@@ -4,15 +4,14 @@ from contextlib import contextmanager
 
 import numpy as np
 import sklearn
-from scipy.sparse import issparse
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 from . import _device
 from ._memory import check_result
 from ._threads import count_threads, open_threads
 
 _ROWS = 64
-_FEW_ROWS = 16  # where the draws do not stay in cache, so that a single row does not wait for 63 that are not there
+_FEW_ROWS = 8  # where the draws do not stay in cache, so that a single row does not wait for 63 that are not there
 _LARGE = 2**20  # coefficients in all draws, from where they do not
 
 
@@ -28,45 +27,52 @@ def evenly(draws, max_draws):
 
 
 def mean_probability(model, X):
-    """Averages over all draws of Phi(-eta) and Phi(eta); (n, 2)."""
+    """Averages over all draws of Phi(-eta) and Phi(eta); (n, 2), on the host."""
     coef, intercept = _flat(model)
     with _blocks(model, X, coef) as (ops, threads, block_rows):
         return ops.mean_probability(X, coef, intercept, threads, block_rows)
 
 
 def probability_samples(model, X, max_draws):
-    """Phi(eta) for every row and draw; (n, m), chain after chain."""
+    """Phi(eta) for every row and draw; (n, m), chain after chain, on the host."""
     coef, intercept = _flat(model, max_draws)
     check_result(X.shape[0], len(coef))
     out = np.empty((X.shape[0], len(coef)))
-    _each_predictor(model, X, coef, intercept, lambda eta, rows: ndtr(eta, out=out[rows]))
+
+    def use(eta, rows, ops):
+        out[rows] = ops.to_host(ops.ndtr(eta, out=eta))
+
+    _each_predictor(model, X, coef, intercept, use)
     return out
 
 
 def probability_interval(model, X, level):
-    """Ends of the equal-tailed interval of Phi(eta) over the draws; (n, 2)."""
+    """Ends of the equal-tailed interval of Phi(eta) over the draws; (n, 2), on the host."""
     out = np.empty((X.shape[0], 2))
     ends = [(1 - level) / 2, (1 + level) / 2]
 
-    def use(eta, rows):
-        out[rows] = np.quantile(ndtr(eta, out=eta), ends, axis=1, overwrite_input=True).T
+    def use(eta, rows, ops):
+        out[rows] = ops.to_host(ops.quantiles(ops.ndtr(eta, out=eta), ends))
 
     _each_predictor(model, X, *_flat(model), use)
     return out
 
 
-def log_likelihood(model, X, positive, max_draws):
-    """log P(y_i | x_i) for every draw and row; positive (n,) bool -> (n_chains, m, n)."""
+def log_likelihood(model, X, positive, weight, max_draws):
+    """w_i log P(y_i | x_i) for every draw and row; positive (n,) bool, weight (n,) or None -> (n_chains, m, n)."""
     coef, intercept = _flat(model, max_draws)
     check_result(X.shape[0], len(coef))
     out = np.empty((len(coef), X.shape[0]))
     sign = np.where(positive, 1.0, -1.0)[:, None]
 
-    def use(eta, rows):
-        np.multiply(eta, sign[rows], out=eta)
-        out[:, rows] = log_ndtr(eta, out=eta).T
+    def use(eta, rows, ops):
+        signed = ops.to_host(eta)
+        signed *= sign[rows]
+        out[:, rows] = log_ndtr(signed, out=signed).T
 
     _each_predictor(model, X, coef, intercept, use)
+    if weight is not None:
+        out *= weight
     return out.reshape(len(model.intercept_draws_), -1, X.shape[0])
 
 
@@ -78,17 +84,26 @@ def _flat(model, max_draws=None):
 
 
 def _each_predictor(model, X, coef, intercept, use):
-    """Call use(eta, rows) with blocks of the linear predictor, (rows, m), which may be overwritten."""
+    """Call use(eta, rows, ops) with blocks of the linear predictor, (rows, m), which may be overwritten.
+
+    They are on the device of the back end ``ops``.
+    """
+
+    def shifted(eta, rows):
+        eta += intercept
+        use(eta, rows, ops)
+
     with _blocks(model, X, coef) as (ops, threads, block_rows):
-        ops.each_block(X, coef, threads, block_rows, lambda eta, rows: use(np.add(eta, intercept, out=eta), rows))
+        intercept = ops.to_device(intercept)
+        ops.each_block(X, coef, threads, block_rows, shifted)
 
 
 @contextmanager
 def _blocks(model, X, coef):
     """The back end, threads, and rows in a block: at most ``working_memory``, and a function of the model alone."""
-    ops = _device.resolve("cpu", sparse=issparse(X)).ops
+    ops, name, _ = _device.for_answers(model.device, model.device_, X)
     budget = sklearn.get_config()["working_memory"] * 2**20
     most = _ROWS if coef.size < _LARGE else _FEW_ROWS
     block_rows = int(max(1, min(most, budget // (8 * len(coef)))))
-    with open_threads(1 if X.shape[0] <= block_rows else count_threads(model.n_jobs)) as threads:
+    with open_threads(1 if X.shape[0] <= block_rows else count_threads(model.n_jobs)) as threads, ops.using(name):
         yield ops, threads, block_rows

@@ -30,14 +30,21 @@ def interval(draws, level):
     return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=(0, 1))
 
 
-def point(draws, how, level):
+def means(model):
+    """Posterior means of the coefficients (p,) and of the intercept: of every draw, where they are not all kept too."""
+    if model.moments_ is not None:
+        return model.moments_["mean"][:-2], model.moments_["mean"][-2]
+    coef, intercept = model.coef_draws_, model.intercept_draws_
+    return coef.mean(axis=(0, 1), dtype=np.float64), intercept.mean(dtype=np.float64)
+
+
+def point(draws, mean, how, level):
     """What ``coef_`` holds: mean, median, or the mean where the interval of this level excludes zero, else 0.
 
     draws (n_chains, n_draws, ...). An intercept (no trailing axis) is not selected: it is its mean.
     """
     if how == "median":
         return np.median(draws, axis=(0, 1))
-    mean = draws.mean(axis=(0, 1))
     if how == "mean" or draws.ndim == 2:
         return mean
     lower, upper = interval(draws, level)
@@ -91,6 +98,11 @@ def warn_if_unconverged(model, informative, separated):
             f"{names[worst]!r} with R-hat {rhat[worst]:.4f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "
             f"size of {ess[worst]:.0f} (at least {wanted}, {MIN_ESS_PER_CHAIN} a chain). {cure} about "
             f"{max(2, factor)}-fold, and thin (now {model.thin}) with them to keep memory as it is."
+        )
+    if model.moments_ is not None and n_draws < 2 * MIN_ESS_PER_CHAIN:
+        text += (
+            f" But max_draws={model.max_draws} keeps {n_draws} draws of each chain, and R-hat and sample sizes "
+            f"are of these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
         )
     if separated:
         text += (

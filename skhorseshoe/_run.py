@@ -67,7 +67,8 @@ class Run:
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
         n_draws = settings.n_iter // settings.thin
-        self.draws = Draws(settings.n_chains, n_draws, rows.columns, settings.max_draws, settings.draws_dtype)
+        room = settings.max_draws, settings.draws_dtype
+        self.draws = Draws(settings.n_chains, n_draws, rows.columns, rows.ops.Outbox(), *room)
         self.stopped_by = "n_iter"
         if saved is not None:
             self.draws.restore(saved["draws"])
@@ -102,7 +103,7 @@ class Run:
         """One sweep, and what it leaves."""
         self.chains.advance()
         if self.done and self.done % self.settings.thin == 0:
-            self.draws.add(self.chains, self.problem.rows.ops.to_host)
+            self.draws.add(self.chains)
             self._stop_if_enough()
 
     def _stop_if_enough(self):

@@ -33,15 +33,16 @@ def summary_frame(model, level, sort_by):
     extra = others(model)
     draws = np.concatenate([model.coef_draws_, np.stack(list(extra.values()), axis=-1)], axis=-1)
     lower, upper = interval(draws, level)
+    mean, sd, prob_positive = _moments(model, draws)
     checks = convergence(np.stack(list(extra.values()), axis=-1))
     frame = Summary(
         {
-            "mean": draws.mean(axis=(0, 1)),
-            "sd": draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0,
+            "mean": mean,
+            "sd": sd,
             f"{50 * (1 - level):g}%": lower,
             f"{50 * (1 + level):g}%": upper,
             # A scale is positive by definition, which says nothing.
-            "prob_positive": np.append((draws[..., :-1] > 0).mean(axis=(0, 1)), np.nan),
+            "prob_positive": np.append(prob_positive[:-1], np.nan),
             "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
             "ess": np.append(model.ess_, checks.ess_bulk),
             "rhat": np.append(model.rhat_, checks.rhat),
@@ -50,6 +51,15 @@ def summary_frame(model, level, sort_by):
     )
     frame.attrs["header"] = header(model, frame)
     return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
+
+
+def _moments(model, draws):
+    """Mean, standard deviation and share above zero, of every draw, where they are not all among ``draws`` too."""
+    if model.moments_ is not None:
+        there = np.append(np.ones(model.n_features_in_, bool), [model.fit_intercept, True])
+        return (model.moments_[name][there] for name in ("mean", "sd", "prob_positive"))
+    sd = draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0
+    return draws.mean(axis=(0, 1)), sd, (draws > 0).mean(axis=(0, 1))
 
 
 def _sorted(frame, sort_by, n_extra):
@@ -66,12 +76,13 @@ def header(model, frame):
     n_chains, n_draws = model.global_scale_draws_.shape
     prior, shrunk = model.prior_, model.shrinkage_ > 0
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
+    kept = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all; "
     lines = {
         "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
         + (f" from expected_nonzero={model.expected_nonzero:g}" if model.expected_nonzero is not None else "")
         + ("" if prior["slab_scale"] is None else f", slab of standard deviation {prior['slab_scale']:g}"),
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
-        "Draws": f"{n_chains} chains x {n_draws} draws (burn_in={model.burn_in}, thin={model.thin}), ended by "
+        "Draws": f"{n_chains} chains x {n_draws} draws ({kept}burn_in={model.burn_in}, thin={model.thin}), ended by "
         f"{model.stopped_by_} after {model.n_iter_} sweeps",
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
         "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
 
+from . import _device
 from ._compat import _check_sample_weight
 from ._input import encode_labels
 from ._memory import check_copy
@@ -19,7 +20,8 @@ def rows_that_count(X, y, sample_weight, class_weight):
     if sample_weight is None and class_weight is None:
         classes, codes = encode_labels(y)
         return X, codes, None, classes
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
+    sample_weight = _device.to_host(sample_weight)
+    weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
     counts = weight > 0
     if not counts.all():
         check_copy(counts.sum() * _row_bytes(X), "Dropping the rows of weight 0")
@@ -60,8 +62,9 @@ def arrange(X, y, weight, sampler):
             f"sampler={sampler!r} draws a hidden score for each row, so weights (sample_weight, class_weight) must be "
             "whole numbers. Use sampler='hmc' or 'auto', which honour any."
         )
+    why = f"Repeating rows as often as their weights say, as sampler={sampler!r} needs it,"
+    check_copy(float(weight.sum()) * _row_bytes(X), why, " Use sampler='hmc', which honours weights as they are.")
     times = weight.astype(np.int64)
-    check_copy(times.sum() * _row_bytes(X), f"Repeating rows by their weights, as sampler={sampler!r} needs it,")
     return X[np.repeat(np.arange(len(y)), times)], np.repeat(y, times), None
 
 
@@ -81,5 +84,5 @@ def _merge(X, y, weight):
 
 
 def _dense(X):
-    """A small X as an array."""
-    return X.toarray() if issparse(X) else X
+    """A small X as a NumPy array."""
+    return X.toarray() if issparse(X) else _device.to_host(X)

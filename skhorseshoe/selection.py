@@ -4,19 +4,22 @@ from numbers import Real
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from . import _device, _input
 from ._classifier import HorseshoeProbitClassifier
-from ._compat import Interval, StrOptions, _fit_context
+from ._compat import Interval, StrOptions, _check_sample_weight, _fit_context
 from ._dss import sparsest
 from ._iterative import is_needed
 from ._predictive import evenly
 from ._report import interval
 from ._threads import count_threads, open_threads
+from ._weights import rows_that_count
 
 __all__ = ["HorseshoeSelector"]
 
@@ -28,7 +31,8 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     Columns that the classifier is told not to shrink (``unpenalized``) are always kept.
 
-    The user guide, "Which columns matter", says which errors the rules make, with figures.
+    The user guide, "Which columns matter", says which errors the rules make, with figures. With metadata routing,
+    ``sample_weight`` is requested on the classifier, as with scikit-learn's ``SelectFromModel``.
 
     Parameters
     ----------
@@ -45,7 +49,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         no level.
     prefit : bool, default=False
         Whether ``estimator`` is fitted already and to be read as it is. ``fit`` then takes the X that it was fitted on,
-        and needs no y.
+        with its weights, and needs no y unless the classifier has a ``class_weight``.
 
     Attributes
     ----------
@@ -98,6 +102,8 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     _doc_link_module = "skhorseshoe"
     _doc_link_template = "https://skhorseshoe.readthedocs.io/en/latest/generated/skhorseshoe.{estimator_name}.html"
 
+    __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012 - the classifier is who requests it
+
     def __init__(self, estimator=None, *, rule="dss", level=None, prefit=False):
         self.estimator = estimator
         self.rule = rule
@@ -111,8 +117,19 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
+    def get_metadata_routing(self):
+        """Weights go where the classifier's ``fit`` requests them.
+
+        Returns
+        -------
+        routing : sklearn.utils.metadata_routing.MetadataRouter
+        """
+        return MetadataRouter(owner=self).add(
+            estimator=_unfrozen(self._classifier()), method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        )
+
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit the classifier, unless ``prefit``, and select columns.
 
         Parameters
@@ -120,7 +137,10 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             As for the classifier.
         y : array-like of shape (n_samples,), default=None
-            Labels of two classes. Not needed with ``prefit=True``.
+            Labels of two classes. Not needed with ``prefit=True`` and no ``class_weight``.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows, as for the classifier. "dss" asks for what predicts well on the rows as they are
+            weighted, by ``class_weight`` too; "interval" and "shrinkage" read the posterior alone.
 
         Returns
         -------
@@ -136,22 +156,24 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             If X or y cannot be used; the message says why.
         """
         model = self._classifier()
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if get_config()["enable_metadata_routing"]:
+            given = process_routing(self, "fit", **given).estimator.fit
         if self.prefit:
             check_is_fitted(model)
         else:
-            model = clone(model).fit(X, y)
-        rows = _input.check_X(model, X, reset=False)
+            model = clone(model).fit(X, y, **given)
+        rows = _device.to_host(_input.check_X(model, X, reset=False))
         self.estimator_ = model
         unpenalized = model.shrinkage_ == 0
-        self.support_ = getattr(self, f"_{self.rule}")(model, rows) | unpenalized
+        self.support_ = getattr(self, f"_{self.rule}")(model, rows, y, **given) | unpenalized
         validate_data(self, X, skip_check_array=True)  # names and number of columns
         return self
 
     def _classifier(self):
         if self.estimator is None and not self.prefit:
             return HorseshoeProbitClassifier()
-        model = getattr(self.estimator, "estimator", self.estimator)  # what a FrozenEstimator holds
-        if not isinstance(model, HorseshoeProbitClassifier):
+        if not isinstance(_unfrozen(self.estimator), HorseshoeProbitClassifier):
             raise TypeError(
                 f"estimator must be a HorseshoeProbitClassifier{' that is fitted' if self.prefit else ' or None'}; got "
                 f"{self.estimator!r}. To scale the columns, set its standardize=True."
@@ -162,28 +184,48 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.support_
 
-    def _interval(self, model, X):
+    def _interval(self, model, X, y, sample_weight=None):
         lower, upper = interval(model.coef_draws_, 0.9 if self.level is None else self.level)
         return (lower > 0) | (upper < 0)
 
-    def _shrinkage(self, model, X):
+    def _shrinkage(self, model, X, y, sample_weight=None):
         return model.shrinkage_ < 0.5
 
-    def _dss(self, model, X):
-        centre, scale, no_weights = np.zeros(X.shape[1]), np.ones(X.shape[1]), np.empty(0)
-        points = _few(model.coef_draws_)
+    def _dss(self, model, X, y, sample_weight=None):
         if is_needed(X):
             raise ValueError(
                 f"rule='dss' works with a matrix of {X.shape[1]} x {X.shape[1]}, which has no room. Take "
                 "rule='interval' or 'shrinkage'."
             )
+        X, weight = _weighted(model, X, y, sample_weight)
+        centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        points = _few(model.coef_draws_)
         ops = _device.resolve("cpu", sparse=issparse(X)).ops
         if model.fit_intercept:  # about their means, the columns lose no digits to the intercept
-            centre, _ = ops.moments(X, no_weights)
+            centre, _ = ops.moments(X, weight)
             points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
         with open_threads(count_threads(model.n_jobs)) as threads:
-            information = ops.gram(X, no_weights, centre, scale, model.fit_intercept, threads, points)
+            information = ops.gram(X, weight, centre, scale, model.fit_intercept, threads, points)
         return sparsest(model.coef_draws_, information, 0.5 if self.level is None else self.level)
+
+
+def _unfrozen(estimator):
+    """What a FrozenEstimator holds; anything else as it is."""
+    return getattr(estimator, "estimator", estimator)
+
+
+def _weighted(model, X, y, sample_weight):
+    """The rows that count and their weights, those of the classes included; (0,) for none."""
+    if model.class_weight is not None:
+        if y is None:
+            raise ValueError(
+                "The classifier has a class_weight, which weights rows by their labels: rule='dss' needs y, also with "
+                "prefit=True."
+            )
+        X, _, sample_weight, _ = rows_that_count(X, column_or_1d(y), sample_weight, model.class_weight)
+    if sample_weight is None:
+        return X, np.empty(0)
+    return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
 def _few(draws):

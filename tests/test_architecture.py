@@ -20,6 +20,7 @@ PIECES = {
     "_columns",
     "_interrupt",
     "_progress",
+    "_running",
     "_sparsity",
     "_start",
     "_threads",
@@ -30,7 +31,7 @@ PIECES = {
 # What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
 ALLOWED = {
     "_design": {"_columns", "_segments", "_threads"},
-    "_draws": {"diagnostics"},
+    "_draws": {"_running", "diagnostics"},
     "_memory": {"_segments"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
@@ -46,11 +47,11 @@ ALLOWED = {
     "_dask_rows": {"_dask_worker", "_design", "_segments"},
     "_dask_worker": {"_device", "_segments", "_threads"},
     "_lazy": {"_dask", "_input"},
-    "_posterior": {"_arviz", "_input", "_lazy", "_predictive", "_summary"},
+    "_posterior": {"_arviz", "_compat", "_device", "_input", "_lazy", "_predictive", "_summary"},
     "_predictive": {"_device", "_memory", "_threads"},
     "_summary": {"_report", "diagnostics"},
     "_saved": {"__version__"},
-    "_input": {"_ops"},
+    "_input": {"_device", "_ops"},
     "_hmc": {"_gibbs", "_ops"},
     "plotting/_common": {"_compat", "_posterior"},
     "plotting/_coefficients": {"_common", "_report"},
@@ -60,7 +61,7 @@ ALLOWED = {
     "_collapsed": {"_ops"},
     "_iterative": {"_ops"},
     "_adapt": {"_chains", "_gibbs", "_hmc", "_ops"},
-    "_weights": {"_compat", "_input", "_memory"},
+    "_weights": {"_compat", "_device", "_input", "_memory"},
     "_callbacks": {"_compat", "_draws", "diagnostics"},
     "_checkpoint": {"_draws", "_files", "_snapshot"},
     "_classifier": {"_compat", "_fitting", "_ops", "_posterior", "_saved"},
@@ -76,6 +77,7 @@ ALLOWED = {
         "_predictive",
         "_report",
         "_threads",
+        "_weights",
     },
 }
 
@@ -109,7 +111,7 @@ def test_the_sampler_imports_no_array_library():
 def test_only_back_ends_import_a_compiler(path):
     names = {name for name, _ in imports(path)}
     of_the_gpu = path.parent.name == "_ops" and path.name.startswith(("gpu", "_gpu"))
-    assert of_the_gpu or not {"cupy", "cupy_backends"} & names
+    assert of_the_gpu or not {"cupy", "cupy_backends", "cupyx"} & names
     assert "numba" not in names or path.parent.name == "_ops"
 
 

@@ -93,6 +93,22 @@ def test_leave_one_out_and_waic_agree_with_each_other_and_with_the_data_left_out
         assert abs(arviz.waic(data).elpd_waic - elpd) < 0.5
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_weighted_row_has_the_term_that_the_fit_has(labelled, seed):
+    """A row of weight 2 is left out as a group of two: twice the term, in the log score as well."""
+    X, y = labelled
+    weight = np.random.default_rng(seed).integers(1, 4, len(y))
+    model = HorseshoeProbitClassifier(n_iter=200, burn_in=100, random_state=seed).fit(X, y, weight)
+    values = model.to_arviz(X, y, weight)["log_likelihood"]["y"].values
+    np.testing.assert_allclose(values, weight * log_likelihood(model, X, y), rtol=1e-10)
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.to_arviz(X, y, weight[1:])
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.to_arviz(X, y, -weight)
+    with pytest.raises(ValueError, match="X and y are needed together"):
+        model.to_arviz(sample_weight=weight)
+
+
 def test_diagnostics_of_arviz_are_those_of_the_model(data, fitted):
     summary = arviz.summary(data, round_to="none")
     np.testing.assert_allclose(summary.loc["coef[dose]", "ess_bulk"], fitted.ess_[1], rtol=1e-6)

@@ -217,12 +217,12 @@ def test_a_killed_worker_changes_nothing(client, data, classifier, expected, num
 
 
 @pytest.mark.slow
-def test_twenty_killed_workers_change_nothing(client, data, seed, monkeypatch):
+def test_twenty_killed_workers_change_nothing(cluster, client, data, seed):
     rng = np.random.default_rng(seed)
     classifier = HorseshoeProbitClassifier(n_iter=100, burn_in=100, n_chains=2, random_state=seed)
     expected = bits(classifier.fit(*data))
     for _ in range(20):
-        client.wait_for_workers(3)
+        staff(cluster, client, 3)
         pids = list(client.run(os.getpid, on_error="ignore").values())
         timer = threading.Timer(rng.uniform(0.0, 4.0), os.kill, (rng.choice(pids).item(), signal.SIGKILL))
         timer.start()

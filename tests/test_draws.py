@@ -1,10 +1,15 @@
 """What is kept of a run: evenly spaced draws in bounded memory, in either precision."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._memory import forecast
+from skhorseshoe._running import Moments
+from skhorseshoe.plotting import CoefficientsDisplay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 STORED = "coef_draws_", "intercept_draws_", "global_scale_draws_", "acceptance_draws_"
@@ -53,6 +58,9 @@ def test_bounded_draws_go_on_from_a_checkpoint_and_a_warm_start(problem, tmp_pat
     for name in STORED:
         assert np.array_equal(getattr(warm, name), getattr(want, name))
         assert np.array_equal(getattr(saved, name), getattr(want, name))
+    for model in (warm, saved):
+        assert all(np.array_equal(model.moments_[name], want.moments_[name]) for name in want.moments_)
+        assert np.array_equal(model.coef_, want.coef_)
 
 
 def test_target_ess_is_looked_at_where_draws_are_bounded(weak_problem):
@@ -65,3 +73,45 @@ def test_the_forecast_knows_what_is_kept():
     few, _ = forecast(1000, 50, 4, 100, 1, "hmc", 4)
     many, _ = forecast(1000, 50, 4, 1000, 1, "hmc", 8)
     assert few < many / 15
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_moments_are_those_of_every_draw_kept_or_not(problem, fit_intercept):
+    whole = classifier(fit_intercept=fit_intercept).fit(*problem)
+    model = classifier(fit_intercept=fit_intercept, max_draws=10).fit(*problem)
+    assert whole.moments_ is None
+    assert model.moments_["n_draws"] == 100
+    assert model.coef_draws_.shape[1] <= 10
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-12)
+    np.testing.assert_allclose(model.intercept_, whole.intercept_, rtol=1e-12)
+    columns = ["mean", "sd", "prob_positive"]
+    np.testing.assert_allclose(model.summary()[columns], whole.summary()[columns], rtol=1e-12)
+    assert "kept of 100" in model.summary().attrs["header"]
+    assert "kept of" not in whole.summary().attrs["header"]
+    np.testing.assert_array_equal(CoefficientsDisplay.from_estimator(model).mean, model.coef_[0])
+
+
+def test_moments_keep_their_digits_far_from_zero(seed):
+    draws = 1e8 + np.random.default_rng(seed).standard_normal((3, 1000, 2))
+    moments = Moments(draws[:, :10])
+    for draw in draws[:, 10:].swapaxes(0, 1):
+        moments.add(draw)
+    pooled = moments.pooled()
+    np.testing.assert_allclose(pooled["mean"], draws.mean(axis=(0, 1)), rtol=1e-14)
+    np.testing.assert_allclose(pooled["sd"], draws.std(axis=(0, 1), ddof=1), rtol=1e-7)
+
+
+def test_selected_coefficients_are_means_of_every_draw(problem, whole):
+    model = classifier(max_draws=20, coef_summary="selected").fit(*problem)
+    low, high = np.quantile(model.coef_draws_, [0.05, 0.95], axis=(0, 1))
+    chosen = (low > 0) | (high < 0)
+    assert chosen.any()
+    np.testing.assert_allclose(model.coef_[0], np.where(chosen, whole.coef_[0], 0), rtol=1e-12)
+
+
+def test_the_warning_says_that_few_draws_are_kept(weak_problem):
+    with pytest.warns(ConvergenceWarning, match="max_draws=40 keeps .* first raise it to 400"):
+        classifier(n_iter=2000, burn_in=200, max_draws=40).fit(*weak_problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        classifier(n_iter=2000, burn_in=200, max_draws=400).fit(*weak_problem)

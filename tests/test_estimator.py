@@ -17,6 +17,8 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr
 
 import skhorseshoe
@@ -88,7 +90,17 @@ def test_fitted_attributes_are_plain_float64_arrays_of_the_stated_shapes(fitted)
         assert type(value) is np.ndarray, name
         assert (value.shape, value.dtype) == (shape, np.float64), name
         assert np.isfinite(value).all(), name
-    others = {"classes_", "n_features_in_", "n_iter_", "device_", "prior_", "sampler_", "stopped_by_", "tuning_"}
+    others = {
+        "classes_",
+        "n_features_in_",
+        "n_iter_",
+        "device_",
+        "moments_",
+        "prior_",
+        "sampler_",
+        "stopped_by_",
+        "tuning_",
+    }
     assert {name for name in vars(fitted) if name.endswith("_")} == {*shapes, *others}
 
 
@@ -475,13 +487,44 @@ for model in pickle.loads((folder / "model.pickle").read_bytes()), joblib.load(f
     assert run_python(code, tmp_path).split() == [expected, expected]
 
 
-def test_skops_needs_no_trust_but_in_our_class(fitted, problem):
-    skops = pytest.importorskip("skops.io", reason="skops is a format of the users' choice, not a test dependency")
-    saved = skops.dumps(fitted)
-    untrusted = skops.get_untrusted_types(data=saved)
-    assert untrusted == ["skhorseshoe._classifier.HorseshoeProbitClassifier"]
-    loaded = skops.loads(saved, trusted=untrusted)
-    assert np.array_equal(loaded.predict_proba(problem[0]), fitted.predict_proba(problem[0]))
+OURS = "skhorseshoe._classifier.HorseshoeProbitClassifier"
+NO_SKOPS = "skops is a format of the users' choice, not a test dependency"
+
+
+@short_chains
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "collapsed"])
+def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
+    """With all that a model can hold: scaled columns, names, moments, and the state of the chains."""
+    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
+    X, y = pd.DataFrame(problem[0], columns=list("abcdefgh")), np.where(problem[1] == 1, "well", "ill")
+    params = {"unpenalized": ["b"], "class_weight": {"well": 1, "ill": 2}, "standardize": True, "slab_scale": 2.0}
+    chains = {"n_iter": 40, "burn_in": 40, "max_draws": 10, "warm_start": True, "random_state": 0}
+    model = make_pipeline(
+        StandardScaler().set_output(transform="pandas"),
+        HorseshoeProbitClassifier(sampler=sampler, **params, **chains),
+    )
+    saved = skops.dumps(model.fit(X, y))
+    assert skops.get_untrusted_types(data=saved) == [OURS]
+    loaded = skops.loads(saved, trusted=[OURS])
+    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert np.array_equal(loaded.fit(X, y)[-1].coef_draws_, model.fit(X, y)[-1].coef_draws_)
+
+
+def test_skops_predicts_the_same_bits_in_a_fresh_process_and_knows_the_version(
+    fitted, problem, tmp_path, run_python, monkeypatch
+):
+    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
+    skops.dump(fitted, tmp_path / "model.skops")
+    np.save(tmp_path / "X.npy", problem[0])
+    code = f"""
+import sys, numpy as np, skops.io
+model = skops.io.load(sys.argv[1] + "/model.skops", trusted=["{OURS}"])
+print(model.predict_proba(np.load(sys.argv[1] + "/X.npy")).tobytes().hex())
+"""
+    assert run_python(code, tmp_path).strip() == fitted.predict_proba(problem[0]).tobytes().hex()
+    monkeypatch.setattr(skhorseshoe, "__version__", "99.0")
+    with pytest.warns(UserWarning, match=r"99\.0"):
+        skops.load(tmp_path / "model.skops", trusted=[OURS])
 
 
 def test_loading_is_silent_in_the_same_version_and_warns_in_another(fitted, monkeypatch):

@@ -121,7 +121,11 @@ PASSES = [
     (1, 1, 1, "float32"),
     (300, 1, 1, "float32"),
     (3, 2, 4, "float32"),
+    (65, 7, 2, "float32"),
     (65, 7, 3, "float32"),
+    (65, 7, 8, "float32"),
+    (40, 9, 16, "float64"),
+    (40, 9, 12, "float16"),
     (700, 141, 4, "float32"),
     (9, 2500, 4, "float32"),
     (17, 3000, 4, "float32"),
@@ -135,6 +139,11 @@ PASSES = [
 
 def held_by(ops, X, y, weight=NONE):
     return ops.hold(X, y, weight)
+
+
+def test_float16_rows_stay_in_16_bits(one_gpu):
+    X, *_ = held_by(one_gpu, np.ones((8, 3), np.float16), np.ones(8, np.uint8))
+    assert (X.dtype, X.nbytes) == (np.float16, 48)
 
 
 def problem(n, p, n_chains, dtype, fit_intercept):
@@ -219,7 +228,7 @@ def test_matrices_and_moments_are_those_of_the_cpu(dtype, weighted, one_gpu, mon
     want = questions(cpu, held, weight, 6, beta, ALONE)
     X, _, placed = held_by(one_gpu, X, y, weight)
     for elements in (2**25, 7 * 40):  # one block of rows, or several
-        monkeypatch.setitem(one_gpu.gram.__globals__, "_WIDENED", elements)
+        monkeypatch.setitem(one_gpu.gram.__globals__, "WIDENED", elements)
         for ours, theirs in zip(questions(one_gpu, X, placed, 6, beta), want, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-10)
 
@@ -294,5 +303,25 @@ def test_a_singular_precision_is_raised_for_the_chains_that_need_it(one_gpu):
 
 def test_an_indefinite_precision_is_refused_with_the_cure(one_gpu):
     arguments = map(one_gpu.to_device, (np.ones((1, 2)), np.zeros((1, 2)), np.zeros((1, 2))))
-    with pytest.raises(np.linalg.LinAlgError, match=r"minor 1.*StandardScaler"):
-        one_gpu.Precision(-np.eye(2), None).draw(*arguments)
+    draw = one_gpu.Precision(-np.eye(2), None).draw(*arguments)  # the host hears of it with the next values
+    with pytest.raises(np.linalg.LinAlgError, match=r"2 columns, minor 1.*StandardScaler"):
+        one_gpu.to_host(draw)
+    assert one_gpu.to_host(one_gpu.to_device(np.ones(1))) == 1.0
+
+
+def indefinite(q):
+    """A matrix whose smallest eigenvalue is -3e-9: the fourth of the jitters helps."""
+    H = np.ones((q, q)) - 3e-9 * np.eye(q)
+    H[0, 1:] = H[1:, 0] = 0.0
+    return H
+
+
+@pytest.mark.parametrize("q", [3, 70, 300])
+def test_a_factorisation_that_fails_is_repaired_as_on_the_cpu(q, gpu):
+    d, rng = np.zeros((3, q)), np.random.default_rng(q)
+    d[1] = 1.0  # nothing to repair
+    b, noise = rng.standard_normal((2, 3, q))
+    got = gpu.to_host(gpu.Precision(indefinite(q), None).draw(*map(gpu.to_device, (b, d, noise))))
+    want = cpu.Precision(indefinite(q), ALONE).draw(b, d, noise)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * abs(want).max())
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-8, atol=1e-12)

@@ -194,6 +194,17 @@ def test_whitening_equals_dense_formulas(p, q, n_threads):
         np.testing.assert_allclose(gauss.force(gradient)[c], np.linalg.solve(L, gradient[c]), rtol=1e-8, atol=1e-9)
 
 
+def assert_is_that_of(gauss, H, b, precisions):
+    """Mean, factor and log_norm of each chain are those of its prior precisions (n_chains, q)."""
+    q = len(b)
+    for c, d in enumerate(precisions):
+        mean, M, log_norm = dense(H, b, d, q - 1)
+        np.testing.assert_allclose(gauss.mean[c], mean, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(gauss.log_norm[c], log_norm, rtol=1e-9)
+        column = gauss.unwhiten(np.eye(len(precisions), q))[c] - mean
+        np.testing.assert_allclose(column, np.linalg.inv(np.linalg.cholesky(M)).T[:, c], atol=1e-9)
+
+
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_move_of_the_global_scale_takes_the_gaussian_along(n_threads):
     rng = np.random.default_rng(6)
@@ -205,13 +216,7 @@ def test_move_of_the_global_scale_takes_the_gaussian_along(n_threads):
         moved, share = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, TAU_0, steps, thresholds)
     assert (moved != tau_sq_inv).any()
     assert ((share > 0) == (moved != tau_sq_inv)).all()
-    for c, d in enumerate(precisions(lambda_sq_inv, moved, 140)):
-        mean, M, log_norm = dense(H, b, d, 139)
-        np.testing.assert_allclose(gauss.mean[c], mean, rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(gauss.log_norm[c], log_norm, rtol=1e-9)
-        np.testing.assert_allclose(
-            gauss.unwhiten(np.eye(3, 140))[c] - mean, np.linalg.inv(np.linalg.cholesky(M)).T[:, c], atol=1e-9
-        )
+    assert_is_that_of(gauss, H, b, precisions(lambda_sq_inv, moved, 140))
 
 
 @pytest.mark.parametrize("start", ["from its law", "from far away"])
@@ -246,13 +251,7 @@ def test_moves_of_local_scales_take_the_gaussian_along(n_threads):
         gauss.set(precisions(lambda_sq_inv, tau_sq_inv, 140))
         moved = gauss.move_local_scales(lambda_sq_inv, tau_sq_inv, columns, 0, KEY)
     assert (np.flatnonzero((moved != lambda_sq_inv).any(axis=0)) == columns).all()
-    for c, d in enumerate(precisions(moved, tau_sq_inv, 140)):
-        mean, M, log_norm = dense(H, b, d, 139)
-        np.testing.assert_allclose(gauss.mean[c], mean, rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(gauss.log_norm[c], log_norm, rtol=1e-9)
-        np.testing.assert_allclose(
-            gauss.unwhiten(np.eye(3, 140))[c] - mean, np.linalg.inv(np.linalg.cholesky(M)).T[:, c], atol=1e-9
-        )
+    assert_is_that_of(gauss, H, b, precisions(moved, tau_sq_inv, 140))
 
 
 @pytest.mark.parametrize("start", ["from its law", "from far away"])

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
@@ -15,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
@@ -250,3 +252,73 @@ def test_prefit_wants_the_columns_of_the_fit(fitted, noisy):
         selector.fit(noisy[0].to_numpy()[:, :5])
     with pytest.raises(NotFittedError):
         selector.get_support()
+
+
+def two_populations(seed):
+    """Rows of which some vary in the first column only, the others in the second only; a fit that needs both."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((400, 3))
+    X[:200, 1] *= 0.02
+    X[200:, 0] *= 0.02
+    return X, (X @ [2.0, 2.0, 0.0] + rng.standard_normal(400) > 0).astype(int), np.repeat([True, False], 200)
+
+
+@short_chains
+def test_dss_selects_for_the_rows_as_they_are_weighted(seed):
+    X, y, first = two_populations(seed)
+    model = HorseshoeProbitClassifier(n_iter=500, burn_in=200, random_state=seed).fit(X, y)
+    selector = HorseshoeSelector(model, prefit=True)
+    assert list(selector.fit(X).get_support()[:2]) == [True, True]
+    assert list(selector.fit(X, sample_weight=first.astype(float)).get_support()[:2]) == [True, False]
+    assert list(selector.fit(X, sample_weight=(~first).astype(int)).get_support()[:2]) == [False, True]
+    with pytest.raises(ValueError, match="sample_weight"):
+        selector.fit(X, sample_weight=-np.ones(400))
+
+
+@short_chains
+@pytest.mark.parametrize("rule", RULES)
+def test_weights_are_repeated_rows_and_those_of_classes_too(noisy, rule, seed):
+    X, y, _ = noisy
+    X, weight = X.iloc[:, :10], np.random.default_rng(seed).integers(0, 3, len(y))
+    selector = HorseshoeSelector(SHORT, rule=rule)
+    weighted = clone(selector).fit(X, y, weight)
+    repeated = clone(selector).fit(X.iloc[np.repeat(np.arange(len(y)), weight)], np.repeat(y, weight))
+    assert np.array_equal(weighted.estimator_.coef_draws_, repeated.estimator_.coef_draws_)
+    assert np.array_equal(weighted.get_support(), repeated.get_support())
+
+    classes = {0: 1, 1: 2}
+    by_class = HorseshoeSelector(clone(SHORT).set_params(class_weight=classes), rule=rule).fit(X, y)
+    by_row = clone(selector).fit(X, y, compute_sample_weight(classes, y))
+    assert np.array_equal(by_class.get_support(), by_row.get_support())
+
+
+@short_chains
+def test_weights_of_classes_need_the_labels(seed):
+    X, y, _ = two_populations(seed)
+    model = clone(SHORT).set_params(class_weight="balanced").fit(X, y)
+    with pytest.raises(ValueError, match="needs y, also with prefit=True"):
+        HorseshoeSelector(model, prefit=True).fit(X)
+    HorseshoeSelector(model, prefit=True).fit(X, y)
+    HorseshoeSelector(model, prefit=True, rule="interval").fit(X)
+
+
+@short_chains
+def test_weights_are_routed_to_the_classifier_and_to_the_rule(seed):
+    X, y, first = two_populations(seed)
+    with sklearn.config_context(enable_metadata_routing=True):
+        requests = clone(SHORT).set_params(n_iter=300).set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler(), HorseshoeSelector(requests), LogisticRegression())
+        pipeline[-1].set_fit_request(sample_weight=False)
+        pipeline[0].set_fit_request(sample_weight=False)
+        pipeline.fit(X, y, sample_weight=first.astype(float))
+        assert list(pipeline[1].get_support()[:2]) == [True, False]
+        for estimator in (SHORT, None):
+            with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
+                HorseshoeSelector(estimator).fit(X, y, sample_weight=first)
+        ignores = clone(SHORT).set_fit_request(sample_weight=False)
+        with pytest.raises(TypeError, match="sample_weight"):
+            HorseshoeSelector(ignores).fit(X, y, sample_weight=first)
+    assert not hasattr(HorseshoeSelector, "set_fit_request")
+    legacy = make_pipeline(HorseshoeSelector(SHORT), LogisticRegression())
+    legacy.fit(X, y, horseshoeselector__sample_weight=first)
+    assert list(legacy[0].get_support()[:2]) == [True, False]

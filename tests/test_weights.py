@@ -153,3 +153,10 @@ def test_weights_are_routed(data):
         weighted = cross_val_score(model, X, y, params={"sample_weight": weight.astype(float)}, cv=2)
         plain = cross_val_score(model, X, y, params={"sample_weight": np.ones(len(y))}, cv=2)
     assert (weighted != plain).any()
+
+
+@pytest.mark.parametrize("sampler", ["gibbs", "pxda", "collapsed"])
+def test_weights_that_make_too_many_rows_are_refused_before_they_are_made(sampler, weak_problem):
+    X, y = weak_problem
+    with pytest.raises(MemoryError, match=r"copies .* of X, but only .* are available. Use sampler='hmc'"):
+        HorseshoeProbitClassifier(sampler=sampler).fit(X, y, sample_weight=np.full(len(y), 1e12))

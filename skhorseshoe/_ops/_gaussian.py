@@ -27,6 +27,9 @@ class Precision:
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
         self.workers = [_Cholesky(H, work) for work in self.work]
 
+    def begin(self, d):
+        """``draw`` with this very d comes next: what can be computed before its b is known may begin. Nothing here."""
+
     @staticmethod
     def noise(ops, shape, key, sweep):
         """What ``draw`` takes for randomness."""

@@ -5,8 +5,10 @@ import numpy as np
 from cupy.cuda import device
 from cupy_backends.cuda.libs import cublas, cusolver
 
-from . import COEF, JITTERS, LEAST_REST, not_definite
+from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
+from ._gpu_memory import BESIDE
+from ._gpu_verdict import VERDICT
 
 # What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one.
 _LOWER = cublas.CUBLAS_FILL_MODE_LOWER
@@ -22,30 +24,30 @@ class _Cholesky:
         handle = device.get_cusolver_handle()
         self.size = cusolver.dpotrf_bufferSize(handle, _LOWER, self.q, H.data.ptr, self.q)
         self.workspace = cp.empty(self.size)
+        self.info = cp.zeros(MAX_CHAINS, cp.int32)
+        self.jitters = cp.asarray(np.array(JITTERS[1:]))
+        self.verdict = VERDICT.place()
 
     def factorise(self, d, factors, use=None):
-        """Factors of all chains; factors (n, q, q), the same matrix again and again if n is 1.
+        """Factors of all chains; factors (n, q, q), the same matrices again and again if n is less than the chains.
 
-        ``use(c, factor)`` is called after each, before the next. Everything is queued; the host waits once, for the
-        verdict on all chains. Those that have failed are factorised again with their diagonal raised, as on the CPU.
+        ``use(c, factor)`` is called after each, before its matrix is used again. Everything is queued and the host does
+        not wait: a factorisation that fails is repaired on the GPU, or noted there (``_gpu_verdict``).
         """
-        info = cp.zeros(len(d), cp.int32)
-        left = range(len(d))
-        for jitter in JITTERS:
-            for c in left:
-                factor = factors[c % len(factors)]
-                self._one(d[c], jitter, factor, info[c : c + 1])
-                if use is not None:
-                    use(c, factor)
-            minors = cp.asnumpy(info)
-            left = [c for c in left if minors[c]]
-            if not left:
-                return
-        raise not_definite(self.q, minors[left[0]])
+        add_diagonal, repair = kernel("scales", "add_diagonal"), kernel("scales", "repair")
+        for first in range(0, len(d), len(factors)):
+            some = d[first : first + len(factors)]
+            m = len(some)
+            launch(add_diagonal, (blocks_for(self.q**2), m), self.H, some, factors, i32(self.q), np.float64(0.0))
+            for c in range(m):
+                self._potrf(factors[c], self.info[c : c + 1])
+            retry = self.info, self.jitters, i32(len(self.jitters)), self.verdict[first : first + m]
+            launch(repair, m, self.H, some, factors, i32(self.q), *retry, shared_bytes=16)
+            if use is not None:
+                for c in range(m):
+                    use(first + c, factors[c])
 
-    def _one(self, d, jitter, factor, info):
-        add_diagonal = kernel("scales", "add_diagonal")
-        launch(add_diagonal, blocks_for(self.q**2), self.H, d, factor, i32(self.q), np.float64(jitter))
+    def _potrf(self, factor, info):
         arguments = _LOWER, self.q, factor.data.ptr, self.q, self.workspace.data.ptr, self.size, info.data.ptr
         cusolver.dpotrf(device.get_cusolver_handle(), *arguments)
 
@@ -73,7 +75,26 @@ class Precision:
     def __init__(self, H, threads, memory_of=None):
         self.H = H = cp.asarray(H)
         self.cholesky = _Cholesky(H)
-        self.factor = cp.empty((1, *H.shape)) if memory_of is None else memory_of.factor
+        self.factors = cp.empty((1, *H.shape)) if memory_of is None else memory_of.factors
+        self.begun = None
+        self.stream = cp.cuda.Stream(non_blocking=True)
+        self.d_is_there, self.factors_are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
+
+    def begin(self, d):
+        """As ``cpu.Precision.begin``: the factors are computed on a stream of their own, beside what is queued next.
+
+        That must be kernels of ours: the libraries have one workspace for both streams.
+        """
+        if 8 * d.size * d.shape[1] > BESIDE:
+            return
+        if len(self.factors) < len(d):
+            self.factors = cp.empty((len(d), *self.H.shape))
+        self.begun = d
+        self.d_is_there.record()
+        self.stream.wait_event(self.d_is_there)
+        with self.stream:
+            self.cholesky.factorise(d, self.factors)
+            self.factors_are_there.record(self.stream)
 
     @staticmethod
     def noise(ops, shape, key, sweep):
@@ -93,7 +114,13 @@ class Precision:
             beta[c] += noise[c]
             self.cholesky.solve(factor, beta[c], transposed=True)
 
-        self.cholesky.factorise(d, self.factor, use)
+        if self.begun is d:
+            cp.cuda.get_current_stream().wait_event(self.factors_are_there)
+            for c in range(len(d)):
+                use(c, self.factors[c])
+        else:
+            self.cholesky.factorise(d, self.factors[:1], use)
+        self.begun = None
         return beta
 
     def inverse_diagonal(self, d, sweep):
@@ -106,7 +133,7 @@ class Precision:
             self.cholesky.solve(factor, inverse)  # row j is column j of L^-1
             launch(row_squares, blocks_for(32 * len(inverse)), inverse, out[c], i32(len(inverse)))
 
-        self.cholesky.factorise(d, self.factor, use)
+        self.cholesky.factorise(d, self.factors[:1], use)
         return out
 
 

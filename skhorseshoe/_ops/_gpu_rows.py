@@ -1,4 +1,4 @@
-"""Questions to the rows of X on the GPU: the fused passes, X'X and the information, probabilities.
+"""Questions to the rows of X on the GPU: the fused passes, X'X and the information, moments.
 
 Every sum has one owner and a fixed order, so the result has the same bits in every run on the same card.
 """
@@ -6,7 +6,6 @@ Every sum has one owner and a fixed order, so the result has the same bits in ev
 from functools import cache
 
 import cupy as cp
-import numpy as np
 
 from ._gpu_kernels import (
     blocks_for,
@@ -18,93 +17,93 @@ from ._gpu_kernels import (
     random_arguments,
     resident_blocks,
 )
+from ._gpu_memory import WIDENED
+from ._gpu_stream import HostRows, Streamed
 from ._moments import combine_moments
 from .cuda import MAX_CHAINS, THREADS, TYPES, definitions, layout
 
-_WIDENED = 2**25  # elements of X converted to float64 at a time
 _REDUCED = 32  # sums that a block of the second stage adds
-_ROWS_PREDICTED = 1024
 
 
 def hold(X, y, weight):
-    """X (n, p), y (n,) and the weights (n,) or (0,), C-contiguous on the current device."""
-    free, _ = cp.cuda.runtime.memGetInfo()
-    if isinstance(X, np.ndarray) and X.nbytes > free:
-        raise MemoryError(
-            f"X takes {X.nbytes:,} bytes and the GPU has {free:,} free. Use device='cpu', or give X as float32 or "
-            "float16."
-        )
-    X = cp.ascontiguousarray(cp.asarray(X))
-    return X if X.data.ptr % 16 == 0 else X.copy(), cp.asarray(y, dtype=cp.uint8), cp.asarray(weight)
+    """X (n, p), y (n,) and the weights (n,) or (0,), C-contiguous on the current device; X only if there is room."""
+    if isinstance(X, HostRows):
+        X = Streamed(X)
+    else:
+        X = cp.ascontiguousarray(cp.asarray(X))
+        X = X if X.data.ptr % 16 == 0 else X.copy()
+    return X, cp.asarray(y, dtype=cp.uint8), cp.asarray(weight)
 
 
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
     """As ``cpu.latent``; ``bounds`` and ``threads`` say nothing to a GPU."""
-    (n, p), (n_chains, q) = X.shape, coef.shape
-    out = cp.empty((n_chains, q + 1))
-    for first in range(0, n_chains, MAX_CHAINS):
-        some = coef[first : first + MAX_CHAINS]
-        plan = _plan("latent_pass", X, some)
-        sums = plan.sums()
-        plan.run(
-            (X, y, plan.padded(some), sums, i64(n), i64(first_row), i32(p), i32(q), i32(len(some)), i32(first)),
-            random_arguments(key, sweep),
-        )
-        plan.add(sums, out[first : first + MAX_CHAINS])
-    return out[:, :q], out[:, q]
+    plan, random = _plan("latent_pass", X, coef), random_arguments(key, sweep)
+    out = plan.run(X, (y,), coef, lambda first, chains: (i32(chains), i32(first), i64(first_row)), random)
+    return out[:, :-1], out[:, -1]
 
 
 def score(X, y, weight, coef, bounds, threads):
     """As ``cpu.score``."""
-    (n, p), (n_chains, q) = X.shape, coef.shape
-    out = cp.empty((n_chains, q + 1))
-    for first in range(0, n_chains, MAX_CHAINS):
-        some = coef[first : first + MAX_CHAINS]
-        plan = _plan("score_pass", X, some)
-        sums = plan.sums()
-        sizes = i64(n), i32(p), i32(q), i32(len(some)), i32(len(weight) > 0)
-        plan.run((X, y, weight, plan.padded(some), sums, *sizes))
-        plan.add(sums, out[first : first + MAX_CHAINS])
-    return out[:, q], out[:, :q]
+    plan = _plan("score_pass", X, coef)
+    out = plan.run(X, (y, weight), coef, lambda first, chains: (i32(chains), i32(len(weight) > 0)))
+    return out[:, -1], out[:, :-1]
 
 
 def _plan(name, X, coef):
-    return _Plan(cp.cuda.runtime.getDevice(), name, X.shape, X.dtype.name, coef.shape)
+    n_chains, q = coef.shape
+    return _Plan(cp.cuda.runtime.getDevice(), name, X.shape, X.dtype.name, min(n_chains, MAX_CHAINS), q)
 
 
 @cache
 class _Plan:
-    """A pass for rows and chains of these shapes: its kernel, its layout and its grid."""
+    """A pass over rows of this shape, for this number of chains at a time: its kernel, its layout and its grid."""
 
-    def __init__(self, device, name, shape, dtype, coef_shape):
-        n, p = shape
-        self.n_chains, self.q = coef_shape
+    def __init__(self, device, name, shape, dtype, n_chains, q):
+        (self.n, self.p), self.q = shape, q
         limit = properties(device)["sharedMemPerBlockOptin"]
-        self.layout = layout(p, self.q, self.n_chains, dtype, limit)
+        self.layout = layout(self.p, q, n_chains, dtype, limit)
         self.definitions = definitions(self.layout.chains, dtype, self.layout.staged)
         self.real = {4: cp.float32, 8: cp.float64}[TYPES[dtype][3]]
         self.function = kernel("passes", name, self.definitions)
-        tiles = -(-n // self.layout.tile)
+        tiles = -(-self.n // self.layout.tile)
         self.blocks = int(min(tiles, resident_blocks(self.function, self.layout.shared_bytes)))
+        # As the kernel cuts the rows.
+        self.edges = [min(self.n, tiles * b // self.blocks * self.layout.tile) for b in range(self.blocks + 1)]
 
-    def padded(self, coef):
-        """Coefficients as the kernel reads them: (q, chains), those of chains that are not there zero."""
-        out = cp.zeros((self.q, self.layout.chains), self.real)
-        out[:, : self.n_chains] = coef.T
+    def run(self, X, columns, coef, chains_of, random=()):
+        """Sums over the rows (n_chains, q + 1). columns : what there is of each row beside X. chains_of : the arguments
+        for the chains from the first on."""
+        groups = []
+        for first in range(0, len(coef), MAX_CHAINS):
+            some = coef[first : first + MAX_CHAINS]
+            groups.append(
+                (first, len(some), self._padded(some), cp.empty((self.blocks, self.q + 1, self.layout.chains)))
+            )
+        for (block, end), row, part in self._parts(X):  # all chains share a part
+            cut = i32(self.layout.tile), i32(self.layout.buffers), i64(row), i32(block), i32(self.blocks)
+            for first, n_chains, by_column, sums in groups:
+                sizes = i64(self.n), i32(self.p), i32(self.q), *chains_of(first, n_chains)
+                given = part, *columns, by_column, sums[block:end], *sizes, *cut, *random
+                launch(self.function, end - block, *given, shared_bytes=self.layout.shared_bytes)
+        out = cp.empty((len(coef), self.q + 1))
+        for first, n_chains, _, sums in groups:
+            self._add(sums, out[first : first + n_chains])
         return out
 
-    def sums(self):
-        return cp.empty((self.blocks, self.q + 1, self.layout.chains))
+    def _parts(self, X):
+        return X.parts(self.edges) if isinstance(X, Streamed) else [((0, self.blocks), 0, X)]
 
-    def run(self, arguments, random=()):
-        cut = i32(self.layout.tile), i32(self.layout.buffers)
-        launch(self.function, self.blocks, *arguments, *cut, *random, shared_bytes=self.layout.shared_bytes)
+    def _padded(self, coef):
+        """Coefficients as the kernel reads them: (q, chains), those of chains that are not there zero."""
+        out = cp.zeros((self.q, self.layout.chains), self.real)
+        out[:, : len(coef)] = coef.T
+        return out
 
-    def add(self, sums, out):
+    def _add(self, sums, out):
         """out = the sums of all blocks; out (n_chains, rows) is contiguous."""
         _, rows, chains = sums.shape
         add_blocks = kernel("passes", "add_blocks", self.definitions)
-        sizes = i32(self.blocks), i32(rows), i32(self.n_chains)
+        sizes = i32(self.blocks), i32(rows), i32(len(out))
         launch(add_blocks, -(-rows * chains // _REDUCED), sums, out, *sizes, shared_bytes=8 * THREADS)
 
 
@@ -112,13 +111,13 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     """As ``cpu.gram``, on the host: it is asked for a few times in a fit."""
     n, p = X.shape
     q = p + fit_intercept
-    step = max(1, min(n, _WIDENED // q))
+    step = max(1, min(n, WIDENED // q))
     total = cp.zeros((q, q))
     centre, scale = cp.asarray(centre), cp.asarray(scale)
     if beta is not None:
         beta = cp.asarray(beta)
     for start in range(0, n, step):
-        rows = _widened(X[start : start + step], q)
+        rows = widened(X[start : start + step], q)
         rows[:, :p] = (rows[:, :p] - centre) / scale
         squared = weight[start : start + step]
         if beta is not None:
@@ -131,44 +130,28 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 def _information(rows, beta, X):
     """The mean over the rows of beta (m, q) of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = x beta, for each row x."""
     eta, out = cp.ascontiguousarray(rows @ beta.T), cp.empty(len(rows))
-    function = kernel("rows", "information_weights", _element(X))
+    function = kernel("rows", "information_weights", element(X))
     launch(function, blocks_for(len(rows)), eta, out, i64(len(rows)), i32(len(beta)))
     return out
 
 
 def moments(X, weight):
     """As ``cpu.moments``, on the host."""
-    step = max(1, min(len(X), _WIDENED // X.shape[1]))
+    step = max(1, min(len(X), WIDENED // X.shape[1]))
+    weight = weight if len(weight) else cp.ones(len(X))
     blocks = (slice(start, start + step) for start in range(0, len(X), step))
-    mean, variance = combine_moments(
-        (_widened(X[rows], X.shape[1]), weight[rows] if len(weight) else cp.ones(len(X[rows]))) for rows in blocks
-    )
+    mean, variance = combine_moments((widened(X[rows], X.shape[1]), weight[rows]) for rows in blocks)
     return cp.asnumpy(mean), cp.asnumpy(variance)
 
 
-def mean_probability(X, coef, intercept, threads, block_rows):
-    """As ``cpu.mean_probability``, on the host. Blocks have a fixed number of rows, whatever ``block_rows`` says."""
-    X, coef, intercept = cp.asarray(X), cp.asarray(coef), cp.asarray(intercept)
-    n, p = X.shape
-    out = cp.empty((n, 2))
-    for start in range(0, n, _ROWS_PREDICTED):
-        some = X[start : start + _ROWS_PREDICTED]
-        rows = cp.zeros((_ROWS_PREDICTED, p))  # of one shape, so that the product treats a row alike in any batch
-        rows[: len(some)] = _widened(some, p)
-        eta = cp.ascontiguousarray(rows @ coef.T)
-        function = kernel("rows", "mean_phi", _element(X))
-        arguments = eta, intercept, out[start : start + len(some)], i32(len(coef))
-        launch(function, len(some), *arguments, shared_bytes=8 * THREADS // 32)
-    return cp.asnumpy(out)
-
-
-def _widened(X, q):
-    """Rows in float64, with a column of ones if q says so."""
+def widened(X, q):
+    """Rows, which may be on the host, in float64, with a column of ones if q says so."""
+    X = cp.asarray(X)
     out = cp.empty((len(X), q))
-    function = kernel("rows", "widen_rows", _element(X))
+    function = kernel("rows", "widen_rows", element(X))
     launch(function, blocks_for(out.size), X, out, i64(len(X)), i32(X.shape[1]), i32(q))
     return out
 
 
-def _element(X):
+def element(X):
     return (f"-DELEMENT={TYPES[X.dtype.name][0]}",)

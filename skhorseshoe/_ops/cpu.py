@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import numpy as np
 from numba import uint32
+from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from ._collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gaussian import Precision, Whitening  # noqa: F401 - part of what a back end offers
@@ -37,6 +38,11 @@ def hold(X, y, weight):
     return X, y, weight
 
 
+def place(X, n_chains, sampler):
+    """X, and nothing to say: the forecast of the host's memory is about all of it."""
+    return X, ""
+
+
 def give_back(name):
     """There is nothing to give back."""
 
@@ -49,6 +55,17 @@ def to_device(values):
 def to_host(values):
     """The way back."""
     return values
+
+
+class Outbox:
+    """Values on their way to the host, where they are already."""
+
+    def put(self, use, values):
+        """Call use(*values)."""
+        use(*values)
+
+    def flush(self):
+        """Nothing is under way."""
 
 
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
@@ -259,6 +276,11 @@ def each_block(X, coef, threads, block_rows, use):
             use(product[:size], rows)
 
     threads.run(some, -(-n // block_rows))
+
+
+def quantiles(values, levels):
+    """Those of each row of values (m, k), which may be overwritten; (m, number of levels)."""
+    return np.quantile(values, levels, axis=1, overwrite_input=True).T
 
 
 @kernel

@@ -9,9 +9,14 @@ from copy import copy
 import cupy as cp
 import numpy as np
 
-from ._gpu_gaussian import Precision, Whitening  # noqa: F401 - part of what a back end offers
+from ._gpu_answers import each_block, mean_probability, ndtr, quantiles  # noqa: F401 - part of what a back end offers
+from ._gpu_gaussian import Precision, Whitening  # noqa: F401 - as are these
+from ._gpu_input import checked, put_beside  # noqa: F401
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
-from ._gpu_rows import gram, hold, latent, mean_probability, moments, score  # noqa: F401
+from ._gpu_memory import explained, place  # noqa: F401
+from ._gpu_outbox import Outbox  # noqa: F401
+from ._gpu_rows import gram, hold, latent, moments, score  # noqa: F401
+from ._gpu_verdict import VERDICT
 from .cuda import THREADS
 
 empty_like, where, exp = cp.empty_like, cp.where, cp.exp
@@ -22,15 +27,13 @@ SEGMENTED = False  # a launch for each would take longer than many a segment
 def using(name):
     """A context in which everything is computed on this GPU, as in "cuda:0"."""
     with _card(name):
+        VERDICT.forget()
         try:
             yield
         except cp.cuda.memory.OutOfMemoryError as error:
-            cp.get_default_memory_pool().free_all_blocks()
-            free, total = cp.cuda.runtime.memGetInfo()
-            raise MemoryError(
-                f"The GPU is out of memory: {error}. {free:,} of its {total:,} bytes are free. Use device='cpu', fewer "
-                "chains or columns, or give X as float32 or float16."
-            ) from error
+            raise explained(error) from error
+        finally:
+            VERDICT.forget()
 
 
 def give_back(name):
@@ -49,8 +52,10 @@ def to_device(values):
 
 
 def to_host(values):
-    """The way back."""
-    return _each(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
+    """The way back; a LinAlgError if a matrix could not be factorised."""
+    moved = _each(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
+    VERDICT.raise_if_bad()
+    return moved
 
 
 def _each(move, values):
@@ -60,7 +65,7 @@ def _each(move, values):
         return type(values)(*moved) if hasattr(values, "_fields") else tuple(moved)
     if isinstance(values, dict):
         return {name: _each(move, value) for name, value in values.items()}
-    if type(values).__module__.startswith(__package__.partition(".")[0]):
+    if type(values).__module__.startswith(__package__.partition(".")[0]) and not isinstance(values, np.ndarray):
         out = copy(values)
         vars(out).update(_each(move, vars(values)))
         return out

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from . import _sparse_passes as passes
 from ._normal import fisher_weight
 from .cpu import (  # noqa: F401 - the rest of what a back end offers
+    Outbox,
     Precision,
     Whitening,
     average_phi,
@@ -19,7 +20,10 @@ from .cpu import (  # noqa: F401 - the rest of what a back end offers
     give_back,
     global_scale,
     local_scales,
+    ndtr,
     normal,
+    place,
+    quantiles,
     sum_of_parts,
     to_device,
     to_host,
@@ -195,8 +199,8 @@ def each_block(X, coef, threads, block_rows, use):
 
 def _product(X, coef):
     """X coef' for few rows; (n, n_draws) float64."""
-    needed, place = np.unique(X.indices, return_inverse=True)
-    narrow = csr_array((X.data, place, X.indptr), shape=(X.shape[0], len(needed)))
+    needed, at = np.unique(X.indices, return_inverse=True)
+    narrow = csr_array((X.data, at, X.indptr), shape=(X.shape[0], len(needed)))
     out = np.zeros((X.shape[0], len(coef)))
     step = max(16, _TOGETHER // max(1, len(needed)))
     for start in range(0, len(coef), step):

@@ -107,11 +107,10 @@ class CoefficientsDisplay:
                     f"selected must be a boolean mask of shape ({classifier.n_features_in_},), one value for each "
                     f"feature; got shape {selected.shape} of {selected.dtype}."
                 )
-        draws = classifier.coef_draws_
         display = cls(
             names=_report.names_of(classifier),
-            mean=draws.mean(axis=(0, 1)),
-            interval=_report.interval(draws, level),
+            mean=_report.means(classifier)[0],
+            interval=_report.interval(classifier.coef_draws_, level),
             level=level,
             selected=selected,
         )

@@ -111,11 +111,12 @@ def draw_rows(ax, names, values, ends, marked, *, labels, reference, value_label
     few = n_rows <= MAX_NAMES
     at = np.arange(n_rows)
     interval, mark_at, across = (ax.hlines, ax.axvline, ax.set_xlim) if few else (ax.vlines, ax.axhline, ax.set_ylim)
-    width, size, alpha = (1.8, 5, 1) if few else (0.7, 3, 0.5)
+    size = 5 if few else 3
     points, lines = [], []
-    styles = [(marked, DARK, "s", DARK, 4), (~marked, MUTED, "o", "white", 3)]
-    for (rows, colour, marker, face, zorder), label in zip(styles, labels, strict=False):
+    styles = [(marked, DARK, "s", DARK, 4, 1), (~marked, MUTED, "o", "white", 3, 1 if few else 0.5)]
+    for (rows, colour, marker, face, zorder, alpha), label in zip(styles, labels, strict=False):
         if ends is not None:
+            width = 1.8 if few else 1.4 * alpha
             lines.append(interval(at[rows], *ends[:, rows], color=colour, linewidth=width, alpha=alpha, zorder=2))
         place = (values[rows], at[rows]) if few else (at[rows], values[rows])
         points += ax.plot(

@@ -12,18 +12,76 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 from scipy.linalg import blas, lapack
+from scipy.special import ndtr
 
 from skhorseshoe import _device
 from skhorseshoe._ops import cuda as sources
 
 from . import Module, build, source
+from .fake_streams import Event, Main, Stream, later, refuse_beside
 
-_MODULES = ("cupy", "cupy.cuda", "cupy.cuda.device", "cupy_backends", "cupy_backends.cuda", "cupy_backends.cuda.libs")
+_MODULES = (
+    "cupy",
+    "cupy.cuda",
+    "cupy.cuda.device",
+    "cupy_backends",
+    "cupy_backends.cuda",
+    "cupy_backends.cuda.libs",
+    "cupyx",
+    "cupyx.scipy",
+    "cupyx.scipy.special",
+)
+
+
+class Device:
+    """The device with this number, as a context that makes it the current one."""
+
+    current = 0
+    count = 1
+
+    def __init__(self, index):
+        self.id = index
+
+    def __enter__(self):
+        if self.id >= Device.count:
+            raise RuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+        self.before, Device.current = Device.current, self.id
+
+    def __exit__(self, *error):
+        Device.current = self.before
+
+
+class Memory:
+    """Bytes of the arrays that are alive, now and at most."""
+
+    now: "Memory"  # of what is installed
+
+    def __init__(self):
+        self.held = self.most = 0
+        self.counted = set()  # the arrays that own their memory, by number
+
+    def count(self, values):
+        while isinstance(values.base, np.ndarray):
+            values = values.base
+        if id(values) not in self.counted:
+            self.counted.add(id(values))
+            self.held += values.nbytes
+            self.most = max(self.held, self.most)
+            weakref.finalize(values, self._forget, id(values), values.nbytes)
+
+    def _forget(self, key, n_bytes):
+        self.counted.discard(key)
+        self.held -= n_bytes
 
 
 class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
-    def __init__(self, values):
+    __module__ = "cupy"
+    reads = 0  # times that the host has waited for a value
+
+    def __init__(self, values, index=None):
         self._host = values
+        Memory.now.count(values)
+        self.device = Device(Device.current if index is None else index)
 
     def __array__(self, *args, **kwargs):
         raise TypeError("Implicit conversion to a NumPy array is not allowed.")
@@ -31,6 +89,9 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
         if any(isinstance(value, np.ndarray) for value in inputs):
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+        refuse_beside()
+        if len({value.device.id for value in inputs if isinstance(value, ndarray)}) > 1:
+            raise ValueError("Array device must be same as the current device")
         if out is not None:
             kwargs["out"] = tuple(map(_host, out))
         result = getattr(ufunc, method)(*map(_host, inputs), **kwargs)
@@ -49,17 +110,32 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self._host)
 
     def __float__(self):
+        ndarray.reads += 1
         return float(self._host)
 
     def __bool__(self):
+        ndarray.reads += 1
         return bool(self._host)
 
+    def get(self, *, stream, out, blocking):
+        """To pinned memory, without waiting."""
+        if blocking or out.shape != self.shape or out.dtype != self.dtype:
+            raise TypeError("not a copy that the host does not wait for")
+        stream.put(lambda: np.copyto(out, self._host))
+
+    def set(self, values, stream):
+        """From pinned memory, without waiting."""
+        if values.shape != self.shape or values.dtype != self.dtype:
+            raise TypeError("Shape or dtype mismatch")
+        stream.put(lambda: np.copyto(self._host, values))
+
     def __getitem__(self, index):
-        return _wrap(self._host[_host(index)])
+        return ndarray(np.asarray(self._host[_host(index)]), self.device.id)
 
     def __setitem__(self, index, value):
         if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+        refuse_beside()
         self._host[_host(index)] = _host(value)
 
     def __iter__(self):
@@ -94,9 +170,10 @@ class Card:
 
     def __init__(self, order="forward"):
         self.order = order
+        self.memory = Memory.now = Memory()
         self.free = 2**34
-        self.held = 0  # bytes of arrays that are alive
         self.held_when_freed = None  # at the last time that the pool was told to give memory back
+        self.used = set()  # the devices that kernels were loaded for
         self.flags = ("-O1",)
         self.properties = {
             "name": b"emulator",
@@ -112,22 +189,45 @@ class Card:
         values = np.empty(shape, dtype)
         if values.nbytes > self.free:
             raise OutOfMemoryError(f"Out of memory allocating {values.nbytes:,} bytes")
-        self.held += values.nbytes
-        weakref.finalize(values, self._forget, values.nbytes)
         values.view(np.uint8).reshape(-1)[...] = 0xFF if values.size else 0
         return ndarray(values)
 
-    def _forget(self, n_bytes):
-        self.held -= n_bytes
-
     def free_all_blocks(self):
-        self.held_when_freed = self.held
+        self.held_when_freed = self.memory.held
+
+    def free_bytes(self):
+        return 0
 
     def module(self, code, options):
         """The emulator's form of a module of ours, and of what a test has written after it."""
+        self.used.add(Device.current)
         name = next(name for name in sources.MODULES if code.startswith(sources.source(name)))
         text = source(name, code.removeprefix(sources.source(name)))
-        return Module(build(text, (*self.flags, *options)), self.order)
+        return _Later(Module(build(text, (*self.flags, *options)), self.order))
+
+
+class _Later:
+    """A module whose kernels run when their stream does."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def get_function(self, name):
+        return _LaterKernel(self.module.get_function(name))
+
+
+class _LaterKernel:
+    def __init__(self, kernel):
+        self.__dict__["kernel"] = kernel
+
+    def __getattr__(self, name):
+        return getattr(self.kernel, name)
+
+    def __setattr__(self, name, value):
+        setattr(self.kernel, name, value)
+
+    def __call__(self, *arguments, **sizes):
+        later(lambda: self.kernel(*arguments, **sizes))
 
 
 def _matrix(pointer, leading, columns):
@@ -157,28 +257,27 @@ def _modules(card):
         CUBLAS_OP_T=1,
         CUBLAS_SIDE_LEFT=0,
         CUBLAS_DIAG_NON_UNIT=0,
-        dtrsm=_dtrsm,
+        dtrsm=lambda *arguments: later(lambda: _dtrsm(*arguments)),
         getVersion=lambda handle: 0,
     )
-    cusolver = SimpleNamespace(dpotrf=_dpotrf, dpotrf_bufferSize=lambda *arguments: 32)
+    cusolver = SimpleNamespace(
+        dpotrf=lambda *given: later(lambda: _dpotrf(*given)), dpotrf_bufferSize=lambda *arguments: 32
+    )
     modules = {name: ModuleType(name) for name in _MODULES}
     cupy, cuda, device = (modules[name] for name in _MODULES[:3])
     modules["cupy_backends.cuda.libs"].__dict__.update(cublas=cublas, cusolver=cusolver)
     device.get_cublas_handle = device.get_cusolver_handle = lambda: 1
 
-    @contextmanager
-    def use(index):
-        if index != 0:
-            raise RuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
-        yield
-
     cuda.__dict__.update(
         device=device,
-        Device=use,
+        Device=Device,
+        Stream=Stream,
+        Event=Event,
+        get_current_stream=lambda: Stream.current or Main,
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         runtime=SimpleNamespace(
-            getDevice=lambda: 0,
-            getDeviceCount=lambda: 1,
+            getDevice=lambda: Device.current,
+            getDeviceCount=lambda: Device.count,
             getDeviceProperties=lambda index: card.properties,
             memGetInfo=lambda: (card.free, 2**34),
             driverGetVersion=lambda: 0,
@@ -188,20 +287,32 @@ def _modules(card):
 
     def asarray(values, dtype=None):
         if isinstance(values, ndarray):
-            return _wrap(np.asarray(values._host, dtype))
+            return ndarray(np.asarray(values._host, dtype), values.device.id)
         values = np.asarray(values, dtype)
         out = card.allocate(values.shape, values.dtype)
         out._host[...] = values
         return out
 
+    def asnumpy(values):
+        ndarray.reads += 1
+        return values._host.copy()
+
+    def empty_pinned(shape, dtype):
+        values = np.empty(shape, dtype)
+        values.view(np.uint8)[...] = 0xFF
+        return values
+
+    modules["cupyx"].empty_pinned = empty_pinned
+    modules["cupyx.scipy.special"].ndtr = lambda values, out=None: _wrap(ndtr(values._host, out=_host(out)))
     names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "log", "log1p", "sqrt", "ascontiguousarray")
+    names += ("isfinite", "quantile")
     cupy.__dict__.update(
         {name: _function(name) for name in names},
         __version__="0.0.0",
         cuda=cuda,
         ndarray=ndarray,
         asarray=asarray,
-        asnumpy=lambda values: values._host.copy(),
+        asnumpy=asnumpy,
         empty=card.allocate,
         empty_like=lambda values: card.allocate(values.shape, values.dtype),
         RawModule=lambda code, options: card.module(code, options),
@@ -212,9 +323,12 @@ def _modules(card):
 
 
 @contextmanager
-def installed(order="forward"):
-    """A context in which ``skhorseshoe._ops.gpu`` can be imported and computes in the emulator; gives the ``Card``."""
-    card = Card(order)
+def installed(order="forward", count=1):
+    """A context in which ``skhorseshoe._ops.gpu`` can be imported and computes in the emulator; gives the ``Card``.
+
+    count : of the devices that there are.
+    """
+    card, Device.count = Card(order), count
     before = _take_out()
     sys.modules.update(_modules(card))
     try:
@@ -226,7 +340,7 @@ def installed(order="forward"):
 
 def _take_out():
     """Remove CuPy and what has imported it; returns what was removed."""
-    parts = ("cupy", "cupy_backends"), ("skhorseshoe._ops.gpu", "skhorseshoe._ops._gpu")
+    parts = ("cupy", "cupy_backends", "cupyx"), ("skhorseshoe._ops.gpu", "skhorseshoe._ops._gpu")
     names = [n for n in sys.modules if n.split(".")[0] in parts[0] or n.startswith(parts[1])]
     _device.gpu_status.cache_clear()
     return {name: sys.modules.pop(name) for name in names}

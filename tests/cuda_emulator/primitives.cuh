@@ -15,7 +15,10 @@ enum SyncPoint {
     TOTALS_READY,
     STRIPS_READY,
     MOVE_READ,
-    MOVE_WRITTEN
+    MOVE_WRITTEN,
+    PIVOT_FREE,
+    PIVOT_READY,
+    COLUMN_READY
 };
 #define SYNC(which)                                                              \
     do {                                                                         \

@@ -11,13 +11,15 @@
 #define LATENT_PURPOSE 0u
 
 struct Rows {
-    const ELEMENT* X;        // (n, p)
+    const ELEMENT* X;        // (n, p), or what there is of it from the row X_row on
     const unsigned char* y;  // (n,) 0 or 1
     const double* weight;    // (n,) that multiplies the score of a row, or null
     const REAL* coef;        // (q, CHAINS)
     long long n;
     int p, q, chains, chain0;  // chain0 : the number of the first chain
     int tile, buffers;  // rows of a tile; 2 buffers where the next tile is copied while this one is used
+    long long X_row;
+    int block0, blocks;  // the number of the first block, and of all; this launch may be a part of the pass
 };
 
 __device__ __forceinline__ long long round_16(long long bytes) { return (bytes + 15) & ~15LL; }
@@ -165,19 +167,21 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums)
         for (int c = 0; c < CHAINS; ++c) total[(long long)j * CHAINS + c] = 0.0;
 
     const long long tiles = (rows.n + tile - 1) / tile;
-    const long long first = tiles * blockIdx.x / gridDim.x, last = tiles * (blockIdx.x + 1) / gridDim.x;
+    const long long block = rows.block0 + (long long)blockIdx.x;
+    const long long first = tiles * block / rows.blocks, last = tiles * (block + 1) / rows.blocks;
     ELEMENT* buffer = (ELEMENT*)rest;
     const long long spacing = (long long)tile * p;
 #if STAGED
     if (rows.buffers == 2 && first < last) {
         const long long left = rows.n - first * tile;
-        fetch(buffer + (first & 1) * spacing, rows.X + first * spacing, (int)(left < tile ? left : tile), p);
+        const ELEMENT* x = rows.X + (first * tile - rows.X_row) * p;
+        fetch(buffer + (first & 1) * spacing, x, (int)(left < tile ? left : tile), p);
     }
 #endif
     for (long long t = first; t < last; ++t) {
         const long long row = t * tile, left = rows.n - row;
         const int count = (int)(left < tile ? left : tile);
-        const ELEMENT* x = rows.X + row * p;
+        const ELEMENT* x = rows.X + (row - rows.X_row) * p;
 #if STAGED
         ELEMENT* here = buffer + (rows.buffers == 2 ? (t & 1) * spacing : 0);
         if (rows.buffers == 1) {
@@ -189,7 +193,8 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums)
         SYNC(TILE_READY);
         if (rows.buffers == 2 && t + 1 < last) {  // into the buffer that all threads have left behind
             const long long after = left - tile;
-            fetch(buffer + ((t + 1) & 1) * spacing, rows.X + (row + tile) * p, (int)(after < tile ? after : tile), p);
+            const ELEMENT* next = rows.X + (row + tile - rows.X_row) * p;
+            fetch(buffer + ((t + 1) & 1) * spacing, next, (int)(after < tile ? after : tile), p);
         }
 #endif
         multiply(x, coef, dots, count, tile, p);
@@ -214,9 +219,10 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums)
 
 // X'z and z'z for z_i ~ N(x_i beta, 1) truncated to the side of y_i.
 extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const unsigned char* y, const REAL* coef, double* sums,
-                                              long long n, long long first_row, int p, int q, int chains,
-                                              int chain0, int tile, int buffers, u32 sweep, u32 k0, u32 k1) {
-    const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, buffers};
+                                              long long n, int p, int q, int chains, int chain0, long long first_row,
+                                              int tile, int buffers, long long X_row, int block0, int blocks, u32 sweep,
+                                              u32 k0, u32 k1) {
+    const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, buffers, X_row, block0, blocks};
     Latent task = {sweep, k0, k1, first_row, 0.0};
     pass(rows, task, sums);
 }
@@ -224,8 +230,9 @@ extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const unsigned c
 // The gradient of the probit log-likelihood, and the log-likelihood.
 extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const unsigned char* y, const double* weight,
                                              const REAL* coef, double* sums, long long n, int p, int q, int chains,
-                                             int weighted, int tile, int buffers) {
-    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, chains, 0, tile, buffers};
+                                             int weighted, int tile, int buffers, long long X_row, int block0,
+                                             int blocks) {
+    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, chains, 0, tile, buffers, X_row, block0, blocks};
     Score task = {0.0};
     pass(rows, task, sums);
 }

@@ -1,0 +1,45 @@
+"""What a fitted model answers, on the GPU: blocks of rows under all draws. Only a block is on the GPU at a time."""
+
+import cupy as cp
+import numpy as np
+from cupyx.scipy.special import ndtr  # noqa: F401 - part of what a back end offers
+
+from ._gpu_kernels import i32, kernel, launch
+from ._gpu_rows import element, widened
+from .cuda import THREADS
+
+_ROWS = 1024
+_TOGETHER = 2**25  # linear predictors in a block; fewer rows where there are more draws than that allows
+
+
+def mean_probability(X, coef, intercept, threads, block_rows):
+    """As ``cpu.mean_probability``, on the host."""
+    out = np.empty((len(X), 2))
+    intercept = cp.asarray(intercept)
+
+    def use(eta, rows):
+        means = cp.empty((len(eta), 2))
+        function = kernel("rows", "mean_phi", element(X))
+        launch(function, len(eta), eta, intercept, means, i32(eta.shape[1]), shared_bytes=8 * THREADS // 32)
+        out[rows] = cp.asnumpy(means)
+
+    each_block(X, coef, threads, block_rows, use)
+    return out
+
+
+def each_block(X, coef, threads, block_rows, use):
+    """As ``cpu.each_block``, with products on the GPU; X may be on the host. ``block_rows`` says nothing to a GPU."""
+    coef = cp.asarray(coef)
+    (m, p), n = coef.shape, X.shape[0]
+    size = max(1, min(_ROWS, _TOGETHER // m))
+    rows = cp.zeros((size, p))  # of one shape, so that the product treats a row alike in any batch
+    for start in range(0, n, size):
+        some = cp.ascontiguousarray(cp.asarray(X[start : start + size]))
+        rows[: len(some)] = widened(some, p)
+        eta = cp.ascontiguousarray(rows @ coef.T)
+        use(eta[: len(some)], slice(start, start + len(some)))
+
+
+def quantiles(values, levels):
+    """Those of each row of values (m, k), which may be overwritten; (m, number of levels)."""
+    return cp.ascontiguousarray(cp.quantile(values, cp.asarray(levels), axis=1).T)

@@ -1,0 +1,61 @@
+"""What a fit takes of a GPU's memory: said before it starts, given back when it ends."""
+
+import cupy as cp
+import numpy as np
+
+from .._memory import _words as in_words
+from ._gpu_stream import HostRows, room_for_parts
+from .cuda import MAX_CHAINS
+
+BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
+WIDENED = 2**25  # elements of X converted to float64 at a time
+_CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or select columns first."
+
+
+def working_set(n, p, n_chains, sampler, multiprocessors):
+    """Bytes on the GPU beside X; an upper bound, of which q x q matrices are most where there are many columns."""
+    q = p + 1
+    square = 8 * q * q
+    factors = 2 * n_chains if sampler == "hmc" else n_chains if n_chains * square <= BESIDE else 1
+    blocks = 3 * 8 * max(q, min(n * q, WIDENED))  # of X in float64, and what is made of them
+    sums = 8 * 8 * multiprocessors * (q + 1) * MAX_CHAINS
+    vectors = 8 * n_chains * q * 60
+    return square * (factors + 9) + blocks + sums + vectors + 17 * n + 2**20
+
+
+def place(X, n_chains, sampler):
+    """X, as ``HostRows`` if it is to stay on the host, and the forecast in words; a MemoryError if the fit cannot have
+    its room on the current GPU."""
+    n, p = X.shape
+    has = cp.cuda.runtime.getDeviceProperties(cp.cuda.runtime.getDevice())
+    needed = working_set(n, p, int(n_chains), sampler, has["multiProcessorCount"])
+    of_X = 0 if isinstance(X, cp.ndarray) else X.nbytes
+    free, total = free_and_total()
+    words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
+    if needed + of_X > free and isinstance(X, np.ndarray):
+        parts = room_for_parts(of_X, has["multiProcessorCount"])
+        if needed + parts < min(free, needed + of_X):
+            what = f"{in_words(needed + parts)} for parts of X and the working set"
+            return X.view(HostRows), (
+                f"X, {in_words(of_X)}, does not fit into the {in_words(free)} that are free on the GPU and is read "
+                f"from the host in every sweep; {what} on the GPU"
+            )
+    if needed + of_X > free:
+        raise MemoryError(
+            f"This fit needs {words}, {needed + of_X:,} bytes, but only {free:,} of its {total:,} bytes are free. "
+            f"{_CURE}"
+        )
+    return X, words
+
+
+def free_and_total():
+    """Bytes of the current GPU; free are also those that CuPy keeps for its next arrays."""
+    free, total = cp.cuda.runtime.memGetInfo()
+    return free + cp.get_default_memory_pool().free_bytes(), total
+
+
+def explained(error):
+    """The MemoryError that says what was asked for and what is free."""
+    cp.get_default_memory_pool().free_all_blocks()
+    free, total = free_and_total()
+    return MemoryError(f"The GPU is out of memory: {error}. {free:,} of its {total:,} bytes are free. {_CURE}")

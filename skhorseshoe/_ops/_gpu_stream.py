@@ -1,0 +1,79 @@
+"""An X that is larger than the memory of the GPU: it stays on the host, and every pass reads it from there."""
+
+import cupy as cp
+import numpy as np
+from cupyx import empty_pinned
+
+PART = 2**28  # bytes that are copied together, if a few blocks read as much
+_BLOCKS = 4  # blocks that read a part, at least: one alone is slower than the copy
+
+
+class HostRows(np.ndarray):
+    """An X of the host that the GPU has no room for."""
+
+
+class Streamed:
+    """The rows of a ``HostRows`` as a pass reads them.
+
+    A part goes through pinned memory into one of two buffers on the GPU, while the GPU still computes on the other. All
+    chains share it.
+    """
+
+    def __init__(self, X):
+        self.X = X.view(np.ndarray)
+        self.shape, self.dtype = X.shape, X.dtype
+        self.stream = cp.cuda.Stream(non_blocking=True)
+        self.slots = []
+        self.turn = 0
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, rows):
+        """Some rows, on the host."""
+        return self.X[rows]
+
+    def parts(self, edges):
+        """((first block, end), first row, rows) of each part; block b reads the rows edges[b] to edges[b + 1].
+
+        The caller queues what reads the rows before it asks for the next.
+        """
+        n_blocks = len(edges) - 1
+        together = max(_BLOCKS, PART * n_blocks // max(1, self.X.nbytes))
+        cuts = [(b, min(b + together, n_blocks)) for b in range(0, n_blocks, together)]
+        self._make_room(max(edges[end] - edges[b] for b, end in cuts))
+        for b, end in cuts:
+            slot = self.slots[self.turn]
+            self.turn = 1 - self.turn
+            yield (b, end), edges[b], slot.load(self.X[edges[b] : edges[end]], self.stream)
+            slot.used.record()
+
+    def _make_room(self, n_rows):
+        if not self.slots or len(self.slots[0].pinned) < n_rows:
+            self.stream.synchronize()
+            self.slots = [_Slot((n_rows, self.shape[1]), self.dtype) for _ in range(2)]
+
+
+class _Slot:
+    """A buffer on the GPU, and one of the host on the way there."""
+
+    def __init__(self, shape, dtype):
+        self.pinned, self.buffer = empty_pinned(shape, dtype), cp.empty(shape, dtype)
+        self.copied, self.used = (cp.cuda.Event(disable_timing=True) for _ in range(2))
+        self.used.record()  # the memory may be that of an array which the current stream has yet to read
+
+    def load(self, rows, stream):
+        """The rows on the GPU, for what is queued on the current stream from now on."""
+        self.copied.synchronize()  # what was here before has left the pinned buffer
+        np.copyto(self.pinned[: len(rows)], rows)
+        out = self.buffer[: len(rows)]
+        stream.wait_event(self.used)
+        out.set(self.pinned[: len(rows)], stream=stream)
+        self.copied.record(stream)
+        cp.cuda.get_current_stream().wait_event(self.copied)
+        return out
+
+
+def room_for_parts(n_bytes, multiprocessors):
+    """Bytes of the two buffers for an X of so many bytes; an upper bound."""
+    return 2 * min(n_bytes, max(PART, 2 * _BLOCKS * n_bytes // multiprocessors))

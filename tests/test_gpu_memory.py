@@ -1,0 +1,93 @@
+"""The memory of a GPU: forecast, refused where there is too little, given back after a fit."""
+
+import sys
+
+import pytest
+from cuda_emulator import COMPILER, fake_cupy
+
+from skhorseshoe import _device
+from skhorseshoe.datasets import make_sparse_probit
+
+pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
+SAMPLERS = "hmc", "pxda", "gibbs"
+
+
+@pytest.fixture
+def card():
+    with fake_cupy.installed() as card:
+        yield card
+
+
+def memory():
+    return sys.modules["skhorseshoe._ops._gpu_memory"]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_memory_is_given_back_after_a_fit(sampler, card, problem, short_fit):
+    short_fit(*problem, device="cuda", sampler=sampler, burn_in=2, n_iter=2)
+    assert card.held_when_freed == 0
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_memory_is_given_back_after_a_fit_that_fails(sampler, card, problem, short_fit):
+    calls = []
+
+    def fail(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise RuntimeError("a driver that is gone")
+        return card_module(*arguments)
+
+    X, y = problem
+    card_module, card.module = card.module, fail
+    with pytest.raises(RuntimeError, match="a driver that is gone") as error:
+        short_fit(X, y, device="cuda", sampler=sampler, burn_in=2, n_iter=2)
+    assert card.held_when_freed == 0  # while the error is still there, with its traceback
+    assert error.value.__traceback__ is not None
+
+
+def test_a_fit_that_is_out_of_memory_says_what_was_asked_for_and_what_is_free(card, problem, short_fit, monkeypatch):
+    X, y = problem
+    short_fit(X, y, device="cuda", burn_in=1, n_iter=1)
+    monkeypatch.setattr(memory(), "working_set", lambda *sizes: 0)  # a forecast that is wrong
+    card.free = X.nbytes
+    with pytest.raises(MemoryError, match=r"allocating 14,400 bytes.*12,800 of its .* bytes are free.*device='cpu'"):
+        short_fit(X, y, device="cuda")
+    assert card.held_when_freed == 0
+
+
+def test_a_fit_without_room_is_refused_before_it_starts(card, problem, short_fit):
+    X, y = problem
+    card.free = 2**20
+    with pytest.raises(
+        MemoryError, match=r"needs 1 MiB for X and \d+ MiB of working set.* bytes, but only 1,048,576 of"
+    ):
+        short_fit(X, y, device="cuda")
+
+
+def test_auto_takes_the_cpu_where_the_gpu_has_no_room(card, problem, short_fit, monkeypatch, caplog):
+    monkeypatch.setattr(_device, "_WORTH_A_GPU", 0)
+    assert short_fit(*problem, burn_in=1, n_iter=1).device_ == "cuda:0"
+    card.free = 2**20
+    with caplog.at_level("INFO", logger="skhorseshoe"):
+        assert short_fit(*problem, burn_in=1, n_iter=1, verbose=1).device_ == "cpu"
+    assert "on cpu (no room on the GPU: This fit needs 1 MiB for X and " in caplog.text
+
+
+def test_the_forecast_is_logged(card, problem, short_fit, caplog):
+    with caplog.at_level("INFO", logger="skhorseshoe"):
+        short_fit(*problem, device="cuda", verbose=1, burn_in=1, n_iter=1)
+    assert "on cuda:0 (emulator): 1 MiB for draws" in caplog.text
+    assert "1 MiB for X and " in caplog.text
+    assert "of working set on the GPU" in caplog.text
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(("n", "p", "n_chains"), [(200, 300, 1), (200, 150, 6), (4000, 20, 2)])
+def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card, short_fit):
+    X, y, _ = make_sparse_probit(n, p, random_state=0)
+    card.properties["multiProcessorCount"] = 1
+    short_fit(X, y, device="cuda", sampler=sampler, n_chains=n_chains, burn_in=8, n_iter=4)
+    taken = card.memory.most - X.nbytes
+    forecast = memory().working_set(n, p, n_chains, sampler, 1)
+    assert taken < forecast < 3 * taken + 2**21

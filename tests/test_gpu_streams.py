@@ -1,0 +1,122 @@
+"""The host does not wait in a sweep: factors are computed beside the pass, and states leave through pinned memory."""
+
+import sys
+
+import numpy as np
+import pytest
+from cuda_emulator import COMPILER, EmulatorError, fake_cupy, fake_streams
+
+from skhorseshoe import _adapt, _chains
+from skhorseshoe._design import Rows
+from skhorseshoe._prior import FixedPrior
+from skhorseshoe._run import Problem
+from skhorseshoe._start import initial_state
+
+KEY = np.array([1, 2], np.uint32)
+needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
+CHAINS = {"gibbs": _chains.GibbsChains, "pxda": _chains.PxdaChains, "hmc": _adapt.HmcChains}
+
+
+@pytest.fixture
+def card():
+    with fake_cupy.installed() as card:
+        yield card
+
+
+def chains_of(sampler, ops, X, y):
+    rows = Rows(X, y.astype(np.uint8), True, ops, None)
+    problem = Problem(rows, FixedPrior(rows.columns, None), 1.0, KEY)
+    start = ops.to_device(initial_state(3, rows.columns, rows.base_rate(), 1.0, KEY))
+    return CHAINS[sampler](problem, start, 0)
+
+
+def back_end():
+    import importlib
+
+    return importlib.import_module("skhorseshoe._ops.gpu")
+
+
+@needs_compiler
+@pytest.mark.parametrize("sampler", CHAINS)
+def test_the_host_waits_for_nothing_in_a_sweep(sampler, card, problem):
+    chains = chains_of(sampler, back_end(), *problem)
+    chains.advance()
+    before = fake_cupy.ndarray.reads
+    for _ in range(3):
+        chains.advance()
+    assert fake_cupy.ndarray.reads == before
+
+
+@needs_compiler
+def test_the_factors_are_computed_beside_the_pass(card, problem, monkeypatch):
+    X, y = problem
+    chains = chains_of("gibbs", back_end(), X, y)
+    seen = []
+
+    def latent(*arguments):
+        seen.append(len(chains.precision.stream.queue))
+        return whole(*arguments)
+
+    whole, rows = chains.problem.rows.latent, chains.problem.rows
+    monkeypatch.setattr(rows, "latent", latent)
+    chains.advance()
+    assert seen[0] > 2  # queued before the pass, and not done yet
+    assert not chains.precision.stream.queue
+
+
+@pytest.mark.parametrize("q", [1, 7])
+def test_factors_that_were_begun_give_the_same_bits(q, one_gpu):
+    rng = np.random.default_rng(0)
+    A, (b, d, noise, other) = rng.standard_normal((20, q)), rng.exponential(size=(4, 3, q))
+    b, d, noise, other = map(one_gpu.to_device, (b, d, noise, other))
+    precision = one_gpu.Precision(A.T @ A, None)
+    plain = one_gpu.to_host(precision.draw(b, d, noise))
+    for begun in (other, d):  # what was begun for another d is not taken
+        precision.begin(begun)
+        np.testing.assert_array_equal(one_gpu.to_host(precision.draw(b, d, noise)), plain)
+    precision.begin(d)
+    np.testing.assert_array_equal(one_gpu.to_host(one_gpu.Precision(A.T @ A, None, precision).draw(b, d, noise)), plain)
+
+
+def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, monkeypatch):
+    monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_gaussian"], "BESIDE", 0)
+    precision = one_gpu.Precision(np.eye(4), None)
+    d = one_gpu.to_device(np.ones((3, 4)))
+    precision.begin(d)
+    np.testing.assert_allclose(one_gpu.to_host(precision.draw(d, d, 0 * d)), np.full((3, 4), 0.5))
+    assert len(precision.factors) == 1
+
+
+@pytest.mark.parametrize("n", [1, 31, 100])
+def test_values_arrive_in_order_and_as_they_were(n, one_gpu):
+    outbox, got = one_gpu.Outbox(), []
+    for i in range(n):
+        values = one_gpu.to_device(np.full((2, 3), float(i))), one_gpu.to_device(np.arange(2) + i), 1.0
+        outbox.put(lambda *arrays: got.append([np.copy(array) for array in arrays]), values)
+        del values
+    assert len(got) == max(0, n - 32)
+    outbox.flush()
+    assert len(got) == n
+    for i, (first, second, third) in enumerate(got):
+        assert (first == i).all()
+        np.testing.assert_array_equal(second, np.arange(2) + i)
+        assert third == 1.0
+
+
+def test_a_factorisation_that_fails_for_good_ends_the_fit(one_gpu):
+    """It is noticed at the latest when the draws are handed over."""
+    outbox = one_gpu.Outbox()
+    ones = one_gpu.to_device(np.ones((2, 3)))
+    outbox.put(lambda beta: None, [one_gpu.Precision(-9 * np.eye(3), None).draw(ones, ones, ones)])
+    with pytest.raises(np.linalg.LinAlgError, match=r"3 columns, minor 1"):
+        outbox.flush()
+
+
+@needs_compiler
+def test_the_emulator_refuses_a_stream_that_has_not_waited(card):
+    stream = sys.modules["cupy"].cuda.Stream(non_blocking=True)
+    with pytest.raises(EmulatorError, match="has not waited"):
+        stream.put(lambda: None)
+    with stream, pytest.raises(EmulatorError, match="only kernels"):
+        sys.modules["cupy"].zeros(3)[0] = 1.0
+    assert fake_streams.Stream.current is None
