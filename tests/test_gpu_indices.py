@@ -63,7 +63,7 @@ def test_the_end_of_a_very_large_x_is_found(n, p, ops):
     np.testing.assert_allclose(sums[:-1], (sign * ratio) @ x, rtol=1e-3, atol=1e-4)
 
     random = np.uint32(7), *KEY
-    sums, m = last_block("latent_pass", n, p, X, (y,), on_card, (np.int32(1), np.int32(0)), random)
+    sums, m = last_block("latent_pass", n, p, X, (y,), on_card, (np.int32(1), np.int32(0), np.int64(0)), random)
     means, rows = t.astype(np.float32), range(n - m, n)
     z = [
         truncated_normal(mean, means, 0, np.uint32(7), np.uint32(row % 2**32), stream(0, LATENT, row), *KEY)
