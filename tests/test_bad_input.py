@@ -282,8 +282,8 @@ def test_degenerate_data_give_finite_draws_and_probabilities(data, sampler, fit_
     X, y = data(np.random.default_rng(seed))
     X = X.astype(dtype)
     many = sampler == "collapsed" and len(X) > 100  # whose matrices are as large as the rows are many
-    n_iter, burn_in = (4, 2) if many else (200, 100)
-    model = short_fit(X, y, n_iter=n_iter, burn_in=burn_in, fit_intercept=fit_intercept, sampler=sampler)
+    few = {"n_iter": 4, "burn_in": 2, "n_chains": 1} if many else {"n_iter": 200, "burn_in": 100}
+    model = short_fit(X, y, **few, fit_intercept=fit_intercept, sampler=sampler)
     for draws in model.coef_draws_, model.intercept_draws_, model.global_scale_draws_:
         assert np.isfinite(draws).all()
     assert np.isfinite(model.shrinkage_).all()
@@ -327,7 +327,7 @@ def warning_of(judged, monkeypatch, informative=(True, True, True), **diagnostic
 def test_an_easy_problem_does_not_warn(weak_problem, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        HorseshoeProbitClassifier(n_iter=6000, random_state=seed).fit(*weak_problem)
+        HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(*weak_problem)
 
 
 def test_one_warning_names_the_worst_and_points_to_the_caller(breast_cancer, seed):

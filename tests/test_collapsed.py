@@ -286,7 +286,7 @@ def test_gewekes_joint_test_catches_noise_of_beta():
     assert geweke(normal_without(COEF)) > 6
 
 
-@pytest.mark.parametrize("error", TAU_ERRORS)
+@pytest.mark.parametrize("error", [pytest.param(e, marks=[pytest.mark.slow] * (e == "the slab")) for e in TAU_ERRORS])
 def test_gewekes_joint_test_catches_in_the_law_of_tau(error, held_often, monkeypatch):
     monkeypatch.setattr(_collapsed, "_Move", beside_tau(TAU_ERRORS[error]))
     assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=30 if error in ("the slab", "without z'Pz") else 10) > 6
@@ -328,13 +328,17 @@ def wide():
 
 
 PARAMS = [
-    {"slab_scale": 2.0},
-    {"slab_scale": 0.5, "fit_intercept": False, "standardize": True},
-    {"global_scale": 0.05, "unpenalized": [2], "slab_scale": 1.0},
+    pytest.param({"slab_scale": 2.0}, id="slab"),
+    pytest.param(
+        {"slab_scale": 0.5, "fit_intercept": False, "standardize": True}, id="standardised", marks=pytest.mark.slow
+    ),
+    pytest.param(
+        {"global_scale": 0.05, "unpenalized": [2], "slab_scale": 1.0}, id="unpenalised", marks=pytest.mark.slow
+    ),
 ]
 
 
-@pytest.mark.parametrize("params", PARAMS, ids=["slab", "standardised", "unpenalised"])
+@pytest.mark.parametrize("params", PARAMS)
 def test_posterior_is_that_of_hmc(wide, params):
     """Data augmentation would take 200,000 sweeps here to be a reference."""
     ours, theirs = draws_of("collapsed", *wide, 2000, **params), draws_of("hmc", *wide, 10_000, **params)
