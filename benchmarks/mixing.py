@@ -91,8 +91,8 @@ CASES = {
         n_seeds=1,
         slab=2.0,
         best="collapsed",
-        gibbs_sweeps=100,
-        note="100 + 100 sweeps of Gibbs, which factorises a 5000 x 5000 matrix for each chain in each: the ESS of so "
+        gibbs_sweeps=15,
+        note="15 + 15 sweeps of Gibbs, which factorises a 5000 x 5000 matrix for each chain in each: the ESS of so "
         "few draws is too high rather than too low",
     ),
 }
