@@ -124,9 +124,9 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         -------
         routing : sklearn.utils.metadata_routing.MetadataRouter
         """
-        return MetadataRouter(owner=self).add(
-            estimator=_unfrozen(self._classifier()), method_mapping=MethodMapping().add(caller="fit", callee="fit")
-        )
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        mapping.add(caller="fit_transform", callee="fit")  # what a Pipeline of scikit-learn 1.7 calls
+        return MetadataRouter(owner=self).add(estimator=_unfrozen(self._classifier()), method_mapping=mapping)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, sample_weight=None):
