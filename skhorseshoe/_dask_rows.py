@@ -121,6 +121,7 @@ class Shards:
             except (OSError, CancelledError, KeyError) as error:  # KeyError: a new worker at the address of the old
                 raise _Lost(f"{type(error).__name__}: {error}") from error
             except Exception as error:
+                self._check(held)  # of one that is lost, an error says nothing else
                 error.add_note(f"Raised by the worker at {held.worker}.")
                 raise
 
@@ -225,6 +226,9 @@ class Shards:
             raise RuntimeError(
                 f"Workers died again and again while they loaded rows for {held.worker}: {error}"
             ) from error
+        except Exception:  # of the rows, or of an actor that went with its worker as soon as it was there
+            self._check(held)
+            raise
         for task in held.packs:
             task.release()
         held.packs = []

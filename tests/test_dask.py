@@ -24,7 +24,7 @@ da = pytest.importorskip("dask.array", reason=needs)
 dd = pytest.importorskip("dask.dataframe", reason=needs)
 distributed = pytest.importorskip("distributed", reason=needs)
 
-from skhorseshoe import _dask_rows  # noqa: E402 - imports Dask
+from skhorseshoe import _dask, _dask_rows  # noqa: E402 - import Dask
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX"),
@@ -242,6 +242,22 @@ def test_a_worker_killed_while_it_loads_changes_nothing(client, data, classifier
     X, y = arrays(*data)
     assert bits(classifier.fit(X.map_blocks(die_once, tmp_path, dtype=X.dtype, meta=X._meta), y)) == expected
     assert (tmp_path / "died").exists()
+
+
+def test_a_worker_killed_as_soon_as_it_has_loaded_changes_nothing(client, data, classifier, expected, monkeypatch):
+    settle, killed = _dask.settle, []
+
+    def settle_and_kill(client, futures, *args):
+        settle(client, futures, *args)
+        if not killed:
+            killed.extend(next(iter(client.who_has(futures).values())))
+            kill(client, killed[0])
+            while futures[0].status != "error":
+                time.sleep(0.01)
+
+    monkeypatch.setattr(_dask_rows, "settle", settle_and_kill)
+    assert bits(classifier.fit(*arrays(*data))) == expected
+    assert killed
 
 
 def test_a_stopped_worker_is_replaced(client, data, classifier, expected, monkeypatch, caplog):
