@@ -68,12 +68,15 @@ class Draws:
         beta, tau = self.columns.of_X(beta), tau_sq_inv**-0.5
         intercept = beta[:, p] if self.columns.fit_intercept else np.zeros(len(beta))
         if self._moments is not None:
-            self._moments.add(np.column_stack([beta[:, :p], intercept, tau]))
+            self._count(beta[:, :p], intercept, tau)
         if at is not None:
             arrays["coef"][:, at] = beta[:, :p]
             arrays["intercept"][:, at] = intercept
             arrays["global_scale"][:, at] = tau
             arrays["acceptance"][:, at] = acceptance
+
+    def _count(self, coef, intercept, tau):
+        self._moments.add(np.column_stack([coef, intercept, tau]))
 
     @property
     def moments(self):
@@ -82,13 +85,16 @@ class Draws:
         return self._moments
 
     def _halve(self):
+        # Draw by draw, for a copy of all would take as much again as the limit allows.
         if self.moments is None:  # so far, all draws are here
-            others = np.stack([self.intercept, self.global_scale], axis=-1)
-            self._moments = Moments(np.concatenate([self.coef, others], axis=-1))
+            n_chains, _, p = self.coef.shape
+            self._moments = Moments((n_chains, p + 2))
+            for i in range(self.n):
+                self._count(self.coef[:, i], self.intercept[:, i], self.global_scale[:, i])
         half = self.n // 2
-        for name in STORED:
-            values = getattr(self, name)
-            values[:, :half] = values[:, 1 : 2 * half : 2].copy()
+        for values in self._arrays.values():
+            for i in range(half):
+                values[:, i] = values[:, 2 * i + 1]
         self.n, self.stride = half, 2 * self.stride
 
     def _add_shrinkage(self, chains):

@@ -8,14 +8,12 @@ _NAMES = "n_draws", "mean", "squares", "positive"
 class Moments:
     """Of all draws of each chain: the mean, the sum of squared deviations from it, and how many are above zero.
 
-    The updates are those of Welford (1962), which do not cancel digits. draws : (n_chains, n_draws, q), the first ones.
+    The updates are those of Welford (1962), which do not cancel digits. shape : (n_chains, q) of a draw.
     """
 
-    def __init__(self, draws):
-        self.n_draws = draws.shape[1]
-        self.mean = draws.mean(axis=1, dtype=np.float64)
-        self.squares = ((draws - self.mean[:, None]) ** 2).sum(axis=1)
-        self.positive = (draws > 0).sum(axis=1)
+    def __init__(self, shape):
+        self.n_draws = 0
+        self.mean, self.squares, self.positive = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
 
     def add(self, draw):
         """Take one draw of each chain, (n_chains, q); as a whole or, where an interrupt comes, not at all."""

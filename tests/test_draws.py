@@ -1,13 +1,18 @@
 """What is kept of a run: evenly spaced draws in bounded memory, in either precision."""
 
+import tracemalloc
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._columns import Columns
+from skhorseshoe._draws import Draws
 from skhorseshoe._memory import forecast
+from skhorseshoe._ops import cpu
 from skhorseshoe._running import Moments
 from skhorseshoe.plotting import CoefficientsDisplay
 
@@ -93,12 +98,29 @@ def test_moments_are_those_of_every_draw_kept_or_not(problem, fit_intercept):
 
 def test_moments_keep_their_digits_far_from_zero(seed):
     draws = 1e8 + np.random.default_rng(seed).standard_normal((3, 1000, 2))
-    moments = Moments(draws[:, :10])
-    for draw in draws[:, 10:].swapaxes(0, 1):
+    moments = Moments((3, 2))
+    for draw in draws.swapaxes(0, 1):
         moments.add(draw)
     pooled = moments.pooled()
     np.testing.assert_allclose(pooled["mean"], draws.mean(axis=(0, 1)), rtol=1e-14)
     np.testing.assert_allclose(pooled["sd"], draws.std(axis=(0, 1), ddof=1), rtol=1e-7)
+
+
+def test_giving_up_draws_takes_little_more_memory(seed):
+    """Of a thousandth of the draws, not of all of them again."""
+    p, room = 500, 1000
+    columns = Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), False, False)
+    draws, rng = Draws(1, 4 * room, columns, cpu.Outbox(), room), np.random.default_rng(seed)
+    state = SimpleNamespace(beta=rng.standard_normal((1, p)), tau_sq_inv=np.ones(1))
+    chains = SimpleNamespace(state=state, shrinkage=lambda: np.zeros((1, p)))
+    for _ in range(room):
+        draws.add(chains)
+    tracemalloc.start()
+    draws.add(chains)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert draws.stride == 2
+    assert peak < draws.coef.nbytes / 10
 
 
 def test_selected_coefficients_are_means_of_every_draw(problem, whole):
