@@ -5,6 +5,7 @@ In the emulator these tests run for three orders of the threads of a block; ``py
 
 import numpy as np
 import pytest
+from laws import PHILOX_ANSWERS
 from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
@@ -35,18 +36,7 @@ def call(ops, dtype, name, blocks, *arguments):
     module.get_function(name)((blocks,), (128,) if blocks > 1 else (1,), arguments)
 
 
-@pytest.mark.parametrize(
-    ("counter", "key", "words"),
-    [
-        ([0] * 4, [0] * 2, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-        ([0xFFFFFFFF] * 4, [0xFFFFFFFF] * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-        (
-            [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
-            [0xA4093822, 0x299F31D0],
-            "d16cfe09 94fdcceb 5001e420 24126ea1",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("counter", "key", "words"), PHILOX_ANSWERS)
 def test_philox_gives_the_known_answers_of_random123(counter, key, words, one_gpu):
     given, out = one_gpu.to_device(np.array(counter + key, np.uint32)), one_gpu.to_device(np.zeros(4, np.uint32))
     call(one_gpu, "float32", "test_philox", 1, given, out)

@@ -15,7 +15,7 @@ from numba import uint32
 
 from . import LOCAL_SLICE
 from ._jit import device, kernel
-from ._philox import exponential_1, philox, stream, unit
+from ._philox import exponential_1, stream, unit_1
 
 _WIDTH = 8.0  # of the slice in log lambda_j: it often covers both a coefficient that is zero and one that is not
 _LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: lambda_j then stays
@@ -52,14 +52,14 @@ def _slice(now, v, c, tau_sq_inv, step, sweep, st, k0, k1):
     level = _log_density(now, v, c, tau_sq_inv) - exponential_1(0, uint32(sweep), step, st, k0, k1)
     if level == -math.inf:
         return now
-    low = now - _WIDTH * _unit(1, step, sweep, st, k0, k1)
+    low = now - _WIDTH * unit_1(1, uint32(sweep), step, st, k0, k1)
     high = low + _WIDTH
     while _log_density(low, v, c, tau_sq_inv) > level:
         low -= _WIDTH
     while _log_density(high, v, c, tau_sq_inv) > level:
         high += _WIDTH
     for attempt in range(2, 200):
-        proposed = low + (high - low) * _unit(attempt, step, sweep, st, k0, k1)
+        proposed = low + (high - low) * unit_1(attempt, uint32(sweep), step, st, k0, k1)
         if _log_density(proposed, v, c, tau_sq_inv) >= level:
             return proposed
         if proposed < now:
@@ -67,12 +67,6 @@ def _slice(now, v, c, tau_sq_inv, step, sweep, st, k0, k1):
         else:
             high = proposed
     return now  # the slice has shrunk to the current point
-
-
-@device
-def _unit(attempt, step, sweep, st, k0, k1):
-    a, b, _, _ = philox(uint32(attempt), uint32(sweep), uint32(step), st, k0, k1)
-    return unit(a, b)
 
 
 @device

@@ -40,10 +40,16 @@ def unit(high, low):
 
 
 @device
+def unit_1(attempt, sweep, index, st, k0, k1):
+    """Uniform on (0, 1), float64."""
+    a, b, _, _ = philox(uint32(attempt), sweep, uint32(index), st, k0, k1)
+    return unit(a, b)
+
+
+@device
 def exponential_1(attempt, sweep, index, st, k0, k1):
     """Exp(1), float64, in [1e-16, 36.8]."""
-    a, b, _, _ = philox(uint32(attempt), sweep, uint32(index), st, k0, k1)
-    return -math.log(unit(a, b))
+    return -math.log(unit_1(attempt, sweep, index, st, k0, k1))
 
 
 @device

@@ -12,7 +12,7 @@ from numba import uint32
 
 from . import GLOBAL, LOCAL
 from ._jit import device, kernel
-from ._philox import exponential_1, philox, stream, unit
+from ._philox import exponential_1, philox, stream, unit, unit_1
 
 _LEAST_B = 1e-290  # e^b E1(b) grows like -log(b): far below it nothing changes but the exponent's range
 _WIDTH = 1.0  # of the slice in log tau
@@ -27,7 +27,7 @@ def draw_global_scale(beta, tau_sq_inv, tau_0, sweep, k0, k1, out):
         st = stream(c, GLOBAL, 0)
         now = -0.5 * math.log(tau_sq_inv[c])
         level = _log_density(beta[c], now, tau_0) - exponential_1(0, uint32(sweep), 0, st, k0, k1)
-        low = now - _WIDTH * _unit(0, 1, sweep, st, k0, k1)
+        low = now - _WIDTH * unit_1(0, uint32(sweep), 1, st, k0, k1)
         high = low + _WIDTH
         while low > -_FARTHEST and _log_density(beta[c], low, tau_0) > level:
             low -= _WIDTH
@@ -35,7 +35,7 @@ def draw_global_scale(beta, tau_sq_inv, tau_0, sweep, k0, k1, out):
             high += _WIDTH
         attempt = 0
         while True:
-            proposed = low + (high - low) * _unit(attempt, 2, sweep, st, k0, k1)
+            proposed = low + (high - low) * unit_1(attempt, uint32(sweep), 2, st, k0, k1)
             if _log_density(beta[c], proposed, tau_0) >= level:
                 break
             if proposed < now:
@@ -47,12 +47,6 @@ def draw_global_scale(beta, tau_sq_inv, tau_0, sweep, k0, k1, out):
                 proposed = now
                 break
         out[c] = math.exp(-2.0 * proposed)
-
-
-@device
-def _unit(attempt, index, sweep, st, k0, k1):
-    a, b, _, _ = philox(uint32(attempt), uint32(sweep), uint32(index), st, k0, k1)
-    return unit(a, b)
 
 
 @device

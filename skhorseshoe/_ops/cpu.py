@@ -16,7 +16,7 @@ from ._lapack import add_products
 from ._moments import combine_moments
 from ._normal import fisher_weight, upper_tail
 from ._passes import latent_pass, pieces, score_pass
-from ._philox import exponential_1, gamma_1, normal_and_unit, philox, stream, unit
+from ._philox import exponential_1, gamma_1, normal_and_unit, stream, unit_1
 from ._reading import ahead, cut, is_on_disk
 from ._scales import draw_global_scale, draw_local_scales
 
@@ -214,8 +214,7 @@ def _fill_uniform(out, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
-            a, b, _, _ = philox(uint32(0), uint32(sweep), uint32(j), st, k0, k1)
-            out[c, j] = unit(a, b)
+            out[c, j] = unit_1(0, uint32(sweep), j, st, k0, k1)
 
 
 @kernel
