@@ -148,6 +148,7 @@ class Whitening:
         self.cholesky = _Cholesky(self.H)
         self.factors, self.spare = cp.empty((2, n_chains, q, q))
         self.mean = self.log_norm = None
+        self.columns = self.places = None  # whose local scales move; on the host, and as indices here
 
     def refer(self, H, b):
         """Take another H and b."""
@@ -204,11 +205,13 @@ class Whitening:
     def move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
         """As ``cpu.Whitening.move_local_scales``; columns are on the host."""
         n_chains, k = len(lambda_sq_inv), len(columns)
-        at = cp.asarray(columns)
+        if self.columns != tuple(columns):  # they are the same in every sweep
+            self.columns, self.places = tuple(columns), (cp.asarray(np.arange(k)), cp.asarray(np.array(columns)))
+        row, at = self.places
         P = cp.empty((n_chains, k, k))
         for c in range(n_chains):
             units = cp.zeros((k, self.cholesky.q))
-            units[cp.asarray(np.arange(k)), at] = 1.0
+            units[row, at] = 1.0
             self.cholesky.solve(self.factors[c], units)
             P[c] = units @ units.T
         out, moved = lambda_sq_inv.copy(), cp.ascontiguousarray(lambda_sq_inv[:, at])
