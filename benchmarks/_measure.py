@@ -80,6 +80,7 @@ class Report:
     """Rows of claim, target and measurement, printed as they come, and all figures behind them."""
 
     def __init__(self):
+        self.started = now()
         self.rows = []
         self.figures = {}
 
@@ -104,8 +105,12 @@ class Report:
     def _print(self, what, target, measured, met):
         print(f"| {what:<80} | {target:<8} | {measured:<26} | {met:<3} |", flush=True)
 
-    def write(self, path, started):
-        record = {"date": started, **provenance(), "table": self.rows, "figures": self.figures}
+    def write(self, name, output, complete):
+        """The record, in JSON: to ``output``; where that is None, to results/<name>-<date>.json if it is complete."""
+        path = output or (HERE / "results" / f"{name}-{self.started[:10]}.json" if complete else None)
+        if path is None:
+            return
+        record = {"date": self.started, **provenance(), "table": self.rows, "figures": self.figures}
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(record, indent=1) + "\n")
         print(f"\nwritten: {path}")

@@ -9,7 +9,7 @@ from functools import wraps
 from pathlib import Path
 
 import rich
-from _measure import HERE, Report, figure, now, with_fresh_kernels
+from _measure import Report, figure, with_fresh_kernels
 from rich.live import _RefreshThread
 from sklearn.callback import ProgressBar
 from sklearn.callback._progressbar import RichProgressMonitor
@@ -72,7 +72,7 @@ def main():
     options = parser.parse_args()
 
     warnings.simplefilter("ignore")
-    started, seconds = now(), {}
+    seconds = {}
     report = Report()
     report.head()
     account(seconds)
@@ -80,10 +80,7 @@ def main():
         rich.reconfigure(file=nowhere, force_terminal=True, width=120)
         for size in SIZES:
             measure(report, size, *((50, 1) if options.quick else (1000, 7)), seconds)
-    if options.output is None and not options.quick:
-        options.output = HERE / "results" / f"callbacks-{started[:10]}.json"
-    if options.output:
-        report.write(options.output, started)
+    report.write("callbacks", options.output, complete=not options.quick)
 
 
 if __name__ == "__main__":

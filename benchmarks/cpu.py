@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numba
 import numpy as np
-from _measure import HERE, Report, child, combine, figure, in_turns, now, per_sweep, ratio, with_fresh_kernels
+from _measure import Report, child, combine, figure, in_turns, per_sweep, ratio, with_fresh_kernels
 from reference_gibbs import reference_gibbs
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
@@ -231,15 +231,11 @@ def main():
     parser.add_argument("--output", type=Path, help="default: results/cpu-<date>.json, if all is run at full size")
     options = parser.parse_args()
 
-    started = now()
     report = Report()
     report.head()
     for name in options.only:
         SECTIONS[name](report, options.quick)
-    if options.output is None and not options.quick and set(options.only) == set(SECTIONS):
-        options.output = HERE / "results" / f"cpu-{started[:10]}.json"
-    if options.output:
-        report.write(options.output, started)
+    report.write("cpu", options.output, complete=not options.quick and set(options.only) == set(SECTIONS))
 
 
 if __name__ == "__main__":

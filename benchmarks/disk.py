@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _measure import HERE, Report, child, combine, figure, now, with_fresh_kernels
+from _measure import Report, child, combine, figure, with_fresh_kernels
 
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu
@@ -101,7 +101,6 @@ def main():
     parser.add_argument("--output", type=Path, help="default: results/disk-<date>.json, unless --quick")
     options = parser.parse_args()
 
-    started = now()
     report = Report()
     report.head()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, open_threads(2) as threads:
@@ -111,10 +110,7 @@ def main():
         for p in (100, 1000):
             passes(report, path, p, threads, 1 if options.quick else 7)
         fit(report, path, 100, 20)
-    if options.output is None and not options.quick:
-        options.output = HERE / "results" / f"disk-{started[:10]}.json"
-    if options.output:
-        report.write(options.output, started)
+    report.write("disk", options.output, complete=not options.quick)
 
 
 if __name__ == "__main__":

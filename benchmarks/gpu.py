@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _measure import HERE, Report, figure, now
+from _measure import Report, figure
 
 from skhorseshoe import HorseshoeProbitClassifier, _device
 from skhorseshoe._chains import GibbsChains
@@ -170,7 +170,7 @@ def main(arguments=None):
     if not works:
         print_model()
         raise SystemExit(f"Nothing to measure: {why}")
-    started, report = now(), Report()
+    report = Report()
     report.figures["card"] = card()
     print(report.figures["card"], "\n")
     report.head()
@@ -178,10 +178,7 @@ def main(arguments=None):
     for name in options.only:
         with ops.using("cuda:0"):
             SECTIONS[name](report, options.quick)
-    complete = options.only == list(SECTIONS) and not options.quick
-    path = options.output or (HERE / "results" / f"gpu-{started[:10]}.json" if complete else None)
-    if path:
-        report.write(path, started)
+    report.write("gpu", options.output, complete=options.only == list(SECTIONS) and not options.quick)
 
 
 if __name__ == "__main__":

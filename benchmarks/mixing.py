@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from _measure import HERE, Report, now, with_fresh_kernels
+from _measure import Report, with_fresh_kernels
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
@@ -224,7 +224,6 @@ def main():
     parser.add_argument("--output", type=Path, help="default: results/mixing-<date>.json, if all is run at full size")
     options = parser.parse_args()
 
-    started = now()
     report = Report()
     report.head()
     for name in options.only:
@@ -240,10 +239,7 @@ def main():
                 note="",
             )
         measure(report, name, case)
-    if options.output is None and not options.quick and set(options.only) == set(CASES):
-        options.output = HERE / "results" / f"mixing-{started[:10]}.json"
-    if options.output:
-        report.write(options.output, started)
+    report.write("mixing", options.output, complete=not options.quick and set(options.only) == set(CASES))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _measure import HERE, Report, in_turns, now, with_fresh_kernels
+from _measure import Report, in_turns, with_fresh_kernels
 
 from skhorseshoe import HorseshoeProbitClassifier
 
@@ -52,15 +52,11 @@ def main():
     parser.add_argument("--output", type=Path, help="default: results/predict-<date>.json, unless --quick")
     options = parser.parse_args()
 
-    started = now()
     report = Report()
     report.head()
     for p in (5,) if options.quick else (30, 100, 300, 1000):
         measure(report, p, 100 if options.quick else 2000, 1 if options.quick else 15)
-    if options.output is None and not options.quick:
-        options.output = HERE / "results" / f"predict-{started[:10]}.json"
-    if options.output:
-        report.write(options.output, started)
+    report.write("predict", options.output, complete=not options.quick)
 
 
 if __name__ == "__main__":

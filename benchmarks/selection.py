@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from _measure import HERE, Report, now, with_fresh_kernels
+from _measure import Report, with_fresh_kernels
 from sklearn.metrics import log_loss
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
@@ -138,16 +138,12 @@ def main():
     parser.add_argument("--output", type=Path, help="default: results/selection-<date>.json, if all 20 are run")
     options = parser.parse_args()
 
-    started = now()
     report = Report()
     report.head()
     for case in [JUDGED] if options.longer else CASES:
         measure(report, case, options.seeds, 4000 if options.longer else 1000)
-    if options.output is None and options.seeds >= 20:
-        name = "selection-longer" if options.longer else "selection"
-        options.output = HERE / "results" / f"{name}-{started[:10]}.json"
-    if options.output:
-        report.write(options.output, started)
+    name = "selection-longer" if options.longer else "selection"
+    report.write(name, options.output, complete=options.seeds >= 20)
 
 
 if __name__ == "__main__":
