@@ -18,7 +18,8 @@ enum SyncPoint {
     MOVE_WRITTEN,
     PIVOT_FREE,
     PIVOT_READY,
-    COLUMN_READY
+    COLUMN_READY,
+    ELEMENT_READY
 };
 #define SYNC(which)                                                              \
     do {                                                                         \
