@@ -43,6 +43,7 @@ with fake_cupy.installed(order) as card:
     A = rng.standard_normal((90, 70))
     indefinite = np.ones((70, 70)) - 3e-9 * np.eye(70)
     indefinite[0, 1:] = indefinite[1:, 0] = 0.0
+    card.properties["sharedMemPerBlockOptin"] = 2**18
     for gaussian.THREADS in (256, 0):  # factors by one block in shared memory, and by the library
         white = ops.Whitening(A.T @ A, A[0], 2, 70, None)
         white.set(beta**2)
