@@ -56,12 +56,13 @@ def prepare(model, X, y, sample_weight, choose):
         facts = by_class, model.classes_, shape, dtype, int(ends[i]), int(ends[i + 1])
         return delayed(pack, pure=False)(*parts[i], *facts)
 
-    sizes = np.diff(ends) * (shape[1] * dtype.itemsize + 1 + 8 * weighted)
+    row = shape[1] * dtype.itemsize
+    sizes, chunk = np.diff(ends) * (row + 1 + 8 * weighted), max(lengths) * row
 
     @contextmanager
     def open_rows(*args, **kwargs):
         device = model.device, shape[0] * shape[1]  # all workers choose the same, whatever they hold
-        with Shards(client, pack_of, sizes.tolist(), shape[1], device) as shards:
+        with Shards(client, pack_of, sizes.tolist(), chunk, shape[1], device) as shards:
             token = _counted.set((given, lengths))  # callbacks that score X need as many answers as there are labels
             try:
                 yield DaskRows(shards, shape, dtype, *args, **kwargs)
