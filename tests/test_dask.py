@@ -131,7 +131,21 @@ def unknown_chunks(X, y):
     return X[keep], y[keep]
 
 
+def sparse_chunks(X, y):
+    from scipy.sparse import csr_matrix
+
+    X, y = arrays(X, y)
+    return X.map_blocks(csr_matrix, meta=csr_matrix((0, 0))), y
+
+
+def made_dense(X, y):
+    """As the error for sparse chunks says."""
+    X, y = sparse_chunks(X, y)
+    return X.map_blocks(lambda block: block.toarray()), y
+
+
 UNUSUAL = {
+    "sparse chunks made dense": made_dense,
     "columns split over chunks": lambda X, y: (da.from_array(X, chunks=(3_000, 4)), da.from_array(y, chunks=7_000)),
     "fewer partitions than workers": lambda X, y: arrays(X, y, rows=len(X)),
     "unknown chunk sizes": unknown_chunks,
@@ -425,13 +439,6 @@ def nan_in_the_middle(X, y):
     return arrays(X, y)
 
 
-def sparse_chunks(X, y):
-    from scipy.sparse import csr_matrix
-
-    X, y = arrays(X, y)
-    return X.map_blocks(csr_matrix, meta=csr_matrix((0, 0))), y
-
-
 def with_words(X, y):
     X, y = frames(X, y)
     return X.assign(word="yes"), y
@@ -444,7 +451,7 @@ BAD = {
     "three classes": (lambda X, y: arrays(X, np.arange(len(y)) % 3), "Only binary"),
     "no rows": (lambda X, y: arrays(X[:0], y[:0]), "0 rows"),
     "X in memory": (lambda X, y: (X, arrays(X, y)[1]), "y or sample_weight is a Dask collection, but X is not"),
-    "sparse chunks": (sparse_chunks, "chunks of NumPy arrays"),
+    "sparse chunks": (sparse_chunks, r"chunks of NumPy arrays; it has 2, of csr_matrix.*block.toarray\(\)"),
     "words": (with_words, "Column 'word' is not numeric"),
 }
 
