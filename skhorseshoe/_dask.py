@@ -97,8 +97,8 @@ def _aligned(model, client, X, y, sample_weight):
     if X.ndim != 2 or not (hasattr(X, "columns") or isinstance(X._meta, np.ndarray)):
         raise ValueError(
             f"X must have two dimensions and chunks of NumPy arrays; it has {X.ndim}, of {type(X._meta).__name__}. "
-            "Make such chunks with map_blocks: X.map_blocks(lambda block: block.toarray()) where they are sparse, "
-            "X.map_blocks(cupy.asnumpy) where they are CuPy's."
+            "Make such chunks with map_blocks: X.map_blocks(lambda block: block.toarray(), dtype=X.dtype, "
+            "meta=numpy.empty((0, 0))) where they are sparse, X.map_blocks(cupy.asnumpy) where they are CuPy's."
         )
     check_X(model, _example(X), reset=True)
     X, lengths = _known(client, X)

@@ -141,7 +141,7 @@ def sparse_chunks(X, y):
 def made_dense(X, y):
     """As the error for sparse chunks says."""
     X, y = sparse_chunks(X, y)
-    return X.map_blocks(lambda block: block.toarray()), y
+    return X.map_blocks(lambda block: block.toarray(), dtype=X.dtype, meta=np.empty((0, 0))), y
 
 
 UNUSUAL = {
@@ -451,7 +451,10 @@ BAD = {
     "three classes": (lambda X, y: arrays(X, np.arange(len(y)) % 3), "Only binary"),
     "no rows": (lambda X, y: arrays(X[:0], y[:0]), "0 rows"),
     "X in memory": (lambda X, y: (X, arrays(X, y)[1]), "y or sample_weight is a Dask collection, but X is not"),
-    "sparse chunks": (sparse_chunks, r"chunks of NumPy arrays; it has 2, of csr_matrix.*block.toarray\(\)"),
+    "sparse chunks": (
+        sparse_chunks,
+        r"chunks of NumPy arrays; it has 2, of csr_matrix.*block.toarray\(\), dtype=X.dtype",
+    ),
     "words": (with_words, "Column 'word' is not numeric"),
 }
 
