@@ -453,7 +453,7 @@ BAD = {
     "X in memory": (lambda X, y: (X, arrays(X, y)[1]), "y or sample_weight is a Dask collection, but X is not"),
     "sparse chunks": (
         sparse_chunks,
-        r"chunks of NumPy arrays; it has 2, of csr_matrix.*block.toarray\(\), dtype=X.dtype",
+        r"of csr_matrix. Make such chunks .*block.toarray\(\), dtype=X.dtype",
     ),
     "words": (with_words, "Column 'word' is not numeric"),
 }
