@@ -170,7 +170,8 @@ class Shards:
             if state["identity"] in gone:
                 _evict(self.client, gone[state["identity"]])
         busy = {held.worker for held in self.held}
-        self._hold(numbers, self._workers(_REPLACEMENT, busy) or self._workers(_NO_WORKERS), losses)
+        others = self._workers(_REPLACEMENT, busy) if busy else {}
+        self._hold(numbers, others or self._workers(_NO_WORKERS), losses)
 
     def _workers(self, seconds, without=()):
         """What ``survey`` tells of the living workers; waits for one."""
@@ -190,7 +191,7 @@ class Shards:
         """Load segments onto workers, as many as their threads can take, neighbours together."""
         new = []
         try:
-            for worker, share in self._shares(list(numbers), workers):
+            for worker, share in list(self._shares(list(numbers), workers)):  # all have room before one begins
                 new.append(self._start(worker, share, workers[worker]))
             lost = {}
             for held in new:
@@ -227,8 +228,9 @@ class Shards:
                 rows, more, used, limit = (f"{size / 2**30:.3f} GiB" for size in (rows, more, used, limit))
                 raise MemoryError(
                     f"Worker {worker} would have to hold {rows} of rows, and {more} while it loads them and computes, "
-                    f"beside the {used} that its process takes now. Its memory limit is {limit}, of which {_FULL:.0%} "
-                    "may be used. Add workers, or give them more memory; smaller chunks and float32 columns take less."
+                    f"beside {used} that its process takes now and Dask cannot write to the disk. Its memory limit is "
+                    f"{limit}, of which {_FULL:.0%} may be used. Add workers, or give them more memory; smaller chunks "
+                    "and float32 columns take less."
                 )
             sleep(_GLANCE)  # what was given up a moment ago has not been reported yet
             used = survey(self.client).get(worker, state)["used"]
@@ -308,7 +310,7 @@ def settle(client, futures, tasks, check):
 
 def survey(client):
     """Of each worker, by address: seconds since its last sign of life, threads, whether Dask has stopped it for its
-    memory, that in use and its limit in bytes, identity."""
+    memory, bytes in use that Dask cannot spill and their limit, identity."""
 
     def look(dask_scheduler):
         from distributed.metrics import time
@@ -318,7 +320,7 @@ def survey(client):
                 "silent": time() - state.last_seen,
                 "threads": state.nthreads,
                 "paused": state.status.name == "paused",
-                "used": state.metrics.get("memory", 0),
+                "used": state.memory.unmanaged,
                 "memory": state.memory_limit,
                 "identity": state.server_id,
             }
