@@ -264,7 +264,18 @@ class Collapsed:
                     out[c, columns] = 1.0 - w[columns] * (block * (P @ block)).sum(axis=0)
 
         self._run(some, self.n_chains)
+        for c in range(self.n_chains):
+            heavy = self._heavy(self.w[c])
+            if len(heavy):
+                out[c, heavy] = self._heavy_shrinkage(c, heavy, root)
         return out[:, : self.n_shrunk]
+
+    def _heavy_shrinkage(self, c, heavy, root):
+        """The same for the heavy columns, of which the difference from 1 leaves nothing but rounding."""
+        P, d = self.spare[c], 1.0 / self.w[c, heavy]
+        self._invert_light(self.w[c], heavy, P, root)
+        columns = self._columns(heavy) * root
+        return d * self.Precision(columns @ P @ columns.T, self.threads).inverse_diagonal(d[None], 0)[0]
 
 
 class _Move:
