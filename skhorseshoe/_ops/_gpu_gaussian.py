@@ -14,7 +14,7 @@ from ._gpu_verdict import VERDICT
 _LOWER = cublas.CUBLAS_FILL_MODE_LOWER
 
 
-class _Cholesky:
+class Cholesky:
     """Lower factors of H + diag(d_c), one for each chain, in the matrices that it is given."""
 
     def __init__(self, H):
@@ -51,6 +51,12 @@ class _Cholesky:
         arguments = _LOWER, self.q, factor.data.ptr, self.q, self.workspace.data.ptr, self.size, info.data.ptr
         cusolver.dpotrf(device.get_cusolver_handle(), *arguments)
 
+    def factorise_in_place(self, matrix):
+        """The factor in place of a matrix (q, q), of which one triangle is read; the order of the minor that is not
+        positive, or 0. The host waits."""
+        self._potrf(matrix, self.info)
+        return int(self.info[0])
+
     def solve(self, factor, x, transposed=False):
         """x = L^-1 x or L^-T x in place; x (q,) or the rows of x (m, q), contiguous."""
         m = 1 if x.ndim == 1 else len(x)
@@ -74,7 +80,7 @@ class Precision:
 
     def __init__(self, H, threads, memory_of=None):
         self.H = H = cp.asarray(H)
-        self.cholesky = _Cholesky(H)
+        self.cholesky = Cholesky(H)
         self.factors = cp.empty((1, *H.shape)) if memory_of is None else memory_of.factors
         self.begun = None
         self.stream = cp.cuda.Stream(non_blocking=True)
@@ -145,7 +151,7 @@ class Whitening:
         self.p = p
         self.H = cp.asarray(H)
         self.b = None if b is None else cp.asarray(b)
-        self.cholesky = _Cholesky(self.H)
+        self.cholesky = Cholesky(self.H)
         self.factors, self.spare = cp.empty((2, n_chains, q, q))
         self.mean = self.log_norm = None
         self.columns = self.places = None  # whose local scales move; on the host, and as indices here

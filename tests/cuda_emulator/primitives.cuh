@@ -18,7 +18,11 @@ enum SyncPoint {
     MOVE_WRITTEN,
     PIVOT_FREE,
     PIVOT_READY,
-    COLUMN_READY
+    COLUMN_READY,
+    ROW_HANDED,
+    ROW_DRAWN,
+    SCALES_READ,
+    COLUMN_DONE
 };
 #define SYNC(which)                                                              \
     do {                                                                         \
