@@ -98,6 +98,17 @@ def test_scales_are_those_of_the_cpu_and_take_the_matrices_along(both):
     both.same_matrices()
 
 
+def test_what_the_draws_of_lambda_carry_along_is_that_of_the_matrices(one_gpu, monkeypatch):
+    """z'Pz and the trace of P, which decide what a lambda_j may be, follow from column to column without P."""
+    both, forms = Both(one_gpu, *PROBLEMS["several blocks"]), []
+    plain = both.ours._forms
+    monkeypatch.setattr(both.ours, "_forms", lambda *given: forms.append(plain(*given)) or forms[-1])
+    both.ask("local_scales", both.z, both.lambda_sq_inv, both.tau_sq_inv, both.n, 0, 9, KEY)
+    (forms,), P = map(one_gpu.to_host, (tuple(forms), both.ours.P))
+    np.testing.assert_allclose(forms[:, 0], np.einsum("ci,cij,cj->c", both.z, P, both.z), rtol=1e-9)
+    np.testing.assert_allclose(forms[:, 1], P.trace(axis1=1, axis2=2), rtol=1e-9)
+
+
 def test_coefficients_are_those_of_the_cpu(both):
     np.testing.assert_allclose(*both.ask("coefficients", both.z, both.prior_noise, both.row_noise), **CLOSE)
 

@@ -13,7 +13,7 @@ from skhorseshoe._ops.cuda import layout
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILER, reason="needs g++")]
 
-# Tiles with two buffers, with one, and none; the scales; the Gaussians; more columns than rows. Prints what was computed.
+# Tiles with two buffers, with one, and none; the scales; Gaussians; more columns than rows. Prints what was computed.
 CASES = """
 import importlib, json, sys
 import numpy as np
