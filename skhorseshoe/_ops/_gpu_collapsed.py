@@ -6,13 +6,12 @@ heavy, and when a slice step of tau ends.
 
 import cupy as cp
 import numpy as np
-from cupy.cuda import device
-from cupy_backends.cuda.libs import cublas
 
 from ._collapsed import Collapsed, closest
 from ._collapsed_kernels import IN_THE_SPAN, ROUNDING
-from ._gpu_gaussian import Cholesky, Precision
+from ._gpu_gaussian import Precision
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
+from ._gpu_lapack import add_products, potrf, solve_lower, workspace_for
 from ._gpu_memory import WIDENED
 from ._gpu_rows import element
 from .cuda import THREADS
@@ -28,12 +27,12 @@ class CollapsedRows(Collapsed):
     _empty = staticmethod(cp.empty)
     _placed = staticmethod(cp.asarray)
     _on_host = staticmethod(cp.asnumpy)
+    _add_products = staticmethod(add_products)
 
     def __init__(self, X, *others):
         n = len(X)
         self.inverse = cp.empty((n, n))
-        self.cholesky = Cholesky(self.inverse)
-        self.one = np.ones(1)
+        self.workspace, self.info = workspace_for(self.inverse), cp.zeros(1, cp.int32)
         super().__init__(X, *others)
 
     @staticmethod
@@ -62,19 +61,14 @@ class CollapsedRows(Collapsed):
 
     # The n x n matrices ----------------------------------------------------------------------------------------------
 
-    def _add_products(self, block, P):
-        n, m = block.shape
-        shape = cublas.CUBLAS_FILL_MODE_LOWER, cublas.CUBLAS_OP_T, n, m  # (m, n) for cuBLAS, as in _gpu_gaussian.py
-        one = self.one.ctypes.data
-        cublas.dsyrk(device.get_cublas_handle(), *shape, one, block.data.ptr, m, one, P.data.ptr, n)
-
     def _factorise(self, P):
-        return self.cholesky.factorise_in_place(P)
+        potrf(P, self.workspace, self.info)
+        return int(self.info[0])
 
     def _invert_factor(self, P):
         self.inverse[...] = 0.0
         self.inverse.reshape(-1)[:: len(P) + 1] = 1.0
-        self.cholesky.solve(P, self.inverse)  # row j is column j of L^-1
+        solve_lower(P, self.inverse)  # row j is column j of L^-1
         cp.matmul(self.inverse, self.inverse.T, out=P)
 
     @staticmethod

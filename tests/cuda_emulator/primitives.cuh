@@ -22,7 +22,8 @@ enum SyncPoint {
     ROW_HANDED,
     ROW_DRAWN,
     SCALES_READ,
-    COLUMN_DONE
+    COLUMN_DONE,
+    ELEMENT_READY
 };
 #define SYNC(which)                                                              \
     do {                                                                         \
