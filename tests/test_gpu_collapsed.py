@@ -1,5 +1,6 @@
 """The sampler for more columns than rows on the GPU, against that of the CPU; in the emulator, or on a card."""
 
+import importlib
 import pickle
 import sys
 
@@ -107,6 +108,31 @@ def test_what_the_draws_of_lambda_carry_along_is_that_of_the_matrices(one_gpu, m
     (forms,), P = map(one_gpu.to_host, (tuple(forms), both.ours.P))
     np.testing.assert_allclose(forms[:, 0], np.einsum("ci,cij,cj->c", both.z, P, both.z), rtol=1e-9)
     np.testing.assert_allclose(forms[:, 1], P.trace(axis1=1, axis2=2), rtol=1e-9)
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_lambda_stays_where_rounding_leaves_something_of_its_law(alike, one_gpu):
+    """Near both limits: columns that say nearly all, and a column that another one says already."""
+    both = Both(one_gpu, 5, 12, 16, "float64", False, 0, 0.0, 0)
+    for rows in (both.ours, both.theirs):
+        rows.X = rows.X.copy()
+        if alike:
+            for values in (rows.X.T, rows.centre, rows.root):
+                order = rows.order if values is not rows.root else np.arange(12)
+                values[int(order[2])] = values[int(order[1])]
+            rows.square[2] = rows.square[1]
+    if alike:  # |x_j|^2 w_j of the chains is around its limit
+        both.lambda_sq_inv[:, 1] = both.theirs.square[1] / (2.0 * 1e6)
+        both.lambda_sq_inv[:, 2] = both.theirs.square[1] / (2.0 * 10.0 ** np.linspace(7, 10, 16))
+    else:  # x_j'P x_j w_j is just below
+        both.lambda_sq_inv[:, 1] = 1e30
+        both.ask("set", both.lambda_sq_inv, both.tau_sq_inv)
+        (x,) = both.theirs._columns(np.array([1]))
+        both.lambda_sq_inv[:, 1] = x @ (both.theirs.P @ x).T / (2.0 * 10.0 ** np.linspace(4.4, 4.95, 16))
+    for t in range(10):
+        both.ask("set", both.lambda_sq_inv, both.tau_sq_inv)
+        got, want = both.ask("local_scales", both.z, both.lambda_sq_inv, both.tau_sq_inv, 12, 0, t, KEY)
+        np.testing.assert_allclose(got, want, rtol=1e-9)
 
 
 def test_coefficients_are_those_of_the_cpu(both):
@@ -229,11 +255,17 @@ def test_the_forecast_is_enough_and_not_much_more(n, p, n_chains, card, short_fi
 
 
 @needs_compiler
-def test_an_x_without_room_on_the_card_is_refused(card, wide, short_fit):
+def test_an_x_without_room_on_the_card_is_refused(card, monkeypatch):
     """The other samplers would leave X on the host and read its rows from there."""
-    card.free = 2**20
-    with pytest.raises(MemoryError, match=r"This fit needs 1 MiB for X and \d+ MiB of working set on the GPU"):
-        short_fit(*wide, device="cuda")
+    memory, X = importlib.import_module("skhorseshoe._ops._gpu_memory"), np.zeros((20, 60))
+    monkeypatch.setattr(memory, "room_for_parts", lambda *sizes: 0)
+    for sampler in ("hmc", "collapsed"):
+        card.free = memory.working_set(20, 60, 1, sampler, 2) + X.nbytes - 1
+        if sampler == "hmc":
+            assert isinstance(memory.place(X, 1, sampler)[0], memory.HostRows)
+        else:
+            with pytest.raises(MemoryError, match=r"This fit needs 1 MiB for X and \d+ MiB of working set on the GPU"):
+                memory.place(X, 1, sampler)
 
 
 @needs_compiler
