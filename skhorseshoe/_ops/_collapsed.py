@@ -160,6 +160,13 @@ class Collapsed:
 
     # What a device does by itself ------------------------------------------------------------------------------------
 
+    # Beside what follows, children have ``_empty`` (an array of this shape), ``_placed`` and ``_on_host`` (an array of
+    # the host brought to the device, and the way back), ``_run`` (as ``Threads.run``), ``_fill`` (a block of columns),
+    # ``_add_products`` (to the triangle that the next reads), ``_factorise`` (in place; the minor that is not positive,
+    # or 0), ``_invert_factor`` (the inverse, in place of the factor), ``_add_heavy`` (as the kernel ``add_heavy``),
+    # ``_quadratic`` (z'Pz), ``_information`` (of rows about their linear predictors) and ``_scan_local_scales`` (given
+    # how close the columns are to z, it draws in place).
+
     def _columns(self, which):
         """Single columns as rows, scaled; (len(which), n) float64."""
         raise NotImplementedError
