@@ -84,7 +84,8 @@ class CollapsedChains(_UntunedChains):
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
-        return self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.centre.mean())
+        kappa = self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.centre.mean())
+        return self.problem.rows.ops.to_host(kappa)
 
 
 class _Centre:

@@ -107,8 +107,7 @@ class Rows:
         """The rows for a sampler that integrates the coefficients out. fixed : ``FixedPrior``."""
         c = self.columns
         return self.ops.CollapsedRows(
-            self.X,
-            self.y,
+            *self.held[:2],
             c.order,
             c.centre + c.scale * c.mean[c.place],  # with an intercept the means of X's columns
             c.scale,

@@ -84,8 +84,7 @@ def _prepare(model, X, y, sample_weight):
     X, y = _input.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     iterative, asked = is_needed(X), _device.beside(model.device, X)
-    wide = is_wide(X, weight) and asked in ("auto", "cpu")
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), wide, iterative)
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), is_wide(X, weight), iterative)
     device = _back_end(model, asked, X)
     X, y, weight = arrange(X, y, weight, model.sampler_)
 
@@ -120,7 +119,7 @@ def _announce(model, task, n_threads):
 
 
 def _back_end(model, asked, X):
-    """The ``Device``; a ValueError if the sampler cannot have it, or not this X."""
+    """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot."""
     if model.sampler_ != "collapsed":
         found = _device.resolve(asked, X.size, issparse(X))
         return found if asked != "auto" else _device.with_room(found, X, model.n_chains, model.sampler_)
@@ -129,12 +128,7 @@ def _back_end(model, asked, X):
             "sampler='collapsed' reads dense rows, and X is sparse: use another sampler, or, if it has room, the dense "
             "X.toarray()."
         )
-    if asked not in ("auto", "cpu"):
-        raise ValueError(
-            f"sampler='collapsed' computes on the CPU, and device={asked!r} is asked for: use device='cpu' or 'auto' "
-            "with an X that is not on a GPU, or another sampler."
-        )
-    return _device.resolve("cpu")
+    return _device.resolve("cpu" if asked == "auto" else asked)
 
 
 def _checkpoint(model, problem, settings, device):

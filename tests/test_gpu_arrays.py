@@ -179,8 +179,6 @@ def test_a_cupy_x_and_another_device_are_at_odds(fitted, problem, short_fit):
             model.set_params(device="cpu").predict(on_card(X))
     finally:
         model.set_params(device="cuda")
-    with pytest.raises(ValueError, match=r"sampler='collapsed' computes on the CPU, and device='cuda:0' is asked for"):
-        HorseshoeProbitClassifier(sampler="collapsed").fit(on_card(problem[0]), problem[1])
 
 
 def test_a_model_of_the_cpu_answers_on_the_card_that_x_is_on(one_gpu, problem, short_fit):

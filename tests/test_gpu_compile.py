@@ -46,6 +46,12 @@ def test_kernels_of_size_p_compile_without_spills(architecture):
         assert max(compiled("rows", architecture, (f"-DELEMENT={element}",)).values()) <= 64
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_kernels_of_more_columns_than_rows_compile_without_spills(architecture):
+    for element, *_ in cuda.TYPES.values():
+        compiled("collapsed", architecture, (f"-DELEMENT={element}",))
+
+
 def passes(architecture, chains, dtype, staged):
     """The blocks that a multiprocessor can hold are at least those that the layout counts on."""
     registers = max(compiled("passes", architecture, cuda.definitions(chains, dtype, staged)).values())

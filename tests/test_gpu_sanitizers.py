@@ -13,7 +13,7 @@ from skhorseshoe._ops.cuda import layout
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILER, reason="needs g++")]
 
-# Tiles with two buffers, with one, and none; the scales; the Gaussians. Prints what was computed.
+# Tiles with two buffers, with one, and none; the scales; Gaussians; more columns than rows. Prints what was computed.
 CASES = """
 import importlib, json, sys
 import numpy as np
@@ -50,6 +50,12 @@ with fake_cupy.installed(order) as card:
         moved = white.move_local_scales(beta[:, :70] ** 2, tau, np.arange(1, 40, 3), 1, key)
         out += [moved, white.whiten(beta), ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)]
         out.append(ops.Precision(indefinite, None).draw(beta, 0 * beta, beta))
+    X, y = rng.standard_normal((9, 40)), rng.integers(0, 2, 9).astype(np.uint8)
+    held, none = ops.hold(X, y, np.empty(0))[:2], np.zeros(40)
+    rows = ops.CollapsedRows(*held, np.arange(40), none, none + 1.0, none, np.full(1, 9.0), 0.1, 2, None)
+    rows.set(beta[:, :40] ** -2, tau)
+    z = rows.latent(rows.some_latent(beta[:, :41]), 2, 0, 1, key)
+    out += [z, rows.length(z, 0, 1, key), rows.local_scales(z, beta[:, :40] ** -2, tau, 38, 0, 1, key), rows.P]
     draws = ops.to_device(rng.standard_normal((300, 4)))
     out.append(ops.to_device(ops.mean_probability(ops.to_device(A[:, :4]), draws, draws[:, 0].copy(), None, 64)))
 print(json.dumps([ops.to_host(values).ravel().tolist() for values in out]))
@@ -130,6 +136,10 @@ BARRIERS = (
     "PIVOT_FREE",
     "PIVOT_READY",
     "COLUMN_READY",
+    "ROW_HANDED",
+    "ROW_DRAWN",
+    "SCALES_READ",
+    "COLUMN_DONE",
     "ELEMENT_READY",
 )
 

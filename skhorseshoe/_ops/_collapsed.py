@@ -2,27 +2,15 @@
 
 W = diag(w) holds the prior variances of the coefficients: w_j = 1 / (tau^-2 lambda_j^-2 + c^-2) of the shrunk ones, and
 fixed ones of the others. No matrix has the columns on both sides, and X is converted to float64 block by block.
-"""
 
-import ctypes
+This is what all devices share. Arrays are those of the device; NumPy's functions, called with them, are the device's
+own. ``_cpu_collapsed.py`` and ``_gpu_collapsed.py`` have the rest.
+"""
 
 import numpy as np
 
 from . import JITTERS
-from ._collapsed_kernels import (
-    add_heavy,
-    fill_columns,
-    mirror,
-    quadratic,
-    scale_latent,
-    scan_latent,
-    scan_local_scales,
-)
-from ._gaussian import Precision
-from ._lapack import add_products, potrf, potri
-from ._normal import fisher_weight
 
-_BLOCK = 2**17  # elements of a block of columns
 _HEAVY = 1e6  # times the least scale of V: columns beyond are brought in one by one
 _LEAST = 1e-280  # of lambda^-2, which can underflow
 _LARGEST = 1e250  # of w_j |x_j|^2
@@ -30,32 +18,38 @@ _WIDTH = 2.0  # of the slice in log tau
 _HELD = 100.0  # w_j |x_j|^2 at which a column is held half of the time while tau moves
 
 
-class CollapsedRows:
-    """The rows for chains whose coefficients are integrated out.
+class Collapsed:
+    """The rows for chains whose coefficients are integrated out: ``CollapsedRows`` of each back end are its children.
 
     X : (n, p) float32 or float64. y : (n,) 1 where z is positive, else 0.
     order : (p,) X's columns in the order of the coefficients. centre, scale : (p,) in X's order; the columns here are
     (x - centre) / scale. anchor : (p,), or None without an intercept, which is the coefficient of a last column of ones
     less anchor . beta. variances : prior variances of the last columns, which are not shrunk. slab_precision : c^-2.
+    X and y are on the device, the others on the host.
     """
+
+    Precision = None  # of the back end, for the coefficients of heavy columns
+    block = 0  # elements of a block of columns
 
     def __init__(self, X, y, order, centre, scale, anchor, variances, slab_precision, n_chains, threads):
         self.X, self.y, self.threads = X, y, threads
-        self.order, self.centre, self.anchor = order, centre, anchor
+        self.order, self.centre = self._placed(order), self._placed(centre)
+        self.anchor = None if anchor is None else self._placed(anchor)
         n_ones = 0 if anchor is None else 1
         n_shrunk = len(order) + n_ones - len(variances)
-        self.root = np.append(1.0 / scale[order], np.ones(n_ones))
+        self.root = self._placed(np.append(1.0 / scale[order], np.ones(n_ones)))
         self.n_shrunk, self.slab_precision, self.n_chains = n_shrunk, slab_precision, n_chains
         n, q = len(X), len(self.root)
-        step = max(64, _BLOCK // n)
-        self.starts = range(0, q, step)
-        self.step = step
-        self.square = np.concatenate([(block**2).sum(axis=0) for _, block in self._blocks(self.root, self.starts)])
-        self.w = np.empty((n_chains, q))
-        self.w[:, n_shrunk:] = variances
-        self.P = np.empty((n_chains, n, n))
-        self.spare = np.empty((n_chains, n, n))
-        self.log_det = np.empty(n_chains)
+        self.step = max(64, self.block // n)
+        self.starts = range(0, q, self.step)
+        self.square = self._empty(q)
+        for columns, block in self._blocks(self.root, self.starts):
+            self.square[columns] = (block**2).sum(axis=0)
+        self.w = self._empty((n_chains, q))
+        self.w[:, n_shrunk:] = self._placed(variances)
+        self.P = self._empty((n_chains, n, n))
+        self.spare = self._empty((n_chains, n, n))
+        self.log_det = self._empty(n_chains)
 
     # The n x n matrices ----------------------------------------------------------------------------------------------
 
@@ -67,7 +61,7 @@ class CollapsedRows:
                 self.w[c, : self.n_shrunk] = self._variances(lambda_sq_inv[c], tau_sq_inv[c])
                 self.log_det[c] = self._invert(self.w[c], self.P[c])
 
-        self.threads.run(some, self.n_chains)
+        self._run(some, self.n_chains)
 
     def _variances(self, lambda_sq_inv, tau_sq_inv):
         least = self.square[: self.n_shrunk] / _LARGEST
@@ -85,114 +79,111 @@ class CollapsedRows:
             columns = self._columns(heavy)
             if row_root is not None:
                 columns *= row_root
-            log_det += add_heavy(P, columns, w[heavy], np.empty(len(P)))
+            log_det += self._add_heavy(P, columns, w[heavy])
         return log_det
 
     def _heavy(self, w):
         """Columns with huge weights beside the others, the lightest first."""
         n, weight = len(self.X), w * self.square
-        level = max(1.0, np.partition(weight, -n)[-n]) if len(weight) >= n else 1.0
-        heavy = np.flatnonzero(weight > _HEAVY * level)
-        return heavy[np.argsort(weight[heavy], kind="stable")]
+        level = 1.0
+        if len(weight) >= n:
+            ordered = weight.copy()
+            ordered.partition(len(weight) - n)
+            level = np.maximum(ordered[len(weight) - n], 1.0)
+        (heavy,) = (weight > _HEAVY * level).nonzero()
+        return heavy[weight[heavy].argsort(kind="stable")]
 
     def _invert_light(self, w, heavy, P, row_root=None):
         """As ``_invert``, without the heavy columns."""
         root = self.root * np.sqrt(w)
         root[heavy] = 0.0
-        order, info = ctypes.c_int(len(P)), ctypes.c_int(0)
-        arguments = b"U", ctypes.byref(order), P.ctypes.data, ctypes.byref(order), ctypes.byref(info)
+        diagonal = P.reshape(-1)[:: len(P) + 1]
         # Rounding can make a nearly singular matrix indefinite; then the diagonal is raised by a share of itself.
         for jitter in JITTERS:
             P[...] = 0.0
-            np.fill_diagonal(P, 1.0)
+            diagonal[...] = 1.0
             for _, block in self._blocks(root, self.starts):
                 if row_root is not None:
                     block *= row_root[:, None]
-                add_products(block, P, of_columns=False)
-            P.reshape(-1)[:: len(P) + 1] *= 1.0 + jitter
-            potrf(*arguments)
-            if info.value == 0:
+                self._add_products(block, P)
+            diagonal *= 1.0 + jitter
+            minor = self._factorise(P)
+            if minor == 0:
                 break
         else:
             raise np.linalg.LinAlgError(
-                f"I + X W X' is not positive definite ({len(P)} rows, minor {info.value}), even with its diagonal "
+                f"I + X W X' is not positive definite ({len(P)} rows, minor {minor}), even with its diagonal "
                 f"raised by {JITTERS[-1]:g}. Some columns of X are very large: scale them (StandardScaler)."
             )
-        log_det = 2.0 * np.log(P.diagonal()).sum()
-        potri(*arguments)
-        mirror(P)
+        log_det = 2.0 * np.log(diagonal).sum()
+        self._invert_factor(P)
         return log_det
 
     # Products with X by blocks of columns ----------------------------------------------------------------------------
 
     def _blocks(self, root, starts):
         """Blocks of columns (n, m) times root (q,), float64, each in the memory of the one before."""
-        memory = np.empty(len(self.X) * self.step)
+        memory = self._empty(len(self.X) * min(self.step, len(root)))
         for first in starts:
             m = min(self.step, len(root) - first)
             block = memory[: len(self.X) * m].reshape(-1, m)
-            fill_columns(self.X, self.order, self.centre, root[first : first + m], first, block)
+            self._fill(root[first : first + m], first, block)
             yield slice(first, first + m), block
-
-    def _columns(self, which):
-        """Single columns as rows, scaled; (len(which), n) float64."""
-        out = np.ones((len(which), len(self.X)))
-        inside = which < len(self.order)
-        j = self.order[which[inside]]
-        out[inside] = ((self.X[:, j] - self.centre[j]) * self.root[which[inside]]).T
-        return out
 
     def predictor(self, beta):
         """X beta for beta (m, q); (m, n)."""
         if self.anchor is not None:
-            beta = np.hstack([beta[:, :-1], beta[:, -1:] + beta[:, :-1] @ self.anchor[:, None]])
+            beta = beta.copy()
+            beta[:, -1:] += beta[:, :-1] @ self.anchor[:, None]
         return self._times(beta)
 
     def _times(self, beta):
-        parts = np.empty((len(self.starts), len(beta), len(self.X)))
+        parts = self._empty((len(self.starts), len(beta), len(self.X)))
 
         def some(first, last):
             for i, (columns, block) in enumerate(self._blocks(self.root, self.starts[first:last]), first):
-                np.matmul(beta[:, columns], block.T, out=parts[i])
+                parts[i] = beta[:, columns] @ block.T
 
-        self.threads.run(some, len(parts))
+        self._run(some, len(parts))
         return parts.sum(axis=0)
 
     def _products(self, rows):
         """X'r for rows r (m, n); (m, q)."""
-        out = np.empty((len(rows), len(self.root)))
+        out = self._empty((len(rows), len(self.root)))
 
         def some(first, last):
             for columns, block in self._blocks(self.root, self.starts[first:last]):
                 out[:, columns] = rows @ block
 
-        self.threads.run(some, len(self.starts))
+        self._run(some, len(self.starts))
         return out
+
+    # What a device does by itself ------------------------------------------------------------------------------------
+
+    # Beside what follows, children have ``_empty`` (an array of this shape), ``_placed`` and ``_on_host`` (an array of
+    # the host brought to the device, and the way back), ``_run`` (as ``Threads.run``), ``_fill`` (a block of columns),
+    # ``_add_products`` (to the triangle that the next reads), ``_factorise`` (in place; the minor that is not positive,
+    # or 0), ``_invert_factor`` (the inverse, in place of the factor), ``_add_heavy`` (as the kernel ``add_heavy``),
+    # ``_quadratic`` (z'Pz), ``_information`` (of rows about their linear predictors) and ``_scan_local_scales`` (given
+    # how close the columns are to z, it draws in place).
+
+    def _columns(self, which):
+        """Single columns as rows, scaled; (len(which), n) float64."""
+        raise NotImplementedError
+
+    def latent(self, z, n_scans, index, sweep, key):
+        """z given the scales, beta integrated out, by scans over the rows; (n_chains, n)."""
+        raise NotImplementedError
+
+    def length(self, z, index, sweep, key):
+        """The length of z given its direction and the scales."""
+        raise NotImplementedError
 
     # Draws -----------------------------------------------------------------------------------------------------------
 
     def some_latent(self, beta):
         """z on the right sides, as far from zero as X beta; (n_chains, n)."""
-        return np.where(self.y, 1.0, -1.0) * abs(self.predictor(beta))
-
-    def latent(self, z, n_scans, index, sweep, key):
-        """z given the scales, beta integrated out, by scans over the rows; (n_chains, n)."""
-        z = z.copy()
-
-        def some(first, last):
-            Pz = np.empty(len(self.X))
-            for c in range(first, last):
-                scan_latent(z[c], self.P[c], self.y, n_scans, n_scans * index, c, sweep, *key, Pz)
-
-        self.threads.run(some, self.n_chains)
-        return z
-
-    def length(self, z, index, sweep, key):
-        """The length of z given its direction and the scales."""
-        z = z.copy()
-        for c in range(self.n_chains):
-            scale_latent(z[c], self.P[c], index, c, sweep, *key)
-        return z
+        return (2.0 * self.y - 1.0) * abs(self.predictor(beta))
 
     def local_scales(self, z, lambda_sq_inv, tau_sq_inv, n_columns, index, sweep, key):
         """lambda_j^-2 of the n_columns columns whose direction is closest to z's, given z / |z| and tau; moves P along.
@@ -200,31 +191,9 @@ class CollapsedRows:
         Which columns depends on z / |z| alone, so that given it they are any fixed choice.
         """
         lambda_sq_inv = np.maximum(lambda_sq_inv, _LEAST)
-        size = np.where(self.square > 0, self.square, np.inf)[: self.n_shrunk]
-        closeness = self._products(z)[:, : self.n_shrunk] ** 2 / size
+        closeness = self._products(z)[:, : self.n_shrunk] ** 2 / np.maximum(self.square[: self.n_shrunk], _LEAST)
         n_columns = min(n_columns, self.n_shrunk)
-
-        def some(first, last):
-            g = np.empty(len(self.X))
-            for c in range(first, last):
-                which = np.sort(np.argpartition(-closeness[c], n_columns - 1)[:n_columns])
-                self.log_det[c] += scan_local_scales(
-                    lambda_sq_inv[c],
-                    self.w[c],
-                    self.P[c],
-                    z[c],
-                    which,
-                    self._columns(which),
-                    tau_sq_inv[c],
-                    self.slab_precision,
-                    index,
-                    c,
-                    sweep,
-                    *key,
-                    g,
-                )
-
-        self.threads.run(some, self.n_chains)
+        self._scan_local_scales(lambda_sq_inv, z, closeness, n_columns, tau_sq_inv, index, sweep, key)
         return lambda_sq_inv
 
     def global_scale(self, z, lambda_sq_inv, tau_sq_inv, tau_0, uniform, chances):
@@ -234,7 +203,7 @@ class CollapsedRows:
         with probability h_j / (1 + h_j), h_j = lambda_j^2 tau^2 |x_j|^2 / ``_HELD``: then lambda_j tau stays as tau
         moves, otherwise lambda_j does.
         """
-        lambda_sq_inv, tau_sq_inv = lambda_sq_inv.copy(), tau_sq_inv.copy()
+        lambda_sq_inv, tau_sq_inv, uniform = lambda_sq_inv.copy(), tau_sq_inv.copy(), self._on_host(uniform)
 
         def some(first, last):
             for c in range(first, last):
@@ -244,7 +213,7 @@ class CollapsedRows:
                 lambda_sq_inv[c, move.held] *= np.exp(2.0 * shift)
                 move.take(shift)
 
-        self.threads.run(some, self.n_chains)
+        self._run(some, self.n_chains)
         return tau_sq_inv, lambda_sq_inv
 
     def coefficients(self, z, prior_noise, row_noise):
@@ -262,7 +231,10 @@ class CollapsedRows:
                 apart.append((c, heavy, coef))
         u = np.sqrt(w) * prior_noise
         v = self._times(u) + row_noise
-        beta = u + w * self._products(np.array([P_c @ r for P_c, r in zip(P, z - v, strict=True)]))
+        rest = z - v
+        for c in range(self.n_chains):
+            rest[c] = P[c] @ rest[c]
+        beta = u + w * self._products(rest)
         for c, heavy, coef in apart:
             beta[c, heavy] = coef
         if self.anchor is not None:
@@ -278,7 +250,7 @@ class CollapsedRows:
         self._invert_light(self.w[c], heavy, P)
         columns = self._columns(heavy)
         projected = columns @ P
-        precision = Precision(projected @ columns.T, self.threads)
+        precision = self.Precision(projected @ columns.T, self.threads)
         return precision.draw((projected @ z)[None], 1.0 / self.w[c, heavy][None], noise[None])[0]
 
     def shrinkage(self, lambda_sq_inv, tau_sq_inv, beta):
@@ -286,8 +258,8 @@ class CollapsedRows:
 
         It is 1 - w_j x_j' (F^-1 + X W X')^-1 x_j, F the diagonal of the rows' Fisher information at beta (q,).
         """
-        out = np.empty_like(self.w)
-        root = np.sqrt(fisher_weight(self.predictor(beta[None])[0]))
+        out = self._empty(self.w.shape)
+        root = np.sqrt(self._information(self.predictor(beta[None])[0]))
 
         def some(first, last):
             for c in range(first, last):
@@ -298,8 +270,19 @@ class CollapsedRows:
                     block *= root[:, None]
                     out[c, columns] = 1.0 - w[columns] * (block * (P @ block)).sum(axis=0)
 
-        self.threads.run(some, self.n_chains)
+        self._run(some, self.n_chains)
+        for c in range(self.n_chains):
+            heavy = self._heavy(self.w[c])
+            if len(heavy):
+                out[c, heavy] = self._heavy_shrinkage(c, heavy, root)
         return out[:, : self.n_shrunk]
+
+    def _heavy_shrinkage(self, c, heavy, root):
+        """The same for the heavy columns, of which the difference from 1 leaves nothing but rounding."""
+        P, d = self.spare[c], 1.0 / self.w[c, heavy]
+        self._invert_light(self.w[c], heavy, P, root)
+        columns = self._columns(heavy) * root
+        return d * self.Precision(columns @ P @ columns.T, self.threads).inverse_diagonal(d[None], 0)[0]
 
 
 class _Move:
@@ -311,8 +294,8 @@ class _Move:
         self.lambda_sq_inv, self.tau_sq_inv, self.tau_0 = lambda_sq_inv, tau_sq_inv, tau_0
         variances = 1.0 / np.maximum(lambda_sq_inv * tau_sq_inv, 1.0 / _LARGEST)
         self.odds = np.minimum(variances * rows.square[: rows.n_shrunk] / _HELD, _LARGEST)
-        self.held = chances * (1.0 + self.odds) < self.odds
-        self.free = ~self.held
+        is_held = chances * (1.0 + self.odds) < self.odds
+        (self.held,), (self.free,) = is_held.nonzero(), (~is_held).nonzero()
         self.bound = variances[self.free] * rows.slab_precision
         self.w, self.log_det = rows.w[c].copy(), None
         self.now = self._value(0.0, rows.P[c], rows.log_det[c])
@@ -320,7 +303,7 @@ class _Move:
     def __call__(self, shift):
         rows, free = self.rows, self.free
         w = rows._variances(self.lambda_sq_inv, self.tau_sq_inv * np.exp(-2.0 * shift))
-        self.w[: rows.n_shrunk][free] = w[free]
+        self.w[free] = w[free]
         self.log_det = rows._invert(self.w, rows.spare[self.c])
         return self._value(shift, rows.spare[self.c], self.log_det)
 
@@ -331,7 +314,7 @@ class _Move:
         prior += _log_prior(held * np.exp(2.0 * shift)).sum()  # of log lambda_j = log psi_j - log tau
         prior -= 0.5 * np.log1p(self.bound * np.exp(2.0 * shift)).sum()  # the slab, beta integrated out
         choice = -np.log1p(self.odds[self.free] * np.exp(2.0 * shift)).sum()  # of which columns are held
-        return prior + choice - 0.5 * log_det - 0.5 * len(P) * np.log(quadratic(P, self.z))
+        return float(prior + choice - 0.5 * log_det - 0.5 * len(P) * np.log(self.rows._quadratic(P, self.z)))
 
     def take(self, shift):
         """Make the scales at the last shift that was evaluated, or 0, those of the chain."""
@@ -359,3 +342,10 @@ def _slice(move, uniform):
             return shift
         low, high = (shift, high) if shift < 0 else (low, shift)
     return 0.0
+
+
+def closest(closeness, n_columns):
+    """Numbers of the n_columns largest along the last axis, in their order."""
+    which = (-closeness).argpartition(n_columns - 1)[..., :n_columns].copy()
+    which.sort()
+    return which

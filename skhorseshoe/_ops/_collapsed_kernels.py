@@ -17,8 +17,8 @@ from ._truncated import truncated_normal
 WIDTH = 16.0  # of the slice in log lambda, around the current value: it reaches from noise to signal
 MOST_INFORMED = 1e5  # w_j s_j up to which P without column j can be told from P
 LARGEST_TERM = 1e9  # w_j |x_j|^2 trace(P), the size of what s_j is a sum of, up to which it can
-_ROUNDING = 1e-16
-_IN_THE_SPAN = 1e-13  # share of x_j' x_j below which x_j' P x_j is rounding
+ROUNDING = 1e-16
+IN_THE_SPAN = 1e-13  # share of x_j' x_j below which x_j' P x_j is rounding
 _LEAST = 1e-280  # prior precision
 _BLOCKS = 64  # of random words that a truncated normal may use
 
@@ -71,7 +71,7 @@ def quadratic(P, z):
     for i in range(z.shape[0]):
         total += z[i] * _dot(P[i], z)
         size += P[i, i] * z[i] * z[i]
-    return max(total, _ROUNDING * size)
+    return max(total, ROUNDING * size)
 
 
 @kernel
@@ -89,12 +89,12 @@ def add_heavy(P, columns, weights, g):
             g[i] = _dot(P[i], x)
             size += x[i] * x[i] * before[i]
         s = _dot(g, x)
-        if s <= _IN_THE_SPAN * size:
+        if s <= IN_THE_SPAN * size:
             continue
         _add(P, -weights[k] / (1.0 + weights[k] * s), g)
         rise += math.log1p(weights[k] * s)
     for i in range(g.shape[0]):
-        P[i, i] = max(P[i, i], _ROUNDING * before[i])
+        P[i, i] = max(P[i, i], ROUNDING * before[i])
     return rise
 
 
@@ -184,7 +184,7 @@ def scan_local_scales(
                 change = weight - w[j]
                 factor = change / (1.0 + change * s)
                 _add(P, -factor, g)
-                Q = max(Q - factor * r * r, _ROUNDING * Q)
+                Q = max(Q - factor * r * r, ROUNDING * Q)
                 trace -= factor * g_square
                 rise += math.log1p(change * s)
                 lambda_sq_inv[j], w[j] = precision, weight
@@ -200,7 +200,7 @@ def scan_local_scales(
 def _log_density(log_lambda, w, bound, s, r, q, n):
     """bound : lambda^2 tau^2 / c^2."""
     informed = 1.0 + w * s
-    explained = min(w * r * r / (informed * q), 1.0 - _ROUNDING)
+    explained = min(w * r * r / (informed * q), 1.0 - ROUNDING)
     size = abs(log_lambda)
     prior = -size - math.log1p(math.exp(-2.0 * size))  # of log lambda, lambda ~ C+(0, 1)
     return prior - 0.5 * math.log(informed) - 0.5 * math.log1p(bound) - 0.5 * n * math.log1p(-explained)

@@ -5,11 +5,12 @@ import numpy as np
 from cupyx.scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from ._gpu_kernels import i32, kernel, launch
+from ._gpu_memory import ANSWERED
 from ._gpu_rows import element, widened
 from .cuda import THREADS
 
-_ROWS = 1024
-_TOGETHER = 2**25  # linear predictors in a block; fewer rows where there are more draws than that allows
+_ROWS = ANSWERED
+_TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows where draws or columns are many
 
 
 def mean_probability(X, coef, intercept, threads, block_rows):
@@ -31,7 +32,7 @@ def each_block(X, coef, threads, block_rows, use):
     """As ``cpu.each_block``, with products on the GPU; X may be on the host. ``block_rows`` says nothing to a GPU."""
     coef = cp.asarray(coef)
     (m, p), n = coef.shape, X.shape[0]
-    size = max(1, min(_ROWS, _TOGETHER // m))
+    size = max(1, min(_ROWS, _TOGETHER // max(m, p)))
     rows = cp.zeros((size, p))  # of one shape, so that the product treats a row alike in any batch
     for start in range(0, n, size):
         some = cp.ascontiguousarray(cp.asarray(X[start : start + size]))

@@ -2,17 +2,13 @@
 
 import cupy as cp
 import numpy as np
-from cupy.cuda import device
-from cupy_backends.cuda.libs import cublas, cusolver
 
 from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties, random_arguments
+from ._gpu_lapack import potrf, solve_lower, workspace_for
 from ._gpu_memory import BESIDE
 from ._gpu_verdict import VERDICT
 from .cuda import THREADS
-
-# What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one.
-_LOWER = cublas.CUBLAS_FILL_MODE_LOWER
 
 
 class _Cholesky:
@@ -25,15 +21,13 @@ class _Cholesky:
     def __init__(self, H):
         self.H = H
         self.q = q = len(H)
-        self.one = np.ones(1)
         self.jitters = cp.asarray(np.array(JITTERS[1:]))
         self.verdict = VERDICT.place()
         self.shared_bytes = 8 * (q * (q + 1) // 2 + 2)
         limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
         self.fits = q <= THREADS and self.shared_bytes <= limit
         if not self.fits:
-            self.size = cusolver.dpotrf_bufferSize(device.get_cusolver_handle(), _LOWER, q, H.data.ptr, q)
-            self.workspace = cp.empty(self.size)
+            self.workspace = workspace_for(H)
             self.info = cp.zeros(MAX_CHAINS, cp.int32)
 
     def factorise(self, d, factors, use=None):
@@ -56,10 +50,8 @@ class _Cholesky:
     def _potrf(self, d, factors, verdict):
         add_diagonal, repair = kernel("scales", "add_diagonal"), kernel("scales", "repair")
         launch(add_diagonal, (blocks_for(self.q**2), len(d)), self.H, d, factors, i32(self.q), np.float64(0.0))
-        handle = device.get_cusolver_handle()
         for c in range(len(d)):
-            where = self.workspace.data.ptr, self.size, self.info[c : c + 1].data.ptr
-            cusolver.dpotrf(handle, _LOWER, self.q, factors[c].data.ptr, self.q, *where)
+            potrf(factors[c], self.workspace, self.info[c : c + 1])
         retry = self.info, self.jitters, i32(len(self.jitters)), verdict
         launch(repair, len(d), self.H, d, factors, i32(self.q), *retry, shared_bytes=16)
 
@@ -72,11 +64,8 @@ class _Cholesky:
             launch(kernel("scales", "solve_few"), (m, len(x)), *arguments, shared_bytes=16)
             return out
         out = x.copy()
-        operation = cublas.CUBLAS_OP_T if transposed else cublas.CUBLAS_OP_N
-        kind = cublas.CUBLAS_SIDE_LEFT, _LOWER, operation, cublas.CUBLAS_DIAG_NON_UNIT
         for factor, rows in zip(factors, out):  # noqa: B905 - as many of both
-            sizes = self.q, m, self.one.ctypes.data, factor.data.ptr, self.q, rows.data.ptr, self.q
-            cublas.dtrsm(device.get_cublas_handle(), *kind, *sizes)
+            solve_lower(factor, rows, transposed)
         return out
 
 

@@ -10,15 +10,17 @@ from .cuda import MAX_CHAINS
 
 BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
 WIDENED = 2**25  # elements of X converted to float64 at a time
+ANSWERED = 1024  # rows whose linear predictors are computed together
 _CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or select columns first."
 
 
 def working_set(n, p, n_chains, sampler, multiprocessors):
-    """Bytes on the GPU beside X; an upper bound, of which q x q matrices are most where there are many columns."""
+    """Bytes on the GPU beside X; an upper bound. Most are matrices: q x q, for "collapsed" n x n."""
     q = p + 1
-    square = 8 * q * q
-    factors = 2 * n_chains if sampler == "hmc" else n_chains if n_chains * square <= BESIDE else 1
-    blocks = 3 * 8 * max(q, min(n * q, WIDENED))  # of X in float64, and what is made of them
+    square = 8 * (n * n if sampler == "collapsed" else q * q)
+    factors = 2 * n_chains if sampler in ("hmc", "collapsed") else n_chains if n_chains * square <= BESIDE else 1
+    blocks = 3 * max(q, min(n * q, max(WIDENED, 64 * n)))  # of X in float64, and what is made of them
+    blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
     sums = 8 * 8 * multiprocessors * (q + 1) * MAX_CHAINS
     vectors = 8 * n_chains * q * 60
     return square * (factors + 9) + blocks + sums + vectors + 17 * n + 2**20
@@ -34,7 +36,7 @@ def place(X, n_chains, sampler):
     free, total = free_and_total()
     words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
     on_disk = is_on_disk(X)
-    if needed + of_X > free and isinstance(X, np.ndarray):
+    if needed + of_X > free and isinstance(X, np.ndarray) and sampler != "collapsed":  # that reads X by columns
         parts = room_for_parts(of_X, has["multiProcessorCount"])
         if needed + parts < min(free, needed + of_X):
             what = f"{in_words(needed + parts)} for parts of X and the working set"

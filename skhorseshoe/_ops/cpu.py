@@ -9,7 +9,7 @@ import numpy as np
 from numba import uint32
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
-from ._collapsed import CollapsedRows  # noqa: F401 - as are these
+from ._cpu_collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gaussian import Precision, Whitening  # noqa: F401 - part of what a back end offers
 from ._jit import REORDER_SUMS, device, kernel
 from ._lapack import add_products

@@ -10,7 +10,8 @@ import cupy as cp
 import numpy as np
 
 from ._gpu_answers import each_block, mean_probability, ndtr, quantiles  # noqa: F401 - part of what a back end offers
-from ._gpu_gaussian import Precision, Whitening  # noqa: F401 - as are these
+from ._gpu_collapsed import CollapsedRows  # noqa: F401 - as are these
+from ._gpu_gaussian import Precision, Whitening  # noqa: F401
 from ._gpu_input import checked, put_beside  # noqa: F401
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
 from ._gpu_memory import explained, place  # noqa: F401
@@ -78,6 +79,14 @@ def normal(shape, key, sweep, purpose, attempt=0):
     function = kernel("scales", "fill_normal")
     arguments = out, i64(out.size), i32(shape[1]), np.uint32(attempt), *random_arguments(key, sweep, purpose)
     launch(function, blocks_for(out.size), *arguments)
+    return out
+
+
+def uniform(shape, key, sweep, purpose):
+    """Independent uniforms on (0, 1), 52 bits; (n_chains, m) float64."""
+    out = cp.empty(shape)
+    arguments = out, i64(out.size), i32(shape[1]), *random_arguments(key, sweep, purpose)
+    launch(kernel("scales", "fill_uniform"), blocks_for(out.size), *arguments)
     return out
 
 

@@ -52,12 +52,12 @@ class Device:
 
 
 class Memory:
-    """Bytes of the arrays that are alive, now and at most."""
+    """Bytes of the arrays that are alive, now and at most, and of the largest that there was."""
 
     now: "Memory"  # of what is installed
 
     def __init__(self):
-        self.held = self.most = 0
+        self.held = self.most = self.largest = 0
         self.counted = set()  # the arrays that own their memory, by number
 
     def count(self, values):
@@ -66,7 +66,7 @@ class Memory:
         if id(values) not in self.counted:
             self.counted.add(id(values))
             self.held += values.nbytes
-            self.most = max(self.held, self.most)
+            self.most, self.largest = max(self.held, self.most), max(values.nbytes, self.largest)
             weakref.finalize(values, self._forget, id(values), values.nbytes)
 
     def _forget(self, key, n_bytes):
@@ -113,6 +113,10 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         ndarray.reads += 1
         return float(self._host)
 
+    def __int__(self):
+        ndarray.reads += 1
+        return int(self._host)
+
     def __bool__(self):
         ndarray.reads += 1
         return bool(self._host)
@@ -145,6 +149,19 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return lambda self, *args, **kwargs: _wrap(getattr(self._host, name)(*args, **kwargs))
 
     sum, mean, all, copy, reshape, astype = map(_method, ("sum", "mean", "all", "copy", "reshape", "astype"))
+    swapaxes, argsort, argpartition = map(_method, ("swapaxes", "argsort", "argpartition"))
+
+    def nonzero(self):
+        ndarray.reads += 1
+        return tuple(map(_wrap, self._host.nonzero()))
+
+    def sort(self):
+        if not self.flags.c_contiguous:
+            raise NotImplementedError("Sorting non-contiguous array is not supported.")
+        self._host.sort()
+
+    def partition(self, kth):
+        self._host.partition(kth)
 
 
 def _host(value):
@@ -242,6 +259,12 @@ def _dtrsm(handle, side, uplo, operation, diagonal, m, n, alpha, a, lda, b, ldb)
     right[:m] = blas.dtrsm(factor, _matrix(a, lda, m)[:m], right[:m], **kind)
 
 
+def _dsyrk(handle, uplo, operation, n, k, alpha, a, lda, beta, c, ldc):
+    one, other = (ctypes.cast(factor, ctypes.POINTER(ctypes.c_double))[0] for factor in (alpha, beta))
+    total, given = _matrix(c, ldc, n), _matrix(a, lda, n if operation else k)
+    total[:n] = blas.dsyrk(one, given[: k if operation else n], other, total[:n], trans=operation, lower=int(uplo == 0))
+
+
 def _dpotrf(handle, uplo, n, a, lda, workspace, size, info):
     matrix = _matrix(a, lda, n)
     factor, verdict = lapack.dpotrf(matrix[:n], lower=int(uplo == 0), clean=0)
@@ -258,6 +281,7 @@ def _modules(card):
         CUBLAS_SIDE_LEFT=0,
         CUBLAS_DIAG_NON_UNIT=0,
         dtrsm=lambda *arguments: later(lambda: _dtrsm(*arguments)),
+        dsyrk=lambda *arguments: later(lambda: _dsyrk(*arguments)),
         getVersion=lambda handle: 0,
     )
     cusolver = SimpleNamespace(
@@ -305,7 +329,7 @@ def _modules(card):
     modules["cupyx"].empty_pinned = empty_pinned
     modules["cupyx.scipy.special"].ndtr = lambda values, out=None: _wrap(ndtr(values._host, out=_host(out)))
     names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "log", "log1p", "sqrt", "ascontiguousarray")
-    names += ("isfinite", "quantile")
+    names += ("isfinite", "quantile", "maximum")
     cupy.__dict__.update(
         {name: _function(name) for name in names},
         __version__="0.0.0",
@@ -313,6 +337,7 @@ def _modules(card):
         ndarray=ndarray,
         asarray=asarray,
         asnumpy=asnumpy,
+        matmul=np.matmul,
         empty=card.allocate,
         empty_like=lambda values: card.allocate(values.shape, values.dtype),
         RawModule=lambda code, options: card.module(code, options),

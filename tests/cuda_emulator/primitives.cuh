@@ -19,6 +19,10 @@ enum SyncPoint {
     PIVOT_FREE,
     PIVOT_READY,
     COLUMN_READY,
+    ROW_HANDED,
+    ROW_DRAWN,
+    SCALES_READ,
+    COLUMN_DONE,
     ELEMENT_READY
 };
 #define SYNC(which)                                                              \

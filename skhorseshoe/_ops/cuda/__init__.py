@@ -9,6 +9,7 @@ MODULES = {
     "probe": ("probe",),
     "scales": ("primitives", "philox", "block_sum", "fills", "scales", "local_moves", "gaussian", "cholesky"),
     "rows": ("primitives", "normal", "block_sum", "rows"),
+    "collapsed": ("primitives", "philox", "truncated", "block_sum", "collapsed"),
     "passes": ("primitives", "philox", "truncated", "normal", "passes"),
 }
 OPTIONS = ("-std=c++17",)

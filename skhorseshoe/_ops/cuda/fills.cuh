@@ -8,6 +8,13 @@ extern "C" __global__ void fill_normal(double* out, long long size, int m, u32 a
     out[i] = normal_and_unit(attempt, sweep, (u32)(i % m), stream_of((u32)(i / m), purpose, 0), k0, k1, &uniform);
 }
 
+extern "C" __global__ void fill_uniform(double* out, long long size, int m, u32 sweep, u32 purpose, u32 k0, u32 k1) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= size) return;
+    const Words w = philox(0, sweep, (u32)(i % m), stream_of((u32)(i / m), purpose, 0), k0, k1);
+    out[i] = unit(w.v[0], w.v[1]);
+}
+
 extern "C" __global__ void fill_exponential(const double* rate, double* out, long long size, int m, u32 sweep,
                                             u32 purpose, u32 k0, u32 k1) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;

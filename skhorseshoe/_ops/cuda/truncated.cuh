@@ -1,6 +1,6 @@
 // N(mean, 1) given that it is positive: the two-branch rejection sampler of Terenin, Dong & Draper (2019), section 3,
 // with the proposals of _truncated.py in the same order. Standard variates have the resolution of float32 and are
-// combined with the mean in R, the type in which the rows are computed.
+// combined with the mean in R, the type in which the rows are computed. ``first``: the block of random words to begin with.
 
 // Uniform on (0, 1) from one word.
 __device__ __forceinline__ float unit_32(u32 word) {
@@ -19,10 +19,10 @@ __device__ __forceinline__ void cos_sin_turn(u32 word, float* cosine, float* sin
 }
 
 template <class R>
-__device__ __forceinline__ R truncated_normal(R mean, u32 sweep, u32 row, u32 stream, u32 k0, u32 k1) {
+__device__ __forceinline__ R truncated_normal(R mean, u32 sweep, u32 row, u32 stream, u32 k0, u32 k1, u32 first = 0) {
     const bool gaussian = mean > R(0.47);
     const R inverse_rate = R(2) / (sqrt(mean * mean + R(4)) - mean);  // = mean + rate
-    for (u32 block = 0; block < 64; ++block) {                         // P(all rejected) < 1e-50
+    for (u32 block = first; block < first + 64; ++block) {             // P(all rejected) < 1e-50
         const Words w = philox(block, sweep, row, stream, k0, k1);
 #pragma unroll
         for (int half = 0; half < 4; half += 2) {

@@ -1,0 +1,113 @@
+"""``CollapsedRows`` on the CPU: chains and blocks of columns are shared among threads."""
+
+import ctypes
+
+import numpy as np
+
+from ._collapsed import Collapsed, closest
+from ._collapsed_kernels import (
+    add_heavy,
+    fill_columns,
+    mirror,
+    quadratic,
+    scale_latent,
+    scan_latent,
+    scan_local_scales,
+)
+from ._gaussian import Precision
+from ._lapack import add_products, potrf, potri
+from ._normal import fisher_weight
+
+
+class CollapsedRows(Collapsed):
+    """As ``Collapsed``; X : (n, p) float32 or float64."""
+
+    Precision = Precision
+    block = 2**17
+    _empty = staticmethod(np.empty)
+    _quadratic = staticmethod(quadratic)
+    _information = staticmethod(fisher_weight)
+
+    @staticmethod
+    def _placed(values):
+        return values
+
+    _on_host = _placed
+
+    def _run(self, some, n_tasks):
+        self.threads.run(some, n_tasks)
+
+    def _fill(self, root, first, block):
+        fill_columns(self.X, self.order, self.centre, root, first, block)
+
+    def _columns(self, which):
+        out = np.ones((len(which), len(self.X)))
+        inside = which < len(self.order)
+        j = self.order[which[inside]]
+        out[inside] = ((self.X[:, j] - self.centre[j]) * self.root[which[inside]]).T
+        return out
+
+    @staticmethod
+    def _add_products(block, P):
+        add_products(block, P, of_columns=False)
+
+    @staticmethod
+    def _factorise(P):
+        info = ctypes.c_int(0)
+        potrf(*_in_place(P), ctypes.byref(info))
+        return info.value
+
+    @staticmethod
+    def _invert_factor(P):
+        potri(*_in_place(P), ctypes.byref(ctypes.c_int(0)))
+        mirror(P)
+
+    @staticmethod
+    def _add_heavy(P, columns, weights):
+        return add_heavy(P, columns, weights, np.empty(len(P)))
+
+    def latent(self, z, n_scans, index, sweep, key):
+        z = z.copy()
+
+        def some(first, last):
+            Pz = np.empty(len(self.X))
+            for c in range(first, last):
+                scan_latent(z[c], self.P[c], self.y, n_scans, n_scans * index, c, sweep, *key, Pz)
+
+        self._run(some, self.n_chains)
+        return z
+
+    def length(self, z, index, sweep, key):
+        z = z.copy()
+        for c in range(self.n_chains):
+            scale_latent(z[c], self.P[c], index, c, sweep, *key)
+        return z
+
+    def _scan_local_scales(self, lambda_sq_inv, z, closeness, n_columns, tau_sq_inv, index, sweep, key):
+        def some(first, last):
+            g = np.empty(len(self.X))
+            for c in range(first, last):
+                which = closest(closeness[c], n_columns)
+                self.log_det[c] += scan_local_scales(
+                    lambda_sq_inv[c],
+                    self.w[c],
+                    self.P[c],
+                    z[c],
+                    which,
+                    self._columns(which),
+                    tau_sq_inv[c],
+                    self.slab_precision,
+                    index,
+                    c,
+                    sweep,
+                    *key,
+                    g,
+                )
+
+        self._run(some, self.n_chains)
+
+
+def _in_place(P):
+    """The first arguments of LAPACK's routines for a symmetric matrix."""
+    order = ctypes.byref(ctypes.c_int(len(P)))
+    return b"U", order, P.ctypes.data, order
