@@ -13,6 +13,7 @@ from ._gpu_kernels import (
     i64,
     kernel,
     launch,
+    padded,
     properties,
     random_arguments,
     resident_blocks,
@@ -63,7 +64,7 @@ class _Plan:
         limit = properties(device)["sharedMemPerBlockOptin"]
         self.layout = layout(self.p, q, n_chains, dtype, limit)
         self.definitions = definitions(self.layout.chains, dtype, self.layout.staged)
-        self.real = {4: cp.float32, 8: cp.float64}[TYPES[dtype][3]]
+        self.real = TYPES[dtype][3]
         self.function = kernel("passes", name, self.definitions)
         tiles = -(-self.n // self.layout.tile)
         self.blocks = int(min(tiles, resident_blocks(self.function, self.layout.shared_bytes)))
@@ -76,9 +77,8 @@ class _Plan:
         groups = []
         for first in range(0, len(coef), MAX_CHAINS):
             some = coef[first : first + MAX_CHAINS]
-            groups.append(
-                (first, len(some), self._padded(some), cp.empty((self.blocks, self.q + 1, self.layout.chains)))
-            )
+            by_column = padded(some, self.layout.chains, self.real)
+            groups.append((first, len(some), by_column, cp.empty((self.blocks, self.q + 1, self.layout.chains))))
         for (block, end), row, part in self._parts(X):  # all chains share a part
             cut = i32(self.layout.tile), i32(self.layout.buffers), i64(row), i32(block), i32(self.blocks)
             for first, n_chains, by_column, sums in groups:
@@ -92,12 +92,6 @@ class _Plan:
 
     def _parts(self, X):
         return X.parts(self.edges) if isinstance(X, Streamed) else [((0, self.blocks), 0, X)]
-
-    def _padded(self, coef):
-        """Coefficients as the kernel reads them: (q, chains), those of chains that are not there zero."""
-        out = cp.zeros((self.q, self.layout.chains), self.real)
-        out[:, : len(coef)] = coef.T
-        return out
 
     def _add(self, sums, out):
         """out = the sums of all blocks; out (n_chains, rows) is contiguous."""
