@@ -14,14 +14,14 @@ _CURE = "Use device='cpu', give X as float32, lower n_chains, or select columns 
 def working_set(X, n_chains, sampler):
     """Bytes on the GPU beside the arrays of X; an upper bound."""
     n, p = X.shape
-    chains = compiled_chains(min(n_chains, MAX_CHAINS))
-    by_column = X.data.nbytes + X.indices.nbytes + _SORTED * X.data.size
-    values = (X.dtype.itemsize * chains + 8 * 3) * n + 3 * 8 * min(WIDENED, n * n_chains)
-    sums = 8 * chains * (most_pieces(X.data.size, p) + 2 * BLOCKS)
-    vectors = 8 * 2 * n_chains * (p + 1) * 40  # of twice the chains, where "pxda" solves
     iterative = is_needed(X) and sampler != "hmc"
-    rest = vectors if iterative else of_coefficients(0, p, n_chains, sampler, 0)
-    return by_column + 2 * values + 2 * sums + rest
+    together = 2 * n_chains if iterative else n_chains  # "pxda" solves for two vectors of each chain
+    chains = compiled_chains(min(together, MAX_CHAINS)) * (1 if together <= MAX_CHAINS else 2)
+    by_column = X.data.nbytes + X.indices.nbytes + _SORTED * X.data.size
+    values = (8 * chains + 25) * n + 3 * 8 * min(WIDENED, n * n_chains)
+    sums = 8 * chains * (most_pieces(X.data.size, p) + 2 * BLOCKS)
+    rest = 8 * together * (p + 1) * 40 if iterative else of_coefficients(0, p, n_chains, sampler, 0)
+    return by_column + values + sums + rest
 
 
 def place(X, n_chains, sampler):
