@@ -105,7 +105,8 @@ class Csr:
         )
         sizes = i64(len(rows)), i32(self.lanes)
         moved = cp.asarray(rows), out.indptr, out.data, out.indices
-        self.launch("take_rows", blocks_for(len(rows) * self.lanes), *self.arrays, *moved, *sizes)
+        if len(rows):
+            self.launch("take_rows", blocks_for(len(rows) * self.lanes), *self.arrays, *moved, *sizes)
         return out
 
     def get(self):

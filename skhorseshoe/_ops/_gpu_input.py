@@ -14,9 +14,10 @@ def checked(X):
     What ``sklearn.utils.check_array`` does for arrays of the host, which would bring X there.
     """
     _check_kind(X)
-    with X.device:
-        X = cp.ascontiguousarray(X if X.dtype.name in TYPES else X.astype(cp.float64)) if _is_dense(X) else _csr(X)
-        if X.dtype.kind == "f" and not _is_finite(X if _is_dense(X) else X.data):
+    dense = isinstance(X, cp.ndarray)
+    with (X if dense else X.data).device:  # a sparse matrix of CuPy's does not say where it is
+        X = _contiguous(X) if dense else _csr(X)
+        if X.dtype.kind == "f" and not _is_finite(X if dense else X.data):
             raise ValueError(
                 "Input X contains NaN or infinity. Impute or drop such rows first: HorseshoeProbitClassifier does not "
                 "accept missing values."
@@ -24,8 +25,8 @@ def checked(X):
     return X
 
 
-def _is_dense(X):
-    return isinstance(X, cp.ndarray)
+def _contiguous(X):
+    return cp.ascontiguousarray(X if X.dtype.name in TYPES else X.astype(cp.float64))
 
 
 def _csr(X):
@@ -39,7 +40,7 @@ def _csr(X):
 
 def _check_kind(X):
     """Raise a ValueError if no conversion can help."""
-    if not _is_dense(X) and X.format != "csr":
+    if not isinstance(X, cp.ndarray) and X.format != "csr":
         raise ValueError(f"X is a CuPy matrix in {X.format!r} format; sparse rows on a GPU are CSR: give X.tocsr().")
     if X.ndim != 2:
         raise ValueError(

@@ -94,6 +94,8 @@ class _Kernel:
             raise EmulatorError(f"{self.name}: {len(arguments)} arguments, the kernel takes {len(self.sizes)}")
         if shared_mem > self.max_dynamic_shared_size_bytes:
             raise EmulatorError(f"{self.name}: {shared_mem} bytes of shared memory were not asked for beforehand")
+        if min(map(int, grid)) < 1:
+            raise EmulatorError(f"{self.name}: a grid of {grid} blocks")
         values = [_as_passed(argument) for argument in arguments]
         for i, (value, size) in enumerate(zip(values, self.sizes, strict=True)):
             if value.nbytes != size:

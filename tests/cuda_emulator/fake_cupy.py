@@ -157,7 +157,7 @@ class csr_matrix:
 
     def __init__(self, X, asarray):
         self._given, self._asarray = X, asarray
-        self.format, self.shape, self.dtype, self.device = X.format, X.shape, X.dtype, Device(Device.current)
+        self.format, self.shape, self.dtype = X.format, X.shape, X.dtype
         self.data, self.indices, self.indptr = map(asarray, (X.data, X.indices, X.indptr))
 
     has_canonical_format = property(lambda self: self._given.has_canonical_format)
