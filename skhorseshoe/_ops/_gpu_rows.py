@@ -77,8 +77,9 @@ class _Plan:
         groups = []
         for first in range(0, len(coef), MAX_CHAINS):
             some = coef[first : first + MAX_CHAINS]
-            by_column = padded(some, self.layout.chains, self.real)
-            groups.append((first, len(some), by_column, cp.empty((self.blocks, self.q + 1, self.layout.chains))))
+            groups.append(
+                (first, len(some), self._padded(some), cp.empty((self.blocks, self.q + 1, self.layout.chains)))
+            )
         for (block, end), row, part in self._parts(X):  # all chains share a part
             cut = i32(self.layout.tile), i32(self.layout.buffers), i64(row), i32(block), i32(self.blocks)
             for first, n_chains, by_column, sums in groups:
@@ -92,6 +93,10 @@ class _Plan:
 
     def _parts(self, X):
         return X.parts(self.edges) if isinstance(X, Streamed) else [((0, self.blocks), 0, X)]
+
+    def _padded(self, coef):
+        """Coefficients as the kernel reads them."""
+        return padded(coef, self.layout.chains, self.real)
 
     def _add(self, sums, out):
         """out = the sums of all blocks; out (n_chains, rows) is contiguous."""
