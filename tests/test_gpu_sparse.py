@@ -177,6 +177,14 @@ def test_every_question_has_the_answer_of_the_rows_in_full(dtype, index, standar
     assert separable.separated_by(ops().to_device(np.array([[1.0], [-1.0]])))
 
 
+def test_a_column_of_one_number_has_no_variance_not_even_by_rounding(one_gpu):
+    for seed in range(5):
+        weight = np.random.default_rng(seed).exponential(size=999)
+        held = ops().hold(sp.csr_array(np.full((999, 1), 0.1)), np.zeros(999), weight)
+        (mean,), (variance,) = ops().moments(held[0], held[2])
+        assert (mean, variance) == (0.1, 0.0)
+
+
 def test_a_matrix_of_more_columns_than_a_strip_has(one_gpu, monkeypatch):
     X = sp.random(60, 1100, density=0.05, format="csr", random_state=0)
     held, _, weight = ops().hold(X, np.zeros(60), NONE)
