@@ -74,8 +74,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
         GPU if there is one that works and X is dense and has more than about four million elements, else the CPU, and
-        always the CPU for "collapsed"; ``skhorseshoe.show_versions()`` says what was found. A CuPy array X is read on
-        the GPU that it is on. A model that was fitted on a GPU answers there, or on the CPU where there is none.
+        always the CPU for "collapsed"; ``skhorseshoe.show_versions()`` says what was found. A CuPy array or CSR matrix
+        X is read on the GPU that it is on. A model that was fitted on a GPU answers there, or on the CPU where there
+        is none.
     n_jobs : int or None, default=None
         Threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS and
         OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a task of joblib's never more

@@ -9,6 +9,8 @@ from scipy.sparse import issparse
 
 NAMES = ("auto", "cpu", "cuda", *(f"cuda:{i}" for i in range(16)))
 
+_SPARSE_ON_GPU = "cupyx.scipy.sparse", f"{__package__}._ops._gpu_csr"  # modules of its classes
+
 # Elements of X from which "auto" takes a GPU. Below, a pass takes the CPU less time than a GPU needs to be told what to
 # do: an estimate, 0.2 to 0.5 ms of launches a sweep, not a measurement.
 _WORTH_A_GPU = 2**22
@@ -35,24 +37,18 @@ def resolve(device, size=0, sparse=False):
     ------
     RuntimeError
         If a GPU is asked for by name and cannot be used: there is never a silent fallback to another device.
-    ValueError
-        If a GPU is asked for by name and X is sparse.
     """
-    if sparse:
-        if device not in ("auto", "cpu"):
-            raise ValueError(
-                f"device={device!r} cannot be used for a sparse X, which is computed on the CPU: use device='cpu' or "
-                "'auto', or, if it has room, the dense X.toarray()."
-            )
-        return Device(_back_end("sparse"), "cpu", "asked for" if device == "cpu" else "X is sparse")
+    on_cpu, on_gpu = ("sparse", "gpu_sparse") if sparse else ("cpu", "gpu")
     if device == "cpu":
-        return Device(_back_end("cpu"), "cpu", "asked for")
+        return Device(_back_end(on_cpu), "cpu", "asked for")
+    if device == "auto" and sparse:
+        return Device(_back_end(on_cpu), "cpu", "X is sparse and on the host")
     if device == "auto" and size < _WORTH_A_GPU:
         return Device(_back_end("cpu"), "cpu", f"X has {size} elements, a GPU is worth it from about {_WORTH_A_GPU}")
     index = int(device.partition(":")[2] or 0)
     works, why = gpu_status(index)
     if works:
-        return Device(_back_end("gpu"), f"cuda:{index}", why)
+        return Device(_back_end(on_gpu), f"cuda:{index}", why)
     if device == "auto":
         return Device(_back_end("cpu"), "cpu", f"no GPU: {why}")
     raise RuntimeError(f"device={device!r} cannot be used: {why} Use device='cpu' or device='auto'.")
@@ -69,8 +65,14 @@ def with_room(device, X, n_chains, sampler):
 
 
 def on_gpu(values):
-    """Whether this is an array of CuPy's. Where CuPy has not been imported there is none."""
-    return isinstance(values, getattr(sys.modules.get("cupy"), "ndarray", ()))
+    """Whether this is an array of CuPy's, or sparse and there. Where CuPy has not been imported there is none."""
+    array = getattr(sys.modules.get("cupy"), "ndarray", ())
+    return isinstance(values, array) or type(values).__module__.startswith(_SPARSE_ON_GPU)
+
+
+def is_sparse(X):
+    """Whether X is sparse, on the host or on a GPU."""
+    return issparse(X) or (on_gpu(X) and hasattr(X, "indptr"))
 
 
 def beside(device, X):
@@ -81,7 +83,7 @@ def beside(device, X):
     if device not in ("auto", where) and (device, where) != ("cuda", "cuda:0"):
         raise ValueError(
             f"X is a CuPy array on {where!r} and device={device!r} is asked for. Use device={where!r} or 'auto', or "
-            "give X as a NumPy array: cupy.asnumpy(X)."
+            "give X as an array of the host: X.get()."
         )
     return where
 
@@ -90,12 +92,10 @@ def for_answers(device, fitted_on, X):
     """Where a model with this ``device``, fitted on ``fitted_on``, answers: on the GPU that X is on, or on that of the
     fit if it works here and "cpu" is not asked for; else on the CPU."""
     if on_gpu(X):
-        return resolve(beside(device, X))
-    if issparse(X):
-        return resolve("cpu", sparse=True)
+        return resolve(beside(device, X), sparse=is_sparse(X))
     index = fitted_on.partition(":")[2]
     usable = index and device != "cpu" and gpu_status(int(index))[0]
-    return resolve(fitted_on if usable else "cpu")
+    return resolve(fitted_on if usable else "cpu", sparse=is_sparse(X))
 
 
 def checked(X):

@@ -5,7 +5,6 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from . import _device, _input, _progress, _report, _saved, _snapshot
@@ -121,9 +120,9 @@ def _announce(model, task, n_threads):
 def _back_end(model, asked, X):
     """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot."""
     if model.sampler_ != "collapsed":
-        found = _device.resolve(asked, X.size, issparse(X))
+        found = _device.resolve(asked, X.size, _device.is_sparse(X))
         return found if asked != "auto" else _device.with_room(found, X, model.n_chains, model.sampler_)
-    if issparse(X):
+    if _device.is_sparse(X):
         raise ValueError(
             "sampler='collapsed' reads dense rows, and X is sparse: use another sampler, or, if it has room, the dense "
             "X.toarray()."

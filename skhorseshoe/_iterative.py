@@ -17,7 +17,6 @@ matrices. Journal of Computational and Graphical Statistics 27, 898-909.
 """
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ._ops import COEF, LEAST_REST, PERTURB, PROBE, PROBE_ROWS
 
@@ -29,26 +28,29 @@ _SUMMED = 4  # stored numbers to a number in a block's sums, at least
 
 
 def is_needed(X):
-    """Whether the rows X are for conjugate gradients. It depends on the shape alone: so then do the draws."""
-    return issparse(X) and X.shape[1] > LARGEST_MATRIX
+    """Whether the rows X are for conjugate gradients: sparse, with many columns. The draws depend on no machine."""
+    return hasattr(X, "indptr") and X.shape[1] > LARGEST_MATRIX
 
 
 class IterativePrecision:
     """Draws from N(Q^-1 b, Q^-1) with Q = X' diag(weight) X + F + diag(d), for each chain its own b and d.
 
     rows : ``Rows``, whose back end has ``gram_product`` and ``gram_noise``. fixed : ``FixedPrior``, with precision F.
-    key : of the random numbers. weight : (n,) float64, or (0,) for none.
+    key : of the random numbers. weight : (n,) float64 on the device, or empty for none.
     """
 
     def __init__(self, rows, fixed, key, weight=()):
-        self.rows, self.fixed, self.key, self.weight = rows, fixed, key, np.asarray(weight, dtype=np.float64)
-        p, columns = rows.X.shape[1], rows.columns
+        ops, columns, p = rows.ops, rows.columns, rows.X.shape[1]
+        self.rows, self.X, self.given, self.key = rows, rows.held[0], fixed, key
+        self.fixed, self.columns = ops.to_device((fixed, columns))
+        self.weight = weight if len(weight) else ops.to_device(np.empty(0))
         n_blocks = max(1, min(len(rows.bounds) - 1, rows.X.size // (_SUMMED * (p + 1))))
         self.bounds = np.linspace(0, rows.n, n_blocks + 1).astype(np.int64)
-        mean, variance = rows.ops.moments(rows.X, self.weight)
-        size = self.weight.sum() if len(self.weight) else rows.n
+        mean, variance = ops.moments(self.X, self.weight)
+        size = float(self.weight.sum()) if len(weight) else rows.n
         square = (size * (variance + (mean - columns.centre) ** 2) / columns.scale**2)[columns.order]
-        self.diagonal = np.append(square, size)[: len(fixed.anchor)] + fixed.anchor**2 + fixed.diagonal
+        diagonal = np.append(square, size)[: len(fixed.anchor)] + fixed.anchor**2 + fixed.diagonal
+        self.diagonal = ops.to_device(diagonal)
 
     def noise(self, ops, shape, key, sweep):
         """What ``draw`` takes for randomness: vectors whose covariance is that of the rows, and standard normals."""
@@ -58,9 +60,9 @@ class IterativePrecision:
         rows, (n_chains, q) = self.rows, shape
         standard = rows.ops.normal((n_chains, q + 1), self.key, sweep, purpose, attempt)
         of_rows = rows.ops.gram_noise(
-            rows.X, self.weight, shape, self.bounds, attempt, sweep, purpose_of_rows, self.key, rows.threads
+            self.X, self.weight, shape, self.bounds, attempt, sweep, purpose_of_rows, self.key, rows.threads
         )
-        return rows.columns.gradient(of_rows) + np.outer(standard[:, q], self.fixed.anchor), standard[:, :q]
+        return self.columns.gradient(of_rows) + standard[:, q:] * self.fixed.anchor, standard[:, :q]
 
     def begin(self, d):
         """As ``Precision.begin``: nothing can be computed before b is known."""
@@ -73,26 +75,29 @@ class IterativePrecision:
         perturbation = self._perturbation(d, noise)
         if total is None:
             return self.solve(b + perturbation, d)
-        mean, deviation = np.split(self.solve(np.concatenate([b, perturbation]), np.concatenate([d, d])), 2)
+        ops, n_chains = self.rows.ops, len(b)
+        both = self.solve(ops.concatenate([b, perturbation]), ops.concatenate([d, d]))
+        mean, deviation = both[:n_chains], both[n_chains:]
         rest = total - (b * mean).sum(axis=1)
         by_rounding = rest <= LEAST_REST * total
-        factor = np.where(by_rounding, 1.0, np.sqrt(2.0 * gamma / np.where(by_rounding, 1.0, rest)))
+        factor = ops.where(by_rounding, 1.0, (2.0 * gamma / ops.where(by_rounding, 1.0, rest)) ** 0.5)
         return factor[:, None] * mean + deviation
 
     def _perturbation(self, d, noise):
         of_rows, standard = noise
-        return of_rows + np.sqrt(d + self.fixed.diagonal) * standard
+        return of_rows + (d + self.fixed.diagonal) ** 0.5 * standard
 
     def times(self, v, d):
         """Q_c v_c; v, d (m, q)."""
-        rows, columns = self.rows, self.rows.columns
-        sums = rows.ops.gram_product(rows.X, self.weight, columns.of_X(v), self.bounds, rows.threads)
+        rows, columns = self.rows, self.columns
+        sums = rows.ops.gram_product(self.X, self.weight, columns.of_X(v), self.bounds, rows.threads)
         return columns.gradient(sums) + self.fixed.force(v) + d * v
 
     def solve(self, b, d):
         """Q_c^-1 b_c; b, d (m, q). Every right-hand side stops for itself, whatever the others do."""
+        where = self.rows.ops.where
         scale = 1.0 / (self.diagonal + d)
-        x, rest = np.zeros_like(b), b.copy()
+        x, rest = 0.0 * b, b.copy()
         direction = scale * rest
         size = (rest * direction).sum(axis=1)
         enough = _TOLERANCE**2 * b.shape[1]
@@ -101,13 +106,12 @@ class IterativePrecision:
             if not active.any():
                 return x
             turned = self.times(direction, d)
-            step = np.zeros_like(size)
-            np.divide(size, (direction * turned).sum(axis=1), out=step, where=active)
+            step = where(active, size / where(active, (direction * turned).sum(axis=1), 1.0), 0.0)
             x += step[:, None] * direction
             rest -= step[:, None] * turned
             scaled = scale * rest
             before, size = size, (rest * scaled).sum(axis=1)
-            direction *= np.divide(size, before, out=np.zeros_like(size), where=active)[:, None]
+            direction *= where(active, size / where(active, before, 1.0), 0.0)[:, None]
             direction += scaled
         raise np.linalg.LinAlgError(
             f"Conjugate gradients have not converged in {_MAX_STEPS} steps ({b.shape[1]} coefficients). Little "
@@ -130,8 +134,8 @@ class IterativePrecision:
     def information(self, beta):
         """The same with the Fisher information at beta (q,) in place of X'X."""
         rows = self.rows
-        (point,) = rows.columns.of_X(beta[None])
+        (point,) = rows.columns.of_X(rows.ops.to_host(beta)[None])
         p = rows.X.shape[1]
         intercept = point[p] if rows.columns.fit_intercept else 0.0
-        weight = rows.ops.information_weights(rows.X, point[None, :p], intercept)
-        return IterativePrecision(rows, self.fixed, self.key, weight)
+        weight = rows.ops.information_weights(self.X, point[None, :p], intercept)
+        return IterativePrecision(rows, self.given, self.key, weight)

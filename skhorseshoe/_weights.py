@@ -41,7 +41,7 @@ def is_whole(weight):
 
 def is_wide(X, weight):
     """Whether X is dense and has more columns than rows, each counted as often as its weight says."""
-    return not issparse(X) and X.shape[1] > (len(X) if weight is None else weight.sum())
+    return not _device.is_sparse(X) and X.shape[1] > (len(X) if weight is None else weight.sum())
 
 
 def arrange(X, y, weight, sampler):
@@ -70,7 +70,7 @@ def arrange(X, y, weight, sampler):
 
 def _row_bytes(X):
     """Bytes of a row, on average."""
-    return (X.data.nbytes + X.indices.nbytes if issparse(X) else X.nbytes) / X.shape[0]
+    return (X.data.nbytes + X.indices.nbytes if _device.is_sparse(X) else X.nbytes) / X.shape[0]
 
 
 def _merge(X, y, weight):
@@ -85,4 +85,5 @@ def _merge(X, y, weight):
 
 def _dense(X):
     """A small X as a NumPy array."""
-    return X.toarray() if issparse(X) else _device.to_host(X)
+    X = _device.to_host(X)
+    return X.toarray() if issparse(X) else X

@@ -52,6 +52,27 @@ def test_kernels_of_more_columns_than_rows_compile_without_spills(architecture):
         compiled("collapsed", architecture, (f"-DELEMENT={element}",))
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_kernels_of_sparse_rows_compile_without_spills(architecture):
+    for dtype, index in (("float32", "int32"), ("float64", "int64")):
+        assert max(compiled("sparse_rows", architecture, cuda.sparse_definitions(None, dtype, index)).values()) <= 64
+    sparse_passes(architecture, 4, "float32", "int32")
+
+
+def sparse_passes(architecture, chains, *types):
+    """Two blocks have room on a multiprocessor, at least."""
+    registers = max(compiled("sparse", architecture, cuda.sparse_definitions(chains, *types)).values())
+    assert 2 * registers * cuda.THREADS <= REGISTERS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("types", [("float32", "int64"), ("float64", "int32"), ("float32", "int32", "float64")])
+@pytest.mark.parametrize("chains", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_all_passes_over_sparse_rows_compile_without_spills(architecture, chains, types):
+    sparse_passes(architecture, chains, *types)
+
+
 def passes(architecture, chains, dtype, staged):
     """The blocks that a multiprocessor can hold are at least those that the layout counts on."""
     registers = max(compiled("passes", architecture, cuda.definitions(chains, dtype, staged)).values())

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILER, reason="needs g
 CASES = """
 import importlib, json, sys
 import numpy as np
+import scipy.sparse
 from cuda_emulator import fake_cupy
 from skhorseshoe._ops import cuda
 
@@ -58,6 +59,17 @@ with fake_cupy.installed(order) as card:
     out += [z, rows.length(z, 0, 1, key), rows.local_scales(z, beta[:, :40] ** -2, tau, 38, 0, 1, key), rows.P]
     draws = ops.to_device(rng.standard_normal((300, 4)))
     out.append(ops.to_device(ops.mean_probability(ops.to_device(A[:, :4]), draws, draws[:, 0].copy(), None, 64)))
+    sparse = importlib.import_module("skhorseshoe._ops.gpu_sparse")
+    X = scipy.sparse.random(40, 6, density=0.6, format="csr", random_state=1)
+    held = sparse.hold(X, rng.integers(0, 2, 40).astype(np.uint8), rng.exponential(size=40))
+    beta = ops.to_device(rng.standard_normal((4, 7)))
+    out += [*sparse.latent(*held[:2], beta, None, 1, key, None), *sparse.score(*held, beta, None, None)]
+    out.append(sparse.gram_product(held[0], held[2], beta, None, None))
+    out.append(sparse.gram_noise(held[0], held[2], beta.shape, None, 1, 2, 3, key, None))
+    matrix = sparse.gram(held[0], held[2], np.zeros(6), np.ones(6), True, None)
+    moments = sparse.moments(held[0], held[2])
+    products = sparse.mean_probability(held[0][np.array([4, 30, 4])], np.ones((300, 6)), np.ones(300), None, 64)
+    out += map(ops.to_device, (matrix, *moments, products))
 print(json.dumps([ops.to_host(values).ravel().tolist() for values in out]))
 """
 SIZES = [(70, 20, 4, "float32", 2**18), (37, 33, 3, "float64", 6000), (21, 30, 4, "float16", 2000)]
@@ -141,6 +153,9 @@ BARRIERS = (
     "SCALES_READ",
     "COLUMN_DONE",
     "ELEMENT_READY",
+    "TOTALS_FREE",
+    "STRIP_EMPTY",
+    "ROW_ADDED",
 )
 
 

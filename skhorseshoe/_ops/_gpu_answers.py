@@ -15,7 +15,12 @@ _TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows 
 
 def mean_probability(X, coef, intercept, threads, block_rows):
     """As ``cpu.mean_probability``, on the host."""
-    out = np.empty((len(X), 2))
+    return averaged(each_block, X, coef, intercept, threads, block_rows)
+
+
+def averaged(each_block, X, coef, intercept, threads, block_rows):
+    """The same by what gives the blocks of linear predictors."""
+    out = np.empty((X.shape[0], 2))
     intercept = cp.asarray(intercept)
 
     def use(eta, rows):
@@ -32,13 +37,18 @@ def each_block(X, coef, threads, block_rows, use):
     """As ``cpu.each_block``, with products on the GPU; X may be on the host. ``block_rows`` says nothing to a GPU."""
     coef = cp.asarray(coef)
     (m, p), n = coef.shape, X.shape[0]
-    size = max(1, min(_ROWS, _TOGETHER // max(m, p)))
+    size = rows_together(max(m, p))
     rows = cp.zeros((size, p))  # of one shape, so that the product treats a row alike in any batch
     for start in range(0, n, size):
         some = cp.ascontiguousarray(cp.asarray(X[start : start + size]))
         rows[: len(some)] = widened(some, p)
         eta = cp.ascontiguousarray(rows @ coef.T)
         use(eta[: len(some)], slice(start, start + len(some)))
+
+
+def rows_together(widest):
+    """Rows of a block; widest : numbers that a row takes at most, of X or under all draws."""
+    return max(1, min(_ROWS, _TOGETHER // widest))
 
 
 def quantiles(values, levels):

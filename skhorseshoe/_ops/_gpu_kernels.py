@@ -56,6 +56,16 @@ def resident_blocks(function, shared_bytes):
     return has["multiProcessorCount"] * max(1, on_each)
 
 
+def padded(coef, chains, size):
+    """Coefficients (n_chains, q) as a pass reads them: (q, chains), those of chains that are not there zero.
+
+    size : bytes of a number, 4 or 8.
+    """
+    out = cp.zeros((coef.shape[1], chains), {4: cp.float32, 8: cp.float64}[size])
+    out[:, : len(coef)] = coef.T
+    return out
+
+
 def i32(value):
     """CuPy passes a Python int as 64 bits."""
     return np.int32(value)

@@ -33,7 +33,7 @@ def place(X, n_chains, sampler):
     has = cp.cuda.runtime.getDeviceProperties(cp.cuda.runtime.getDevice())
     needed = working_set(n, p, int(n_chains), sampler, has["multiProcessorCount"])
     of_X = 0 if isinstance(X, cp.ndarray) else X.nbytes
-    free, total = free_and_total()
+    free, _ = free_and_total()
     words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
     on_disk = is_on_disk(X)
     if needed + of_X > free and isinstance(X, np.ndarray) and sampler != "collapsed":  # that reads X by columns
@@ -44,12 +44,17 @@ def place(X, n_chains, sampler):
                 f"X, {in_words(of_X)}, does not fit into the {in_words(free)} that are free on the GPU and is read "
                 f"from {'its file' if on_disk else 'the host'} in every sweep; {what} on the GPU"
             )
-    if needed + of_X > free:
-        raise MemoryError(
-            f"This fit needs {words}, {needed + of_X:,} bytes, but only {free:,} of its {total:,} bytes are free. "
-            f"{_CURE}"
-        )
+    check_room(words, needed + of_X, _CURE)
     return X, f"{words}; X is read from its file once and stays there" if on_disk else words
+
+
+def check_room(words, needed, cure):
+    """Raise a MemoryError if the current GPU does not have so many bytes. words : what they are for."""
+    free, total = free_and_total()
+    if needed > free:
+        raise MemoryError(
+            f"This fit needs {words}, {needed:,} bytes, but only {free:,} of its {total:,} bytes are free. {cure}"
+        )
 
 
 def free_and_total():

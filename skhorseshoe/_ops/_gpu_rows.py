@@ -13,6 +13,7 @@ from ._gpu_kernels import (
     i64,
     kernel,
     launch,
+    padded,
     properties,
     random_arguments,
     resident_blocks,
@@ -66,7 +67,7 @@ class _Plan:
         limit = properties(device)["sharedMemPerBlockOptin"]
         self.layout = layout(self.p, q, n_chains, dtype, limit)
         self.definitions = definitions(self.layout.chains, dtype, self.layout.staged)
-        self.real = {4: cp.float32, 8: cp.float64}[TYPES[dtype][3]]
+        self.real = TYPES[dtype][3]
         self.function = kernel("passes", name, self.definitions)
         tiles = -(-self.n // self.layout.tile)
         self.blocks = int(min(tiles, resident_blocks(self.function, self.layout.shared_bytes)))
@@ -97,10 +98,8 @@ class _Plan:
         return X.parts(self.edges) if isinstance(X, Streamed) else [((0, self.blocks), 0, X)]
 
     def _padded(self, coef):
-        """Coefficients as the kernel reads them: (q, chains), those of chains that are not there zero."""
-        out = cp.zeros((self.q, self.layout.chains), self.real)
-        out[:, : len(coef)] = coef.T
-        return out
+        """Coefficients as the kernel reads them."""
+        return padded(coef, self.layout.chains, self.real)
 
     def _add(self, sums, out):
         """out = the sums of all blocks; out (n_chains, rows) is contiguous."""

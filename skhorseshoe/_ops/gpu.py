@@ -11,6 +11,7 @@ import numpy as np
 
 from ._gpu_answers import each_block, mean_probability, ndtr, quantiles  # noqa: F401 - part of what a back end offers
 from ._gpu_collapsed import CollapsedRows  # noqa: F401 - as are these
+from ._gpu_csr import Csr
 from ._gpu_gaussian import Precision, Whitening  # noqa: F401
 from ._gpu_input import checked, put_beside  # noqa: F401
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
@@ -20,7 +21,7 @@ from ._gpu_rows import gram, hold, latent, moments, score  # noqa: F401
 from ._gpu_verdict import VERDICT
 from .cuda import THREADS
 
-empty_like, where, exp = cp.empty_like, cp.where, cp.exp
+empty_like, where, exp, concatenate = cp.empty_like, cp.where, cp.exp, cp.concatenate
 SEGMENTED = False  # a launch for each would take longer than many a segment
 
 
@@ -54,9 +55,15 @@ def to_device(values):
 
 def to_host(values):
     """The way back; a LinAlgError if a matrix could not be factorised."""
-    moved = _each(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
+    moved = _each(_to_host, values)
     VERDICT.raise_if_bad()
     return moved
+
+
+def _to_host(value):
+    if isinstance(value, Csr):
+        return value.get()
+    return cp.asnumpy(value) if isinstance(value, cp.ndarray) else value
 
 
 def _each(move, values):
@@ -66,7 +73,7 @@ def _each(move, values):
         return type(values)(*moved) if hasattr(values, "_fields") else tuple(moved)
     if isinstance(values, dict):
         return {name: _each(move, value) for name, value in values.items()}
-    if type(values).__module__.startswith(__package__.partition(".")[0]) and not isinstance(values, np.ndarray):
+    if type(values).__module__.startswith(__package__.partition(".")[0]) and not isinstance(values, (np.ndarray, Csr)):
         out = copy(values)
         vars(out).update(_each(move, vars(values)))
         return out

@@ -7,12 +7,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from . import _sparse_passes as passes
+from ._centring import finish, uncentred
 from ._normal import fisher_weight
 from .cpu import (  # noqa: F401 - the rest of what a back end offers
     Outbox,
     Precision,
     Whitening,
     average_phi,
+    concatenate,
     empty_like,
     exp,
     exponential,
@@ -125,7 +127,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     part_arrays = arrays(X)
     stored = sum(np.bincount(X.indices[at : at + _TOGETHER], minlength=p) for at in range(0, X.nnz, _TOGETHER))
     shift = np.where(stored == n, centre, 0.0)
-    coef = None if beta is None else _uncentred(beta, centre, scale, p)
+    coef = None if beta is None else uncentred(beta, centre, scale, p)
     sums = np.zeros((2, q)), np.zeros(2)
     edges = np.linspace(0, n, 3).astype(int)
     step = n if beta is None else max(64, _TOGETHER // (4 * max(len(beta), X.nnz // n)))
@@ -140,31 +142,13 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
             sums[1][part] += passes.gram_pass(*part_arrays, squared, shift, start, stop, total, sums[0][part, :p])
 
     H = sum_of_parts(add, q, 2, spare, threads)
-    _finish(H, sums[0].sum(axis=0), sums[1].sum(), centre - shift, scale)
+    finish(H, sums[0].sum(axis=0)[:p], sums[1].sum(), centre - shift, scale)
     return H
-
-
-def _uncentred(beta, centre, scale, p):
-    """Coefficients (m, p) and intercepts (m,) of X's own columns from those of (x - centre) / scale."""
-    coef = beta[:, :p] / scale
-    return coef, (beta[:, p] if beta.shape[1] > p else 0.0) - coef @ centre
 
 
 def information_weights(X, coef, intercept):
     """The Fisher information of each row's linear predictor, averaged over the coefficients; (n,)."""
     return fisher_weight(X @ coef.T + intercept).mean(axis=1)
-
-
-def _finish(H, sums, size, centre, scale):
-    """From the sums over uncentred columns, in place, to those over (x - centre) / scale and ones; symmetric."""
-    p = len(centre)
-    sums = sums[:p]
-    for j in range(p):
-        H[j, :p] += centre[j] * (size * centre - sums) - sums[j] * centre
-        H[j, :p] /= scale[j] * scale
-    if len(H) > p:
-        H[p, :p] = H[:p, p] = (sums - size * centre) / scale
-        H[p, p] = size
 
 
 def moments(X, weight):

@@ -22,7 +22,7 @@ ORDERS = {"forward": 0, "reverse": 1, "random": 2}
 _HERE = Path(__file__).parent
 # Without the last two, two such libraries in one process share what must not be shared.
 _FLAGS = ("-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-w", "-fvisibility=hidden", "-fno-gnu-unique")
-_KERNEL = re.compile(r'extern "C" __global__ void\s+(?:BOUNDS |__launch_bounds__\(\w+\)\s+)?(\w+)\(')
+_KERNEL = re.compile(r'extern "C" __global__ void\s+(?:BOUNDS\s+|__launch_bounds__\(\w+\)\s+)?(\w+)\(')
 
 
 class EmulatorError(RuntimeError):
@@ -94,6 +94,8 @@ class _Kernel:
             raise EmulatorError(f"{self.name}: {len(arguments)} arguments, the kernel takes {len(self.sizes)}")
         if shared_mem > self.max_dynamic_shared_size_bytes:
             raise EmulatorError(f"{self.name}: {shared_mem} bytes of shared memory were not asked for beforehand")
+        if min(map(int, grid)) < 1:
+            raise EmulatorError(f"{self.name}: a grid of {grid} blocks")
         values = [_as_passed(argument) for argument in arguments]
         for i, (value, size) in enumerate(zip(values, self.sizes, strict=True)):
             if value.nbytes != size:

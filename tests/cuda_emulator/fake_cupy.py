@@ -30,6 +30,7 @@ _MODULES = (
     "cupyx",
     "cupyx.scipy",
     "cupyx.scipy.special",
+    "cupyx.scipy.sparse",
 )
 
 
@@ -148,7 +149,8 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def _method(name):
         return lambda self, *args, **kwargs: _wrap(getattr(self._host, name)(*args, **kwargs))
 
-    sum, mean, all, copy, reshape, astype = map(_method, ("sum", "mean", "all", "copy", "reshape", "astype"))
+    sum, mean, all, any = map(_method, ("sum", "mean", "all", "any"))
+    copy, reshape, astype = map(_method, ("copy", "reshape", "astype"))
     swapaxes, argsort, argpartition = map(_method, ("swapaxes", "argsort", "argpartition"))
 
     def nonzero(self):
@@ -162,6 +164,27 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def partition(self, kth):
         self._host.partition(kth)
+
+
+class csr_matrix:
+    """The arrays of a matrix of SciPy's, each with a copy on the device; in its format, which need not be CSR."""
+
+    __module__ = "cupyx.scipy.sparse"
+    ndim = 2
+
+    def __init__(self, X, asarray):
+        self._given, self._asarray = X, asarray
+        self.format, self.shape, self.dtype = X.format, X.shape, X.dtype
+        self.data, self.indices, self.indptr = map(asarray, (X.data, X.indices, X.indptr))
+
+    has_canonical_format = property(lambda self: self._given.has_canonical_format)
+
+    def copy(self):
+        return csr_matrix(self._given.copy(), self._asarray)
+
+    def sum_duplicates(self):
+        self._given.sum_duplicates()
+        self.__init__(self._given, self._asarray)
 
 
 def _host(value):
@@ -327,9 +350,10 @@ def _modules(card):
         return values
 
     modules["cupyx"].empty_pinned = empty_pinned
+    modules["cupyx.scipy.sparse"].csr_matrix = lambda X: csr_matrix(X, asarray)
     modules["cupyx.scipy.special"].ndtr = lambda values, out=None: _wrap(ndtr(values._host, out=_host(out)))
     names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "log", "log1p", "sqrt", "ascontiguousarray")
-    names += ("isfinite", "quantile", "maximum")
+    names += ("isfinite", "quantile", "maximum", "searchsorted")
     cupy.__dict__.update(
         {name: _function(name) for name in names},
         __version__="0.0.0",
@@ -339,6 +363,8 @@ def _modules(card):
         asnumpy=asnumpy,
         matmul=np.matmul,
         empty=card.allocate,
+        concatenate=lambda some: _wrap(np.concatenate([values._host for values in some])),
+        argsort=lambda values: _wrap(np.argsort(values._host, kind="stable")),
         empty_like=lambda values: card.allocate(values.shape, values.dtype),
         RawModule=lambda code, options: card.module(code, options),
         get_default_memory_pool=lambda: card,

@@ -23,11 +23,19 @@ enum SyncPoint {
     ROW_DRAWN,
     SCALES_READ,
     COLUMN_DONE,
-    ELEMENT_READY
+    ELEMENT_READY,
+    TOTALS_FREE,
+    STRIP_EMPTY,
+    ROW_ADDED
 };
 #define SYNC(which)                                                              \
     do {                                                                         \
         if (which != REMOVED) emulator::barrier_of_block(__LINE__);              \
+    } while (0)
+
+#define SYNC_WARP(which)                                             \
+    do {                                                             \
+        if (which != REMOVED) emulator::gather(0, __LINE__);         \
     } while (0)
 
 struct Half {

@@ -10,7 +10,9 @@ MODULES = {
     "scales": ("primitives", "philox", "block_sum", "fills", "scales", "local_moves", "gaussian", "cholesky"),
     "rows": ("primitives", "normal", "block_sum", "rows"),
     "collapsed": ("primitives", "philox", "truncated", "block_sum", "collapsed"),
-    "passes": ("primitives", "philox", "truncated", "normal", "passes"),
+    "passes": ("primitives", "philox", "truncated", "normal", "row_tasks", "passes"),
+    "sparse": ("primitives", "philox", "truncated", "normal", "row_tasks", "sparse"),
+    "sparse_rows": ("primitives", "block_sum", "sparse_rows"),
 }
 OPTIONS = ("-std=c++17",)
 THREADS = 256  # of every block
@@ -29,6 +31,11 @@ def source(module):
     return "\n".join((folder / f"{name}.cuh").read_text() for name in MODULES[module])
 
 
+def compiled_chains(n_chains):
+    """The number of chains that a kernel for so many is compiled for."""
+    return next(c for c in (1, 2, 4, 8, 16) if c >= n_chains)
+
+
 class Layout(NamedTuple):
     """How a pass is cut up."""
 
@@ -41,7 +48,7 @@ class Layout(NamedTuple):
 
 def layout(p, q, n_chains, dtype, limit):
     """The largest tile that fits into ``limit`` bytes of shared memory, with two buffers if they fit."""
-    chains = next(c for c in (1, 2, 4, 8, 16) if c >= n_chains)
+    chains = compiled_chains(n_chains)
     _, _, element, real = TYPES[dtype]
     tile = next((t for t in _TILES if t * p * element <= _TILE_BYTES), _TILES[-1])
     for rows, buffers in ((tile, 2), (_TILES[-1], 2), (_TILES[-1], 1)):
@@ -56,6 +63,13 @@ def definitions(chains, dtype, staged):
     """Compiler options that make ``passes`` for a number of chains and a type of X."""
     element, real, _, _ = TYPES[dtype]
     return (f"-DCHAINS={chains}", f"-DELEMENT={element}", f"-DREAL={real}", f"-DSTAGED={int(staged)}")
+
+
+def sparse_definitions(chains, dtype, index, real=None):
+    """Those for ``sparse``, and without ``chains`` for ``sparse_rows``; types are NumPy's names. real : of the rows."""
+    element, index = TYPES[dtype][0], {"int32": "int", "int64": "long long"}[index]
+    passes = () if chains is None else (f"-DCHAINS={chains}", f"-DREAL={TYPES[real or dtype][1]}")
+    return (*passes, f"-DELEMENT={element}", f"-DINDEX={index}")
 
 
 def _scratch(rows, chains, real):

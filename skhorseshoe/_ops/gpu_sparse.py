@@ -1,0 +1,57 @@
+"""The back end for sparse rows on NVIDIA GPUs: ``gpu``, with answers of its own to whatever reads X, a ``Csr``.
+
+X is never made dense. A CSR matrix of SciPy's is copied to the device, one of CuPy's is read where it is; beside it is
+a copy by columns.
+"""
+
+import cupy as cp
+
+from ._gpu_answers import averaged, rows_together
+from ._gpu_csr import Csr
+from ._gpu_sparse_memory import place  # noqa: F401 - part of what a back end offers
+from ._gpu_sparse_rows import (  # noqa: F401 - as are these
+    gram,
+    gram_noise,
+    gram_product,
+    hold,
+    information_weights,
+    latent,
+    moments,
+    product,
+    score,
+)
+from .gpu import (  # noqa: F401 - the rest of it
+    SEGMENTED,
+    Outbox,
+    Precision,
+    Whitening,
+    concatenate,
+    empty_like,
+    exp,
+    exponential,
+    gamma,
+    give_back,
+    global_scale,
+    local_scales,
+    ndtr,
+    normal,
+    quantiles,
+    to_device,
+    to_host,
+    using,
+    where,
+)
+
+
+def mean_probability(X, coef, intercept, threads, block_rows):
+    """As ``cpu.mean_probability``, on the host."""
+    return averaged(each_block, X, coef, intercept, threads, block_rows)
+
+
+def each_block(X, coef, threads, block_rows, use):
+    """As ``sparse.each_block``, with products on the GPU; X may be on the host. ``block_rows`` says nothing here."""
+    coef = cp.ascontiguousarray(cp.asarray(coef).T)
+    n, size = X.shape[0], rows_together(coef.shape[1])
+    for start in range(0, n, size):
+        rows = slice(start, min(n, start + size))
+        use(product(Csr.of(X[rows]), coef), rows)
