@@ -422,7 +422,7 @@ def test_the_forecast_is_enough_and_memory_is_given_back(
     assert card.held_when_freed == 0
     taken = card.memory.most - X.data.nbytes - X.indices.nbytes - X.indptr.nbytes
     forecast = sys.modules["skhorseshoe._ops._gpu_sparse_memory"].working_set(X, n_chains, sampler)
-    assert taken < forecast < 3 * taken + 2**21
+    assert taken < forecast < 3 * taken + 2**22  # with what answers to rows take, and what is always there
     if density < 0.1 and not iterative:
         assert card.memory.most < 8 * n * p + 2**21  # X is never made dense
 
