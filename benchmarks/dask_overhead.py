@@ -1,6 +1,4 @@
-"""What a cluster adds to a sweep, and what that means for a large one.
-
-    python benchmarks/dask_overhead.py [--quick]
+"""What a cluster adds to a sweep, and what that means for a large one; README.md says how to run it.
 
 Worker processes of this machine hold a few rows each, so that what a question takes is nearly all overhead: sending the
 coefficients of 4 chains of 1000 columns to every worker, and adding what comes back. A sweep of "gibbs" asks once, one
@@ -12,8 +10,10 @@ long a sleep. They are threads of one process, connected by TCP, so that one cor
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
+from _measure import Report, combine, figure
 from dask import delayed
 from distributed import Client, LocalCluster
 
@@ -42,25 +42,34 @@ class Pretender(Segment):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few rounds: does it run?")
-    rounds = 5 if parser.parse_args().quick else 300
+    parser.add_argument("--output", type=Path, help="default: results/dask-overhead-<date>.json, unless --quick")
+    options = parser.parse_args()
+    rounds = 5 if options.quick else 300
+    report = Report()
+    report.head()
     element, small = a_pass(20_000), a_pass(FEW)
-    overhead = {k: 1e3 * (a_question(k, rounds, some_segment) - small * FEW * P) for k in TARGETS}
-    print("workers   overhead of a question, ms: median   tenth   at most")
-    for k, (median, tenth) in overhead.items():
-        print(f"{k:7d}   {median:34.2f}   {tenth:5.2f}   {TARGETS[k]:7.0f}")
-    slope = sum(tenth for _, tenth in overhead.values()) / sum(overhead)
-    own = 1e3 * a_draw()
+    least = {}
+    for k, most in TARGETS.items():
+        asked = combine(lambda s: 1e3 * (s - small * FEW * P), a_question(k, rounds, some_segment))
+        least[k] = asked["tenth"] = float(np.quantile(asked["all"], 0.1))
+        report.add(f"{k} workers: a question beside its pass", asked, "ms", at_most=most)
+        report.add(f"{k} workers: the tenth percentile", least[k], "ms")
+    slope, own = sum(least.values()) / sum(least), 1e3 * a_draw()
+    print(f"\nOn paper, {N:.0e} x {P}, float32; {1e9 * element:.3f} ns for an element and core, as measured here,")
+    print(
+        f"{1e-12 * GPU_RATE:.0f} TB/s for a GPU, as assumed; {slope:.2f} ms for a worker, from the tenth percentiles."
+    )
     passes = {GPUS: 1e3 * 4 * N * P / GPUS / GPU_RATE, CPUS: 1e3 * element * N * P / CPUS / THREADS}
-    print(f"\nOn paper, {N:.0e} x {P}, float32, ms; {1e9 * element:.3f} ns for an element and core, as measured here,")
-    print(f"{1e-12 * GPU_RATE:.0f} TB/s for a GPU, as assumed; {slope:.2f} ms for a worker, the least of those above.")
-    print("                     pass   overhead   sampler   sweep")
     for name, k in ((f"{GPUS} GPUs", GPUS), (f"{CPUS} x {THREADS} cores", CPUS)):
-        parts = passes[k], slope * k, own
-        print(f"{name:16s} {parts[0]:8.0f}   {parts[1]:8.1f}   {own:7.1f}   {sum(parts):5.0f}")
-    print(f"\n{GPUS} simulated workers, ms")
+        parts = {"pass": passes[k], "overhead": slope * k, "coefficients": own}
+        for part, took in (*parts.items(), ("sweep", sum(parts.values()))):
+            report.add(f"on paper, {name}: {part}", took, "ms")
     for length in passes.values():
-        median, tenth = 1e3 * a_question(GPUS, max(5, rounds // 10), lambda i, t=length: pretended(t), processes=False)
-        print(f"pass of {length:4.0f}: median {median:5.0f}, tenth {tenth:5.0f}; on paper {length + slope * GPUS:5.0f}")
+        asked = a_question(GPUS, max(5, rounds // 10), lambda i, t=length: pretended(t), processes=False)
+        size = f"{GPUS} simulated workers, pass of {length:.0f} ms:"
+        report.add(f"{size} a question", combine(lambda s: 1e3 * s, asked), "ms")
+        report.add(f"{size} on paper", length + slope * GPUS, "ms")
+    report.write("dask-overhead", options.output, not options.quick)
 
 
 def a_pass(n):
@@ -93,15 +102,14 @@ def pretended(milliseconds):
 
 
 def a_question(n_workers, rounds, segment, processes=True):
-    """Seconds until all workers have answered, the median and the tenth percentile; each holds one small segment."""
+    """Seconds until all workers have answered; each holds one small segment."""
     options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     options |= {"processes": processes, "protocol": "tcp", "memory_limit": 0}
     with LocalCluster(**options) as cluster, Client(cluster, direct_to_workers=True) as client:
         pack = delayed(segment, pure=False)
-        with _dask_rows.Shards(client, pack, [FEW * P * 4] * n_workers, P, ("cpu",)) as shards:
+        with _dask_rows.Shards(client, pack, [FEW * P * 4] * n_workers, FEW * P * 4, P, ("cpu",)) as shards:
             shards.ask("latent", COEF, 0, KEY)  # loads the kernels
-            asked = [seconds(lambda t=t: shards.ask("latent", COEF, t, KEY)) for t in range(rounds)]
-            return np.quantile(asked, [0.5, 0.1])
+            return figure([seconds(lambda t=t: shards.ask("latent", COEF, t, KEY)) for t in range(rounds)])
 
 
 def seconds(function):

@@ -1,6 +1,7 @@
 """Sparse rows against the same rows in full, and columns too many for a matrix; README.md says how to run it."""
 
 import argparse
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,34 +26,43 @@ def data(n, p, density, dtype=np.float32):
 
 
 def passes(report, quick):
-    """Both passes, and sweeps inside fit, at 1 % dense; the rows in full are a tenth, float32, times ten."""
+    """Both passes, and sweeps inside fit, at 1 % dense; the rows in full are a tenth of them, times ten."""
     n, p, share, repeats = (2000, 100, 1, 2) if quick else (1_000_000, 1000, 10, 5)
-    X, y = data(n, p, 0.01)
-    few = slice(0, n // share)
-    with open_threads(2) as threads:
-        ours = Rows(X, y, True, sparse, threads)
-        full = Rows(X[few].toarray(), y[few], True, cpu, threads)
-        beta = 0.1 * np.random.default_rng(0).standard_normal((4, p + 1))
-        asked = {"latent": lambda rows: rows.latent(beta, 1, KEY), "score": lambda rows: rows.score(beta)}
-        seconds = in_turns(
-            {(name, i): lambda a=ask, r=r: a(r) for name, ask in asked.items() for i, r in enumerate((ours, full))},
-            repeats,
-        )
-    size = f"n={n:,}, p={p}, 1 % dense, float32, 4 chains:"
-    for name in asked:
-        report.add(f"{size} pass {name}, sparse", combine(lambda s: 1e3 * s, seconds[name, 0]), "ms")
-        in_full = combine(lambda s: share * s, seconds[name, 1])
-        report.add(f"{size} pass {name}, in full ({share} x a part) / sparse", ratio(in_full, seconds[name, 0]))
+    for dtype in (np.float32, np.float64):
+        X, y = data(n, p, 0.01, dtype)
+        few, seconds = slice(0, n // share), {}
+        with open_threads(2) as threads:
+            for n_chains in (1, 4):
+                beta = 0.1 * np.random.default_rng(0).standard_normal((n_chains, p + 1))
+                for kind, rows in (
+                    ("sparse", Rows(X, y, True, sparse, threads)),
+                    ("full", Rows(X[few].toarray(), y[few], True, cpu, threads)),
+                ):
+                    seconds["latent", n_chains, kind] = lambda r=rows, b=beta: r.latent(b, 1, KEY)
+                    seconds["score", n_chains, kind] = lambda r=rows, b=beta: r.score(b)
+            seconds = in_turns(seconds, repeats)
+        size = f"n={n:,}, p={p}, 1 % dense, {np.dtype(dtype)}"
+        report.figures[size] = {" ".join(map(str, name)): values for name, values in seconds.items()}
+        for name, n_chains in (("latent", 1), ("latent", 4), ("score", 1), ("score", 4)):
+            ours, full = seconds[name, n_chains, "sparse"], seconds[name, n_chains, "full"]
+            what = f"{size}, {n_chains} chains: pass {name}"
+            report.add(f"{what}, sparse", combine(lambda s: 1e3 * s, ours), "ms")
+            in_full = combine(lambda s: share * s, full)
+            report.add(f"{what}, in full ({share} x a part) / sparse", ratio(in_full, ours))
+        for sampler, name in (("pxda", "latent"), ("hmc", "score")):
+            sweeps(report, f"{size}, 4 chains", X, y, sampler, seconds, name, share, quick)
+
+
+def sweeps(report, size, X, y, sampler, seconds, name, share, quick):
+    """Of the rows in full, a sweep is one of the sparse rows with the longer pass: all but the passes is the same."""
+    settings = {"sampler": sampler, "burn_in": 100 if quick else 30}
     few_draws, many = (2, 6) if quick else (3, 13)
-    for sampler, name in (("pxda", "latent"), ("hmc", "score")):
-        settings = {"sampler": sampler, "burn_in": 100 if quick else 30}
-        sweep = {"sparse": lambda k, s=settings: _fit(X, y, n_iter=k, thin=k, **s)}
-        one = per_sweep(sweep, few_draws, many, 1 if quick else 2)["sparse"]
-        # All but the passes is the same; the fewest passes in a sweep are one.
-        more = share * seconds[name, 1]["minimum"] - seconds[name, 0]["minimum"]
-        report.add(
-            f"{size} sweep of {sampler}, in full / sparse", combine(lambda s, m=more: (s + m) / s, one), at_least=20
-        )
+    one = per_sweep({"sparse": lambda k: _fit(X, y, n_iter=k, thin=k, **settings)}, few_draws, many, 1 if quick else 2)
+    # The fewest passes in a sweep are one.
+    more = share * seconds[name, 4, "full"]["minimum"] - seconds[name, 4, "sparse"]["minimum"]
+    report.add(f"{size}: sweep of {sampler}, sparse", combine(lambda s: 1e3 * s, one["sparse"]), "ms")
+    in_full = combine(lambda s: (s + more) / s, one["sparse"])
+    report.add(f"{size}: sweep of {sampler}, in full / sparse", in_full, at_least=20)
 
 
 def memory(report, quick):
@@ -81,11 +91,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="sections to run")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run?")
+    parser.add_argument("--output", type=Path, help="a JSON file; results/ for a complete run")
     options = parser.parse_args()
     report = Report()
     report.head()
     for name in options.only:
         SECTIONS[name](report, options.quick)
+    report.write("sparse-rows", options.output, not options.quick and set(options.only) == set(SECTIONS))
 
 
 if __name__ == "__main__":

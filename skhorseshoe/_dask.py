@@ -2,6 +2,7 @@
 
 import functools
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
@@ -11,6 +12,9 @@ from ._input import check_X, encode_labels, is_dask
 from ._segments import layout
 
 _SAMPLERS = "auto", "hmc", "pxda", "gibbs"
+_counted = ContextVar(
+    "_counted", default=(None, None)
+)  # the X of a fit that is under way, and the lengths of its chunks
 
 try:
     import dask.array as da
@@ -31,7 +35,8 @@ def prepare(model, X, y, sample_weight, choose):
     choose : of whether the weights are whole, the sampler.
     """
     client = _client()
-    X, y, weight = _aligned(model, client, X, y, sample_weight)
+    given = X
+    X, lengths, y, weight = _aligned(model, client, X, y, sample_weight)
     shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     bounds, edges = layout(*shape)
     ends = bounds[edges]
@@ -51,13 +56,18 @@ def prepare(model, X, y, sample_weight, choose):
         facts = by_class, model.classes_, shape, dtype, int(ends[i]), int(ends[i + 1])
         return delayed(pack, pure=False)(*parts[i], *facts)
 
-    sizes = np.diff(ends) * (shape[1] * dtype.itemsize + 1 + 8 * weighted)
+    row = shape[1] * dtype.itemsize
+    sizes, chunk = np.diff(ends) * (row + 1 + 8 * weighted), max(lengths) * row
 
     @contextmanager
     def open_rows(*args, **kwargs):
         device = model.device, shape[0] * shape[1]  # all workers choose the same, whatever they hold
-        with Shards(client, pack_of, sizes.tolist(), shape[1], device) as shards:
-            yield DaskRows(shards, shape, dtype, *args, **kwargs)
+        with Shards(client, pack_of, sizes.tolist(), chunk, shape[1], device) as shards:
+            token = _counted.set((given, lengths))  # callbacks that score X need as many answers as there are labels
+            try:
+                yield DaskRows(shards, shape, dtype, *args, **kwargs)
+            finally:
+                _counted.reset(token)
 
     return shape, open_rows
 
@@ -76,7 +86,10 @@ def _client():
 
 
 def _aligned(model, client, X, y, sample_weight):
-    """X, y and the weights (or None) as Dask arrays of known and equal length; the model learns the columns."""
+    """X, the lengths of its chunks, y and the weights (or None); Dask arrays of known and equal length.
+
+    The model learns the columns.
+    """
     if not is_dask(X):
         raise ValueError(
             "y or sample_weight is a Dask collection, but X is not: give X as one, or compute() the others."
@@ -84,21 +97,21 @@ def _aligned(model, client, X, y, sample_weight):
     if X.ndim != 2 or not (hasattr(X, "columns") or isinstance(X._meta, np.ndarray)):
         raise ValueError(
             f"X must have two dimensions and chunks of NumPy arrays; it has {X.ndim}, of {type(X._meta).__name__}. "
-            "Make such chunks with map_blocks: X.map_blocks(lambda block: block.toarray()) where they are sparse, "
-            "X.map_blocks(cupy.asnumpy) where they are CuPy's."
+            "Make such chunks with map_blocks: X.map_blocks(lambda block: block.toarray(), dtype=X.dtype, "
+            "meta=numpy.empty((0, 0))) where they are sparse, X.map_blocks(cupy.asnumpy) where they are CuPy's."
         )
     check_X(model, _example(X), reset=True)
-    X = _known(client, X)
+    X, lengths = _known(client, X)
     n = X.shape[0]
     if n == 0:
         raise ValueError("X has 0 rows in all its partitions: there is nothing to fit.")
     weight = None if sample_weight is None else _column(client, "sample_weight", sample_weight, n)
-    return X, _column(client, "y", y, n), weight
+    return X, lengths, _column(client, "y", y, n), weight
 
 
 def _column(client, name, given, n):
     if is_dask(given):
-        given = _known(client, given)
+        given, _ = _known(client, given)
         given = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
     else:
         given = da.from_array(column_or_1d(np.asarray(given)), chunks="auto")
@@ -115,11 +128,11 @@ def _example(X):
 
 
 def _known(client, collection):
-    """The same as an array of known length; each chunk has all columns."""
-    if hasattr(collection, "chunks") and not np.isnan(collection.chunks[0]).any():
-        return collection.rechunk({1: -1}, method="tasks") if collection.ndim == 2 else collection
+    """The same as an array of known length, each chunk with all columns; and the lengths of the given chunks."""
     if hasattr(collection, "chunks") and collection.ndim == 2:
         collection = collection.rechunk({1: -1}, method="tasks")
+    if hasattr(collection, "chunks") and not np.isnan(collection.chunks[0]).any():
+        return collection, collection.chunks[0]
     # Taken apart once: Dask gives other tasks the same names when it optimises the same collection for another end.
     parts = np.ravel(collection.to_delayed())
     lengths = _gather(client, [delayed(len)(part) for part in parts])
@@ -130,7 +143,8 @@ def _known(client, collection):
         for part, n in zip(parts, lengths, strict=True)
         if n
     ]
-    return da.concatenate(blocks) if blocks else da.empty((0, *collection.shape[1:]), dtype=dtype)
+    array = da.concatenate(blocks) if blocks else da.empty((0, *collection.shape[1:]), dtype=dtype)
+    return array, lengths
 
 
 def _zipped(*arrays):
@@ -184,11 +198,11 @@ def map_rows(method, X, args, kwargs):
     example = _example(X)
     like = method(example, *args, **kwargs)[:0]
     ask = delayed(functools.partial(_answer, method, like, args, kwargs), pure=True)
-    if hasattr(X, "columns"):
-        lengths = [np.nan] * X.npartitions
-    else:
+    counted, lengths = _counted.get()
+    if X is not counted:
+        lengths = [np.nan] * X.npartitions if hasattr(X, "columns") else X.chunks[0]
+    if not hasattr(X, "columns"):
         X = X.rechunk({1: -1})
-        lengths = X.chunks[0]
     parts = zip(np.ravel(X.to_delayed()), lengths, strict=True)
     blocks = [da.from_delayed(ask(part), (n, *like.shape[1:]), like.dtype) for part, n in parts]
     return da.concatenate(blocks, allow_unknown_chunksizes=True)

@@ -18,11 +18,14 @@ _logger = logging.getLogger("skhorseshoe")
 _FIRST_LOOK, _LOOK = 0.5, 5.0  # seconds of silence after which to look whether a worker lives, at first and at most
 _GLANCE = 0.2  # seconds between two looks for a new worker
 _HUNG = 30.0  # seconds without a heartbeat, which come every second or so even while a worker computes
+_PAUSED = 30.0  # seconds that a worker may stand still for its memory, such as to write some of it to the disk
 _STALLED = 1800.0  # seconds in which no task of a load has ended
 _REPLACEMENT = 5.0  # seconds to wait for a new worker in place of one that is lost
 _NO_WORKERS = 60.0  # seconds to wait for a worker where there is none
 _TRIES = 5  # losses in a row, with no answer between them, that are too many
-_FULL = 0.8  # share of a worker's memory that its rows may take; Dask pauses it there
+_TURNS = 8  # in which a worker loads its rows: left to itself, Dask loads nearly all chunks before it gives one up
+_FULL = 0.8  # share of a worker's memory that may be in use; Dask pauses it there
+_KERNELS = 2**27  # bytes that kernels and their compiler take, where they have not been loaded yet
 
 
 class DaskRows(Rows):
@@ -62,17 +65,20 @@ class _Held:
     future: object
     packs: list  # until it is loaded
     actor: object = None
+    paused: float = None  # since when
 
 
 class Shards:
     """The segments of a collection, each held by one worker. A context: at its end the workers hold nothing.
 
     pack : function of a segment's number that gives the Delayed ``Segment``. sizes : its bytes, by number.
-    n_columns : of X. device : where workers compute, as arguments of ``_device.resolve``.
+    chunk : bytes of the largest chunk of X. n_columns : of X. device : where workers compute, as arguments of
+    ``_device.resolve``.
     """
 
-    def __init__(self, client, pack, sizes, n_columns, device):
+    def __init__(self, client, pack, sizes, chunk, n_columns, device):
         self.client, self.pack, self.sizes, self.device = client, pack, sizes, device
+        self.piece = 2 * max(chunk, *sizes)  # in the making; a thread has one
         self.working_set = 32 * (n_columns + 1) ** 2
         self.held, self.checksums = [], {}
 
@@ -132,6 +138,18 @@ class Shards:
             raise _Lost("it has left the cluster")
         if state["silent"] > _HUNG:
             raise _Lost(f"no sign of life for {state['silent']:.0f} s")
+        return state
+
+    def _check_loading(self, held):
+        """The same, and a ``MemoryError`` if Dask has stopped the worker, for its memory, from loading any more."""
+        state = self._check(held)
+        held.paused = (held.paused or time()) if state["paused"] else None
+        if held.paused and time() - held.paused > _PAUSED:
+            raise MemoryError(
+                f"Worker {held.worker} takes {state['used'] / 2**30:.3f} GiB of its memory limit of "
+                f"{state['memory'] / 2**30:.3f} GiB, and Dask lets it load no more. Add workers, give them more "
+                "memory, or make the chunks smaller."
+            )
 
     def _replace(self, lost, losses):
         """Load what lost workers held onto others. lost : why, by ``_Held``."""
@@ -152,7 +170,8 @@ class Shards:
             if state["identity"] in gone:
                 _evict(self.client, gone[state["identity"]])
         busy = {held.worker for held in self.held}
-        self._hold(numbers, self._workers(_REPLACEMENT, busy) or self._workers(_NO_WORKERS), losses)
+        others = self._workers(_REPLACEMENT, busy) if busy else {}
+        self._hold(numbers, others or self._workers(_NO_WORKERS), losses)
 
     def _workers(self, seconds, without=()):
         """What ``survey`` tells of the living workers; waits for one."""
@@ -172,7 +191,7 @@ class Shards:
         """Load segments onto workers, as many as their threads can take, neighbours together."""
         new = []
         try:
-            for worker, share in self._shares(list(numbers), workers):
+            for worker, share in list(self._shares(list(numbers), workers)):  # all have room before one begins
                 new.append(self._start(worker, share, workers[worker]))
             lost = {}
             for held in new:
@@ -189,35 +208,47 @@ class Shards:
             self._replace(lost, losses + 1)
 
     def _shares(self, numbers, workers):
-        """Pairs of a worker and the numbers of its segments; MemoryError if it cannot hold them."""
+        """Pairs of a worker and the numbers of its segments."""
         names = sorted(workers)
         threads = np.cumsum([0] + [workers[name]["threads"] for name in names])
         edges = np.rint(threads / threads[-1] * len(numbers)).astype(int)
         for name, first, last in zip(names, edges[:-1], edges[1:], strict=True):
             share = numbers[first:last]
-            own = [number for held in self.held if held.worker == name for number in held.numbers]
-            needed = sum(self.sizes[number] for number in share + own) + self.working_set
-            limit = workers[name]["memory"]
-            if limit and needed > _FULL * limit:
-                raise MemoryError(
-                    f"Worker {name} would have to hold {needed / 2**30:.3f} GiB of rows and sums, but its memory limit "
-                    f"is {limit / 2**30:.3f} GiB, of which {_FULL:.0%} may be used. Add workers, or give them more "
-                    "memory; float32 columns take half the room."
-                )
             if share:
+                self._check_room(share, name, workers[name])
                 yield name, share
+
+    def _check_room(self, numbers, worker, state):
+        """Raise a MemoryError if a worker cannot hold segments of these numbers beside what it holds already."""
+        rows = sum(self.sizes[number] for number in numbers)
+        more = _KERNELS + max(rows / _TURNS + state["threads"] * self.piece, self.working_set)
+        used, limit, end = state["used"], state["memory"], time() + _REPLACEMENT
+        while limit and used + rows + more > _FULL * limit:
+            if time() > end:
+                rows, more, used, limit = (f"{size / 2**30:.3f} GiB" for size in (rows, more, used, limit))
+                raise MemoryError(
+                    f"Worker {worker} would have to hold {rows} of rows, and {more} while it loads them and computes, "
+                    f"beside {used} that its process takes now and Dask cannot write to the disk. Its memory limit is "
+                    f"{limit}, of which {_FULL:.0%} may be used. Add workers, or give them more memory; smaller chunks "
+                    "and float32 columns take less."
+                )
+            sleep(_GLANCE)  # what was given up a moment ago has not been reported yet
+            used = survey(self.client).get(worker, state)["used"]
 
     def _start(self, worker, numbers, state):
         # Hard restrictions on tasks whose worker dies would leave them waiting for ever: only the actor, which is
         # released then, has one. Names are fresh each time, since restrictions hold for new names only.
-        packs = self.client.compute([self.pack(i) for i in numbers], workers=[worker], allow_other_workers=True)
+        packs = []
+        for turn in range(_TURNS):
+            share = [self.pack(i) for i in numbers[turn * len(numbers) // _TURNS : (turn + 1) * len(numbers) // _TURNS]]
+            packs += self.client.compute(share, priority=-turn, workers=[worker], allow_other_workers=True)
         arguments = packs, numbers, len(self.sizes), self.device, state["threads"]
         future = self.client.submit(Shard, *arguments, actor=True, workers=[worker], pure=False)
         return _Held(worker, state["identity"], numbers, future, packs)
 
     def _finish(self, held):
         """Wait for an actor to be loaded, and give up the tasks that it was loaded from."""
-        settle(self.client, [held.future], held.packs, lambda: self._check(held))
+        settle(self.client, [held.future], held.packs, lambda: self._check_loading(held))
         try:
             held.actor = held.future.result(timeout=_LOOK)
         except (OSError, CancelledError, TimeoutError) as error:
@@ -278,7 +309,8 @@ def settle(client, futures, tasks, check):
 
 
 def survey(client):
-    """Of each worker, by address: seconds since its last sign of life, threads, memory limit in bytes, identity."""
+    """Of each worker, by address: seconds since its last sign of life, threads, whether Dask has stopped it for its
+    memory, bytes in use that Dask cannot spill and their limit, identity."""
 
     def look(dask_scheduler):
         from distributed.metrics import time
@@ -287,6 +319,8 @@ def survey(client):
             address: {
                 "silent": time() - state.last_seen,
                 "threads": state.nthreads,
+                "paused": state.status.name == "paused",
+                "used": state.memory.unmanaged,
                 "memory": state.memory_limit,
                 "identity": state.server_id,
             }

@@ -1,5 +1,6 @@
-"""The version stamp of saved models."""
+"""What saved models hold beside their attributes: the version, and paths that can be loaded anywhere."""
 
+import os
 import warnings
 
 
@@ -11,8 +12,10 @@ def version():
 
 
 def stamp(state):
-    """The state with the version that saves it."""
-    return {**state, "_skhorseshoe_version": version()}
+    """The state with the version that saves it. Paths are strings in it: one of POSIX cannot be loaded on Windows, and
+    skops asks for trust in each kind."""
+    plain = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in state.items()}
+    return {**plain, "_skhorseshoe_version": version()}
 
 
 def check(state, parameter):

@@ -109,6 +109,13 @@ def one_gpu(request):
         yield ops
 
 
+@pytest.fixture(params=["one block", "library"])
+def factors(request, monkeypatch):
+    """Who computes them: a block for each chain, in shared memory, or the library, as where they are large."""
+    if request.param == "library":
+        monkeypatch.setattr("skhorseshoe._ops._gpu_gaussian.THREADS", 0)
+
+
 @contextmanager
 def _gpu(where):
     if where == "card":

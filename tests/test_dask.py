@@ -9,14 +9,18 @@ import sys
 import textwrap
 import threading
 import time
-from contextlib import contextmanager, suppress
+import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier, _segments
+from skhorseshoe._compat import HAS_CALLBACKS
 from skhorseshoe.datasets import make_sparse_probit
 
 needs = "needs Dask: pip install 'skhorseshoe[dask]'"
@@ -24,12 +28,15 @@ da = pytest.importorskip("dask.array", reason=needs)
 dd = pytest.importorskip("dask.dataframe", reason=needs)
 distributed = pytest.importorskip("distributed", reason=needs)
 
+from dask_faults import arrays, at_question, bits, check_that_nothing_is_left, frames, kill, staff  # noqa: E402
+
 from skhorseshoe import _dask, _dask_rows  # noqa: E402 - import Dask
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
+needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks are new in scikit-learn 1.9")
 SETTINGS = {"n_iter": 10, "burn_in": 30, "n_chains": 2, "sampler": "hmc"}
 
 
@@ -49,29 +56,6 @@ def client(cluster):
         check_that_nothing_is_left(client)
 
 
-def check_that_nothing_is_left(client):
-    end = time.monotonic() + 20
-    while (left := leftovers(client)) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not left
-
-
-def staff(cluster, client, n):
-    """Bring the cluster to n workers."""
-    cluster.scale(n)
-    end = time.monotonic() + 60
-    while len(_dask_rows.survey(client)) != n:
-        assert time.monotonic() < end, "the cluster did not come to its size"
-        time.sleep(0.1)
-
-
-def leftovers(client):
-    """Tasks that the scheduler still knows, and actors that workers still have."""
-    tasks = client.run_on_scheduler(lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks])
-    actors = client.run(lambda dask_worker: list(dask_worker.state.actors), on_error="ignore")
-    return tasks + [key for keys in actors.values() for key in keys] + list(client.futures)
-
-
 @pytest.fixture(scope="module")
 def data(seed):
     X, y, _ = make_sparse_probit(20_000, 10, random_state=seed)
@@ -87,43 +71,6 @@ def classifier(seed):
 def expected(data, classifier):
     """The bits of the draws of a fit in memory."""
     return bits(classifier.fit(*data))
-
-
-def bits(model):
-    draws = model.coef_draws_, model.intercept_draws_, model.global_scale_draws_, model.shrinkage_
-    return b"".join(array.tobytes() for array in draws)
-
-
-def arrays(X, y, rows=3_000):
-    return da.from_array(X, chunks=(rows, -1)), da.from_array(y, chunks=rows)
-
-
-def frames(X, y, n=7):
-    names = [f"c{j}" for j in range(X.shape[1])]
-    return dd.from_pandas(pd.DataFrame(X, columns=names), npartitions=n), dd.from_pandas(pd.Series(y), npartitions=n)
-
-
-@contextmanager
-def at_question(monkeypatch, number, act):
-    """Call act(shards) when the sampler asks its question of this number."""
-    ask, asked = _dask_rows.Shards.ask, []
-
-    def counted(shards, *args):
-        asked.append(args[0])
-        if len(asked) == number:
-            act(shards)
-        return ask(shards, *args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(_dask_rows.Shards, "ask", counted)
-        yield asked
-    assert len(asked) >= number
-
-
-def kill(client, worker, number=signal.SIGKILL):
-    pid = client.run(os.getpid, workers=[worker])[worker]
-    os.kill(pid, number)
-    return pid
 
 
 def test_sums_of_a_tree_do_not_depend_on_who_adds_which_leaves():
@@ -184,7 +131,21 @@ def unknown_chunks(X, y):
     return X[keep], y[keep]
 
 
+def sparse_chunks(X, y):
+    from scipy.sparse import csr_matrix
+
+    X, y = arrays(X, y)
+    return X.map_blocks(csr_matrix, meta=csr_matrix((0, 0))), y
+
+
+def made_dense(X, y):
+    """As the error for sparse chunks says."""
+    X, y = sparse_chunks(X, y)
+    return X.map_blocks(lambda block: block.toarray(), dtype=X.dtype, meta=np.empty((0, 0))), y
+
+
 UNUSUAL = {
+    "sparse chunks made dense": made_dense,
     "columns split over chunks": lambda X, y: (da.from_array(X, chunks=(3_000, 4)), da.from_array(y, chunks=7_000)),
     "fewer partitions than workers": lambda X, y: arrays(X, y, rows=len(X)),
     "unknown chunk sizes": unknown_chunks,
@@ -389,29 +350,93 @@ def test_an_encrypted_cluster_gives_the_same_draws_and_recovers(data, classifier
         check_that_nothing_is_left(client)
 
 
-@pytest.mark.slow
-def test_target_ess_stops_where_it_stops_in_memory(client, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((70_000, 1))
-    y = X[:, 0] + rng.standard_normal(len(X)) > 0
-    model = HorseshoeProbitClassifier(n_iter=500, burn_in=100, target_ess=50, random_state=seed)
-    lazy = model.fit(*arrays(X, y, rows=20_000))
-    stopped, n = lazy.stopped_by_, lazy.n_iter_
-    model.fit(X, y)
-    assert (stopped, n) == (model.stopped_by_, model.n_iter_)
+def test_target_ess_stops_where_it_stops_in_memory(client, data, seed):
+    model = HorseshoeProbitClassifier(n_iter=500, burn_in=100, n_chains=4, target_ess=20, random_state=seed)
+    lazy = clone(model).fit(*arrays(*data))
+    assert (lazy.stopped_by_, bits(lazy)) == ("target_ess", bits(model.fit(*data)))
+    assert lazy.n_iter_ == model.n_iter_ < 500
+
+
+class Recorder:
+    """A callback: notes the draws that there are after each block, and what X is; stops the fit when there are some."""
+
+    max_propagation_depth = None
+
+    def __init__(self, stop_after=np.inf):
+        self.stop_after, self.draws, self.given = stop_after, [], set()
+
+    def setup(self, estimator, context):
+        pass
+
+    teardown = setup
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X, y, fitted_estimator=None):
+        self.given.add((id(X), id(y)))
+        self.draws.append(None if fitted_estimator is None else fitted_estimator.coef_draws_.tobytes())
+        return fitted_estimator is not None and fitted_estimator.coef_draws_.shape[1] >= self.stop_after
+
+
+@needs_callbacks
+@pytest.mark.parametrize("stop_after", [np.inf, 4])
+def test_callbacks_see_the_draws_of_memory_and_stop_where_they_stop_there(client, data, classifier, stop_after):
+    local, remote = Recorder(stop_after), Recorder(stop_after)
+    want = clone(classifier).set_callbacks(local).fit(*data)
+    X, y = arrays(*data)
+    got = clone(classifier).set_callbacks(remote).fit(X, y)
+    assert (got.stopped_by_, bits(got)) == (want.stopped_by_, bits(want))
+    assert got.stopped_by_ == ("n_iter" if stop_after == np.inf else "callback")
+    assert remote.draws == local.draws
+    assert remote.given == {(id(X), id(y))}  # as they were given, lazy
+
+
+def frame_with_empty_partitions(X, y):
+    X, _ = frames(X, y)
+    return dd.concat([X[X["c0"] > 1e9], X]), y
+
+
+SCORED = {
+    "arrays": arrays,
+    "unknown chunk sizes": lambda X, y: (unknown_chunks(X, y)[0], y),
+    "a frame with empty partitions": frame_with_empty_partitions,
+}
+
+
+@needs_callbacks
+@pytest.mark.parametrize("how", SCORED)
+def test_scores_while_the_chains_run_are_those_of_memory(client, data, classifier, how):
+    from sklearn.callback import ScoringMonitor
+
+    def scores(X, y):
+        monitor = ScoringMonitor(scoring="neg_log_loss")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # of names that X does not have
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            clone(classifier).set_callbacks(monitor).fit(X, y)
+        return monitor.get_logs(select="most_recent").data_as_pandas["neg_log_loss"].tolist()
+
+    want = scores(*data)
+    assert len(want) >= 5
+    assert scores(*SCORED[how](*data)) == want
+
+
+@needs_callbacks
+def test_a_progress_bar_is_drawn(client, data, classifier, capsys):
+    pytest.importorskip("rich", reason="scikit-learn's bar is drawn by rich")
+    from sklearn.callback import ProgressBar
+
+    clone(classifier).set_callbacks(ProgressBar()).fit(*arrays(*data))
+    shown = capsys.readouterr().out
+    assert "burn-in, 30 sweeps" in shown
+    assert shown.count("100%") >= 4  # the fit, and its three parts
 
 
 def nan_in_the_middle(X, y):
     X = X.copy()
     X[11_111, 3] = np.nan
     return arrays(X, y)
-
-
-def sparse_chunks(X, y):
-    from scipy.sparse import csr_matrix
-
-    X, y = arrays(X, y)
-    return X.map_blocks(csr_matrix, meta=csr_matrix((0, 0))), y
 
 
 def with_words(X, y):
@@ -426,7 +451,10 @@ BAD = {
     "three classes": (lambda X, y: arrays(X, np.arange(len(y)) % 3), "Only binary"),
     "no rows": (lambda X, y: arrays(X[:0], y[:0]), "0 rows"),
     "X in memory": (lambda X, y: (X, arrays(X, y)[1]), "y or sample_weight is a Dask collection, but X is not"),
-    "sparse chunks": (sparse_chunks, "chunks of NumPy arrays"),
+    "sparse chunks": (
+        sparse_chunks,
+        r"of csr_matrix. Make such chunks .*block.toarray\(\), dtype=X.dtype",
+    ),
     "words": (with_words, "Column 'word' is not numeric"),
 }
 

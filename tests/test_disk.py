@@ -1,11 +1,15 @@
 """Rows that are converted once and stay on disk: what comes back is what was given, whatever happens on the way."""
 
 import decimal
+import errno
 import itertools
 import json
 import os
 import signal
+import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -14,9 +18,10 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
+import rich.progress
 
 from skhorseshoe import disk
-from skhorseshoe.disk import _sources, _store
+from skhorseshoe.disk import _lock, _sources, _store
 
 NAMES = ["dose", "age", "smokes"]
 
@@ -380,6 +385,112 @@ def test_a_folder_of_something_else_is_left_alone(frame, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+# Two at once ----------------------------------------------------------------------------------------------------------
+
+
+class Windows:
+    """Its locks, as far as they are used, by those of POSIX."""
+
+    LK_NBLCK = None
+
+    def locking(self, descriptor, mode, n):
+        fcntl = pytest.importorskip("fcntl", reason="stands in for the locks of Windows")
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise PermissionError from error
+
+
+@pytest.fixture(params=["this system", "Windows"])
+def system(request, monkeypatch):
+    if request.param == "Windows":
+        monkeypatch.setattr(_lock, "fcntl", None)
+        monkeypatch.setattr(_lock, "msvcrt", Windows(), raising=False)
+
+
+def test_a_second_conversion_to_a_folder_is_refused(frame, tmp_path, system):
+    def parts():
+        for k, part in enumerate(in_parts(frame)):
+            if k in (0, 5):
+                with pytest.raises(RuntimeError, match=rf"under way: process {os.getpid()} on .* since 2.*Wait until"):
+                    disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+            yield part
+
+    disk.convert(parts(), tmp_path / "rows", y="ill")
+    disk.convert(in_parts(frame), tmp_path / "whole", y="ill")
+    assert contents(tmp_path / "rows") == contents(tmp_path / "whole")
+    assert sorted(path.name for path in (tmp_path / "rows").iterdir()) == ["X-float32.npy", "manifest.json", "y.npy"]
+
+
+def test_one_of_many_threads_has_the_lock(tmp_path):
+    inside, most, entered = [], [], []
+
+    def work():
+        while len(entered) < 200:
+            try:
+                with _lock.alone(tmp_path):
+                    inside.append(1)
+                    most.append(len(inside))
+                    inside.pop()
+                    entered.append(1)
+            except RuntimeError:
+                time.sleep(0)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(entered) >= 200
+    assert set(most) == {1}
+
+
+HOLDER = """
+import sys, time, numpy as np
+from skhorseshoe import disk
+from skhorseshoe.disk import _store
+_store.COMMIT = 1
+
+def parts():
+    for k in range(5):
+        yield np.full((3, 2), float(k))
+    print("half", flush=True)
+    time.sleep(300)
+
+disk.convert(parts(), sys.argv[1])
+"""
+
+
+def test_a_killed_process_holds_no_lock(tmp_path):
+    folder = tmp_path / "rows"
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, folder], stdout=subprocess.PIPE, text=True)
+    rows = [np.full((3, 2), float(k)) for k in range(9)]
+    try:
+        assert holder.stdout.readline() == "half\n"
+        with pytest.raises(RuntimeError, match=f"process {holder.pid} on .* holds 'convert.lock'"):
+            disk.convert(rows, folder)
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert (folder / "convert.lock").exists()
+    X, _ = disk.convert(rows, folder)
+    np.testing.assert_array_equal(X, np.concatenate(rows))
+    assert not (folder / "convert.lock").exists()
+
+
+def test_without_locks_a_conversion_warns_and_goes_on(frame, tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="locks of POSIX")
+
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with pytest.warns(UserWarning, match=r"cannot lock .*No locks available.*no other conversion") as caught:
+        X, _ = disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+    assert caught[0].filename == __file__
+    assert len(X) == len(frame)
+
+
 # Damaged --------------------------------------------------------------------------------------------------------------
 
 
@@ -456,6 +567,45 @@ def test_progress_is_logged(frame, tmp_path, caplog, monkeypatch):
     caplog.clear()
     disk.convert(in_parts(frame), tmp_path / "more", y="ill")
     assert not caplog.text
+
+
+def test_a_progress_bar_is_drawn_where_it_is_asked_for(frame, tmp_path, capsys):
+    source = write_parquet(frame, tmp_path / "source")
+    disk.convert(source, tmp_path / "silent", y="ill")
+    assert capsys.readouterr() == ("", "")
+    disk.convert(source, tmp_path / "rows", y="ill", progress=True)
+    shown = capsys.readouterr().out
+    assert "600 of 600 rows written" in shown
+    assert "100%" in shown
+    disk.convert(in_parts(frame), tmp_path / "more", y="ill", progress=True)  # of unknown length
+    shown = capsys.readouterr().out
+    assert "600 rows written" in shown
+    assert "100%" in shown
+
+
+def test_a_progress_bar_goes_on_where_the_conversion_stopped(frame, tmp_path, monkeypatch):
+    stopped(frame, tmp_path / "rows")
+    moves = []
+
+    class Progress(rich.progress.Progress):
+        def add_task(self, *args, completed, **kwargs):
+            moves.append(completed)
+            return super().add_task(*args, completed=completed, **kwargs)
+
+        def update(self, *args, **kwargs):
+            moves.append(kwargs.get("completed", moves[-1]))
+            super().update(*args, **kwargs)
+
+    monkeypatch.setattr(rich.progress, "Progress", Progress)
+    disk.convert(in_parts(frame), tmp_path / "rows", y="ill", progress=True)
+    assert moves == [250, 300, 350, 400, 450, 500, 550, 600, 600]
+
+
+def test_a_progress_bar_without_rich_says_what_to_install(frame, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    with pytest.raises(ImportError, match=r"progress=True needs rich: pip install 'skhorseshoe\[disk\]'"):
+        disk.convert(frame, tmp_path / "rows", y="ill", progress=True)
+    assert not (tmp_path / "rows").exists()
 
 
 def test_a_fit_sees_the_names_and_gives_the_draws_of_the_frame(frame, short_fit, tmp_path):

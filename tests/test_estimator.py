@@ -24,6 +24,7 @@ from sklearn.utils import estimator_html_repr
 import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier, _fitting, _progress, diagnostics
 from skhorseshoe.datasets import make_sparse_probit
+from skhorseshoe.selection import HorseshoeSelector
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -508,6 +509,27 @@ def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
     loaded = skops.loads(saved, trusted=[OURS])
     assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert np.array_equal(loaded.fit(X, y)[-1].coef_draws_, model.fit(X, y)[-1].coef_draws_)
+
+
+@short_chains
+def test_a_path_is_saved_as_a_string_and_goes_on_from_the_same_folder(problem, tmp_path):
+    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
+    model = HorseshoeProbitClassifier(n_iter=40, burn_in=40, checkpoint=tmp_path / "run", random_state=0).fit(*problem)
+    saved = skops.dumps(model)
+    assert skops.get_untrusted_types(data=saved) == [OURS]
+    for loaded in (skops.loads(saved, trusted=[OURS]), pickle.loads(pickle.dumps(model))):
+        assert loaded.checkpoint == str(tmp_path / "run")
+        assert same_draws(loaded.set_params(n_iter=50).fit(*problem), clone(model).set_params(n_iter=50).fit(*problem))
+    assert model.checkpoint == clone(model).checkpoint == tmp_path / "run"
+
+
+@short_chains
+def test_skops_asks_for_trust_in_a_selector_too(problem):
+    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
+    selector = HorseshoeSelector(HorseshoeProbitClassifier(n_iter=40, burn_in=40, random_state=0)).fit(*problem)
+    saved, ours = skops.dumps(selector), [OURS, "skhorseshoe.selection.HorseshoeSelector"]
+    assert skops.get_untrusted_types(data=saved) == ours
+    assert np.array_equal(skops.loads(saved, trusted=ours).get_support(), selector.get_support())
 
 
 def test_skops_predicts_the_same_bits_in_a_fresh_process_and_knows_the_version(

@@ -239,7 +239,7 @@ def gaussian(q, n_chains, seed=4):
 
 
 @pytest.mark.parametrize("q", [1, 5, 70])
-def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu):
+def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu, factors):
     H, b, d, noise = gaussian(q, 3)
     ours, theirs = one_gpu.Precision(H, None), cpu.Precision(H, ALONE)
     got = ours.draw(*map(one_gpu.to_device, (b, d, noise)))
@@ -252,7 +252,7 @@ def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu):
 
 
 @pytest.mark.parametrize("q", [1, 5, 70])
-def test_whitening_is_that_of_the_cpu(q, gpu):
+def test_whitening_is_that_of_the_cpu(q, gpu, factors):
     p = max(1, q - 1)
     H, x, d, noise = gaussian(q, 3)
     d[:, p:] = 0.0
@@ -283,7 +283,7 @@ def test_whitening_is_that_of_the_cpu(q, gpu):
             np.testing.assert_allclose(got, getattr(theirs, name)(x), rtol=1e-9, atol=1e-11)
 
 
-def test_a_singular_precision_is_raised_for_the_chains_that_need_it(one_gpu):
+def test_a_singular_precision_is_raised_for_the_chains_that_need_it(one_gpu, factors):
     H, d = np.ones((3, 3)) * 1e8, np.array([[1e-12] * 3, [1.0] * 3])
     arguments = np.ones((2, 3)), d, np.zeros((2, 3))
     draw = one_gpu.to_host(one_gpu.Precision(H, None).draw(*map(one_gpu.to_device, arguments)))
@@ -291,7 +291,7 @@ def test_a_singular_precision_is_raised_for_the_chains_that_need_it(one_gpu):
     np.testing.assert_allclose(draw[1], np.linalg.solve(H + np.eye(3), np.ones(3)), rtol=1e-6)
 
 
-def test_an_indefinite_precision_is_refused_with_the_cure(one_gpu):
+def test_an_indefinite_precision_is_refused_with_the_cure(one_gpu, factors):
     arguments = map(one_gpu.to_device, (np.ones((1, 2)), np.zeros((1, 2)), np.zeros((1, 2))))
     draw = one_gpu.Precision(-np.eye(2), None).draw(*arguments)  # the host hears of it with the next values
     with pytest.raises(np.linalg.LinAlgError, match=r"2 columns, minor 1.*StandardScaler"):
@@ -306,8 +306,8 @@ def indefinite(q):
     return H
 
 
-@pytest.mark.parametrize("q", [3, 70, 300])
-def test_a_factorisation_that_fails_is_repaired_as_on_the_cpu(q, gpu):
+@pytest.mark.parametrize("q", [3, 70, 240, 300])
+def test_a_factorisation_that_fails_is_repaired_as_on_the_cpu(q, gpu, factors):
     d, rng = np.zeros((3, q)), np.random.default_rng(q)
     d[1] = 1.0  # nothing to repair
     b, noise = rng.standard_normal((2, 3, q))

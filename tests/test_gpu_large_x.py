@@ -2,11 +2,13 @@
 
 import importlib
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 
+from skhorseshoe._ops import _reading
 from skhorseshoe.datasets import make_sparse_probit
 
 KEY = np.uint32(1), np.uint32(2)
@@ -92,3 +94,62 @@ def test_without_room_for_two_parts_the_fit_is_refused(rows, short_fit):
         card.free = 60_000
         with pytest.raises(MemoryError, match=r"only 60,000 of its .* bytes are free"):
             short_fit(X, y, device="cuda")
+
+
+# Rows in a file -------------------------------------------------------------------------------------------------------
+
+
+def in_a_file(X, folder):
+    np.save(folder / "X.npy", X)
+    return np.load(folder / "X.npy", mmap_mode="r")
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("free", "words"),
+    [
+        (2**34, "on the GPU; X is read from its file once and stays there"),
+        (60_000, "does not fit into the 1 MiB that are free on the GPU and is read from its file in every sweep"),
+    ],
+)
+def test_auto_reads_a_file_once_if_the_gpu_has_room_for_it(free, words, rows, short_fit, tmp_path, monkeypatch, caplog):
+    X, y = rows
+    params = {"device": "auto", "sampler": "pxda", "burn_in": 2, "n_iter": 3, "n_chains": 2, "verbose": 1}
+    monkeypatch.setattr("skhorseshoe._device._WORTH_A_GPU", 1)
+    monkeypatch.setattr("skhorseshoe._weights._SORTED_SIZE", 1)  # whose rows are sorted, in memory
+    with fake_cupy.installed() as card, caplog.at_level("INFO", logger="skhorseshoe"):
+        importlib.import_module("skhorseshoe._ops.gpu")
+        monkeypatch.setattr(module("memory"), "working_set", lambda *sizes: 0)
+        for name in ("memory", "rows"):
+            monkeypatch.setattr(module(name), "WIDENED", 2**12)
+        monkeypatch.setattr(module("answers"), "_ROWS", 256)
+        monkeypatch.setattr(module("stream"), "PART", 20_000)
+        monkeypatch.setattr(module("stream"), "_BLOCKS", 1)
+        monkeypatch.setattr(module("stream"), "WINDOW", 3000)
+        card.properties |= {"multiProcessorCount": 8}
+        want = short_fit(X, y, **params)
+        card.free = free
+        caplog.clear()
+        got = short_fit(in_a_file(X, tmp_path), y, **params)
+    assert got.device_ == "cuda:0"
+    assert words in caplog.text
+    np.testing.assert_array_equal(got.coef_draws_, want.coef_draws_)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the process in /proc")
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_pages_of_a_file_leave_the_process_behind_the_copy(whole, one_gpu, tmp_path, monkeypatch):
+    monkeypatch.setattr(module("stream"), "WINDOW", 2**20)
+    monkeypatch.setattr(_reading, "WINDOW", 2**20)
+    X = in_a_file(np.ones((2**14, 1024), np.float32), tmp_path)  # 64 MiB
+    before, y = pages_of_files(), np.zeros(len(X), np.uint8)
+    held, _, _ = one_gpu.hold(X if whole else X.view(module("stream").HostRows), y, np.empty(0))
+    for _ in [] if whole else held.parts([0, 2**13, 2**14]):
+        pass
+    assert pages_of_files() - before < 2**24
+
+
+def pages_of_files():
+    """Bytes of files that are mapped by the process and in memory."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["RssFile"].split()[0]) * 1024

@@ -29,6 +29,7 @@ rng = np.random.default_rng(3)
 with fake_cupy.installed(order) as card:
     card.flags = flags
     ops = importlib.import_module("skhorseshoe._ops.gpu")
+    gaussian = importlib.import_module("skhorseshoe._ops._gpu_gaussian")
     out = []
     for n, p, n_chains, dtype, shared in sizes:
         card.properties["sharedMemPerBlockOptin"] = shared
@@ -41,13 +42,15 @@ with fake_cupy.installed(order) as card:
     out += [ops.local_scales(beta, tau, key, 1), ops.global_scale(beta, tau, 1.0, key, 1)]
     out.append(ops.normal((2, 70), key, 1, 1))
     A = rng.standard_normal((90, 70))
-    white = ops.Whitening(A.T @ A, A[0], 2, 70, None)
-    white.set(beta**2)
-    moved = white.move_local_scales(beta[:, :70] ** 2, tau, np.arange(1, 40, 3), 1, key)
-    out += [moved, white.whiten(beta), ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)]
     indefinite = np.ones((70, 70)) - 3e-9 * np.eye(70)
     indefinite[0, 1:] = indefinite[1:, 0] = 0.0
-    out.append(ops.Precision(indefinite, None).draw(beta, 0 * beta, beta))
+    card.properties["sharedMemPerBlockOptin"] = 2**18
+    for gaussian.THREADS in (256, 0):  # factors by one block in shared memory, and by the library
+        white = ops.Whitening(A.T @ A, A[0], 2, 70, None)
+        white.set(beta**2)
+        moved = white.move_local_scales(beta[:, :70] ** 2, tau, np.arange(1, 40, 3), 1, key)
+        out += [moved, white.whiten(beta), ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)]
+        out.append(ops.Precision(indefinite, None).draw(beta, 0 * beta, beta))
     draws = ops.to_device(rng.standard_normal((300, 4)))
     out.append(ops.to_device(ops.mean_probability(ops.to_device(A[:, :4]), draws, draws[:, 0].copy(), None, 64)))
     sparse = importlib.import_module("skhorseshoe._ops.gpu_sparse")
@@ -139,6 +142,7 @@ BARRIERS = (
     "PIVOT_FREE",
     "PIVOT_READY",
     "COLUMN_READY",
+    "ELEMENT_READY",
     "TOTALS_FREE",
     "STRIP_EMPTY",
     "ROW_ADDED",

@@ -6,65 +6,78 @@ from cupy.cuda import device
 from cupy_backends.cuda.libs import cublas, cusolver
 
 from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
+from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties, random_arguments
 from ._gpu_memory import BESIDE
 from ._gpu_verdict import VERDICT
+from .cuda import THREADS
 
 # What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one.
 _LOWER = cublas.CUBLAS_FILL_MODE_LOWER
 
 
 class _Cholesky:
-    """Lower factors of H + diag(d_c), one for each chain, in the matrices that it is given."""
+    """Lower factors of H + diag(d_c), one for each chain, in the matrices that it is given.
+
+    Where one fits into shared memory, a block for each chain computes it, and solves: one launch for all chains. The
+    library takes several for each, and they would be most of a small sweep.
+    """
 
     def __init__(self, H):
         self.H = H
-        self.q = len(H)
+        self.q = q = len(H)
         self.one = np.ones(1)
-        handle = device.get_cusolver_handle()
-        self.size = cusolver.dpotrf_bufferSize(handle, _LOWER, self.q, H.data.ptr, self.q)
-        self.workspace = cp.empty(self.size)
-        self.info = cp.zeros(MAX_CHAINS, cp.int32)
         self.jitters = cp.asarray(np.array(JITTERS[1:]))
         self.verdict = VERDICT.place()
+        self.shared_bytes = 8 * (q * (q + 1) // 2 + 2)
+        limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
+        self.fits = q <= THREADS and self.shared_bytes <= limit
+        if not self.fits:
+            self.size = cusolver.dpotrf_bufferSize(device.get_cusolver_handle(), _LOWER, q, H.data.ptr, q)
+            self.workspace = cp.empty(self.size)
+            self.info = cp.zeros(MAX_CHAINS, cp.int32)
 
     def factorise(self, d, factors, use=None):
         """Factors of all chains; factors (n, q, q), the same matrices again and again if n is less than the chains.
 
-        ``use(c, factor)`` is called after each, before its matrix is used again. Everything is queued and the host does
-        not wait: a factorisation that fails is repaired on the GPU, or noted there (``_gpu_verdict``).
+        ``use(some, factors)`` is called for some chains, a slice, before the matrices are used again. Everything is
+        queued and the host does not wait: a factorisation that fails is repaired on the GPU, or noted there
+        (``_gpu_verdict``).
         """
-        add_diagonal, repair = kernel("scales", "add_diagonal"), kernel("scales", "repair")
         for first in range(0, len(d), len(factors)):
-            some = d[first : first + len(factors)]
-            m = len(some)
-            launch(add_diagonal, (blocks_for(self.q**2), m), self.H, some, factors, i32(self.q), np.float64(0.0))
-            for c in range(m):
-                self._potrf(factors[c], self.info[c : c + 1])
-            retry = self.info, self.jitters, i32(len(self.jitters)), self.verdict[first : first + m]
-            launch(repair, m, self.H, some, factors, i32(self.q), *retry, shared_bytes=16)
+            some = slice(first, min(first + len(factors), len(d)))
+            (self._few if self.fits else self._potrf)(d[some], factors, self.verdict[some])
             if use is not None:
-                for c in range(m):
-                    use(first + c, factors[c])
+                use(some, factors[: some.stop - first])
 
-    def _potrf(self, factor, info):
-        arguments = _LOWER, self.q, factor.data.ptr, self.q, self.workspace.data.ptr, self.size, info.data.ptr
-        cusolver.dpotrf(device.get_cusolver_handle(), *arguments)
+    def _few(self, d, factors, verdict):
+        arguments = self.H, d, factors, i32(self.q), self.jitters, i32(len(self.jitters)), verdict
+        launch(kernel("scales", "factorise_few"), len(d), *arguments, shared_bytes=self.shared_bytes)
 
-    def solve(self, factor, x, transposed=False):
-        """x = L^-1 x or L^-T x in place; x (q,) or the rows of x (m, q), contiguous."""
-        m = 1 if x.ndim == 1 else len(x)
+    def _potrf(self, d, factors, verdict):
+        add_diagonal, repair = kernel("scales", "add_diagonal"), kernel("scales", "repair")
+        launch(add_diagonal, (blocks_for(self.q**2), len(d)), self.H, d, factors, i32(self.q), np.float64(0.0))
+        handle = device.get_cusolver_handle()
+        for c in range(len(d)):
+            where = self.workspace.data.ptr, self.size, self.info[c : c + 1].data.ptr
+            cusolver.dpotrf(handle, _LOWER, self.q, factors[c].data.ptr, self.q, *where)
+        retry = self.info, self.jitters, i32(len(self.jitters)), verdict
+        launch(repair, len(d), self.H, d, factors, i32(self.q), *retry, shared_bytes=16)
+
+    def solve(self, factors, x, transposed=False):
+        """L_c^-1 x_c or L_c^-T x_c; factors (n, q, q), x (n, q) or (n, m, q), where each of m rows is solved for."""
+        m = 1 if x.ndim == 2 else x.shape[1]
+        if self.fits:
+            out = cp.empty(x.shape)
+            arguments = factors, cp.ascontiguousarray(x), out, i32(self.q), np.bool_(transposed)
+            launch(kernel("scales", "solve_few"), (m, len(x)), *arguments, shared_bytes=16)
+            return out
+        out = x.copy()
         operation = cublas.CUBLAS_OP_T if transposed else cublas.CUBLAS_OP_N
         kind = cublas.CUBLAS_SIDE_LEFT, _LOWER, operation, cublas.CUBLAS_DIAG_NON_UNIT
-        sizes = self.q, m, self.one.ctypes.data, factor.data.ptr, self.q, x.data.ptr, self.q
-        cublas.dtrsm(device.get_cublas_handle(), *kind, *sizes)
-
-    def solve_each(self, factors, x, transposed=False):
-        """The same for row c of x and factor c."""
-        x = x.copy()
-        for factor, row in zip(factors, x):  # noqa: B905 - as many of both
-            self.solve(factor, row, transposed)
-        return x
+        for factor, rows in zip(factors, out):  # noqa: B905 - as many of both
+            sizes = self.q, m, self.one.ctypes.data, factor.data.ptr, self.q, rows.data.ptr, self.q
+            cublas.dtrsm(device.get_cublas_handle(), *kind, *sizes)
+        return out
 
 
 class Precision:
@@ -105,21 +118,19 @@ class Precision:
         """As ``cpu.Precision.draw``."""
         beta = cp.empty(b.shape)
 
-        def use(c, factor):
-            beta[c] = b[c]
-            self.cholesky.solve(factor, beta[c])
+        def use(some, factors):
+            half = self.cholesky.solve(factors, b[some])
             if total is not None:
-                rest = total[c] - (beta[c] ** 2).sum()
-                beta[c] *= cp.sqrt(2.0 * gamma[c] / cp.where(rest > LEAST_REST * total[c], rest, 2.0 * gamma[c]))
-            beta[c] += noise[c]
-            self.cholesky.solve(factor, beta[c], transposed=True)
+                rest = total[some] - (half**2).sum(axis=1)
+                enough = 2.0 * gamma[some]
+                half *= cp.sqrt(enough / cp.where(rest > LEAST_REST * total[some], rest, enough))[:, None]
+            beta[some] = self.cholesky.solve(factors, half + noise[some], transposed=True)
 
         if self.begun is d:
             cp.cuda.get_current_stream().wait_event(self.factors_are_there)
-            for c in range(len(d)):
-                use(c, self.factors[c])
+            use(slice(0, len(d)), self.factors)
         else:
-            self.cholesky.factorise(d, self.factors[:1], use)
+            self.cholesky.factorise(d, self.factors, use)
         self.begun = None
         return beta
 
@@ -128,10 +139,10 @@ class Precision:
         out = cp.empty_like(d)
         row_squares = kernel("scales", "row_squares")
 
-        def use(c, factor):
-            inverse = cp.eye(self.cholesky.q)
-            self.cholesky.solve(factor, inverse)  # row j is column j of L^-1
-            launch(row_squares, blocks_for(32 * len(inverse)), inverse, out[c], i32(len(inverse)))
+        def use(some, factors):
+            for factor, diagonal in zip(factors, out[some]):  # noqa: B905 - as many of both
+                (inverse,) = self.cholesky.solve(factor[None], cp.eye(len(factor))[None])  # row j is column j of L^-1
+                launch(row_squares, blocks_for(32 * len(inverse)), inverse, diagonal, i32(len(inverse)))
 
         self.cholesky.factorise(d, self.factors[:1], use)
         return out
@@ -162,10 +173,10 @@ class Whitening:
 
     def _moments(self, factors, d):
         n_chains, q = d.shape
-        half = self.cholesky.solve_each(factors, cp.zeros_like(d) + self.b)
+        half = self.cholesky.solve(factors, cp.zeros_like(d) + self.b)
         log_det = cp.log(factors.reshape(n_chains, q * q)[:, :: q + 1]).sum(axis=1)
         log_norm = 0.5 * cp.log(d[:, : self.p]).sum(axis=1) - log_det + 0.5 * (half**2).sum(axis=1)
-        return self.cholesky.solve_each(factors, half, transposed=True), log_norm
+        return self.cholesky.solve(factors, half, transposed=True), log_norm
 
     def whiten(self, beta):
         """u = L'(beta - m)."""
@@ -177,11 +188,11 @@ class Whitening:
 
     def unwhiten(self, u):
         """beta = m + L^-T u."""
-        return self.mean + self.cholesky.solve_each(self.factors, u, transposed=True)
+        return self.mean + self.cholesky.solve(self.factors, u, transposed=True)
 
     def force(self, gradient):
         """A gradient in beta as one in u: L^-1 gradient."""
-        return self.cholesky.solve_each(self.factors, gradient)
+        return self.cholesky.solve(self.factors, gradient)
 
     def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
         """As ``cpu.Whitening.move_global_scale``; all chains propose together, and nothing is decided on the host."""
@@ -212,8 +223,8 @@ class Whitening:
         for c in range(n_chains):
             units = cp.zeros((k, self.cholesky.q))
             units[row, at] = 1.0
-            self.cholesky.solve(self.factors[c], units)
-            P[c] = units @ units.T
+            (half,) = self.cholesky.solve(self.factors[c : c + 1], units[None])
+            P[c] = half @ half.T
         out, moved = lambda_sq_inv.copy(), cp.ascontiguousarray(lambda_sq_inv[:, at])
         arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), *random_arguments(key, sweep)
         launch(kernel("scales", "move_local_scales"), n_chains, *arguments, shared_bytes=8 * k)

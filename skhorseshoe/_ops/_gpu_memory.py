@@ -5,6 +5,7 @@ import numpy as np
 
 from .._memory import _words as in_words
 from ._gpu_stream import HostRows, room_for_parts
+from ._reading import is_on_disk
 from .cuda import MAX_CHAINS
 
 BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
@@ -32,16 +33,17 @@ def place(X, n_chains, sampler):
     of_X = 0 if isinstance(X, cp.ndarray) else X.nbytes
     free, _ = free_and_total()
     words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
+    on_disk = is_on_disk(X)
     if needed + of_X > free and isinstance(X, np.ndarray):
         parts = room_for_parts(of_X, has["multiProcessorCount"])
         if needed + parts < min(free, needed + of_X):
             what = f"{in_words(needed + parts)} for parts of X and the working set"
             return X.view(HostRows), (
                 f"X, {in_words(of_X)}, does not fit into the {in_words(free)} that are free on the GPU and is read "
-                f"from the host in every sweep; {what} on the GPU"
+                f"from {'its file' if on_disk else 'the host'} in every sweep; {what} on the GPU"
             )
     check_room(words, needed + of_X, _CURE)
-    return X, words
+    return X, f"{words}; X is read from its file once and stays there" if on_disk else words
 
 
 def check_room(words, needed, cure):

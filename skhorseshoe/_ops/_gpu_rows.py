@@ -19,8 +19,9 @@ from ._gpu_kernels import (
     resident_blocks,
 )
 from ._gpu_memory import WIDENED
-from ._gpu_stream import HostRows, Streamed
+from ._gpu_stream import HostRows, Streamed, from_file
 from ._moments import combine_moments
+from ._reading import is_on_disk
 from .cuda import MAX_CHAINS, THREADS, TYPES, definitions, layout
 
 _REDUCED = 32  # sums that a block of the second stage adds
@@ -30,6 +31,8 @@ def hold(X, y, weight):
     """X (n, p), y (n,) and the weights (n,) or (0,), C-contiguous on the current device; X only if there is room."""
     if isinstance(X, HostRows):
         X = Streamed(X)
+    elif is_on_disk(X):
+        X = from_file(X)
     else:
         X = cp.ascontiguousarray(cp.asarray(X))
         X = X if X.data.ptr % 16 == 0 else X.copy()

@@ -4,6 +4,8 @@ import cupy as cp
 import numpy as np
 from cupyx import empty_pinned
 
+from ._reading import WINDOW, ahead, cut
+
 PART = 2**28  # bytes that are copied together, if a few blocks read as much
 _BLOCKS = 4  # blocks that read a part, at least: one alone is slower than the copy
 
@@ -65,13 +67,27 @@ class _Slot:
     def load(self, rows, stream):
         """The rows on the GPU, for what is queued on the current stream from now on."""
         self.copied.synchronize()  # what was here before has left the pinned buffer
-        np.copyto(self.pinned[: len(rows)], rows)
+        for some in _read(rows):
+            np.copyto(self.pinned[some], rows[some])
         out = self.buffer[: len(rows)]
         stream.wait_event(self.used)
         out.set(self.pinned[: len(rows)], stream=stream)
         self.copied.record(stream)
         cp.cuda.get_current_stream().wait_event(self.copied)
         return out
+
+
+def from_file(X):
+    """The rows of an ``np.memmap`` on the GPU. The process has a few of its pages at a time."""
+    out = cp.empty(X.shape, X.dtype)
+    for rows in _read(X):
+        out[rows] = cp.asarray(X[rows])
+    return out
+
+
+def _read(X):
+    """Slices of all rows; if they are in a file, it is read ahead, and its pages leave the process behind."""
+    return ahead(X, cut(0, len(X), max(1, WINDOW // X.strides[0])), len(X))
 
 
 def room_for_parts(n_bytes, multiprocessors):

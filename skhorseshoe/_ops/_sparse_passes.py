@@ -14,7 +14,8 @@ import math
 import numpy as np
 from numba import uint32, uint64
 
-from ._jit import REORDER_SUMS, device, kernel
+from ._jit import device, kernel
+from ._lanes import add_times, lane, lanes, load, store
 from ._passes import score_tile, sum_of_squares
 from ._philox import normal_and_unit, stream
 from ._truncated import truncate_tile
@@ -116,42 +117,33 @@ def noise_pass(
             add_weighted_rows(data, indices, indptr, p, e, start, rows, sums[block])
 
 
-@device(fastmath=REORDER_SUMS)
+@device
 def linear_predictor(data, indices, indptr, p, coef, start, rows, out):
     """out[c, r] = (x_(start + r), 1) . coef[:, c]. Unsigned indices are not looked at for a minus sign."""
-    has_intercept = coef.shape[0] > p
-    zero = coef.dtype.type(0)
+    has_intercept, number = coef.shape[0] > p, coef.dtype.type
     flat, width = coef.reshape(-1), uint64(coef.shape[1])
-    for r in range(rows):
-        begin, end = uint64(indptr[start + r]), uint64(indptr[start + r + 1])
-        for c in range(0, coef.shape[1], 4):
-            s0, s1, s2, s3 = zero, zero, zero, zero
-            if has_intercept:
-                s0, s1, s2, s3 = coef[p, c], coef[p, c + 1], coef[p, c + 2], coef[p, c + 3]
-            for k in range(begin, end):
-                at, x = uint64(indices[k]) * width + uint64(c), data[k]
-                s0 += x * flat[at]
-                s1 += x * flat[at + uint64(1)]
-                s2 += x * flat[at + uint64(2)]
-                s3 += x * flat[at + uint64(3)]
-            out[c, r], out[c + 1, r], out[c + 2, r], out[c + 3, r] = s0, s1, s2, s3
+    for c in range(0, coef.shape[1], 4):
+        zero = lanes(number(0), number(0), number(0), number(0))
+        first = load(flat, uint64(p) * width + uint64(c)) if has_intercept else zero
+        for r in range(rows):
+            total = first
+            for k in range(uint64(indptr[start + r]), uint64(indptr[start + r + 1])):
+                total = add_times(total, load(flat, uint64(indices[k]) * width + uint64(c)), number(data[k]))
+            for i in range(4):
+                out[c + i, r] = lane(total, i)
 
 
-@device(fastmath=REORDER_SUMS)
+@device
 def add_weighted_rows(data, indices, indptr, p, weights, start, rows, out):
-    """out[:, c] += sum_r weights[c, r] (x_(start + r), 1). Four sums are read before the first is written."""
-    flat, width = out.reshape(-1), uint64(out.shape[1])
-    for r in range(rows):
-        begin, end = uint64(indptr[start + r]), uint64(indptr[start + r + 1])
-        for c in range(0, out.shape[1], 4):
-            w0, w1 = np.float64(weights[c, r]), np.float64(weights[c + 1, r])
-            w2, w3 = np.float64(weights[c + 2, r]), np.float64(weights[c + 3, r])
-            for k in range(begin, end):
-                at, x = uint64(indices[k]) * width + uint64(c), np.float64(data[k])
-                a0, a1 = flat[at] + x * w0, flat[at + uint64(1)] + x * w1
-                a2, a3 = flat[at + uint64(2)] + x * w2, flat[at + uint64(3)] + x * w3
-                flat[at], flat[at + uint64(1)] = a0, a1
-                flat[at + uint64(2)], flat[at + uint64(3)] = a2, a3
+    """out[:, c] += sum_r weights[c, r] (x_(start + r), 1)."""
+    flat, width, number = out.reshape(-1), uint64(out.shape[1]), np.float64
+    for c in range(0, out.shape[1], 4):
+        for r in range(rows):
+            w = weights[c : c + 4, r]
+            factors = lanes(number(w[0]), number(w[1]), number(w[2]), number(w[3]))
+            for k in range(uint64(indptr[start + r]), uint64(indptr[start + r + 1])):
+                at = uint64(indices[k]) * width + uint64(c)
+                store(add_times(load(flat, at), factors, number(data[k])), flat, at)
     if out.shape[0] > p:
         for c in range(out.shape[1]):
             for r in range(rows):

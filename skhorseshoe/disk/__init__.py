@@ -1,11 +1,13 @@
 """Rows on disk: tables and arrays of any size, converted once to the form that ``fit`` reads fastest."""
 
 import time
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
 
 from .. import _progress
+from ._bar import bar, check_rich
 from ._parts import Parts
 from ._sources import open_source
 from ._store import Store, open_rows
@@ -16,7 +18,7 @@ _DTYPES = "float16", "float32", "float64"
 _SECONDS = 5.0  # between two lines of the log
 
 
-def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0):
+def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, progress=False):
     """Write rows to a folder, row after row in binary, so that a fit can read them from the disk.
 
     The rows are read and checked part by part, whatever their number. A call that was killed, or ended with an error,
@@ -41,7 +43,9 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0):
         Of X. None is the narrower of float32 and float64 that holds every number exactly. Another one rounds them:
         float32 to 7 digits, float16 to 3.
     verbose : int, default=0
-        If positive, log the progress to the logger "skhorseshoe".
+        If positive, log the progress to the logger "skhorseshoe", a line every five seconds.
+    progress : bool, default=False
+        If True, draw a progress bar in the terminal or notebook. It needs rich.
 
     Returns
     -------
@@ -55,8 +59,10 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0):
     ValueError
         If a column is not numeric, a number is missing or infinite, parts have different columns, or the folder holds
         other rows; the message says where, and what to do.
+    RuntimeError
+        If another conversion to the folder is under way. One that was killed does not count.
     ImportError
-        If ``source`` needs pyarrow or zarr, and it is not installed.
+        If ``source`` needs pyarrow or zarr, or ``progress=True`` rich, and it is not installed.
 
     See Also
     --------
@@ -74,14 +80,17 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0):
     """
     if dtype not in (None, *_DTYPES):
         raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, or None; got {dtype!r}.")
+    if progress:
+        check_rich()
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
     columns = None if columns is None else list(columns)
     needed = None if columns is None else [*columns, *([] if name is None else [name])]
     parts, what, n_rows = open_source(source, labels, needed)
     store = Store(folder, {"source": what, "y": name, "columns": columns, "dtype": dtype}, dtype or "float32")
     if not store.manifest["complete"]:
-        with _progress.visible(verbose), store:
-            _write(parts, Parts(name, columns, dtype, store.manifest), store, _reporter(verbose, n_rows))
+        with _progress.visible(verbose), store, bar(store.n, n_rows) if progress else nullcontext() as move:
+            reports = [_reporter(verbose, n_rows), *([move] if progress else [])]
+            _write(parts, Parts(name, columns, dtype, store.manifest), store, reports)
     elif what is None:
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
     return load(folder)
@@ -117,7 +126,7 @@ def load(folder, *, check=False):
     return X, None if classes is None else np.array(classes)[codes]
 
 
-def _write(parts, read, store, report):
+def _write(parts, read, store, reports):
     """Append all parts of the source that the folder does not have."""
     last = store.manifest["position"]
     for position, part in parts(last and last["at"]):
@@ -127,7 +136,8 @@ def _write(parts, read, store, report):
             store.check_same(X, codes)
         elif len(X):
             store.append(X, codes, position, read.names, read.classes)
-            report(store.n)
+            for report in reports:
+                report(store.n)
     if store.n == 0:
         raise ValueError("The source has no rows.")
     store.finish()

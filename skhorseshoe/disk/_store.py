@@ -7,12 +7,14 @@ step: at every moment it describes rows that are there. It calls itself complete
 import io
 import os
 import zlib
+from contextlib import ExitStack
 from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
 
 from .._files import put_note, read_note
+from ._lock import LOCK, alone
 
 MANIFEST, CODES = "manifest.json", "y.npy"
 COMMIT = 2**26  # bytes of X, about, between two manifests
@@ -29,19 +31,22 @@ class Store:
     """
 
     def __init__(self, folder, what, dtype):
-        self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        started = (self.folder / MANIFEST).exists()
-        self.manifest = read_manifest(self.folder) if started else {"rows": 0}
-        if self.manifest["rows"]:
-            self._compare(what)
-        else:
-            if not started and any(self.folder.iterdir()):
-                raise ValueError(f"{str(self.folder)!r} is not empty and holds no rows: give a new or an empty folder.")
-            self.manifest = {"format": _FORMAT, "what": what, "dtype": dtype, **deepcopy(_NEW)}
-            put_note(self.folder / MANIFEST, self.manifest)
+        self.folder, self.what = Path(folder), what
+        self._new = {"format": _FORMAT, "what": what, "dtype": dtype, **_NEW}
+        self._look()
         self.since = 0  # bytes of X that no manifest describes yet
         self.sums = 0, 0  # their checksums, and those of the codes
+
+    def _look(self):
+        """Read the manifest, of which a new one takes the place if it has no rows."""
+        started = (self.folder / MANIFEST).exists()
+        self.manifest = read_manifest(self.folder) if started else self._new
+        if self.rows:
+            self._compare(self.what)
+            return
+        if not started and self.folder.exists() and any(path.name != LOCK for path in self.folder.iterdir()):
+            raise ValueError(f"{str(self.folder)!r} is not empty and holds no rows: give a new or an empty folder.")
+        self.manifest = deepcopy(self._new)
 
     @property
     def rows(self):
@@ -62,12 +67,19 @@ class Store:
             )
 
     def __enter__(self):
-        """Open the files, without what no manifest describes."""
-        self.n = self.rows
-        for path in self.folder.iterdir():
-            if path.name not in (MANIFEST, CODES, x_file(self.dtype)):
-                path.unlink()
-        self.X, self.codes = self._open(x_file(self.dtype)), self._open(CODES)
+        """Open the files, without what no manifest describes; a RuntimeError if someone else writes to the folder."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            stack.enter_context(alone(self.folder))
+            self._look()  # again: what another conversion has written meanwhile is there to stay
+            if not self.rows:
+                put_note(self.folder / MANIFEST, self.manifest)
+            self.n = self.rows
+            for path in self.folder.iterdir():
+                if path.name not in (MANIFEST, LOCK, CODES, x_file(self.dtype)):
+                    path.unlink()
+            self.X, self.codes = self._open(x_file(self.dtype)), self._open(CODES)
+            self._lock = stack.pop_all()
         return self
 
     def _open(self, name):
@@ -83,6 +95,7 @@ class Store:
     def __exit__(self, *_):
         self.X.close()
         self.codes.close()
+        self._lock.close()
 
     def _row_bytes(self):
         return np.dtype(self.dtype).itemsize * len(self.manifest["names"]) if self.rows else 0

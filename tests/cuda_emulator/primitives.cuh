@@ -19,6 +19,7 @@ enum SyncPoint {
     PIVOT_FREE,
     PIVOT_READY,
     COLUMN_READY,
+    ELEMENT_READY,
     TOTALS_FREE,
     STRIP_EMPTY,
     ROW_ADDED

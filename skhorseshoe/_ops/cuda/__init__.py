@@ -7,7 +7,7 @@ from typing import NamedTuple
 # A module is compiled as one text: these files, one after the other. None includes anything.
 MODULES = {
     "probe": ("probe",),
-    "scales": ("primitives", "philox", "block_sum", "fills", "scales", "local_moves", "gaussian", "repair"),
+    "scales": ("primitives", "philox", "block_sum", "fills", "scales", "local_moves", "gaussian", "cholesky"),
     "rows": ("primitives", "normal", "block_sum", "rows"),
     "passes": ("primitives", "philox", "truncated", "normal", "row_tasks", "passes"),
     "sparse": ("primitives", "philox", "truncated", "normal", "row_tasks", "sparse"),

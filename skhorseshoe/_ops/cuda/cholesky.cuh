@@ -1,0 +1,96 @@
+// Cholesky factors by one block for each chain: where the library has failed, so that the host, which does not hear of it,
+// need not wait for it, and where the factor fits into shared memory.
+
+// The lower factor of H + diag(d), its diagonal raised; column j lies in row j of memory, or follows on column j - 1 without
+// a gap (packed). The order of the minor that is not positive, or 0; the same to all threads of the block. pivots : two.
+__device__ __forceinline__ int factorise(const double* H, const double* d, double raise, double* L, int q, bool packed,
+                                         double* pivots) {
+    SYNC(PIVOT_FREE);
+    double* column = L;
+    for (int j = 0; j < q; ++j) {
+#pragma unroll 1
+        for (int i = j + threadIdx.x; i < q; i += blockDim.x) {
+            double value = H[(long long)j * q + i];
+            if (i == j) value = (value + d[j]) * raise;
+            const double* before = L;
+#pragma unroll 4
+            for (int k = 0; k < j; ++k) {
+                value -= before[j] * before[i];
+                before += packed ? q - 1 - k : q;
+            }
+            column[i] = value;
+            if (i == j) pivots[j & 1] = value;
+        }
+        SYNC(PIVOT_READY);
+        const double pivot = pivots[j & 1];
+        if (!(pivot > 0.0)) return j + 1;
+        const double root = sqrt(pivot);
+#pragma unroll 1
+        for (int i = j + threadIdx.x; i < q; i += blockDim.x) column[i] = i == j ? root : column[i] / root;
+        SYNC(COLUMN_READY);
+        column += packed ? q - 1 - j : q;
+    }
+    return 0;
+}
+
+// Chain c is block c; nothing to do where info[c] is 0. The diagonal is raised by the jitters in turn, until one helps; if
+// none does, verdict[c] = (the minor that failed, q), which stays there until the host asks.
+extern "C" __global__ void __launch_bounds__(256)
+repair(const double* H, const double* d, double* factors, int q, const int* info, const double* jitters, int n_jitters,
+       int* verdict) {
+    DYNAMIC_SHARED(double, pivots);
+    const int c = blockIdx.x;
+    if (info[c] == 0) return;
+    int minor = 0;
+    for (int k = 0; k < n_jitters; ++k) {
+        minor = factorise(H, d + (long long)c * q, 1.0 + jitters[k], factors + c * (long long)q * q, q, false, pivots);
+        if (minor == 0) return;
+    }
+    if (threadIdx.x == 0) {
+        verdict[2 * c] = minor;
+        verdict[2 * c + 1] = q;
+    }
+}
+
+// factors[c] = the factor of H + diag(d[c]), as of the library and ``repair``. In shared memory: q (q + 1) / 2 + 2 numbers.
+extern "C" __global__ void __launch_bounds__(256)
+factorise_few(const double* H, const double* d, double* factors, int q, const double* jitters, int n_jitters, int* verdict) {
+    DYNAMIC_SHARED(double, shared);
+    double *pivots = shared, *L = shared + 2;
+    const int c = blockIdx.x, lane = threadIdx.x & 31;
+    int minor = 1;
+    for (int k = -1; k < n_jitters && minor != 0; ++k) {
+        const double raise = k < 0 ? 1.0 : 1.0 + jitters[k];
+        minor = factorise(H, d + (long long)c * q, raise, L, q, true, pivots);
+    }
+    double* out = factors + c * (long long)q * q;
+    for (int j = threadIdx.x >> 5; j < q; j += blockDim.x >> 5) {
+        const double* column = L + j * q - j * (j + 1) / 2;
+        for (int i = j + lane; i < q; i += 32) out[j * q + i] = column[i];
+    }
+    if (minor != 0 && threadIdx.x == 0) {
+        verdict[2 * c] = minor;
+        verdict[2 * c + 1] = q;
+    }
+}
+
+// out = L[c]^-1 x or L[c]^-T x for row blockIdx.x of chain c = blockIdx.y; q <= blockDim.x, and thread i has element i.
+// In shared memory: two numbers. What a thread reads of L does not wait for the barrier.
+extern "C" __global__ void __launch_bounds__(256)
+solve_few(const double* factors, const double* x, double* out, int q, bool transposed) {
+    DYNAMIC_SHARED(double, found);
+    const int i = threadIdx.x;
+    const double* L = factors + blockIdx.y * (long long)q * q;
+    const long long at = (blockIdx.y * (long long)gridDim.x + blockIdx.x) * q;
+    double value = i < q ? x[at + i] : 0.0;
+#pragma unroll 2
+    for (int k = 0; k < q; ++k) {
+        const int j = transposed ? q - 1 - k : k;
+        const bool waits = transposed ? i < j : i > j && i < q;
+        const double factor = waits ? L[transposed ? i * q + j : j * q + i] : 0.0;
+        if (i == j) found[k & 1] = value /= L[j * q + j];
+        SYNC(ELEMENT_READY);
+        if (waits) value -= factor * found[k & 1];
+    }
+    if (i < q) out[at + i] = value;
+}

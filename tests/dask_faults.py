@@ -1,0 +1,72 @@
+"""What tests of Dask clusters share: collections, faults, and the check that nothing is left of a fit."""
+
+import os
+import signal
+import time
+from contextlib import contextmanager
+
+import dask.array as da
+import dask.dataframe as dd
+import pandas as pd
+
+from skhorseshoe import _dask_rows
+
+
+def check_that_nothing_is_left(client):
+    end = time.monotonic() + 20
+    while (left := leftovers(client)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not left
+
+
+def staff(cluster, client, n):
+    """Bring the cluster to n workers."""
+    cluster.scale(n)
+    end = time.monotonic() + 60
+    while len(_dask_rows.survey(client)) != n:
+        assert time.monotonic() < end, "the cluster did not come to its size"
+        time.sleep(0.1)
+
+
+def leftovers(client):
+    """Tasks that the scheduler still knows, and actors that workers still have."""
+    tasks = client.run_on_scheduler(lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks])
+    actors = client.run(lambda dask_worker: list(dask_worker.state.actors), on_error="ignore")
+    return tasks + [key for keys in actors.values() for key in keys] + list(client.futures)
+
+
+def bits(model):
+    draws = model.coef_draws_, model.intercept_draws_, model.global_scale_draws_, model.shrinkage_
+    return b"".join(array.tobytes() for array in draws)
+
+
+def arrays(X, y, rows=3_000):
+    return da.from_array(X, chunks=(rows, -1)), da.from_array(y, chunks=rows)
+
+
+def frames(X, y, n=7):
+    names = [f"c{j}" for j in range(X.shape[1])]
+    return dd.from_pandas(pd.DataFrame(X, columns=names), npartitions=n), dd.from_pandas(pd.Series(y), npartitions=n)
+
+
+@contextmanager
+def at_question(monkeypatch, number, act):
+    """Call act(shards) when the sampler asks its question of this number."""
+    ask, asked = _dask_rows.Shards.ask, []
+
+    def counted(shards, *args):
+        asked.append(args[0])
+        if len(asked) == number:
+            act(shards)
+        return ask(shards, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_dask_rows.Shards, "ask", counted)
+        yield asked
+    assert len(asked) >= number
+
+
+def kill(client, worker, number=signal.SIGKILL):
+    pid = client.run(os.getpid, workers=[worker])[worker]
+    os.kill(pid, number)
+    return pid

@@ -1,0 +1,153 @@
+"""Workers with little memory: the draws of any other fit, or an error that says what is missing; nothing is left."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from skhorseshoe import HorseshoeProbitClassifier
+
+needs = "needs Dask: pip install 'skhorseshoe[dask]'"
+da = pytest.importorskip("dask.array", reason=needs)
+distributed = pytest.importorskip("distributed", reason=needs)
+
+from dask_faults import at_question, bits, check_that_nothing_is_left  # noqa: E402
+
+from skhorseshoe import _dask_rows  # noqa: E402 - imports Dask
+
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+MIB = 2**20
+ROWS = 400_000  # of 100 columns, 153 MiB
+CHUNK = 20_000
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """One worker, whose nanny kills it at 95 % of its memory, of which the process itself takes some."""
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 900 * MIB}
+    with distributed.LocalCluster(**options) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(1)
+        yield client
+        check_that_nothing_is_left(client)
+
+
+@pytest.fixture(scope="module")
+def classifier(seed):
+    return HorseshoeProbitClassifier(n_iter=2, burn_in=2, n_chains=2, sampler="gibbs", random_state=seed)
+
+
+def some_rows(act=None, block_info=None):
+    """A chunk; act : what else to do where it is made."""
+    first, last = block_info[None]["array-location"][0]
+    if act is not None:
+        act(first)
+    return np.random.default_rng(first).standard_normal((last - first, 100), np.float32)
+
+
+def collection(n=ROWS, act=None):
+    chunks = da.core.normalize_chunks((CHUNK, -1), (n, 100), dtype=np.float32)
+    X = da.map_blocks(some_rows, act, chunks=chunks, dtype=np.float32, meta=np.zeros((0, 100), np.float32))
+    y = np.random.default_rng(0).integers(0, 2, n)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def expected(classifier):
+    X, y = collection()
+    return bits(classifier.fit(X.compute(scheduler="sync"), y))
+
+
+def pids(client):
+    return list(client.run(os.getpid, on_error="ignore").values())
+
+
+def fill(folder=None):
+    """Take memory until the nanny ends the process; with a folder, the first time only."""
+    if folder is not None:
+        try:
+            (folder / "filled").touch(exist_ok=False)
+        except FileExistsError:
+            return
+    taken = []
+    for _ in range(40):
+        taken.append(np.ones(4 * MIB))
+        time.sleep(0.05)
+    time.sleep(30)
+    raise AssertionError("the nanny has not ended the process")
+
+
+@pytest.mark.slow
+def test_rows_that_have_room_give_the_draws_of_memory_again_and_again(client, classifier, expected):
+    before = pids(client)
+    for _ in range(3):
+        assert bits(classifier.fit(*collection())) == expected
+    assert pids(client) == before
+
+
+def test_rows_that_have_no_room_are_refused_before_a_worker_is_killed(client, classifier):
+    before = pids(client)
+    X, y = collection(4 * ROWS)
+    with pytest.raises(
+        MemoryError, match=r"Worker tcp://.* 0.598 GiB of rows.* 0.879 GiB, of which 80% .* Add workers"
+    ):
+        classifier.fit(X, y)
+    assert pids(client) == before
+
+
+@pytest.mark.slow
+def test_a_worker_killed_for_its_memory_while_it_loads_changes_nothing(client, classifier, expected, tmp_path):
+    before = pids(client)
+    X, y = collection(act=lambda first: fill(tmp_path) if first == 5 * CHUNK else None)
+    assert bits(classifier.fit(X, y)) == expected
+    assert pids(client) != before
+
+
+@pytest.mark.slow
+def test_a_worker_killed_for_its_memory_while_it_computes_changes_nothing(
+    client, classifier, expected, monkeypatch, tmp_path
+):
+    before = pids(client)
+
+    def kill(shards):
+        filling = client.submit(fill, tmp_path, pure=False)
+        while pids(client) in ([], before):
+            time.sleep(0.1)
+        filling.release()
+
+    with at_question(monkeypatch, 4, kill):
+        assert bits(classifier.fit(*collection())) == expected
+
+
+@pytest.mark.slow
+def test_chunks_that_kill_every_worker_are_an_error(client, classifier):
+    X, y = collection(act=lambda first: fill() if first == 5 * CHUNK else None)
+    ends = "died again and again while they loaded", "mostly been killed for its memory", "has had no worker for"
+    with pytest.raises(RuntimeError, match="|".join(ends)):  # by how soon its nanny starts another
+        classifier.fit(X, y)
+
+
+@pytest.mark.slow
+def test_a_worker_that_dask_has_paused_is_an_error(client, classifier, monkeypatch):
+    monkeypatch.setattr(_dask_rows, "_PAUSED", 3.0)
+
+    def hoard(first):
+        if first == 5 * CHUNK:
+            worker = distributed.get_worker()
+            worker.hoard = np.ones(int(0.88 * 900 * MIB - worker.monitor.get_process_memory()) // 8)
+
+    X, y = collection(act=hoard)
+    try:
+        with pytest.raises(MemoryError, match=r"Worker tcp://.* of its memory limit of 0.879 GiB.* load no more"):
+            classifier.fit(X, y)
+    finally:
+        client.run(lambda dask_worker: dask_worker.__dict__.pop("hoard", None) is None)
