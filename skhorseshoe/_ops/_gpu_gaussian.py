@@ -60,7 +60,7 @@ class _Cholesky:
         m = 1 if x.ndim == 2 else x.shape[1]
         if self.fits:
             out = cp.empty(x.shape)
-            arguments = factors, cp.ascontiguousarray(x), out, i32(self.q), np.bool_(transposed)
+            arguments = factors, cp.ascontiguousarray(x), out, i32(self.q), i32(transposed)
             launch(kernel("scales", "solve_few"), (m, len(x)), *arguments, shared_bytes=16)
             return out
         out = x.copy()

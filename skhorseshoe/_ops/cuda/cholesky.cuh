@@ -77,7 +77,7 @@ factorise_few(const double* H, const double* d, double* factors, int q, const do
 // out = L[c]^-1 x or L[c]^-T x for row blockIdx.x of chain c = blockIdx.y; q <= blockDim.x, and thread i has element i.
 // In shared memory: two numbers. What a thread reads of L does not wait for the barrier.
 extern "C" __global__ void __launch_bounds__(256)
-solve_few(const double* factors, const double* x, double* out, int q, bool transposed) {
+solve_few(const double* factors, const double* x, double* out, int q, int transposed) {
     DYNAMIC_SHARED(double, found);
     const int i = threadIdx.x;
     const double* L = factors + blockIdx.y * (long long)q * q;
