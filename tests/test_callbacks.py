@@ -125,13 +125,13 @@ def shown(estimator, X, y):
     from rich import get_console
 
     console = get_console()
-    console.file, before = io.StringIO(), console.file
+    console.file = io.StringIO()
     console.width, width = 160, console.width  # it cuts what is longer
     try:
         estimator.set_callbacks(ProgressBar()).fit(X, y)
         return console.file.getvalue()
     finally:
-        console.file, console.width = before, width
+        console.file, console.width = None, width  # whatever the standard output then is
 
 
 def test_a_progress_bar_shows_the_parts(problem, time_for_rhat):
