@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from skhorseshoe._ops import cpu
@@ -22,6 +23,11 @@ PHILOX_ANSWERS = [
         "d16cfe09 94fdcceb 5001e420 24126ea1",
     ),
 ]
+
+
+def mostly_slow(errors):
+    """Planted errors as parameters of a test that must catch each: the first in the default run, the others not."""
+    return [pytest.param(error, marks=[pytest.mark.slow] * (i > 0)) for i, error in enumerate(errors)]
 
 
 def prior_draws(n, rng, anchor=(0.0, 0.0, 0.0, 1.0)):

@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from laws import TAU_0, X, agree, bounded, planted, prior_draws
+from laws import TAU_0, X, agree, bounded, mostly_slow, planted, prior_draws
 from scipy.special import log_ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -280,7 +280,7 @@ LOCAL_ERRORS = {
 }
 
 
-@pytest.mark.parametrize("error", [VarianceOfLatent, LengthTooLong])
+@pytest.mark.parametrize("error", mostly_slow([VarianceOfLatent, LengthTooLong]))
 def test_gewekes_joint_test_catches(error, held_often):
     assert geweke(COLLAPSED_ONLY, error) > 6
 
@@ -289,7 +289,7 @@ def test_gewekes_joint_test_catches_noise_of_beta():
     assert geweke(normal_without(COEF)) > 6
 
 
-@pytest.mark.parametrize("error", [pytest.param(e, marks=[pytest.mark.slow] * (e == "the slab")) for e in TAU_ERRORS])
+@pytest.mark.parametrize("error", mostly_slow(TAU_ERRORS))
 def test_gewekes_joint_test_catches_in_the_law_of_tau(error, held_often, monkeypatch):
     monkeypatch.setattr(_collapsed, "_Move", beside_tau(TAU_ERRORS[error]))
     assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=30 if error in ("the slab", "without z'Pz") else 10) > 6

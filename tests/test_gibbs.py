@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from laws import TAU_0, X, agree, agrees_with_gold, bounded, load_gold, planted, prior_draws
+from laws import TAU_0, X, agree, agrees_with_gold, bounded, load_gold, mostly_slow, planted, prior_draws
 from scipy.special import ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -89,7 +89,7 @@ def test_sweep_passes_gewekes_joint_test(expand):
     assert geweke(cpu, 40_000, expand) < 4
 
 
-@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("error", mostly_slow(ERRORS))
 def test_gewekes_joint_test_catches(error):
     assert geweke(ERRORS[error], 15_000) > 6
 

@@ -83,7 +83,9 @@ def test_the_forecast_is_logged(card, problem, short_fit, caplog):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize(("n", "p", "n_chains"), [(200, 300, 1), (200, 150, 6), (4000, 20, 2)])
+@pytest.mark.parametrize(
+    ("n", "p", "n_chains"), [(200, 300, 1), pytest.param(200, 150, 6, marks=pytest.mark.slow), (4000, 20, 2)]
+)
 def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card, short_fit):
     X, y, _ = make_sparse_probit(n, p, random_state=0)
     card.properties["multiProcessorCount"] = 1

@@ -68,10 +68,10 @@ PASSES = [
     (130, 1, 0.5, 2, "float64", "int64"),
     (1, 40, 0.5, 3, "float64", "int32"),
     (700, 5, 0.3, 4, "float32", "int32"),
-    (300, 33, 0.8, 5, "float32", "int64"),
+    pytest.param(300, 33, 0.8, 5, "float32", "int64", marks=pytest.mark.slow),
     (65, 300, 0.02, 4, "float64", "int64"),
-    (129, 7, 0.2, 8, "float32", "int32"),
-    (90, 4, 0.5, 17, "float64", "int32"),
+    pytest.param(129, 7, 0.2, 8, "float32", "int32", marks=pytest.mark.slow),
+    pytest.param(90, 4, 0.5, 17, "float64", "int32", marks=pytest.mark.slow),
     (20, 6, 0.0, 2, "float64", "int32"),
 ]
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from laws import TAU_0, X, agree, agrees_with_gold, bounded, load_gold, planted, prior_draws, redrawn
+from laws import TAU_0, X, agree, agrees_with_gold, bounded, load_gold, mostly_slow, planted, prior_draws, redrawn
 from scipy import stats
 
 from skhorseshoe import HorseshoeProbitClassifier, _adapt, _hmc, _run
@@ -222,13 +222,13 @@ def test_sweep_whose_tau_moves_on_the_way_only_passes_gewekes_joint_test():
     assert geweke(THREE, planted(**TAU_ON_THE_WAY)) < 4
 
 
-@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("error", mostly_slow(ERRORS))
 def test_gewekes_joint_test_catches(error):
     tuning, replaced, settings = ERRORS[error]
     assert geweke(tuning, planted(**replaced), **{"n_batches": 12, **settings}) > 6
 
 
-@pytest.mark.parametrize("error", PRIOR_ERRORS)
+@pytest.mark.parametrize("error", mostly_slow(PRIOR_ERRORS))
 def test_gewekes_joint_test_catches_a_prior_of_tau(error, monkeypatch):
     monkeypatch.setattr(_gaussian, "_log_prior", PRIOR_ERRORS[error])
     assert geweke(ONE, planted(**TAU_ON_THE_WAY), 12) > 6
