@@ -1,5 +1,6 @@
 """The sanitizers of the compiler watch the kernels in the emulator, and a barrier that is left out is noticed."""
 
+import functools
 import json
 import os
 import subprocess
@@ -8,78 +9,22 @@ import sys
 import numpy as np
 import pytest
 from cuda_emulator import COMPILER
+from cuda_emulator.cases import PARTS
 
 from skhorseshoe._ops.cuda import layout
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILER, reason="needs g++")]
 
-# Tiles with two buffers, with one, and none; the scales; Gaussians; more columns than rows. Prints what was computed.
-CASES = """
-import importlib, json, sys
-import numpy as np
-import scipy.sparse
-from cuda_emulator import fake_cupy
-from skhorseshoe._ops import cuda
-
-order, flags, sizes, left_out = json.loads(sys.argv[1])
-layout = cuda.layout
-cuda.layout = lambda *given: (cut := layout(*given))._replace(shared_bytes=cut.shared_bytes - left_out)
-key = np.uint32(1), np.uint32(2)
-rng = np.random.default_rng(3)
-with fake_cupy.installed(order) as card:
-    card.flags = flags
-    ops = importlib.import_module("skhorseshoe._ops.gpu")
-    gaussian = importlib.import_module("skhorseshoe._ops._gpu_gaussian")
-    out = []
-    for n, p, n_chains, dtype, shared in sizes:
-        card.properties["sharedMemPerBlockOptin"] = shared
-        X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
-        beta = ops.to_device(rng.standard_normal((n_chains, p + 1)) / p)
-        held = ops.hold(X, y, rng.exponential(size=n))
-        out.extend(ops.latent(*held[:2], beta, None, 1, key, None))
-        out.extend(ops.score(*held, beta, None, None))
-    beta, tau = ops.to_device(rng.standard_normal((2, 70))), ops.to_device(np.ones(2))
-    out += [ops.local_scales(beta, tau, key, 1), ops.global_scale(beta, tau, 1.0, key, 1)]
-    out.append(ops.normal((2, 70), key, 1, 1))
-    A = rng.standard_normal((90, 70))
-    indefinite = np.ones((70, 70)) - 3e-9 * np.eye(70)
-    indefinite[0, 1:] = indefinite[1:, 0] = 0.0
-    card.properties["sharedMemPerBlockOptin"] = 2**18
-    for gaussian.THREADS in (256, 0):  # factors by one block in shared memory, and by the library
-        white = ops.Whitening(A.T @ A, A[0], 2, 70, None)
-        white.set(beta**2)
-        moved = white.move_local_scales(beta[:, :70] ** 2, tau, np.arange(1, 40, 3), 1, key)
-        out += [moved, white.whiten(beta), ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)]
-        out.append(ops.Precision(indefinite, None).draw(beta, 0 * beta, beta))
-    X, y = rng.standard_normal((9, 40)), rng.integers(0, 2, 9).astype(np.uint8)
-    held, none = ops.hold(X, y, np.empty(0))[:2], np.zeros(40)
-    rows = ops.CollapsedRows(*held, np.arange(40), none, none + 1.0, none, np.full(1, 9.0), 0.1, 2, None)
-    rows.set(beta[:, :40] ** -2, tau)
-    z = rows.latent(rows.some_latent(beta[:, :41]), 2, 0, 1, key)
-    out += [z, rows.length(z, 0, 1, key), rows.local_scales(z, beta[:, :40] ** -2, tau, 38, 0, 1, key), rows.P]
-    draws = ops.to_device(rng.standard_normal((300, 4)))
-    out.append(ops.to_device(ops.mean_probability(ops.to_device(A[:, :4]), draws, draws[:, 0].copy(), None, 64)))
-    sparse = importlib.import_module("skhorseshoe._ops.gpu_sparse")
-    X = scipy.sparse.random(40, 6, density=0.6, format="csr", random_state=1)
-    held = sparse.hold(X, rng.integers(0, 2, 40).astype(np.uint8), rng.exponential(size=40))
-    beta = ops.to_device(rng.standard_normal((4, 7)))
-    out += [*sparse.latent(*held[:2], beta, None, 1, key, None), *sparse.score(*held, beta, None, None)]
-    out.append(sparse.gram_product(held[0], held[2], beta, None, None))
-    out.append(sparse.gram_noise(held[0], held[2], beta.shape, None, 1, 2, 3, key, None))
-    matrix = sparse.gram(held[0], held[2], np.zeros(6), np.ones(6), True, None)
-    moments = sparse.moments(held[0], held[2])
-    products = sparse.mean_probability(held[0][np.array([4, 30, 4])], np.ones((300, 6)), np.ones(300), None, 64)
-    out += map(ops.to_device, (matrix, *moments, products))
-print(json.dumps([ops.to_host(values).ravel().tolist() for values in out]))
-"""
+# Tiles with two buffers, with one, and none.
 SIZES = [(70, 20, 4, "float32", 2**18), (37, 33, 3, "float64", 6000), (21, 30, 4, "float16", 2000)]
 
 
-def run(order, flags=("-O1",), sizes=SIZES, *, left_out=0, preload=(), **environment):
-    """The finished process. preload : libraries of sanitizers. left_out : bytes of shared memory not asked for."""
+def run(order, flags=("-O1",), sizes=SIZES, parts=tuple(PARTS), *, left_out=0, preload=(), **environment):
+    """The finished process. parts : of ``cases``. preload : libraries of sanitizers. left_out : bytes of shared memory
+    not asked for."""
     preload = " ".join(map(library, preload))
     path = os.pathsep.join(entry for entry in sys.path if entry)
-    command = [sys.executable, "-c", CASES, json.dumps([order, flags, sizes, left_out])]
+    command = [sys.executable, "-m", "cuda_emulator.cases", json.dumps([order, flags, parts, sizes, left_out])]
     env = {**os.environ, "PYTHONPATH": path, "LD_PRELOAD": preload, "OPENBLAS_NUM_THREADS": "1", **environment}
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=580)
 
@@ -116,65 +61,68 @@ def test_address_and_undefined_behaviour_sanitizers_are_silent():
 @pytest.mark.parametrize("size", SIZES)
 def test_address_sanitizer_notices_shared_memory_that_is_too_small(size):
     flags = ("-O1", "-g", "-fsanitize=address")
-    done = run("forward", flags, [size], left_out=16, preload=("libasan.so",), **ADDRESS)
+    done = run("forward", flags, [size], ("passes",), left_out=16, preload=("libasan.so",), **ADDRESS)
     assert "buffer-overflow" in done.stderr
 
 
-def thread_sanitizer(*more):
-    """What it says about the cases, with a system thread for each CUDA thread."""
+def thread_sanitizer(parts, *more):
+    """What it says about cases, with a system thread for each CUDA thread."""
     flags = ("-O1", "-g", "-pthread", "-DEMULATOR_THREADS", "-fsanitize=thread", *more)
     options = "exitcode=66:report_signal_unsafe=0"
     sizes = [(9, 3, 1, "float32", 2**18), (17, 9, 1, "float32", 700)]
-    return run("forward", flags, sizes, preload=("libtsan.so",), TSAN_OPTIONS=options)
+    return run("forward", flags, sizes, parts, preload=("libtsan.so",), TSAN_OPTIONS=options)
 
 
-def test_thread_sanitizer_is_silent():
-    done = thread_sanitizer()
+@pytest.mark.parametrize("part", PARTS)
+def test_thread_sanitizer_is_silent(part):
+    done = thread_sanitizer([part])
     assert "data race" not in done.stderr, done.stderr[-3000:]
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-BARRIERS = (
-    "SUM_FREE",
-    "SUM_READY",
-    "TILE_FREE",
-    "TILE_READY",
-    "DOTS_READY",
-    "WEIGHTS_READY",
-    "TOTALS_READY",
-    "STRIPS_READY",
-    "MOVE_READ",
-    "MOVE_WRITTEN",
-    "PIVOT_FREE",
-    "PIVOT_READY",
-    "COLUMN_READY",
-    "ROW_HANDED",
-    "ROW_DRAWN",
-    "SCALES_READ",
-    "COLUMN_DONE",
-    "ELEMENT_READY",
-    "TOTALS_FREE",
-    "STRIP_EMPTY",
-    "ROW_ADDED",
-)
+# Each in a part that has it.
+BARRIERS = {
+    "SUM_FREE": "scales",
+    "SUM_READY": "scales",
+    "TILE_FREE": "passes",
+    "TILE_READY": "passes",
+    "DOTS_READY": "passes",
+    "WEIGHTS_READY": "passes",
+    "TOTALS_READY": "passes",
+    "STRIPS_READY": "passes",
+    "MOVE_READ": "gaussians",
+    "MOVE_WRITTEN": "gaussians",
+    "PIVOT_FREE": "gaussians",
+    "PIVOT_READY": "gaussians",
+    "COLUMN_READY": "gaussians",
+    "ELEMENT_READY": "gaussians",
+    "ROW_HANDED": "collapsed",
+    "ROW_DRAWN": "collapsed",
+    "SCALES_READ": "collapsed",
+    "COLUMN_DONE": "collapsed",
+    "TOTALS_FREE": "sparse",
+    "STRIP_EMPTY": "sparse",
+    "ROW_ADDED": "sparse",
+}
 
 
-@pytest.fixture(scope="module")
-def right():
-    return outcome("forward")
+@functools.cache
+def right(part):
+    return outcome("forward", parts=[part])
 
 
 @pytest.mark.parametrize("barrier", BARRIERS)
-def test_a_barrier_that_is_left_out_is_noticed(barrier, right):
+def test_a_barrier_that_is_left_out_is_noticed(barrier):
     """By another result or a complaint in one of the three orders, or by ThreadSanitizer."""
-    flags = (f"-DREMOVED={barrier}",)
+    flags, part = (f"-DREMOVED={barrier}",), BARRIERS[barrier]
     for order in ("forward", "reverse", "random"):
-        got = outcome(order, ("-O1", *flags))
-        if got is None or not all(map(np.array_equal, got, right)):
+        got = outcome(order, ("-O1", *flags), parts=[part])
+        if got is None or not all(map(np.array_equal, got, right(part))):
             return
-    assert "data race" in thread_sanitizer(*flags).stderr
+    assert "data race" in thread_sanitizer([part], *flags).stderr
 
 
-def test_every_order_gives_the_same_bits(right):
+@pytest.mark.parametrize("part", PARTS)
+def test_every_order_gives_the_same_bits(part):
     for order in ("reverse", "random"):
-        assert all(map(np.array_equal, outcome(order), right))
+        assert all(map(np.array_equal, outcome(order, parts=[part]), right(part)))

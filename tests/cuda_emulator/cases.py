@@ -1,0 +1,97 @@
+"""Small cases of every kernel, as a program: it runs in the emulator with flags for its compiler, and prints what was
+computed. Its argument is JSON: the order of the threads, the flags, the names of the parts, sizes of dense rows, and
+bytes of shared memory that are not asked for."""
+
+import importlib
+import json
+import sys
+
+import numpy as np
+import scipy.sparse
+
+from cuda_emulator import fake_cupy
+from skhorseshoe._ops import cuda
+
+KEY = np.uint32(1), np.uint32(2)
+
+
+def passes(ops, card, rng, sizes):
+    """Both passes over dense rows, of (n, p, n_chains, dtype, bytes of shared memory)."""
+    for n, p, n_chains, dtype, shared in sizes:
+        card.properties["sharedMemPerBlockOptin"] = shared
+        X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
+        beta = ops.to_device(rng.standard_normal((n_chains, p + 1)) / p)
+        held = ops.hold(X, y, rng.exponential(size=n))
+        yield from ops.latent(*held[:2], beta, None, 1, KEY, None)
+        yield from ops.score(*held, beta, None, None)
+    card.properties["sharedMemPerBlockOptin"] = 2**18
+
+
+def scales(ops, card, rng, sizes):
+    """tau and lambda given beta, and the answers to rows."""
+    beta, tau = ops.to_device(rng.standard_normal((2, 70))), ops.to_device(np.ones(2))
+    yield ops.local_scales(beta, tau, KEY, 1)
+    yield ops.global_scale(beta, tau, 1.0, KEY, 1)
+    yield ops.normal((2, 70), KEY, 1, 1)
+    X, draws = (ops.to_device(rng.standard_normal(shape)) for shape in ((90, 4), (300, 4)))
+    yield ops.to_device(ops.mean_probability(X, draws, draws[:, 0].copy(), None, 64))
+
+
+def gaussians(ops, card, rng, sizes):
+    """Factors by one block in shared memory, and by the library; some have to be repaired."""
+    gaussian = importlib.import_module("skhorseshoe._ops._gpu_gaussian")
+    beta, tau = ops.to_device(rng.standard_normal((2, 70))), ops.to_device(np.ones(2))
+    A = rng.standard_normal((90, 70))
+    indefinite = np.ones((70, 70)) - 3e-9 * np.eye(70)
+    indefinite[0, 1:] = indefinite[1:, 0] = 0.0
+    for gaussian.THREADS in (256, 0):
+        white = ops.Whitening(A.T @ A, A[0], 2, 70, None)
+        white.set(beta**2)
+        yield white.move_local_scales(beta[:, :70] ** 2, tau, np.arange(1, 40, 3), 1, KEY)
+        yield white.whiten(beta)
+        yield ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)
+        yield ops.Precision(indefinite, None).draw(beta, 0 * beta, beta)
+
+
+def collapsed(ops, card, rng, sizes):
+    """More columns than rows."""
+    X, y = rng.standard_normal((9, 40)), rng.integers(0, 2, 9).astype(np.uint8)
+    beta, tau = ops.to_device(rng.standard_normal((2, 41))), ops.to_device(np.ones(2))
+    held, none = ops.hold(X, y, np.empty(0))[:2], np.zeros(40)
+    rows = ops.CollapsedRows(*held, np.arange(40), none, none + 1.0, none, np.full(1, 9.0), 0.1, 2, None)
+    rows.set(beta[:, :40] ** -2, tau)
+    z = rows.latent(rows.some_latent(beta), 2, 0, 1, KEY)
+    yield from (z, rows.length(z, 0, 1, KEY), rows.local_scales(z, beta[:, :40] ** -2, tau, 38, 0, 1, KEY), rows.P)
+
+
+def sparse(ops, card, rng, sizes):
+    """All questions to sparse rows."""
+    ops = importlib.import_module("skhorseshoe._ops.gpu_sparse")
+    X = scipy.sparse.random(40, 6, density=0.6, format="csr", random_state=1)
+    rows, y, weight = ops.hold(X, rng.integers(0, 2, 40).astype(np.uint8), rng.exponential(size=40))
+    beta = ops.to_device(rng.standard_normal((4, 7)))
+    yield from ops.latent(rows, y, beta, None, 1, KEY, None)
+    yield from ops.score(rows, y, weight, beta, None, None)
+    yield ops.gram_product(rows, weight, beta, None, None)
+    yield ops.gram_noise(rows, weight, beta.shape, None, 1, 2, 3, KEY, None)
+    on_host = ops.gram(rows, weight, np.zeros(6), np.ones(6), True, None), *ops.moments(rows, weight)
+    some = rows[np.array([4, 30, 4])]
+    on_host += (ops.mean_probability(some, np.ones((300, 6)), np.ones(300), None, 64),)
+    yield from map(ops.to_device, on_host)
+
+
+PARTS = {part.__name__: part for part in (passes, scales, gaussians, collapsed, sparse)}
+
+
+def main(order, flags, parts, sizes, left_out):
+    layout = cuda.layout
+    cuda.layout = lambda *given: (cut := layout(*given))._replace(shared_bytes=cut.shared_bytes - left_out)
+    with fake_cupy.installed(order) as card:
+        card.flags = flags
+        ops = importlib.import_module("skhorseshoe._ops.gpu")
+        out = [values for part in parts for values in PARTS[part](ops, card, np.random.default_rng(3), sizes)]
+        print(json.dumps([ops.to_host(values).ravel().tolist() for values in out]))
+
+
+if __name__ == "__main__":
+    main(*json.loads(sys.argv[1]))
