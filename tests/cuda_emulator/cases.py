@@ -40,14 +40,15 @@ def scales(ops, card, rng, sizes):
 def gaussians(ops, card, rng, sizes):
     """Factors by one block in shared memory, and by the library; some have to be repaired."""
     gaussian = importlib.import_module("skhorseshoe._ops._gpu_gaussian")
-    beta, tau = ops.to_device(rng.standard_normal((2, 70))), ops.to_device(np.ones(2))
-    A = rng.standard_normal((90, 70))
-    indefinite = np.ones((70, 70)) - 3e-9 * np.eye(70)
+    q = 40
+    beta, tau = ops.to_device(rng.standard_normal((2, q))), ops.to_device(np.ones(2))
+    A = rng.standard_normal((60, q))
+    indefinite = np.ones((q, q)) - 3e-9 * np.eye(q)
     indefinite[0, 1:] = indefinite[1:, 0] = 0.0
     for gaussian.THREADS in (256, 0):
-        white = ops.Whitening(A.T @ A, A[0], 2, 70, None)
+        white = ops.Whitening(A.T @ A, A[0], 2, q, None)
         white.set(beta**2)
-        yield white.move_local_scales(beta[:, :70] ** 2, tau, np.arange(1, 40, 3), 1, KEY)
+        yield white.move_local_scales(beta**2, tau, np.arange(1, 40, 3), 1, KEY)
         yield white.whiten(beta)
         yield ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)
         yield ops.Precision(indefinite, None).draw(beta, 0 * beta, beta)
