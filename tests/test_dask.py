@@ -213,7 +213,9 @@ def test_a_worker_killed_as_soon_as_it_has_loaded_changes_nothing(client, data, 
         if not killed:
             killed.extend(next(iter(client.who_has(futures).values())))
             kill(client, killed[0])
+            end = time.monotonic() + 60
             while futures[0].status != "error":
+                assert time.monotonic() < end
                 time.sleep(0.01)
 
     monkeypatch.setattr(_dask_rows, "settle", settle_and_kill)

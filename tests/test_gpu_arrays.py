@@ -4,9 +4,10 @@ import sys
 
 import numpy as np
 import pytest
+from card import SHORT, assert_same_model, check_answer, held_by_fits, on_host
 from cuda_emulator import COMPILER, fake_cupy
 
-from skhorseshoe import HorseshoeProbitClassifier, _fitting
+from skhorseshoe import HorseshoeProbitClassifier
 
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
 ANSWERS = (
@@ -17,18 +18,10 @@ ANSWERS = (
     "predict_interval",
     "predict_proba_samples",
 )
-SHORT = {"burn_in": 10, "n_iter": 5, "n_chains": 2}
 
 
 def on_card(values):
     return sys.modules["cupy"].asarray(values)
-
-
-def on_host(values):
-    """A CuPy array, which it must be, as one of NumPy's."""
-    cupy = sys.modules["cupy"]
-    assert isinstance(values, cupy.ndarray)
-    return cupy.asnumpy(values)
 
 
 @pytest.fixture(scope="module")
@@ -47,24 +40,13 @@ def test_a_fit_of_cupy_arrays_gives_the_draws_of_numpy_arrays(sampler, one_gpu, 
         model = HorseshoeProbitClassifier(device="cuda", sampler=sampler, random_state=1, **SHORT)
         with pytest.warns(UserWarning, match="not converged"):
             models.append(model.fit(place(X), place(y), place(weight)))
-    ours, theirs = map(vars, models)
-    assert ours.keys() == theirs.keys()
-    for name, value in theirs.items():
-        np.testing.assert_array_equal(ours[name], value, err_msg=name)
-        assert type(ours[name]) is type(value)
+    assert_same_model(*models)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_large_x_on_the_card_is_read_where_it_is(dtype, one_gpu, problem, short_fit, monkeypatch):
     X, y = np.tile(problem[0], (42, 1)).astype(dtype), np.tile(problem[1], 42)
-    X, held = on_card(X), []
-
-    class Rows(_fitting.Rows):
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            held.append(self.held[0])
-
-    monkeypatch.setattr(_fitting, "Rows", Rows)
+    X, held = on_card(X), held_by_fits(monkeypatch)
     model = short_fit(X, y, sampler="gibbs", burn_in=0, n_iter=1, n_chains=1)  # device="auto" is where X is
     assert model.device_ == "cuda:0"
     assert held[0].data.ptr == X.data.ptr
@@ -83,16 +65,7 @@ def test_warm_start_goes_on_with_the_same_rows_wherever_they_are(one_gpu, proble
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_answers_are_those_of_the_cpu_and_are_where_x_is(answer, fitted):
     model, X = fitted
-    ask = getattr(model, answer)
-    ours, beside_x = ask(X), on_host(ask(on_card(X)))
-    try:
-        theirs = getattr(model.set_params(device="cpu"), answer)(X)
-    finally:
-        model.set_params(device="cuda")
-    assert type(ours) is np.ndarray
-    np.testing.assert_array_equal(ours, beside_x)
-    assert ours.dtype == theirs.dtype
-    np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-13)
+    check_answer(model, answer, X, on_card)
 
 
 def test_a_row_has_the_same_answer_in_any_batch(fitted, monkeypatch):

@@ -64,6 +64,18 @@ def test_shapes_that_are_cut_otherwise(sizes, small_parts):
     np.testing.assert_array_equal(*got)
 
 
+def make_small(card, monkeypatch):
+    """A card and a back end that are made for little memory."""
+    importlib.import_module("skhorseshoe._ops.gpu")
+    monkeypatch.setattr(module("memory"), "working_set", lambda *sizes: 0)
+    for name in ("memory", "rows"):
+        monkeypatch.setattr(module(name), "WIDENED", 2**12)
+    monkeypatch.setattr(module("answers"), "_ROWS", 256)
+    monkeypatch.setattr(module("stream"), "PART", 20_000)
+    monkeypatch.setattr(module("stream"), "_BLOCKS", 1)
+    card.properties |= {"multiProcessorCount": 8}
+
+
 @needs_compiler
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
 def test_a_fit_with_less_memory_than_x_has_the_same_draws(sampler, rows, short_fit, monkeypatch, caplog):
@@ -72,14 +84,7 @@ def test_a_fit_with_less_memory_than_x_has_the_same_draws(sampler, rows, short_f
     models = []
     for free in (2**34, 60_000):
         with fake_cupy.installed() as card, caplog.at_level("INFO", logger="skhorseshoe"):
-            importlib.import_module("skhorseshoe._ops.gpu")
-            monkeypatch.setattr(module("memory"), "working_set", lambda *sizes: 0)
-            for name in ("memory", "rows"):
-                monkeypatch.setattr(module(name), "WIDENED", 2**12)
-            monkeypatch.setattr(module("answers"), "_ROWS", 256)
-            monkeypatch.setattr(module("stream"), "PART", 20_000)
-            monkeypatch.setattr(module("stream"), "_BLOCKS", 1)
-            card.properties |= {"multiProcessorCount": 8}
+            make_small(card, monkeypatch)
             card.free = free  # no array is larger than that; X has 86,400 bytes
             models.append(short_fit(X, y, **params))
     assert "X, 1 MiB, does not fit into the 1 MiB that are free on the GPU and is read from the host" in caplog.text
@@ -118,15 +123,8 @@ def test_auto_reads_a_file_once_if_the_gpu_has_room_for_it(free, words, rows, sh
     monkeypatch.setattr("skhorseshoe._device._WORTH_A_GPU", 1)
     monkeypatch.setattr("skhorseshoe._weights._SORTED_SIZE", 1)  # whose rows are sorted, in memory
     with fake_cupy.installed() as card, caplog.at_level("INFO", logger="skhorseshoe"):
-        importlib.import_module("skhorseshoe._ops.gpu")
-        monkeypatch.setattr(module("memory"), "working_set", lambda *sizes: 0)
-        for name in ("memory", "rows"):
-            monkeypatch.setattr(module(name), "WIDENED", 2**12)
-        monkeypatch.setattr(module("answers"), "_ROWS", 256)
-        monkeypatch.setattr(module("stream"), "PART", 20_000)
-        monkeypatch.setattr(module("stream"), "_BLOCKS", 1)
+        make_small(card, monkeypatch)
         monkeypatch.setattr(module("stream"), "WINDOW", 3000)
-        card.properties |= {"multiProcessorCount": 8}
         want = short_fit(X, y, **params)
         card.free = free
         caplog.clear()

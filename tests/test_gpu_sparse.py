@@ -6,11 +6,12 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from card import SHORT, assert_same_model, check_answer, held_by_fits, on_host
 from cuda_emulator import COMPILER, fake_cupy
 from scipy import stats
 from scipy.special import log_ndtr
 
-from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _fitting, _iterative
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _iterative
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu, sparse
 from skhorseshoe._threads import Threads
@@ -18,7 +19,6 @@ from skhorseshoe._threads import Threads
 KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
 ALONE = Threads(1)
 NONE = np.empty(0)  # for no weights
-SHORT = {"burn_in": 10, "n_iter": 5, "n_chains": 2}
 SHORTEST = {"burn_in": 1, "n_iter": 1}
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
 
@@ -52,13 +52,6 @@ def made(n, p, density=0.2, dtype="float64", index="int32", whole=None):
 def on_card(X):
     """A CSR matrix of CuPy's."""
     return sys.modules["cupyx.scipy.sparse"].csr_matrix(X)
-
-
-def on_host(values):
-    """A CuPy array, which it must be, as one of NumPy's."""
-    cupy = sys.modules["cupy"]
-    assert isinstance(values, cupy.ndarray)
-    return cupy.asnumpy(values)
 
 
 # Rows, columns, share that is stored, chains, types: one row, one column, ragged blocks and tiles, rows of many lanes
@@ -267,23 +260,12 @@ def test_cupy_rows_give_the_draws_of_scipy_rows(sampler, one_gpu, data, short_fi
         model = HorseshoeProbitClassifier(device="cuda", sampler=sampler, random_state=1, **SHORT)
         with pytest.warns(UserWarning, match="not converged"):
             models.append(model.fit(rows, labels, sample_weight=weight))
-    theirs, ours = map(vars, models)
-    assert ours.keys() == theirs.keys()
-    for name, value in theirs.items():
-        np.testing.assert_array_equal(ours[name], value, err_msg=name)
-        assert type(ours[name]) is type(value)
+    assert_same_model(*models[::-1])
 
 
 def test_cupy_rows_are_read_where_they_are(one_gpu, short_fit, monkeypatch):
     X, y = made(11_000, 6, 0.1, "float32")  # a small X would be sorted
-    X, held = on_card(X), []
-
-    class Seen(Rows):
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            held.append(self.held[0])
-
-    monkeypatch.setattr(_fitting, "Rows", Seen)
+    X, held = on_card(X), held_by_fits(monkeypatch)
     model = short_fit(X, y, sampler="gibbs", burn_in=0, n_iter=1, n_chains=1)  # device="auto" is where X is
     assert model.device_ == "cuda:0"
     for name in ("data", "indices", "indptr"):
@@ -301,15 +283,7 @@ def fitted(one_gpu, data, short_fit):
 )
 def test_answers_are_those_of_the_cpu_and_are_where_x_is(answer, fitted):
     model, X = fitted
-    ask = getattr(model, answer)
-    ours, beside_x = ask(X), on_host(ask(on_card(X)))
-    try:
-        theirs = getattr(model.set_params(device="cpu"), answer)(X)
-    finally:
-        model.set_params(device="cuda")
-    assert type(ours) is np.ndarray
-    np.testing.assert_array_equal(ours, beside_x)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-13)
+    check_answer(model, answer, X, on_card)
 
 
 def test_a_row_has_the_same_answer_in_any_batch(fitted, monkeypatch):

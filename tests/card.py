@@ -1,0 +1,52 @@
+"""What the tests of CuPy's arrays and of its sparse matrices share; both are in the emulator, or on a card."""
+
+import sys
+
+import numpy as np
+
+from skhorseshoe import _fitting
+
+SHORT = {"burn_in": 10, "n_iter": 5, "n_chains": 2}
+
+
+def on_host(values):
+    """A CuPy array, which it must be, as one of NumPy's."""
+    cupy = sys.modules["cupy"]
+    assert isinstance(values, cupy.ndarray)
+    return cupy.asnumpy(values)
+
+
+def assert_same_model(ours, theirs):
+    """All attributes of two models, bit for bit and of the same types."""
+    ours, theirs = vars(ours), vars(theirs)
+    assert ours.keys() == theirs.keys()
+    for name, value in theirs.items():
+        np.testing.assert_array_equal(ours[name], value, err_msg=name)
+        assert type(ours[name]) is type(value)
+
+
+def held_by_fits(monkeypatch):
+    """A list to which each fit from now on adds the X that its back end holds."""
+    held = []
+
+    class Rows(_fitting.Rows):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            held.append(self.held[0])
+
+    monkeypatch.setattr(_fitting, "Rows", Rows)
+    return held
+
+
+def check_answer(model, answer, X, on_card):
+    """What a model answers is on the host for X there, on the card for ``on_card(X)``, and that of the CPU."""
+    ask = getattr(model, answer)
+    ours, beside_x = ask(X), on_host(ask(on_card(X)))
+    try:
+        theirs = getattr(model.set_params(device="cpu"), answer)(X)
+    finally:
+        model.set_params(device="cuda")
+    assert type(ours) is np.ndarray
+    np.testing.assert_array_equal(ours, beside_x)
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-13)
