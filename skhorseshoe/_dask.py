@@ -12,9 +12,8 @@ from ._input import check_X, encode_labels, is_dask
 from ._segments import layout
 
 _SAMPLERS = "auto", "hmc", "pxda", "gibbs"
-_counted = ContextVar(
-    "_counted", default=(None, None)
-)  # the X of a fit that is under way, and the lengths of its chunks
+# The X of a fit that is under way, and the lengths of its chunks.
+_counted = ContextVar("_counted", default=(None, None))
 
 try:
     import dask.array as da

@@ -67,7 +67,7 @@ class _Plan:
         limit = properties(device)["sharedMemPerBlockOptin"]
         self.layout = layout(self.p, q, n_chains, dtype, limit)
         self.definitions = definitions(self.layout.chains, dtype, self.layout.staged)
-        self.real = TYPES[dtype][3]
+        self.real = TYPES[dtype][3]  # bytes of a number in which rows are computed
         self.function = kernel("passes", name, self.definitions)
         tiles = -(-self.n // self.layout.tile)
         self.blocks = int(min(tiles, resident_blocks(self.function, self.layout.shared_bytes)))
@@ -80,9 +80,8 @@ class _Plan:
         groups = []
         for first in range(0, len(coef), MAX_CHAINS):
             some = coef[first : first + MAX_CHAINS]
-            groups.append(
-                (first, len(some), self._padded(some), cp.empty((self.blocks, self.q + 1, self.layout.chains)))
-            )
+            sums = cp.empty((self.blocks, self.q + 1, self.layout.chains))
+            groups.append((first, len(some), padded(some, self.layout.chains, self.real), sums))
         for (block, end), row, part in self._parts(X):  # all chains share a part
             cut = i32(self.layout.tile), i32(self.layout.buffers), i64(row), i32(block), i32(self.blocks)
             for first, n_chains, by_column, sums in groups:
@@ -96,10 +95,6 @@ class _Plan:
 
     def _parts(self, X):
         return X.parts(self.edges) if isinstance(X, Streamed) else [((0, self.blocks), 0, X)]
-
-    def _padded(self, coef):
-        """Coefficients as the kernel reads them."""
-        return padded(coef, self.layout.chains, self.real)
 
     def _add(self, sums, out):
         """out = the sums of all blocks; out (n_chains, rows) is contiguous."""
