@@ -41,7 +41,8 @@ def last_block(name, n, p, X, columns, coef, chains_of, random=()):
     sums = sys.modules["cupy"].empty((1, p + 1, 1))
     sizes = np.int64(n), np.int32(p), np.int32(p), *chains_of
     cut = np.int32(plan.layout.tile), np.int32(plan.layout.buffers), np.int64(0), np.int32(tiles - 1), np.int32(tiles)
-    given = X, *columns, plan._padded(coef), sums, *sizes, *cut, *random
+    by_column = rows.padded(coef, plan.layout.chains, plan.real)
+    given = X, *columns, by_column, sums, *sizes, *cut, *random
     rows.launch(plan.function, 1, *given, shared_bytes=plan.layout.shared_bytes)
     return sums._host[0, :, 0], n - (tiles - 1) * plan.layout.tile
 
