@@ -4,10 +4,12 @@ import argparse
 import importlib
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _measure import Report, figure
+from _measure import Report, figure, per_sweep, ratio
+from scipy import sparse
 
 from skhorseshoe import HorseshoeProbitClassifier, _device
 from skhorseshoe._chains import GibbsChains
@@ -30,6 +32,15 @@ TARGETS = {
 }
 FLOORS = (7, 17, 4, 121)  # of the first, modelled for an H200 (docs/developer/gpu.rst), not measured
 SHARE_OF_COPY = 0.8  # of the bandwidth of a copy that a pass over 1e6 x 1e3 is to reach
+# Sampler and kind of rows; their number and that of the columns.
+SAMPLERS = {
+    ("gibbs", "few columns"): (2000, 50),
+    ("hmc", "few columns"): (2000, 50),
+    ("hmc", "many rows"): (1_000_000, 141),
+    ("collapsed", "more columns than rows"): (200, 5000),
+    ("pxda", "sparse"): (1_000_000, 200),
+}
+QUICK_SAMPLERS = {key: (60, 80) if key[0] == "collapsed" else (200, 8) for key in SAMPLERS}
 RARE = (1_295_848, 141)
 RARE_SECONDS = 6.0
 
@@ -106,6 +117,34 @@ def gibbs(X, y, n_chains, n_sweeps):
         return [s / n_sweeps for s in seconds(some, 3)]
 
 
+def samplers(report, quick):
+    """Seconds a sweep after burn-in, in whole fits: on the card, the same kernel by kernel, and on the CPU."""
+    _gpu_recorded = importlib.import_module("skhorseshoe._ops._gpu_recorded")
+    for (sampler, kind), (n, p) in (QUICK_SAMPLERS if quick else SAMPLERS).items():
+        X, y = data(n, p, np.float32)
+        X = sparse.random_array((n, p), density=0.01, dtype=np.float32, format="csr", rng=0) if kind == "sparse" else X
+
+        def sweeps(n_iter, device="cuda", plain=False, sampler=sampler, X=X, y=y):
+            model = HorseshoeProbitClassifier(sampler=sampler, device=device, n_iter=n_iter, burn_in=30, random_state=0)
+            launched = _gpu_recorded.Recorded
+            _gpu_recorded.Recorded = (lambda sweep: sweep) if plain else launched
+            try:
+                model.fit(X, y)
+            finally:
+                _gpu_recorded.Recorded = launched
+
+        runs = {"card": sweeps, "CPU": partial(sweeps, device="cpu")}
+        if sampler != "collapsed":  # that is never launched otherwise
+            runs["kernel by kernel"] = partial(sweeps, plain=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            measured = per_sweep(runs, 2, 6 if quick else 200, 3)
+        what = f"{sampler}, {n} x {p}, {kind}, 4 chains"
+        report.add(f"a sweep of {what}", measured["card"], "s")
+        for other in list(runs)[1:]:
+            report.add(f"the same, {other} / card", ratio(measured[other], measured["card"]))
+
+
 def whole_fit(report, quick):
     """From arrays of the host to an effective sample size of 400 and R-hat of 1.01 of everything."""
     n, p = (400, 5) if quick else RARE
@@ -157,7 +196,7 @@ def print_model():
         print(f"{n} x {p}: target {one} with 1 chain, {four} with 4; modelled floor {floor}; not measured")
 
 
-SECTIONS = {"bandwidth": bandwidth, "sweeps": sweeps, "fit": whole_fit}
+SECTIONS = {"bandwidth": bandwidth, "sweeps": sweeps, "samplers": samplers, "fit": whole_fit}
 
 
 def main(arguments=None):

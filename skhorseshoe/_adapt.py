@@ -7,6 +7,7 @@ the whole posterior and not only at one point.
 """
 
 from dataclasses import astuple, dataclass
+from functools import partial
 from math import exp, log, pi, sqrt
 
 import numpy as np
@@ -41,7 +42,7 @@ class HmcChains:
         )
         p = rows.columns.n_shrunk
         self.gauss = rows.ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
-        self.reference = self.stage = None
+        self.reference = self.stage = self.repeated = None
         self.settings = _hmc.Tuning(step=1.0, n_steps=1, tau_moves=_TAU_MOVES, tau_step=0.8)
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
         self._pull = rows.ops.to_device(fixed).force
@@ -67,13 +68,15 @@ class HmcChains:
 
     def advance(self):
         """One sweep."""
-        t = self.state.sweep
+        t, rows = self.state.sweep, self.problem.rows
         if t < self.ends[0]:
             self._climb()
         elif t < self.ends[-1]:
             self._tune()
         else:
-            self.state = self._sweep(self.settings)
+            if self.repeated is None:  # nothing of the sweep changes any more
+                self.repeated = rows.ops.recorded(self._sweep(self.settings), rows, self.state.beta.shape[1])
+            self.state = self.repeated(self.state)
             total, count = self.accepted
             self.accepted = total + self.state.acceptance.mean(), count + 1
         if t < self.ends[-1] and t + 1 in self.ends:
@@ -84,8 +87,10 @@ class HmcChains:
         return shrinkage(self.precision, self.state, self.problem.fixed, self.problem.rows.ops)
 
     def _sweep(self, tuning):
+        """From a state to the next one."""
         rows, _, tau_0, key = self.problem
-        return _hmc.sweep(self.state, rows, self.reference, tuning, tau_0, rows.ops, key)
+        settings = {"reference": self.reference, "tuning": tuning, "tau_0": tau_0, "key": key}
+        return partial(_hmc.sweep, rows=rows, ops=rows.ops, **settings)
 
     def _climb(self):
         """As data augmentation, but with the mean of z in place of z, which weights and all rows alike can have."""
@@ -103,13 +108,12 @@ class HmcChains:
         """A sweep; those without moves of tau, which come in turn with those that have them, tune the step."""
         stage = self.stage
         moves = stage.n % 2
-        self.state = self._sweep(
-            self.settings._replace(
-                step=exp(stage.step.log_step),
-                tau_moves=self.settings.tau_moves * moves,
-                tau_step=exp(stage.tau_step.log_step),
-            )
+        tuning = self.settings._replace(
+            step=exp(stage.step.log_step),
+            tau_moves=self.settings.tau_moves * moves,
+            tau_step=exp(stage.tau_step.log_step),
         )
+        self.state = self._sweep(tuning)(self.state)
         rate = float(self.state.acceptance.mean())
         if moves:
             stage.tau_step.update(float(self.state.tau_acceptance.mean()) - _TAU_ACCEPTANCE)

@@ -3,6 +3,8 @@
 All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
 
+from functools import partial
+
 from . import _collapsed, _gibbs
 from ._iterative import IterativePrecision, is_needed
 
@@ -43,11 +45,13 @@ class GibbsChains(_UntunedChains):
         else:
             self.precision = rows.ops.Precision(problem.fixed.add_to(rows.gram()), rows.threads)
         self.information = None
+        law = {"rows": rows, "precision": self.precision, "tau_0": problem.tau_0, "key": problem.key}
+        sweep = partial(_gibbs.sweep, ops=rows.ops, expand=self.expand, **law)
+        self.sweep = rows.ops.recorded(sweep, rows, self.state.beta.shape[1])
 
     def advance(self):
         """One sweep."""
-        rows, _, tau_0, key = self.problem
-        self.state = _gibbs.sweep(self.state, rows, self.precision, tau_0, rows.ops, key, self.expand)
+        self.state = self.sweep(self.state)
         self.centre.add(self.state)
 
     def shrinkage(self):

@@ -39,7 +39,7 @@ class Columns:
         out = beta.copy()
         out[:, :p] = beta[:, self.place] / self.scale
         if self.fit_intercept:
-            out[:, p] -= out[:, :p] @ self.centre
+            out[:, p] -= (out[:, :p] * self.centre).sum(axis=1)
         return out
 
     def gradient(self, sums):

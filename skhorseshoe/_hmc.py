@@ -48,10 +48,10 @@ class Tuning(NamedTuple):
     slow: tuple = ()  # the columns whose lambda_j move on the way
 
 
-def remainder(reference, beta, loglik, score):
+def remainder(reference, beta, loglik, score, ops):
     """U (n_chains,) and its gradient (n_chains, q)."""
     offset = beta - reference.point
-    pull = offset @ reference.information
+    pull = ops.times_symmetric(offset, reference.information)
     energy = (offset * (reference.score - pull / 2)).sum(axis=1) - loglik
     return energy, reference.score - pull - score
 
@@ -65,7 +65,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key):
 
     gauss.set(prior_precision(state, ops))
     u, v = gauss.whiten(beta), ops.normal(beta.shape, key, t, MOMENTUM)
-    energy, gradient = remainder(reference, beta, loglik, score)
+    energy, gradient = remainder(reference, beta, loglik, score, ops)
     before = energy + (u**2 + v**2).sum(axis=1) / 2
 
     # In the middle of an odd number of turns, so that the path is its own mirror image.
@@ -79,7 +79,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key):
             moved, tau_chance = _move_scales(state, gauss, tuning, tau_0, ops, key)
         position = gauss.unwhiten(u)
         new = position, moved, *rows.score(position)
-        energy, gradient = remainder(reference, position, *new[2:])
+        energy, gradient = remainder(reference, position, *new[2:], ops)
         v = v - half * gauss.force(gradient)
     change = energy + (u**2 + v**2).sum(axis=1) / 2 - before
 

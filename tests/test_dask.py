@@ -257,11 +257,19 @@ def test_rows_that_change_when_they_are_loaded_again_are_an_error(client, data, 
         classifier.fit(noisy, y)
 
 
-def test_an_interrupt_keeps_the_draws_made_so_far(client, data, classifier, monkeypatch):
+@pytest.fixture
+def ctrl_c():
+    """Sends one to this process."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+    yield lambda _: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_keeps_the_draws_made_so_far(client, data, classifier, monkeypatch, ctrl_c):
     whole = classifier.fit(*data).coef_draws_
     model = HorseshoeProbitClassifier(**{**SETTINGS, "n_iter": 1000}, random_state=classifier.random_state)
     with (
-        at_question(monkeypatch, 100, lambda _: signal.raise_signal(signal.SIGINT)) as asked,
+        at_question(monkeypatch, 100, ctrl_c) as asked,
         pytest.warns(UserWarning, match="interrupted"),
     ):
         model.fit(*arrays(*data))
@@ -271,11 +279,8 @@ def test_an_interrupt_keeps_the_draws_made_so_far(client, data, classifier, monk
     np.testing.assert_array_equal(model.coef_draws_[:, :n], whole[:, :n])
 
 
-def test_an_interrupt_in_burn_in_is_raised_and_leaves_nothing(client, data, classifier, monkeypatch):
-    with (
-        at_question(monkeypatch, 20, lambda _: signal.raise_signal(signal.SIGINT)),
-        pytest.raises(KeyboardInterrupt),
-    ):
+def test_an_interrupt_in_burn_in_is_raised_and_leaves_nothing(client, data, classifier, monkeypatch, ctrl_c):
+    with at_question(monkeypatch, 20, ctrl_c), pytest.raises(KeyboardInterrupt):
         classifier.fit(*arrays(*data))
 
 

@@ -283,6 +283,16 @@ def test_whitening_is_that_of_the_cpu(q, gpu, factors):
             np.testing.assert_allclose(got, getattr(theirs, name)(x), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize(("m", "q"), [(1, 1), (4, 31), (17, 70)])
+def test_products_with_a_symmetric_matrix_are_those_of_numpy(m, q, gpu, factors):
+    rng = np.random.default_rng(q)
+    v, A = rng.standard_normal((m, q)), rng.standard_normal((q, q))
+    M = A + A.T
+    for given in (v, np.asfortranarray(v)):
+        got = gpu.times_symmetric(*map(gpu.to_device, (given, M)))
+        np.testing.assert_allclose(gpu.to_host(got), v @ M, rtol=1e-12, atol=1e-12)
+
+
 def test_a_singular_precision_is_raised_for_the_chains_that_need_it(one_gpu, factors):
     H, d = np.ones((3, 3)) * 1e8, np.array([[1e-12] * 3, [1.0] * 3])
     arguments = np.ones((2, 3)), d, np.zeros((2, 3))

@@ -363,8 +363,8 @@ def record(monkeypatch):
     calls = []
     sweep = _hmc.sweep
 
-    def recorded(state, rows, reference, tuning, *rest):
-        new = sweep(state, rows, reference, tuning, *rest)
+    def recorded(state, *, reference, tuning, **rest):
+        new = sweep(state, reference=reference, tuning=tuning, **rest)
         frozen = (
             reference.point.copy(),
             reference.score.copy(),

@@ -9,8 +9,9 @@ import numpy as np
 
 from ._collapsed import Collapsed, closest
 from ._collapsed_kernels import IN_THE_SPAN, ROUNDING
+from ._gpu_clock import random_arguments
 from ._gpu_gaussian import Precision
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
+from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
 from ._gpu_lapack import add_products, potrf, solve_lower, workspace_for
 from ._gpu_memory import WIDENED
 from ._gpu_rows import element

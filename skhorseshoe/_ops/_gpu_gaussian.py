@@ -4,11 +4,35 @@ import cupy as cp
 import numpy as np
 
 from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties, random_arguments
+from ._gpu_clock import random_arguments
+from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties
 from ._gpu_lapack import potrf, solve_lower, workspace_for
 from ._gpu_memory import BESIDE
 from ._gpu_verdict import VERDICT
 from .cuda import THREADS
+
+
+def fits_one_block(q):
+    """Whether one block computes a factor of q columns in shared memory."""
+    limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
+    return q <= THREADS and _factor_bytes(q) <= limit
+
+
+def _factor_bytes(q):
+    return 8 * (q * (q + 1) // 2 + 2)
+
+
+def times_symmetric(v, M):
+    """As ``cpu.times_symmetric``."""
+    return inner_products(v, M) if fits_one_block(len(M)) else v @ M
+
+
+def inner_products(A, B):
+    """A B' for A (m, q) and B (k, q), few numbers: the library cannot be recorded."""
+    (m, q), k = A.shape, len(B)
+    A, B, out = cp.ascontiguousarray(A), cp.ascontiguousarray(B), cp.empty((m, k))
+    launch(kernel("scales", "inner_products"), (blocks_for(32 * k), m), A, B, out, i32(k), i32(q))
+    return out
 
 
 class _Cholesky:
@@ -23,9 +47,7 @@ class _Cholesky:
         self.q = q = len(H)
         self.jitters = cp.asarray(np.array(JITTERS[1:]))
         self.verdict = VERDICT.place()
-        self.shared_bytes = 8 * (q * (q + 1) // 2 + 2)
-        limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
-        self.fits = q <= THREADS and self.shared_bytes <= limit
+        self.shared_bytes, self.fits = _factor_bytes(q), fits_one_block(q)
         if not self.fits:
             self.workspace = workspace_for(H)
             self.info = cp.zeros(MAX_CHAINS, cp.int32)
@@ -92,7 +114,7 @@ class Precision:
         if len(self.factors) < len(d):
             self.factors = cp.empty((len(d), *self.H.shape))
         self.begun = d
-        self.d_is_there.record()
+        self.d_is_there.record(cp.cuda.get_current_stream())
         self.stream.wait_event(self.d_is_there)
         with self.stream:
             self.cholesky.factorise(d, self.factors)
@@ -148,7 +170,7 @@ class Whitening:
         self.cholesky = _Cholesky(self.H)
         self.factors, self.spare = cp.empty((2, n_chains, q, q))
         self.mean = self.log_norm = None
-        self.columns = self.places = None  # whose local scales move; on the host, and as indices here
+        self.columns = self.at = self.units = None  # whose local scales move: on the host, and here, with unit vectors
 
     def refer(self, H, b):
         """Take another H and b."""
@@ -206,14 +228,14 @@ class Whitening:
         """As ``cpu.Whitening.move_local_scales``; columns are on the host."""
         n_chains, k = len(lambda_sq_inv), len(columns)
         if self.columns != tuple(columns):  # they are the same in every sweep
-            self.columns, self.places = tuple(columns), (cp.asarray(np.arange(k)), cp.asarray(np.array(columns)))
-        row, at = self.places
+            units = np.zeros((k, self.cholesky.q))
+            units[np.arange(k), columns] = 1.0
+            self.columns, self.at, self.units = tuple(columns), *map(cp.asarray, (np.array(columns), units))
+        at = self.at
         P = cp.empty((n_chains, k, k))
         for c in range(n_chains):
-            units = cp.zeros((k, self.cholesky.q))
-            units[row, at] = 1.0
-            (half,) = self.cholesky.solve(self.factors[c : c + 1], units[None])
-            P[c] = half @ half.T
+            (half,) = self.cholesky.solve(self.factors[c : c + 1], self.units[None])
+            P[c] = inner_products(half, half) if self.cholesky.fits else half @ half.T
         out, moved = lambda_sq_inv.copy(), cp.ascontiguousarray(lambda_sq_inv[:, at])
         arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), *random_arguments(key, sweep)
         launch(kernel("scales", "move_local_scales"), n_chains, *arguments, shared_bytes=8 * k)

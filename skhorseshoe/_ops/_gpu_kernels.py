@@ -73,8 +73,3 @@ def i32(value):
 
 def i64(value):
     return np.int64(value)
-
-
-def random_arguments(key, sweep, *purpose):
-    """The last arguments of every kernel that draws: sweep, purpose where it takes one, and the key."""
-    return tuple(np.uint32(value) for value in (sweep, *purpose, *key))

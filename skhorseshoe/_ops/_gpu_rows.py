@@ -7,6 +7,7 @@ from functools import cache
 
 import cupy as cp
 
+from ._gpu_clock import random_arguments
 from ._gpu_kernels import (
     blocks_for,
     i32,
@@ -15,7 +16,6 @@ from ._gpu_kernels import (
     launch,
     padded,
     properties,
-    random_arguments,
     resident_blocks,
 )
 from ._gpu_memory import WIDENED

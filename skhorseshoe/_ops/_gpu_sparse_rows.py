@@ -8,8 +8,9 @@ import cupy as cp
 import numpy as np
 
 from ._centring import finish, uncentred
+from ._gpu_clock import random_arguments
 from ._gpu_csr import Csr, lanes_for
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, padded, random_arguments
+from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, padded
 from ._gpu_memory import WIDENED
 from .cuda import MAX_CHAINS, THREADS, TYPES, compiled_chains, sparse_definitions
 

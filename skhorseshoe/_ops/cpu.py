@@ -30,6 +30,16 @@ _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
 
 
+def recorded(sweep, rows, q):
+    """A sweep, a function from a state with q coefficients to the next one, in the form that is quickest to repeat."""
+    return sweep
+
+
+def times_symmetric(v, M):
+    """v M for v (m, q) and a symmetric M (q, q)."""
+    return v @ M
+
+
 def hold(X, y, weight):
     """The rows as the passes read them, where they read them."""
     # Kernels are compiled once per type, and a read-only array is a type of its own.

@@ -10,13 +10,15 @@ import cupy as cp
 import numpy as np
 
 from ._gpu_answers import each_block, mean_probability, ndtr, quantiles  # noqa: F401 - part of what a back end offers
+from ._gpu_clock import CLOCK, random_arguments
 from ._gpu_collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gpu_csr import Csr
-from ._gpu_gaussian import Precision, Whitening  # noqa: F401
+from ._gpu_gaussian import Precision, Whitening, times_symmetric  # noqa: F401
 from ._gpu_input import checked, put_beside  # noqa: F401
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, random_arguments
+from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
 from ._gpu_memory import explained, place  # noqa: F401
 from ._gpu_outbox import Outbox  # noqa: F401
+from ._gpu_recorded import recorded  # noqa: F401
 from ._gpu_rows import gram, hold, latent, moments, score  # noqa: F401
 from ._gpu_verdict import VERDICT
 from .cuda import THREADS
@@ -29,13 +31,18 @@ SEGMENTED = False  # a launch for each would take longer than many a segment
 def using(name):
     """A context in which everything is computed on this GPU, as in "cuda:0"."""
     with _card(name):
-        VERDICT.forget()
+        _forget()
         try:
             yield
         except cp.cuda.memory.OutOfMemoryError as error:
             raise explained(error) from error
         finally:
-            VERDICT.forget()
+            _forget()
+
+
+def _forget():
+    VERDICT.forget()
+    CLOCK.forget()
 
 
 def give_back(name):

@@ -36,6 +36,8 @@ from .gpu import (  # noqa: F401 - the rest of it
     ndtr,
     normal,
     quantiles,
+    recorded,
+    times_symmetric,
     to_device,
     to_host,
     using,

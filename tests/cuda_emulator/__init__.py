@@ -22,7 +22,7 @@ ORDERS = {"forward": 0, "reverse": 1, "random": 2}
 _HERE = Path(__file__).parent
 # Without the last two, two such libraries in one process share what must not be shared.
 _FLAGS = ("-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-w", "-fvisibility=hidden", "-fno-gnu-unique")
-_KERNEL = re.compile(r'extern "C" __global__ void\s+(?:BOUNDS\s+|__launch_bounds__\(\w+\)\s+)?(\w+)\(')
+_KERNEL = re.compile(r'extern "C" __global__ void\s+(?:BOUNDS\s+|__launch_bounds__\([^)]+\)\s+)?(\w+)\(')
 
 
 class EmulatorError(RuntimeError):

@@ -18,7 +18,7 @@ from skhorseshoe import _device
 from skhorseshoe._ops import cuda as sources
 
 from . import Module, build, source
-from .fake_streams import Event, Main, Stream, later, refuse_beside
+from .fake_streams import Event, Main, Pool, Stream, allocated, later, made, refuse_beside, refuse_recording
 
 _MODULES = (
     "cupy",
@@ -90,13 +90,17 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
         if any(isinstance(value, np.ndarray) for value in inputs):
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
-        refuse_beside()
+        if ufunc is np.matmul:
+            refuse_recording("calling cuBLAS API", NotImplementedError)
         if len({value.device.id for value in inputs if isinstance(value, ndarray)}) > 1:
             raise ValueError("Array device must be same as the current device")
-        if out is not None:
-            kwargs["out"] = tuple(map(_host, out))
-        result = getattr(ufunc, method)(*map(_host, inputs), **kwargs)
-        return out[0] if out is not None else _wrap(result)
+        compute, given = getattr(ufunc, method), tuple(map(_host, inputs))
+        if out is None:
+            return ndarray(made(lambda: compute(*given, **kwargs)))
+        refuse_beside()
+        kwargs["out"] = tuple(map(_host, out))
+        later(lambda: compute(*given, **kwargs))
+        return out[0]
 
     shape = property(lambda self: self._host.shape)
     dtype = property(lambda self: self._host.dtype)
@@ -110,17 +114,19 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def __len__(self):
         return len(self._host)
 
-    def __float__(self):
+    def _read(self):
+        refuse_recording("a copy to the host")
         ndarray.reads += 1
-        return float(self._host)
+        return self._host
+
+    def __float__(self):
+        return float(self._read())
 
     def __int__(self):
-        ndarray.reads += 1
-        return int(self._host)
+        return int(self._read())
 
     def __bool__(self):
-        ndarray.reads += 1
-        return bool(self._host)
+        return bool(self._read())
 
     def get(self, *, stream, out, blocking):
         """To pinned memory, without waiting."""
@@ -135,27 +141,27 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         stream.put(lambda: np.copyto(self._host, values))
 
     def __getitem__(self, index):
-        return ndarray(np.asarray(self._host[_host(index)]), self.device.id)
+        values, at = self._host, _host(index)
+        return ndarray(made(lambda: values[at], values), self.device.id)
 
     def __setitem__(self, index, value):
         if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
         refuse_beside()
-        self._host[_host(index)] = _host(value)
+        later(lambda: self._host.__setitem__(_host(index), _host(value)))
 
     def __iter__(self):
         return (self[i] for i in range(len(self)))
 
     def _method(name):
-        return lambda self, *args, **kwargs: _wrap(getattr(self._host, name)(*args, **kwargs))
+        return lambda self, *args, **kwargs: _do(getattr(self._host, name), *args, **kwargs)
 
     sum, mean, all, any = map(_method, ("sum", "mean", "all", "any"))
     copy, reshape, astype = map(_method, ("copy", "reshape", "astype"))
     swapaxes, argsort, argpartition = map(_method, ("swapaxes", "argsort", "argpartition"))
 
     def nonzero(self):
-        ndarray.reads += 1
-        return tuple(map(_wrap, self._host.nonzero()))
+        return tuple(map(_wrap, self._read().nonzero()))
 
     def sort(self):
         if not self.flags.c_contiguous:
@@ -197,8 +203,14 @@ def _wrap(value):
     return ndarray(np.asarray(value))
 
 
+def _do(function, *args, **kwargs):
+    """As an array of the device, what a function or method of NumPy's makes."""
+    given = tuple(map(_host, args))
+    return ndarray(made(lambda: function(*given, **kwargs), getattr(function, "__self__", None), *given))
+
+
 def _function(name):
-    return lambda *args, **kwargs: _wrap(getattr(np, name)(*map(_host, args), **kwargs))
+    return lambda *args, **kwargs: _do(getattr(np, name), *args, **kwargs)
 
 
 class OutOfMemoryError(MemoryError):
@@ -226,6 +238,7 @@ class Card:
 
     def allocate(self, shape, dtype=np.float64):
         """New memory: NaN, or another value that no one expects."""
+        allocated()
         values = np.empty(shape, dtype)
         if values.nbytes > self.free:
             raise OutOfMemoryError(f"Out of memory allocating {values.nbytes:,} bytes")
@@ -295,6 +308,14 @@ def _dpotrf(handle, uplo, n, a, lda, workspace, size, info):
     ctypes.cast(info, ctypes.POINTER(ctypes.c_int))[0] = verdict
 
 
+def _library(name, routine):
+    def call(*arguments):
+        refuse_recording(f"calling {name} API", NotImplementedError)
+        later(lambda: routine(*arguments))
+
+    return call
+
+
 def _modules(card):
     """The fake modules by name."""
     cublas = SimpleNamespace(
@@ -303,13 +324,11 @@ def _modules(card):
         CUBLAS_OP_T=1,
         CUBLAS_SIDE_LEFT=0,
         CUBLAS_DIAG_NON_UNIT=0,
-        dtrsm=lambda *arguments: later(lambda: _dtrsm(*arguments)),
-        dsyrk=lambda *arguments: later(lambda: _dsyrk(*arguments)),
+        dtrsm=_library("cuBLAS", _dtrsm),
+        dsyrk=_library("cuBLAS", _dsyrk),
         getVersion=lambda handle: 0,
     )
-    cusolver = SimpleNamespace(
-        dpotrf=lambda *given: later(lambda: _dpotrf(*given)), dpotrf_bufferSize=lambda *arguments: 32
-    )
+    cusolver = SimpleNamespace(dpotrf=_library("cuSOLVER", _dpotrf), dpotrf_bufferSize=lambda *arguments: 32)
     modules = {name: ModuleType(name) for name in _MODULES}
     cupy, cuda, device = (modules[name] for name in _MODULES[:3])
     modules["cupy_backends.cuda.libs"].__dict__.update(cublas=cublas, cusolver=cusolver)
@@ -320,6 +339,8 @@ def _modules(card):
         Device=Device,
         Stream=Stream,
         Event=Event,
+        MemoryPool=Pool,
+        using_allocator=Pool.using,
         get_current_stream=lambda: Stream.current or Main,
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         runtime=SimpleNamespace(
@@ -334,15 +355,15 @@ def _modules(card):
 
     def asarray(values, dtype=None):
         if isinstance(values, ndarray):
-            return ndarray(np.asarray(values._host, dtype), values.device.id)
+            return ndarray(made(lambda: np.asarray(values._host, dtype), values._host), values.device.id)
+        refuse_recording("a copy from the host")
         values = np.asarray(values, dtype)
         out = card.allocate(values.shape, values.dtype)
         out._host[...] = values
         return out
 
     def asnumpy(values):
-        ndarray.reads += 1
-        return values._host.copy()
+        return values._read().copy()
 
     def empty_pinned(shape, dtype):
         values = np.empty(shape, dtype)
@@ -363,12 +384,12 @@ def _modules(card):
         asnumpy=asnumpy,
         matmul=np.matmul,
         empty=card.allocate,
-        concatenate=lambda some: _wrap(np.concatenate([values._host for values in some])),
+        concatenate=lambda some: _do(np.concatenate, tuple(some)),
         argsort=lambda values: _wrap(np.argsort(values._host, kind="stable")),
         empty_like=lambda values: card.allocate(values.shape, values.dtype),
         RawModule=lambda code, options: card.module(code, options),
         get_default_memory_pool=lambda: card,
-        **{name: getattr(np, name) for name in ("float32", "float64", "uint8", "int32")},
+        **{name: getattr(np, name) for name in ("float32", "float64", "uint8", "int32", "uint32")},
     )
     return modules
 

@@ -1,8 +1,13 @@
-"""Streams and events of the fake CuPy.
+"""Streams, events and recordings of the fake CuPy.
 
 What is put on a stream of its own happens as late as it may: when something waits for it. So memory that is used again
-too early, or read without waiting, shows in the results. The main stream does everything at once.
+too early, or read without waiting, shows in the results. The main stream does everything at once. While a stream is
+recorded nothing happens at all.
 """
+
+from contextlib import contextmanager
+
+import numpy as np
 
 from . import EmulatorError
 
@@ -24,6 +29,9 @@ class Stream:
         Stream.current = self.before
 
     def wait_event(self, event):
+        if event.graph is not None:
+            event.graph.join(event.stream, self)
+            return
         self.has_waited = True
         self.queue.append(event.synchronize)
 
@@ -44,6 +52,38 @@ class Stream:
         if self.done == len(self.queue):
             self.queue, self.done, self.has_waited = [], 0, False
 
+    def begin_capture(self):
+        if self.queue or Graph.recorded is not None:
+            raise EmulatorError("a recording that does not begin by itself")
+        Graph.recorded = Graph(self)
+
+    def end_capture(self):
+        graph, Graph.recorded = Graph.recorded, None
+        if graph.failed:
+            raise RuntimeError("cudaErrorStreamCaptureInvalidated: operation failed due to a previous error")
+        if graph.streams != {self}:
+            raise RuntimeError("cudaErrorStreamCaptureUnjoined: the capture has work that nothing has waited for")
+        return graph
+
+
+class Graph:
+    """What has been recorded. A stream that waits for one of its streams is one of them, until it is waited for."""
+
+    recorded = None  # the one that is recorded now
+
+    def __init__(self, origin):
+        self.origin, self.streams, self.work, self.failed = origin, {origin}, [], False
+
+    def join(self, waited_for, waits):
+        if waits is self.origin:
+            self.streams.discard(waited_for)
+        self.streams.add(waits)
+
+    def launch(self):
+        refuse_beside()
+        for work in self.work:
+            work()
+
 
 class Main:
     """The main stream."""
@@ -57,27 +97,83 @@ class Event:
     waits = 0  # of the host, or of the main stream
 
     def __init__(self, *, disable_timing=False):
-        self.stream = None
+        self.stream = self.graph = None
 
     def record(self, stream=None):
-        self.stream = stream or Stream.current
+        self.stream = None if stream is Main else stream or Stream.current
+        self.graph = recording_on(self.stream)
         if self.stream is not None:
             self.queue, self.at = self.stream.queue, len(self.stream.queue)
 
     def synchronize(self):
+        if self.graph is not None:
+            raise EmulatorError("waits for what is only recorded")
         if self.stream is not None and self.queue is self.stream.queue:  # another queue: all of that one is done
             self.stream.run(self.at)
 
 
+def recording_on(stream):
+    """The recording that this stream is part of, or None."""
+    graph = Graph.recorded
+    return graph if graph is not None and stream in graph.streams else None
+
+
 def later(work):
-    """Do this now, or on the current stream."""
-    if Stream.current is None:
+    """Do this now, or on the current stream, or whenever what is recorded runs."""
+    graph = recording_on(Stream.current)
+    if graph is not None:
+        graph.work.append(work)
+    elif Stream.current is None:
         work()
     else:
         Stream.current.put(work)
 
 
 def refuse_beside():
-    """What only the main stream can do here."""
-    if Stream.current is not None:
+    """What only the main stream can do here, unless it is recorded."""
+    if Stream.current is not None and recording_on(Stream.current) is None:
         raise EmulatorError("only kernels, library calls and copies are emulated on a stream of its own")
+
+
+def refuse_recording(what, kind=RuntimeError):
+    """What CUDA, or CuPy, does not record."""
+    if Graph.recorded is not None:
+        Graph.recorded.failed = kind is RuntimeError
+        raise kind(f"{what} while a stream is capturing")
+
+
+class Pool:
+    """Memory for arrays; ``current`` is that of a context, None the one of all."""
+
+    current = None
+
+    def malloc(self, n_bytes):
+        raise EmulatorError("is only named here, not called")
+
+    @staticmethod
+    @contextmanager
+    def using(malloc):
+        before, Pool.current = Pool.current, malloc and malloc.__self__
+        try:
+            yield
+        finally:
+            Pool.current = before
+
+
+def allocated():
+    """What is asked for new memory."""
+    if Graph.recorded is not None and Pool.current is None:
+        raise EmulatorError("memory of a recording, from a pool that gives it to others")
+
+
+def made(compute, *operands):
+    """The result of compute() on NumPy arrays. Recorded, it is computed later, unless it is a view of an operand."""
+    values, graph = np.asarray(compute()), recording_on(Stream.current)
+    if any(np.may_share_memory(values, one) for one in operands if isinstance(one, np.ndarray)):
+        return values
+    refuse_beside()
+    if graph is not None:
+        allocated()
+        values[...] = np.nan if values.dtype.kind == "f" else 1
+        graph.work.append(lambda: np.copyto(values, compute()))
+    return values

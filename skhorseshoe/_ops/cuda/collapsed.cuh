@@ -62,7 +62,9 @@ quadratic_forms(const double* P, const double* z, const double* Pz, double* out,
 }
 
 // z (n_chains, n) with another length: z'Pz, which is forms[3 c], has the law Gamma(n/2, 1/2). A block for each chain.
-extern "C" __global__ void scale_latent(double* z, const double* forms, int n, u32 index, u32 sweep, u32 k0, u32 k1) {
+extern "C" __global__ void scale_latent(double* z, const double* forms, int n, u32 index, const u32* since, u32 sweep, u32 k0,
+                                        u32 k1) {
+    sweep += *since;
     const int c = blockIdx.x;
     const double drawn = gamma_1(0.5 * n, sweep, index, stream_of(c, LENGTH_PURPOSE, 0), k0, k1);
     const double factor = sqrt(2.0 * drawn / forms[3 * c]);
@@ -73,8 +75,9 @@ extern "C" __global__ void scale_latent(double* z, const double* forms, int n, u
 // chain: all its threads draw the same z_i, and share the update of Pz. An entry of z or Pz is read and written by one
 // thread alone; that of the next row it hands to the others in one of two slots, so that one barrier a row is enough.
 extern "C" __global__ void __launch_bounds__(256)
-scan_latent(double* z, double* Pz, const double* P, const unsigned char* y, int n, int n_scans, int first, u32 sweep,
-            u32 k0, u32 k1) {
+scan_latent(double* z, double* Pz, const double* P, const unsigned char* y, int n, int n_scans, int first,
+            const u32* since, u32 sweep, u32 k0, u32 k1) {
+    sweep += *since;
     DYNAMIC_SHARED(double, slots);
     const int c = blockIdx.x;
     const u32 stream = stream_of(c, LATENT_SCAN_PURPOSE, 0);
@@ -151,11 +154,12 @@ __device__ __forceinline__ void slice_scale(double* lambda_sq_inv, double* w, do
 // lambda_sq_inv (n_chains, n_shrunk), w (n_chains, q), which, r, factors (n_chains, b), A, C, U (n_chains, b, b),
 // square (q), forms (n_chains, 3) as of quadratic_forms, the last the change of log|V|; in place but for A, C and r.
 // Shared memory: 3 b^2 + 3 b numbers.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 1)
 scan_local_scales(double* lambda_sq_inv, double* w, const long long* which, const double* A, const double* C,
                   const double* r, const double* square, double* forms, double* U, double* factors,
-                  const double* tau_sq_inv, double slab_precision, int n, int b, int n_shrunk, int q, u32 n_th, u32 sweep,
-                  u32 k0, u32 k1) {
+                  const double* tau_sq_inv, double slab_precision, int n, int b, int n_shrunk, int q, u32 n_th,
+                  const u32* since, u32 sweep, u32 k0, u32 k1) {
+    sweep += *since;
     DYNAMIC_SHARED(double, shared);
     double *a = shared, *g = a + b * b, *u = g + b * b, *rz = u + b * b, *scale = rz + b, *weight = scale + b;
     const int c = blockIdx.x;

@@ -1,0 +1,97 @@
+"""Sweeps of few columns, whose kernels take less time than it takes to launch them: recorded as one CUDA graph."""
+
+import logging
+from contextlib import suppress
+
+import cupy as cp
+import numpy as np
+
+from ._gpu_clock import CLOCK
+from ._gpu_gaussian import fits_one_block
+from ._gpu_stream import Streamed
+
+_LOG = logging.getLogger("skhorseshoe")
+
+
+def recorded(sweep, rows, q):
+    """As ``cpu.recorded``: a ``Recorded`` where all kernels of the sweep are ours, and X is on the GPU."""
+    return sweep if isinstance(rows.held[0], Streamed) or not fits_one_block(q) else Recorded(sweep)
+
+
+class Recorded:
+    """A function from a state, a named tuple of float64 arrays and the number ``sweep``, to the next one.
+
+    The first call launches kernel by kernel, which compiles them all. The second one records: CUDA notes the kernels
+    and their arguments and runs none. From then on a call is a launch of the whole. A recording reads and writes the
+    same memory each time. So the state is copied to where it reads, temporary arrays are in a pool that gives their
+    memory to nobody else, and the number of the sweep is counted on the GPU.
+    """
+
+    def __init__(self, sweep):
+        self.sweep = sweep
+        self.calls = 0
+        self.graph = None
+        self.last = None  # the state that the next launch goes on from
+
+    def __call__(self, state):
+        self.calls += 1
+        if self.calls == 2:
+            self._record(state)
+        if self.graph is None:
+            return self.sweep(state)
+        if state is not self.last:
+            self._put(state)
+        self.graph.launch()
+        self.last = _views(self.memory.copy(), state._replace(sweep=state.sweep + 1))
+        return self.last
+
+    def _record(self, state):
+        self.pool, self.count = cp.cuda.MemoryPool(), cp.zeros(1, cp.uint32)
+        self.memory = cp.empty(sum(value.size for value in _arrays(state)))
+        self.given = _views(self.memory, state)
+        self._put(state)
+        stream = cp.cuda.Stream(non_blocking=True)  # the main one cannot be recorded
+        try:
+            with stream, cp.cuda.using_allocator(self.pool.malloc):
+                self.graph = self._recording(stream)
+        except (RuntimeError, cp.cuda.memory.OutOfMemoryError) as error:
+            words = str(error)  # a log that keeps the error itself keeps arrays alive
+            _LOG.warning("The sweep is not launched as a whole, but kernel by kernel, which takes longer: %s", words)
+
+    def _recording(self, stream):
+        stream.begin_capture()
+        try:
+            self._advance()
+        except BaseException:
+            with suppress(RuntimeError):  # which only says that something has gone wrong before
+                stream.end_capture()
+            raise
+        return stream.end_capture()
+
+    def _put(self, state):
+        for value, place in zip(_arrays(state), _arrays(self.given), strict=True):
+            place[...] = value
+        self.count[...] = np.uint32(state.sweep)
+
+    def _advance(self):
+        """What is recorded: a sweep from the state in ``memory`` to the next one there."""
+        with CLOCK.recording(self.count, self.given.sweep):
+            new = self.sweep(self.given)
+        for value, place in zip(_arrays(new), _arrays(self.given), strict=True):
+            if value is not place:
+                place[...] = value
+        self.count += 1
+
+
+def _arrays(state):
+    return [value for value in state if isinstance(value, cp.ndarray)]
+
+
+def _views(memory, state):
+    """The state with its arrays in ``memory``, one after the other."""
+    fields, start = {}, 0
+    for name, value in state._asdict().items():
+        if isinstance(value, cp.ndarray):
+            fields[name] = memory[start : start + value.size].reshape(value.shape)
+            start += value.size
+    return state._replace(**fields)

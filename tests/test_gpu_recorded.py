@@ -1,0 +1,227 @@
+"""Sweeps that are recorded and launched as one: the draws are those of sweeps launched kernel by kernel."""
+
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from cuda_emulator import COMPILER, EmulatorError, fake_cupy, fake_streams
+
+from skhorseshoe import _chains
+from skhorseshoe._design import Rows
+from skhorseshoe._prior import FixedPrior
+from skhorseshoe._run import Problem
+from skhorseshoe._start import initial_state
+
+KEY = np.array([1, 2], np.uint32)
+needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
+FITS = {
+    "gibbs": {"sampler": "gibbs"},
+    "pxda, other columns": {"sampler": "pxda", "standardize": True, "unpenalized": [1, 4]},
+    "hmc": {"sampler": "hmc"},
+    "hmc, other columns": {"sampler": "hmc", "standardize": True, "unpenalized": [1, 4], "slab_scale": 2.0},
+    "hmc, weights": {"sampler": "hmc", "class_weight": {0: 0.5, 1: 1.7}},
+}
+KEPT = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
+
+
+def module(name):
+    return sys.modules[f"skhorseshoe._ops._gpu_{name}"]
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """Counts the sweeps that were launched as a whole: a list with one entry for each."""
+    launched = []
+
+    class Recorded(module("recorded").Recorded):
+        def __call__(self, state):
+            new = super().__call__(state)
+            if self.graph is not None:
+                launched.append(new.sweep)
+            return new
+
+    monkeypatch.setattr(module("recorded"), "Recorded", Recorded)
+    return launched
+
+
+def gibbs_chains(ops, X, y):
+    rows = Rows(X, y.astype(np.uint8), True, ops, None)
+    problem = Problem(rows, FixedPrior(rows.columns, None), 1.0, KEY)
+    start = ops.to_device(initial_state(3, rows.columns, rows.base_rate(), 1.0, KEY))
+    return _chains.GibbsChains(problem, start, 0)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("fit", FITS)
+def test_draws_have_the_bits_of_sweeps_kernel_by_kernel(fit, kind, one_gpu, problem, short_fit, launches, monkeypatch):
+    X, y = problem
+    X = sp.csr_array(X) if kind == "sparse" else X
+    params = {"device": "cuda", "burn_in": 70, "n_iter": 12, "n_chains": 3, **FITS[fit]}
+    whole = short_fit(X, y, **params)
+    n_recorded = 82 if fit[:3] != "hmc" else 12
+    assert len(launches) == n_recorded - 1  # the first one compiles
+    monkeypatch.setattr(module("recorded"), "Recorded", lambda sweep: sweep)
+    plain = short_fit(X, y, **params)
+    assert len(launches) == n_recorded - 1
+    for name in KEPT:
+        np.testing.assert_array_equal(getattr(whole, name), getattr(plain, name), err_msg=name)
+
+
+def test_states_stay_as_they_were(one_gpu, problem, launches):
+    """A launch overwrites the memory of the recording, not the states that were handed out."""
+    chains = gibbs_chains(one_gpu, *problem)
+    seen = []
+    for _ in range(6):
+        chains.advance()
+        seen.append((chains.state, one_gpu.to_host(chains.state)))
+    assert len(launches) == 5
+    for sweep, (on_card, then) in enumerate(seen, start=1):
+        assert then.sweep == sweep
+        for now, before in zip(one_gpu.to_host(on_card), then, strict=True):
+            np.testing.assert_array_equal(now, before)
+    taus = [then.tau_sq_inv for _, then in seen]
+    assert len(np.unique(taus)) == np.size(taus)
+
+
+def test_a_recording_goes_on_from_any_state(one_gpu, problem, launches):
+    chains = gibbs_chains(one_gpu, *problem)
+    states = [chains.state]
+    for _ in range(5):
+        chains.advance()
+        states.append(chains.state)
+    for back in (2, 4, 0):
+        again = one_gpu.to_host(chains.sweep(states[back]))
+        assert again.sweep == back + 1
+        for now, before in zip(again, one_gpu.to_host(states[back + 1]), strict=True):
+            np.testing.assert_array_equal(now, before)
+
+
+def test_the_number_of_a_sweep_may_be_the_largest(one_gpu, problem, launches):
+    """Counters have 32 bits; the GPU counts as the host does."""
+    start = 2**32 - 4
+    ours, theirs = (gibbs_chains(one_gpu, *problem) for _ in range(2))
+    theirs.sweep = theirs.sweep.sweep
+    for chains in (ours, theirs):
+        chains.state = chains.state._replace(sweep=start)
+        chains.centre.burn_in = 2**33
+        for _ in range(3):
+            chains.advance()
+    assert len(launches) == 2
+    np.testing.assert_array_equal(*(one_gpu.to_host(chains.state.beta) for chains in (ours, theirs)))
+
+
+def test_many_columns_are_not_recorded(one_gpu, problem, short_fit, launches, monkeypatch):
+    """Their factors are the library's, which cannot be."""
+    monkeypatch.setattr(module("gaussian"), "THREADS", 0)
+    short_fit(*problem, device="cuda", sampler="gibbs", burn_in=3, n_iter=3)
+    assert not launches
+
+
+def test_rows_on_the_host_are_not_recorded(one_gpu, problem, launches):
+    X, y = problem
+    chains = gibbs_chains(one_gpu, X.view(module("stream").HostRows), y)
+    for _ in range(3):
+        chains.advance()
+    assert not launches
+
+
+@needs_compiler
+@pytest.mark.parametrize("why", ["the host reads a value", "no memory"])
+def test_what_cannot_be_recorded_is_launched_kernel_by_kernel(why, problem, short_fit, monkeypatch, caplog):
+    params = {"device": "cuda", "sampler": "gibbs", "burn_in": 3, "n_iter": 9}
+    with fake_cupy.installed() as card:
+        plain = short_fit(*problem, **params)
+        gibbs, n_chains = _chains._gibbs, 4
+
+        def sweep(state, **given):
+            if why == "the host reads a value":
+                assert float(state.tau_sq_inv[0]) > 0
+            elif fake_streams.Graph.recorded is not None:
+                card.free = 8 * n_chains  # less than any matrix takes
+            try:
+                return whole(state, **given)
+            finally:
+                card.free = 2**34
+
+        whole = gibbs.sweep
+        monkeypatch.setattr(gibbs, "sweep", sweep)
+        with caplog.at_level("WARNING", logger="skhorseshoe"):
+            by_kernel = short_fit(*problem, **params)
+        assert card.held_when_freed == 0
+    (record,) = caplog.records
+    reason = {"the host reads a value": "capturing", "no memory": "Out of memory allocating"}[why]
+    assert "The sweep is not launched as a whole, but kernel by kernel" in record.message
+    assert reason in record.message
+    for name in KEPT:
+        np.testing.assert_array_equal(getattr(by_kernel, name), getattr(plain, name), err_msg=name)
+
+
+@pytest.fixture
+def cupy():
+    with fake_cupy.installed():
+        yield sys.modules["cupy"]
+
+
+@contextmanager
+def recording(cupy):
+    """A recording of what is done in this context: its stream, which ends it."""
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream, cupy.cuda.using_allocator(cupy.cuda.MemoryPool().malloc):
+        stream.begin_capture()
+        try:
+            yield stream
+        finally:
+            fake_streams.Graph.recorded = None
+
+
+def test_the_emulator_computes_nothing_while_it_records(cupy):
+    x = cupy.asarray(np.arange(3.0))
+    with recording(cupy) as stream:
+        y = 2 * x + x.sum()
+        x[1:] += 10
+        graph = stream.end_capture()
+    np.testing.assert_array_equal(cupy.asnumpy(x), [0, 1, 2])
+    assert np.isnan(cupy.asnumpy(y)).all()
+    for times in (1, 2):
+        graph.launch()
+        np.testing.assert_array_equal(cupy.asnumpy(x), [0, 1 + 10 * times, 2 + 10 * times])
+    np.testing.assert_array_equal(cupy.asnumpy(y), [23, 45, 47])
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "words"),
+    [
+        (lambda cp, x: float(x[0]), RuntimeError, "a copy to the host"),
+        (lambda cp, x: cp.asnumpy(x), RuntimeError, "a copy to the host"),
+        (lambda cp, x: cp.asarray(np.ones(2)), RuntimeError, "a copy from the host"),
+        (lambda cp, x: x @ x, NotImplementedError, "cuBLAS"),
+    ],
+)
+def test_the_emulator_records_neither_reads_nor_libraries(what, kind, words, cupy):
+    """CUDA cannot, or CuPy does not."""
+    x = cupy.asarray(np.arange(3.0))
+    with recording(cupy) as stream:
+        with pytest.raises(kind, match=f"{words}.* while a stream is capturing"):
+            what(cupy, x)
+        if kind is RuntimeError:
+            with pytest.raises(RuntimeError, match="CaptureInvalidated"):
+                stream.end_capture()
+        else:
+            stream.end_capture()
+
+
+def test_the_emulator_records_no_memory_that_others_get(cupy):
+    x = cupy.asarray(np.arange(3.0))
+    with recording(cupy), cupy.cuda.using_allocator(None), pytest.raises(EmulatorError, match="gives it to others"):
+        x + 1
+
+
+def test_the_emulator_wants_all_streams_joined(cupy):
+    side, event = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Event()
+    with recording(cupy) as stream:
+        event.record()
+        side.wait_event(event)
+        with pytest.raises(RuntimeError, match="CaptureUnjoined"):
+            stream.end_capture()
