@@ -11,7 +11,7 @@ import numpy as np
 from _measure import Report, figure, per_sweep, ratio
 from scipy import sparse
 
-from skhorseshoe import HorseshoeProbitClassifier, _device
+from skhorseshoe import HorseshoeProbitClassifier, _device, _iterative
 from skhorseshoe._chains import GibbsChains
 from skhorseshoe._design import Rows
 from skhorseshoe._prior import FixedPrior
@@ -30,6 +30,7 @@ TARGETS = {
     (1_300_000, 141): (5, 6),
     (100_000, 10_000): (150, None),
 }
+GRADIENT_SECONDS = 60  # of the last, by conjugate gradients in place of a factor for each chain
 FLOORS = (7, 17, 4, 121)  # of the first, modelled for an H200 (docs/developer/gpu.rst), not measured
 SHARE_OF_COPY = 0.8  # of the bandwidth of a copy that a pass over 1e6 x 1e3 is to reach
 # Sampler and kind of rows; their number and that of the columns.
@@ -98,11 +99,23 @@ def sweeps(report, quick):
             measured = figure([SWEEPS * s for s in gibbs(X, y, n_chains, 3 if quick else 100)])
             limit = {} if target is None else {"at_most": target}
             report.add(f"{SWEEPS} sweeps of gibbs, {n} x {p}, {n_chains} chains", measured, "s", **limit)
+            if _iterative.is_needed(p):
+                by_gradients = figure([SWEEPS * s for s in gibbs(X, y, n_chains, 100, by_factors=False)])
+                report.add("the same by conjugate gradients", by_gradients, "s", at_most=GRADIENT_SECONDS)
 
 
-def gibbs(X, y, n_chains, n_sweeps):
-    """Seconds a sweep, three times."""
+def gibbs(X, y, n_chains, n_sweeps, by_factors=True):
+    """Seconds a sweep, three times. by_factors : whether Q is factorised, whatever the number of columns."""
     ops = importlib.import_module("skhorseshoe._ops.gpu")
+    default = _iterative.LARGEST_FACTOR
+    _iterative.LARGEST_FACTOR = X.shape[1] if by_factors else default
+    try:
+        return _gibbs(X, y, n_chains, n_sweeps, ops)
+    finally:
+        _iterative.LARGEST_FACTOR = default
+
+
+def _gibbs(X, y, n_chains, n_sweeps, ops):
     with open_threads(1) as threads:
         rows = Rows(X, y, True, ops, threads)
         problem = Problem(rows, FixedPrior(rows.columns, None), 1.0, KEY)

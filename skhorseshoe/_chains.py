@@ -5,8 +5,7 @@ All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arr
 
 from functools import partial
 
-from . import _collapsed, _gibbs
-from ._iterative import IterativePrecision, is_needed
+from . import _collapsed, _gibbs, _iterative
 
 
 class _UntunedChains:
@@ -40,8 +39,8 @@ class GibbsChains(_UntunedChains):
     def __init__(self, problem, start, burn_in, saved=None):
         super().__init__(problem, start, burn_in, saved)
         rows = problem.rows
-        if is_needed(rows.X):
-            self.precision = IterativePrecision(rows, problem.fixed, problem.key)
+        if _iterative.is_needed(rows.shape[1]):
+            self.precision = _iterative.precision(rows, problem.fixed, problem.key)
         else:
             self.precision = rows.ops.Precision(problem.fixed.add_to(rows.gram()), rows.threads)
         self.information = None
@@ -57,7 +56,7 @@ class GibbsChains(_UntunedChains):
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         rows, fixed, _, _ = self.problem
-        if self.information is None and is_needed(rows.X):
+        if self.information is None and _iterative.is_needed(rows.shape[1]):
             self.information = self.precision.information(self.centre.mean())
         elif self.information is None:
             H = fixed.add_to(rows.information(self.centre.mean()[None], self.precision.work))

@@ -69,8 +69,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         very much more alike; "pxda" adds a move of the scale of its hidden scores. "collapsed" integrates the
         coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows, in
         dense X. "auto" takes "collapsed" there and "hmc" elsewhere, but "pxda" where ``burn_in`` is below 100, too
-        short for tuning, and for more than 8000 sparse columns, where data augmentation solves by conjugate gradients
-        and "hmc" would need matrices of their number squared.
+        short for tuning, and for more than 8000 columns, where data augmentation solves by conjugate gradients and
+        "hmc" would factorise matrices of their number squared, several in every sweep.
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
         GPU if there is one that works and X is dense and has more than about four million elements, else the CPU, and

@@ -12,7 +12,7 @@ from ._callbacks import teller
 from ._checkpoint import Checkpoint
 from ._design import Rows
 from ._draws import STORED
-from ._iterative import is_needed
+from ._iterative import is_needed, is_without_matrix
 from ._memory import check_memory
 from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
@@ -29,7 +29,7 @@ class _Task(NamedTuple):
 
     shape: tuple  # of X
     device: _device.Device  # where the sampler runs
-    iterative: bool  # whether the sampler's matrices have no room
+    no_matrix: bool  # whether not even X'X has room
     open: object  # function of (fit_intercept, ops, threads, **columns) that gives a context with ``Rows``
 
 
@@ -82,8 +82,8 @@ def _prepare(model, X, y, sample_weight):
     """The ``_Task`` of data in memory; sets what the model knows before a fit."""
     X, y = _input.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
-    iterative, asked = is_needed(X), _device.beside(model.device, X)
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), is_wide(X, weight), iterative)
+    many, asked = is_needed(X.shape[1]), _device.beside(model.device, X)
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), is_wide(X, weight), many)
     device = _back_end(model, asked, X)
     X, y, weight = arrange(X, y, weight, model.sampler_)
 
@@ -93,14 +93,14 @@ def _prepare(model, X, y, sample_weight):
             _progress.logger.info(words)
         return nullcontext(Rows(placed, y, fit_intercept, ops, threads, weight=weight, **columns))
 
-    return _Task(X.shape, device, iterative, open_rows)
+    return _Task(X.shape, device, is_without_matrix(X), open_rows)
 
 
 def _prepare_dask(model, X, y, sample_weight):
     from ._dask import prepare  # imports Dask
 
     def choose_for(whole_weights):
-        return choose(model.sampler, model.burn_in, whole_weights, wide=False, iterative=False)
+        return choose(model.sampler, model.burn_in, whole_weights, wide=False, many=is_needed(X.shape[1]))
 
     shape, open_rows = prepare(model, X, y, sample_weight, choose_for)
     device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
@@ -111,7 +111,7 @@ def _announce(model, task, n_threads):
     """Forecast the memory, and log it."""
     n_draws = min(model.n_iter // model.thin, model.max_draws or model.n_iter)
     item = np.dtype(model.draws_dtype).itemsize
-    words = check_memory(*task.shape, model.n_chains, n_draws, n_threads, model.sampler_, item, task.iterative)
+    words = check_memory(*task.shape, model.n_chains, n_draws, n_threads, model.sampler_, item, task.no_matrix)
     if model.verbose:
         _, device, reason = task.device
         _progress.logger.info("%d rows of %d features on %s (%s): %s", *task.shape, device, reason, words)

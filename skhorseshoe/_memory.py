@@ -4,13 +4,14 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from ._iterative import is_needed
 from ._segments import layout
 
 
-def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=False):
+def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
     """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set.
 
-    iterative : whether data augmentation solves by conjugate gradients, which need vectors in place of matrices.
+    no_matrix : whether data augmentation has passes over X in place of X'X.
     """
     q = p + 1
     draws = n_chains * n_draws * (item * q + 16)
@@ -18,12 +19,12 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=Fals
         vectors = 20 * n_chains * q  # scales, variances, noise and products
         blocks = n_threads * (max(2**17, 64 * n) + n * min(n, p))
         return draws, 8 * (2 * n_chains * n * n + vectors + blocks) + 40 * 2**20
-    factors = 4 + n_threads + n_chains if sampler == "hmc" else 3 + n_threads
+    factors = 4 + n_threads + n_chains if sampler == "hmc" else 3 + n_threads + 2 * is_needed(p)
     segments = len(layout(n, p)[1]) - 1
     if segments > 1:  # of each, a thread has its matrix, and those that it has still to add
         factors += 6 * min(n_threads, segments)
     matrices = 8 * q * q * factors
-    if iterative and sampler != "hmc":
+    if no_matrix and sampler != "hmc":
         matrices = 8 * q * n_chains * 40
     sums = 8 * n_chains * min(2**20, 64 * q)
     labels = 4 * n  # as codes, and what they are found by
@@ -68,10 +69,10 @@ def check_copy(n_bytes, why, cure=""):
         raise MemoryError(f"{why} copies {_words(n_bytes)} of X, but only {_words(free)} are available.{cure}")
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=False):
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
     """The forecast in words; raises MemoryError if it cannot fit."""
     draws, working_set = forecast(
-        n, p, int(n_chains), int(n_draws), n_threads, sampler, item, iterative
+        n, p, int(n_chains), int(n_draws), n_threads, sampler, item, no_matrix
     )  # int: NumPy's would overflow
     words = f"{_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{_words(working_set)} of working set"
@@ -79,7 +80,7 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, iterative=
     if free is not None and draws + working_set > free:
         if draws > working_set:
             cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
-        elif iterative:
+        elif no_matrix:
             cure = f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
         else:
             size, fewer = (n, "rows") if sampler == "collapsed" else (p, "columns")

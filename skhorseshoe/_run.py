@@ -41,14 +41,14 @@ class Settings(NamedTuple):
     draws_dtype: str
 
 
-def choose(sampler, burn_in, whole_weights, wide, iterative):
+def choose(sampler, burn_in, whole_weights, wide, many):
     """The sampler for "auto": "collapsed" where there are more columns than rows (``wide``), else "hmc", unless burn-in
-    is too short to tune it or its matrices have no room (``iterative``); but only "hmc" can have all weights."""
+    is too short to tune it or the columns are too ``many`` for its factors; but only "hmc" can have all weights."""
     if sampler != "auto":
         return sampler
     if wide and whole_weights:
         return "collapsed"
-    return "hmc" if (burn_in >= _TUNING and not iterative) or not whole_weights else "pxda"
+    return "hmc" if (burn_in >= _TUNING and not many) or not whole_weights else "pxda"
 
 
 class Run:

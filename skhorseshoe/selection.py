@@ -15,7 +15,7 @@ from . import _device, _input
 from ._classifier import HorseshoeProbitClassifier
 from ._compat import Interval, StrOptions, _check_sample_weight, _fit_context
 from ._dss import sparsest
-from ._iterative import is_needed
+from ._iterative import is_without_matrix
 from ._predictive import evenly
 from ._report import interval
 from ._threads import count_threads, open_threads
@@ -192,7 +192,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return model.shrinkage_ < 0.5
 
     def _dss(self, model, X, y, sample_weight=None):
-        if is_needed(X):
+        if is_without_matrix(X):
             raise ValueError(
                 f"rule='dss' works with a matrix of {X.shape[1]} x {X.shape[1]}, which has no room. Take "
                 "rule='interval' or 'shrinkage'."

@@ -32,7 +32,7 @@ PIECES = {
 ALLOWED = {
     "_design": {"_columns", "_segments", "_threads"},
     "_draws": {"_running", "diagnostics"},
-    "_memory": {"_segments"},
+    "_memory": {"_iterative", "_segments"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
     "_versions": {"_device", "_threads"},

@@ -19,7 +19,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, _segments
+from skhorseshoe import HorseshoeProbitClassifier, _iterative, _segments
 from skhorseshoe._compat import HAS_CALLBACKS
 from skhorseshoe.datasets import make_sparse_probit
 
@@ -108,6 +108,14 @@ def test_draws_are_those_of_memory_for_any_number_of_workers(
 def test_data_augmentation_draws_what_it_draws_in_memory(client, data, seed, sampler):
     model = HorseshoeProbitClassifier(n_iter=5, burn_in=3, sampler=sampler, standardize=True, random_state=seed)
     assert bits(model.fit(*arrays(*data))) == bits(model.fit(*data))
+
+
+def test_conjugate_gradients_draw_what_they_draw_in_memory(client, data, seed, monkeypatch):
+    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 0)
+    model = HorseshoeProbitClassifier(n_iter=5, burn_in=3, random_state=seed)
+    lazy = model.fit(*arrays(*data))
+    assert lazy.sampler_ == "pxda"
+    assert bits(lazy) == bits(model.fit(*data))
 
 
 def test_a_frame_gives_the_draws_of_an_array_and_its_names(client, data, classifier, expected):

@@ -230,10 +230,11 @@ def test_the_first_draws_are_those_of_the_cpu(fit, one_gpu, data, short_fit):
     np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=tolerance)
 
 
-@pytest.mark.parametrize("sampler", ["gibbs", "pxda"])
-def test_draws_by_conjugate_gradients_are_those_of_the_cpu(sampler, one_gpu, data, short_fit, monkeypatch):
-    monkeypatch.setattr(_iterative, "LARGEST_MATRIX", 0)
+@pytest.mark.parametrize(("sampler", "kind"), [("gibbs", "sparse"), ("pxda", "sparse"), ("pxda", "dense")])
+def test_draws_by_conjugate_gradients_are_those_of_the_cpu(sampler, kind, one_gpu, data, short_fit, monkeypatch):
+    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 0)
     X, y = data
+    X = X.toarray() if kind == "dense" else X
     params = {"sampler": sampler, "standardize": True, "unpenalized": [1], "burn_in": 8, "n_iter": 6, "n_chains": 3}
     ours, theirs = (short_fit(X, y, device=device, **params) for device in ("cuda", "cpu"))
     np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=1e-4, atol=1e-4)
@@ -390,7 +391,7 @@ def card():
 def test_the_forecast_is_enough_and_memory_is_given_back(
     sampler, n, p, density, n_chains, iterative, card, short_fit, monkeypatch
 ):
-    monkeypatch.setattr(_iterative, "LARGEST_MATRIX", 8000 * (1 - iterative))
+    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 8000 * (1 - iterative))
     X = sp.random(n, p, density=density, format="csr", random_state=0)
     short_fit(X, np.arange(n) % 2, device="cuda", sampler=sampler, n_chains=n_chains, slab_scale=1.0, **SHORTEST)
     assert card.held_when_freed == 0

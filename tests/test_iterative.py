@@ -7,41 +7,50 @@ from laws import agree
 
 from skhorseshoe import HorseshoeProbitClassifier, _iterative, _memory
 from skhorseshoe._design import Rows
-from skhorseshoe._iterative import IterativePrecision
-from skhorseshoe._ops import sparse
+from skhorseshoe._iterative import ByMatrix, ByRows, IterativePrecision
+from skhorseshoe._ops import cpu, sparse
 from skhorseshoe._prior import FixedPrior
-from skhorseshoe._threads import Threads
+from skhorseshoe._threads import Threads, open_threads
 from skhorseshoe.selection import HorseshoeSelector
 
 KEY = np.array([5, 6], dtype=np.uint32)
 CASES = [
-    {},
-    {"standardize": True, "unpenalized": np.arange(9) == 4},
-    {"fit_intercept": False},
-    {"weight": np.linspace(0.5, 2.0, 300)},
+    ("rows", {}),
+    ("rows", {"standardize": True, "unpenalized": np.arange(9) == 4}),
+    ("rows", {"fit_intercept": False}),
+    ("rows", {"weight": np.linspace(0.5, 2.0, 300)}),
+    ("matrix", {}),
+    ("matrix", {"standardize": True, "unpenalized": np.arange(9) == 4}),
+    ("matrix", {"fit_intercept": False}),
 ]
+FORMS = ["rows", "matrix"]
 
 
 @pytest.fixture
 def everywhere(monkeypatch):
-    """Conjugate gradients for sparse rows of any size."""
-    monkeypatch.setattr(_iterative, "LARGEST_MATRIX", 0)
+    """Conjugate gradients for any number of columns."""
+    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 0)
 
 
 def made(seed, n=300, p=9):
     rng = np.random.default_rng(seed)
     X = np.where(rng.random((n, p)) < 0.3, rng.standard_normal((n, p)) + 1, 0.0)
     X[:, 1] += 0.9 * X[:, 0]  # two columns that stand in for each other
+    X[:, 5] = 0.0
     y = 0.7 * X[:, 0] - X[:, 2] + rng.standard_normal(n) > 0
     return sp.csr_array(X), y.astype(np.uint8)
 
 
-def both(seed, *, slab=0.1, weight=None, fit_intercept=True, **settings):
+def both(seed, form, *, slab=0.1, weight=None, fit_intercept=True, **settings):
     """The solver, the matrix H that it stands for, and its prior precisions d for 200 chains."""
     X, y = made(seed)
-    rows = Rows(X, y, fit_intercept, sparse, Threads(1), weight=weight, **settings)
+    X, ops = (X, sparse) if form == "rows" else (X.toarray(), cpu)
+    rows = Rows(X, y, fit_intercept, ops, Threads(1), weight=weight, **settings)
     fixed = FixedPrior(rows.columns, slab)
-    solver = IterativePrecision(rows, fixed, KEY, () if weight is None else weight)
+    if form == "rows":
+        solver = IterativePrecision(ByRows(rows, fixed, KEY, () if weight is None else weight), ops)
+    else:
+        solver = IterativePrecision(ByMatrix(rows.gram(), rows, fixed, KEY), ops)
     d = np.random.default_rng(seed).exponential(size=(200, len(fixed.anchor))) ** 3 * 10
     d[:, rows.columns.n_shrunk :] = 0.0
     return solver, fixed.add_to(rows.gram()), d
@@ -51,20 +60,21 @@ def matrices(H, d):
     return H + d[:, :, None] * np.eye(len(H))
 
 
-@pytest.mark.parametrize("settings", CASES)
-def test_it_solves_the_equations(settings, seed):
-    solver, H, d = both(seed, **settings)
+@pytest.mark.parametrize(("form", "settings"), CASES)
+def test_it_solves_the_equations(form, settings, seed):
+    solver, H, d = both(seed, form, **settings)
     b = 30 * np.random.default_rng(seed).standard_normal(d.shape)
     Q = matrices(H, d)
-    np.testing.assert_allclose(solver.times(b, d), (Q @ b[:, :, None])[:, :, 0], rtol=1e-9, atol=1e-8)
-    np.testing.assert_allclose(solver.diagonal, np.diag(H), rtol=1e-9)
+    np.testing.assert_allclose(solver.form.times(b), b @ H, rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(solver.form.diagonal, np.diag(H), rtol=1e-9)
     want = np.linalg.solve(Q, b[:, :, None])[:, :, 0]
     # In units of the posterior's standard deviations.
     np.testing.assert_array_less(abs(solver.solve(b, d) - want) / np.sqrt(np.linalg.inv(Q).diagonal(0, 1, 2)), 1e-4)
 
 
-def test_a_chain_is_solved_as_if_it_were_alone(seed):
-    solver, _, d = both(seed)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_chain_is_solved_as_if_it_were_alone(form, seed):
+    solver, _, d = both(seed, form)
     b = np.random.default_rng(seed).standard_normal(d.shape)
     b[3] = 0.0  # this one is done before it starts
     together = solver.solve(b, d)
@@ -72,9 +82,9 @@ def test_a_chain_is_solved_as_if_it_were_alone(seed):
         np.testing.assert_allclose(solver.solve(b[[c]], d[[c]])[0], together[c], rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("settings", CASES)
-def test_draws_have_the_mean_and_the_covariance_of_the_law(settings, seed):
-    solver, H, d = both(seed, **settings)
+@pytest.mark.parametrize(("form", "settings"), CASES)
+def test_draws_have_the_mean_and_the_covariance_of_the_law(form, settings, seed):
+    solver, H, d = both(seed, form, **settings)
     b = 30 * np.random.default_rng(seed).standard_normal(d.shape)
     Q = matrices(H, d)
     factor, mean = np.linalg.cholesky(Q), np.linalg.solve(Q, b[:, :, None])[:, :, 0]
@@ -88,8 +98,9 @@ def test_draws_have_the_mean_and_the_covariance_of_the_law(settings, seed):
     np.testing.assert_allclose(white.T @ white / n, np.eye(len(H)), atol=5 * np.sqrt(2 / n))
 
 
-def test_the_scale_move_is_that_of_the_factorised_matrix(seed):
-    solver, H, d = both(seed)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_scale_move_is_that_of_the_factorised_matrix(form, seed):
+    solver, H, d = both(seed, form)
     rng = np.random.default_rng(seed)
     b, gamma = 30 * rng.standard_normal(d.shape), rng.gamma(50.0, size=len(d))
     total = 1e4 + rng.exponential(size=len(d))
@@ -99,28 +110,58 @@ def test_the_scale_move_is_that_of_the_factorised_matrix(seed):
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_the_diagonal_of_the_inverse_is_estimated_without_bias(seed):
-    solver, H, d = both(seed)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_diagonal_of_the_inverse_is_estimated_without_bias(form, seed):
+    solver, H, d = both(seed, form)
     want = np.linalg.inv(matrices(H, d)).diagonal(0, 1, 2)
     ratios = np.array([(solver.inverse_diagonal(d, sweep) / want).mean(axis=0) for sweep in range(40)])
     error = ratios.std(axis=0, ddof=1) / np.sqrt(len(ratios))
     np.testing.assert_array_less(abs(ratios.mean(axis=0) - 1), 5 * error + 1e-6)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_the_information_takes_the_place_of_the_likelihood_of_z(form, seed):
+    solver, _, d = both(seed, form)
+    rows, beta = solver.form.rows, np.linspace(-0.5, 0.5, d.shape[1])
+    want = FixedPrior(rows.columns, 0.1).add_to(rows.information(beta[None]))
+    units = np.eye(len(want))
+    np.testing.assert_allclose(solver.information(beta).form.times(units), want, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_products_have_the_same_bits_for_any_number_of_threads(n_threads, seed):
+    rng = np.random.default_rng(seed)
+    v, A = rng.standard_normal((4, 301)), rng.standard_normal((301, 301))
+    M = A + A.T
+    with open_threads(n_threads) as threads:
+        product = cpu.times_symmetric(v, M, threads)
+    np.testing.assert_array_equal(product, cpu.times_symmetric(v, M, Threads(1)))
+    np.testing.assert_allclose(product, v @ M, rtol=1e-12, atol=1e-12)
+
+
+def test_more_columns_than_rows_have_a_root_too(seed):
+    """X'X is singular then; its diagonal is raised by as little as helps."""
+    A = np.random.default_rng(seed).standard_normal((5, 9))
+    H = A.T @ A
+    L = cpu.Root(H.copy()).times(np.eye(9)).T
+    np.testing.assert_allclose(L @ L.T, H, rtol=1e-6, atol=1e-8 * np.trace(H))
+
+
 def test_steps_that_do_not_end_are_an_error_with_a_cure(monkeypatch, seed):
-    solver, _, d = both(seed)
+    solver, _, d = both(seed, "rows")
     monkeypatch.setattr(_iterative, "_MAX_STEPS", 2)
     with pytest.raises(np.linalg.LinAlgError, match=r"slab_scale=2 .*standardize=True"):
         solver.solve(np.ones_like(d), d)
 
 
-@pytest.mark.parametrize("sampler", ["gibbs", "pxda"])
+@pytest.mark.parametrize(("form", "sampler"), [("rows", "gibbs"), ("rows", "pxda"), ("matrix", "pxda")])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_posterior_is_that_of_the_factorised_matrix(sampler, everywhere, monkeypatch, seed):
+def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywhere, monkeypatch, seed):
     X, y = made(seed)
+    X = X if form == "rows" else X.toarray()
     parameters = {"sampler": sampler, "n_iter": 1500, "burn_in": 200, "standardize": True, "slab_scale": 2.0}
     ours = HorseshoeProbitClassifier(**parameters, random_state=seed).fit(X, y)
-    monkeypatch.setattr(_iterative, "LARGEST_MATRIX", 100)
+    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 100)
     theirs = HorseshoeProbitClassifier(**parameters, random_state=seed + 1).fit(X, y)
     agree(ours.coef_draws_, theirs.coef_draws_)
     agree(ours.coef_draws_**2, theirs.coef_draws_**2)
@@ -129,11 +170,12 @@ def test_the_posterior_is_that_of_the_factorised_matrix(sampler, everywhere, mon
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_auto_takes_it_where_a_matrix_has_no_room(everywhere, seed):
+def test_auto_takes_it_where_factors_take_too_long(everywhere, seed):
     X, y = made(seed)
     clf = HorseshoeProbitClassifier(n_iter=5, burn_in=100, random_state=seed)
     assert clf.fit(X, y).sampler_ == "pxda"
-    assert clf.fit(X.toarray(), y).sampler_ == "hmc"
+    assert clf.fit(X.toarray(), y).sampler_ == "pxda"
+    assert clf.fit(X.toarray()[:8], y[:8] | (np.arange(8) < 2)).sampler_ == "collapsed"
     # Only "hmc" can have these weights.
     assert clf.fit(X, y, sample_weight=np.full(len(y), 0.5)).sampler_ == "hmc"
 

@@ -3,7 +3,7 @@
 import ctypes
 
 import numpy as np
-from scipy.linalg.blas import dtrmv, dtrsv
+from scipy.linalg.blas import dtrmm, dtrmv, dtrsv
 from scipy.linalg.lapack import dpotri
 
 from . import COEF, JITTERS, LEAST_REST, not_definite
@@ -90,7 +90,18 @@ class _Cholesky:
             potrf(*self.arguments)
             if self.info.value == 0:
                 return self.factor
-        raise not_definite(len(d), self.info.value)
+        raise not_definite(len(self.H), self.info.value)
+
+
+class Root:
+    """L with L L' = H, for Gaussians with covariance H (q, q), which is positive semi-definite."""
+
+    def __init__(self, H):
+        self.factor = _Cholesky(H).factorise(0.0)
+
+    def times(self, x):
+        """L x_c; x (m, q)."""
+        return dtrmm(1.0, self.factor, x.T, lower=1).T
 
 
 class Whitening:

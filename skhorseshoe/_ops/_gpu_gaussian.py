@@ -22,7 +22,7 @@ def _factor_bytes(q):
     return 8 * (q * (q + 1) // 2 + 2)
 
 
-def times_symmetric(v, M):
+def times_symmetric(v, M, threads=None):
     """As ``cpu.times_symmetric``."""
     return inner_products(v, M) if fits_one_block(len(M)) else v @ M
 
@@ -157,6 +157,20 @@ class Precision:
 
         self.cholesky.factorise(d, self.factors[:1], use)
         return out
+
+
+class Root:
+    """As ``cpu.Root``; H may be on the host."""
+
+    def __init__(self, H):
+        H = cp.asarray(H)
+        factors = cp.empty((1, *H.shape))
+        _Cholesky(H).factorise(cp.zeros((1, len(H))), factors)
+        self.transposed = cp.triu(factors[0])  # column j of the factor lies in row j of memory
+
+    def times(self, x):
+        """L x_c; x (m, q)."""
+        return x @ self.transposed
 
 
 class Whitening:

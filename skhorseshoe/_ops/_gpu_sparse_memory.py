@@ -1,6 +1,6 @@
 """What a fit of sparse rows takes of a GPU's memory."""
 
-from .._iterative import is_needed
+from .._iterative import is_without_matrix
 from .._memory import _words as in_words
 from ._gpu_csr import BLOCKS, Csr, most_pieces
 from ._gpu_memory import WIDENED, check_room
@@ -14,7 +14,7 @@ _CURE = "Use device='cpu', give X as float32, lower n_chains, or select columns 
 def working_set(X, n_chains, sampler):
     """Bytes on the GPU beside the arrays of X; an upper bound."""
     n, p = X.shape
-    iterative = is_needed(X) and sampler != "hmc"
+    iterative = is_without_matrix(X) and sampler != "hmc"
     together = 2 * n_chains if iterative else n_chains  # "pxda" solves for two vectors of each chain
     chains = compiled_chains(min(together, MAX_CHAINS)) * (1 if together <= MAX_CHAINS else 2)
     by_column = X.data.nbytes + X.indices.nbytes + _SORTED * X.data.size

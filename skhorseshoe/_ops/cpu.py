@@ -10,7 +10,7 @@ from numba import uint32
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from ._cpu_collapsed import CollapsedRows  # noqa: F401 - as are these
-from ._gaussian import Precision, Whitening  # noqa: F401 - part of what a back end offers
+from ._gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from ._jit import REORDER_SUMS, device, kernel
 from ._lapack import add_products
 from ._moments import combine_moments
@@ -24,6 +24,7 @@ empty_like, where, exp, concatenate = np.empty_like, np.where, np.exp, np.concat
 using = nullcontext
 SEGMENTED = True  # rows are asked segment by segment, so that their sums have the bits of those on many machines
 
+_PIECES = 16  # of a large symmetric matrix that threads share
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
@@ -35,9 +36,19 @@ def recorded(sweep, rows, q):
     return sweep
 
 
-def times_symmetric(v, M):
-    """v M for v (m, q) and a symmetric M (q, q)."""
-    return v @ M
+def times_symmetric(v, M, threads=None):
+    """v M for v (m, q) and a symmetric M (q, q); with threads in pieces, always the same ones."""
+    if threads is None:
+        return v @ M
+    out, edges = np.empty(v.shape), np.linspace(0, len(M), _PIECES + 1).astype(int)
+
+    def some(first, last):
+        for i in range(first, last):
+            rows = slice(*edges[i : i + 2])
+            out[:, rows] = v @ M[rows].T
+
+    threads.run(some, _PIECES)
+    return out
 
 
 def hold(X, y, weight):

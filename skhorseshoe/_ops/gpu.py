@@ -13,7 +13,7 @@ from ._gpu_answers import each_block, mean_probability, ndtr, quantiles  # noqa:
 from ._gpu_clock import CLOCK, random_arguments
 from ._gpu_collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gpu_csr import Csr
-from ._gpu_gaussian import Precision, Whitening, times_symmetric  # noqa: F401
+from ._gpu_gaussian import Precision, Root, Whitening, times_symmetric  # noqa: F401
 from ._gpu_input import checked, put_beside  # noqa: F401
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
 from ._gpu_memory import explained, place  # noqa: F401

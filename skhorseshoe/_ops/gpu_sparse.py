@@ -24,6 +24,7 @@ from .gpu import (  # noqa: F401 - the rest of it
     SEGMENTED,
     Outbox,
     Precision,
+    Root,
     Whitening,
     concatenate,
     empty_like,

@@ -12,6 +12,7 @@ from ._normal import fisher_weight
 from .cpu import (  # noqa: F401 - the rest of what a back end offers
     Outbox,
     Precision,
+    Root,
     Whitening,
     average_phi,
     concatenate,
