@@ -39,9 +39,8 @@ class WidePrecision:
 class WideGibbsChains(GibbsChains):
     """No intercept, no unpenalised columns."""
 
-    def __init__(self, problem, start, burn_in, saved=None):
-        super(GibbsChains, self).__init__(problem, start, burn_in, saved)
-        self.precision = WidePrecision(np.asarray(problem.rows.X, np.float64), problem.fixed.diagonal)
+    def _precision(self):
+        return WidePrecision(np.asarray(self.problem.rows.X, np.float64), self.problem.fixed.diagonal)
 
     def shrinkage(self):
         return np.zeros_like(self.state.lambda_sq_inv)

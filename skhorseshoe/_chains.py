@@ -39,14 +39,16 @@ class GibbsChains(_UntunedChains):
     def __init__(self, problem, start, burn_in, saved=None):
         super().__init__(problem, start, burn_in, saved)
         rows = problem.rows
-        if _iterative.is_needed(rows.shape[1]):
-            self.precision = _iterative.precision(rows, problem.fixed, problem.key)
-        else:
-            self.precision = rows.ops.Precision(problem.fixed.add_to(rows.gram()), rows.threads)
-        self.information = None
+        self.precision, self.information = self._precision(), None
         law = {"rows": rows, "precision": self.precision, "tau_0": problem.tau_0, "key": problem.key}
         sweep = partial(_gibbs.sweep, ops=rows.ops, expand=self.expand, **law)
         self.sweep = rows.ops.recorded(sweep, rows, self.state.beta.shape[1])
+
+    def _precision(self):
+        rows, fixed, _, key = self.problem
+        if _iterative.is_needed(rows.shape[1]):
+            return _iterative.precision(rows, fixed, key)
+        return rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
 
     def advance(self):
         """One sweep."""
