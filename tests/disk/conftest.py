@@ -1,0 +1,28 @@
+"""What the tests of conversions to disk share: a table, and conversions in small steps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skhorseshoe.disk import _sources, _store
+
+
+@pytest.fixture
+def frame(seed):
+    rng = np.random.default_rng(seed)
+    n = 600
+    return pd.DataFrame(
+        {
+            "dose": rng.standard_normal(n).astype(np.float32),
+            "ill": rng.choice(["no", "yes"], n),
+            "age": rng.integers(18, 90, n),
+            "smokes": rng.random(n) < 0.3,
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch):
+    """Parts of 50 rows of four columns, and a manifest after each."""
+    monkeypatch.setattr(_sources, "_PART", 200)
+    monkeypatch.setattr(_store, "COMMIT", 1)

@@ -1,0 +1,293 @@
+"""Conversions to disk that are stopped, killed or made twice at once, and files that are damaged."""
+
+import errno
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from tables import SOURCES, in_parts, stopped, write_parquet
+
+from skhorseshoe import disk
+from skhorseshoe.disk import _lock, _store
+
+# Stopped, gone on -----------------------------------------------------------------------------------------------------
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def killed_at(k, convert):
+    """Whether a process that calls convert is killed, at the k-th time it brings something to the disk."""
+    pid = os.fork()
+    if pid == 0:
+        calls, fsync = iter(range(k)), os.fsync
+
+        def kill(file):
+            fsync(file)
+            if next(calls, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        os.fsync = kill
+        try:
+            convert()
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed after a fork")
+def test_killed_at_any_moment_it_goes_on(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 100, (250, 4)).astype(np.float64), rng.integers(0, 2, 250)
+    X[80:] += 0.1  # from here on it is float64, and all before is rewritten
+    disk.convert(X, tmp_path / "whole", y=y)
+    for k in itertools.count(1):
+        folder = tmp_path / f"{k}"
+        if not killed_at(k, lambda folder=folder: disk.convert(X, folder, y=y)):
+            break
+        with pytest.raises(ValueError, match=r"has stopped after \d+ rows"):
+            disk.load(folder)
+        got, labels = disk.convert(X, folder, y=y)
+        np.testing.assert_array_equal(got, X)
+        np.testing.assert_array_equal(labels, y)
+        assert contents(folder) == contents(tmp_path / "whole")
+    assert k > 20
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SOURCES if kind not in ("pandas", "data set")])
+def test_every_source_goes_on_where_it_stopped(kind, frame, tmp_path, monkeypatch):
+    source = SOURCES[kind](frame, tmp_path / "source")
+    renew = (lambda: source) if kind != "a generator" else (lambda: iter(in_parts(frame)))
+    disk.convert(renew(), tmp_path / "whole", y="ill")
+    calls, append = [], _store.Store.append
+
+    def failing(store, X, *args):
+        calls.append(len(X))
+        if len(calls) == 7:
+            raise OSError("No space left on device")
+        append(store, X, *args)
+
+    monkeypatch.setattr(_store.Store, "append", failing)
+    with pytest.raises(OSError, match="No space"):
+        disk.convert(renew(), tmp_path / "rows", y="ill")
+    done = sum(calls[:6])
+    with pytest.raises(ValueError, match=f"has stopped after {done} rows. The same call"):
+        disk.load(tmp_path / "rows")
+    disk.convert(renew(), tmp_path / "rows", y="ill")
+    assert sum(calls[7:]) == len(frame) - done  # none is written twice
+    assert contents(tmp_path / "rows") == contents(tmp_path / "whole")
+
+
+def test_other_rows_do_not_go_on(frame, tmp_path):
+    stopped(frame, tmp_path / "rows")
+    with pytest.raises(ValueError, match="from row 200 on are others now"):
+        disk.convert(in_parts(frame[::-1]), tmp_path / "rows", y="ill")
+    with pytest.raises(ValueError, match=r"another conversion: dtype \(was None, is float32\)"):
+        disk.convert(in_parts(frame), tmp_path / "rows", y="ill", dtype="float32")
+    X, _ = disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+    assert len(X) == len(frame)
+
+
+def test_what_is_whole_is_not_made_again(frame, tmp_path):
+    source = write_parquet(frame, tmp_path / "source")
+    disk.convert(source, tmp_path / "rows", y="ill")
+    before = contents(tmp_path / "rows")
+    X, _ = disk.convert(source, tmp_path / "rows", y="ill")
+    assert len(X) == len(frame)
+    assert contents(tmp_path / "rows") == before
+    os.utime(source / "part.3.parquet", ns=(0, 0))
+    with pytest.raises(ValueError, match="another conversion: source"):
+        disk.convert(source, tmp_path / "rows", y="ill")
+    with pytest.raises(ValueError, match="another conversion: source"):
+        disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+
+
+def test_an_iterable_cannot_tell_whether_it_is_the_same(frame, tmp_path):
+    disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+    with pytest.raises(ValueError, match="holds rows already"):
+        disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+
+
+def test_a_folder_of_something_else_is_left_alone(frame, tmp_path):
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(ValueError, match="not empty and holds no rows"):
+        disk.convert(frame, tmp_path, y="ill")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+# Two at once ----------------------------------------------------------------------------------------------------------
+
+
+class Windows:
+    """Its locks, as far as they are used, by those of POSIX."""
+
+    LK_NBLCK = None
+
+    def locking(self, descriptor, mode, n):
+        fcntl = pytest.importorskip("fcntl", reason="stands in for the locks of Windows")
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise PermissionError from error
+
+
+@pytest.fixture(params=["this system", "Windows"])
+def system(request, monkeypatch):
+    if request.param == "Windows":
+        monkeypatch.setattr(_lock, "fcntl", None)
+        monkeypatch.setattr(_lock, "msvcrt", Windows(), raising=False)
+
+
+def test_a_second_conversion_to_a_folder_is_refused(frame, tmp_path, system):
+    def parts():
+        for k, part in enumerate(in_parts(frame)):
+            if k in (0, 5):
+                with pytest.raises(RuntimeError, match=rf"under way: process {os.getpid()} on .* since 2.*Wait until"):
+                    disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+            yield part
+
+    disk.convert(parts(), tmp_path / "rows", y="ill")
+    disk.convert(in_parts(frame), tmp_path / "whole", y="ill")
+    assert contents(tmp_path / "rows") == contents(tmp_path / "whole")
+    assert sorted(path.name for path in (tmp_path / "rows").iterdir()) == ["X-float32.npy", "manifest.json", "y.npy"]
+
+
+def test_one_of_many_threads_has_the_lock(tmp_path):
+    inside, most, entered = [], [], []
+
+    def work():
+        while len(entered) < 200:
+            try:
+                with _lock.alone(tmp_path):
+                    inside.append(1)
+                    most.append(len(inside))
+                    inside.pop()
+                    entered.append(1)
+            except RuntimeError:
+                time.sleep(0)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(entered) >= 200
+    assert set(most) == {1}
+
+
+HOLDER = """
+import sys, time, numpy as np
+from skhorseshoe import disk
+from skhorseshoe.disk import _store
+_store.COMMIT = 1
+
+def parts():
+    for k in range(5):
+        yield np.full((3, 2), float(k))
+    print("half", flush=True)
+    time.sleep(300)
+
+disk.convert(parts(), sys.argv[1])
+"""
+
+
+def test_a_killed_process_holds_no_lock(tmp_path):
+    folder = tmp_path / "rows"
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, folder], stdout=subprocess.PIPE, text=True)
+    rows = [np.full((3, 2), float(k)) for k in range(9)]
+    try:
+        assert holder.stdout.readline() == "half\n"
+        with pytest.raises(RuntimeError, match=f"process {holder.pid} on .* holds 'convert.lock'"):
+            disk.convert(rows, folder)
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert (folder / "convert.lock").exists()
+    X, _ = disk.convert(rows, folder)
+    np.testing.assert_array_equal(X, np.concatenate(rows))
+    assert not (folder / "convert.lock").exists()
+
+
+def test_without_locks_a_conversion_warns_and_goes_on(frame, tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="locks of POSIX")
+
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with pytest.warns(UserWarning, match=r"cannot lock .*No locks available.*no other conversion") as caught:
+        X, _ = disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+    assert caught[0].filename == __file__
+    assert len(X) == len(frame)
+
+
+# Damaged --------------------------------------------------------------------------------------------------------------
+
+
+def cut_short(path):
+    os.truncate(path, path.stat().st_size - 1)
+
+
+def grow(path):
+    path.write_bytes(path.read_bytes() + b"x")
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def replace(path):
+    np.save(path, np.zeros((600, 3)))
+
+
+def remove(path):
+    path.unlink()
+
+
+def edit(path):
+    path.write_text(path.read_text().replace('"rows": 600', '"rows": 599'))
+
+
+def foreign(path):
+    path.write_text(json.dumps({"rows": 600}))
+
+
+DAMAGE = [
+    *itertools.product(["X-float32.npy", "y.npy"], [cut_short, grow, empty, replace, remove]),
+    *itertools.product(["manifest.json"], [cut_short, grow, empty, edit, foreign]),
+]
+
+
+@pytest.mark.parametrize(("file", "damage"), DAMAGE)
+def test_damaged_files_are_refused(file, damage, frame, tmp_path):
+    disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+    damage(tmp_path / "rows" / file)
+    with pytest.raises(ValueError, match=f"{file}' is damaged or foreign"):
+        disk.load(tmp_path / "rows")
+
+
+@pytest.mark.parametrize("file", ["X-float32.npy", "y.npy"])
+def test_a_changed_byte_is_found_by_its_checksum(file, frame, tmp_path):
+    disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+    disk.load(tmp_path / "rows", check=True)
+    path = tmp_path / "rows" / file
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=f"{file}' is damaged.*rows 550 to 599 is wrong"):
+        disk.load(tmp_path / "rows", check=True)
+
+
+def test_a_file_cut_short_does_not_go_on(frame, tmp_path):
+    stopped(frame, tmp_path / "rows")
+    cut_short(tmp_path / "rows" / "X-float32.npy")
+    with pytest.raises(ValueError, match="damaged or foreign"):
+        disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
