@@ -196,9 +196,8 @@ def _data(n, p, dtype):
 
 
 def _state(n_chains, rows, precision):
-    """A state some sweeps after the start, on standardised columns."""
-    p = rows.X.shape[1]
-    state = initial_state(n_chains, np.zeros(p), np.ones(p), 0.5, True, 1.0, KEY)
+    """A state some sweeps after the start."""
+    state = initial_state(n_chains, rows.columns, rows.base_rate(), 1.0, KEY)
     for _ in range(20):
         state = sweep(state, rows, precision, 1.0, cpu, KEY)
     return state
