@@ -1,22 +1,16 @@
 """Every CUDA kernel is compiled for every architecture, with the options that CuPy adds; no driver is needed."""
 
-import re
-
 import pytest
 from cuda_emulator import kernel_names
 
 from skhorseshoe._ops import cuda
 
-core = pytest.importorskip(
-    "cupy._core.core", reason="needs the compiler: pip install -e '.[gpu-test]'", exc_type=ImportError
-)
+pytest.importorskip("cupy._core.core", reason="needs the compiler: pip install -e '.[gpu-test]'", exc_type=ImportError)
 nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
+import kernels  # noqa: E402 - of benchmarks/, imports CuPy
 
-ARCHITECTURES = ("75", "80", "86", "89", "90", "100")
+ARCHITECTURES = kernels.ARCHITECTURES
 REGISTERS = 65_536  # of a multiprocessor
-_FUNCTION = re.compile(
-    r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers", re.S
-)
 
 
 def compiled(module, architecture, definitions=()):
@@ -25,17 +19,10 @@ def compiled(module, architecture, definitions=()):
         nvrtc.getVersion()
     except RuntimeError as error:
         pytest.skip(f"needs the compiler: pip install -e '.[gpu-test]' ({error})")
-    options = core.assemble_cupy_compiler_options((*cuda.OPTIONS, *definitions))
-    options += ("-ftz=true", f"-arch=sm_{architecture}", "--device-as-default-execution-space", "--ptxas-options=-v")
-    program = nvrtc.createProgram(cuda.source(module), f"{module}.cu", (), ())
-    try:
-        nvrtc.compileProgram(program, list(options))
-    except nvrtc.NVRTCError:
-        pytest.fail(nvrtc.getProgramLog(program))
-    found = _FUNCTION.findall(nvrtc.getProgramLog(program))
-    assert {name for name, *_ in found} == set(kernel_names(cuda.source(module)))
-    assert all(stores == loads == "0" for _, stores, loads, _ in found)
-    return {name: int(registers) for name, *_, registers in found}
+    found, _ = kernels.compiled(module, architecture, definitions)
+    assert set(found) == set(kernel_names(cuda.source(module)))
+    assert not [name for name, kernel in found.items() if kernel["spilled"]]
+    return {name: kernel["registers"] for name, kernel in found.items()}
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
