@@ -41,9 +41,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Scale tau_0 of the prior tau ~ C+(0, tau_0), from 1e-100 to 1e100. Smaller means fewer coefficients away from
         zero. None is 1, unless ``expected_nonzero`` is given.
     expected_nonzero : float or None, default=None
-        Instead of ``global_scale``: a guess p0 of how many coefficients are away from zero, below n_features. It
-        gives tau_0 = p0 / (n_features - p0) s / sqrt(n_samples), s^2 = 1 / (r (1 - r)) with r the share of the second
-        class (Piironen & Vehtari 2017), for columns of unit variance.
+        Instead of ``global_scale``: a guess p0 of how many of the p coefficients that are shrunk are away from zero,
+        below p. It gives tau_0 = p0 / (p - p0) s / sqrt(n), n being the rows or the sum of their weights, and
+        s^2 = 1 / (r (1 - r)) with r the share of the second class (Piironen & Vehtari 2017), for columns of unit
+        variance.
     slab_scale : float or None, default=None
         Standard deviation c of a Gaussian slab that bounds large coefficients: beta_j is also N(0, c^2), as in the
         regularised horseshoe of Nishimura & Suchard (2023). None is the horseshoe itself. With classes that can be
@@ -68,9 +69,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
         very much more alike; "pxda" adds a move of the scale of its hidden scores. "collapsed" integrates the
         coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows, in
-        dense X. "auto" takes "collapsed" there and "hmc" elsewhere, but "pxda" where ``burn_in`` is below 100, too
-        short for tuning, and for more than 8000 columns, where data augmentation solves by conjugate gradients and
-        "hmc" would factorise matrices of their number squared, several in every sweep.
+        dense X. "auto" takes "hmc" for weights that are not whole numbers; else "collapsed" for dense X in memory with
+        more columns than rows; else "pxda" where ``burn_in`` is below 100, too short for tuning, or columns are more
+        than 8000, where data augmentation solves by conjugate gradients and "hmc" would factorise matrices of their
+        number squared, several in every sweep; else "hmc".
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
         GPU if there is one that works and X is dense and has more than about four million elements, else the CPU, and
@@ -82,8 +84,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a task of joblib's never more
         than the task's share. The draws do not depend on it.
     target_ess : float or None, default=None
-        Stop as soon as every coefficient, the intercept and tau have this bulk effective sample size over all chains
-        and an R-hat of at most 1.01; ``n_iter`` is then the maximum.
+        Stop when every coefficient of a column that is not constant, the intercept and tau have this bulk effective
+        sample size over all chains and an R-hat of at most 1.01; ``n_iter`` is then the maximum. It is looked at after
+        100 kept draws of each chain, and then whenever they are a quarter more.
     checkpoint : path-like or None, default=None
         Folder to save the run in while it goes on, made if there is none. The same call goes on where a run that was
         killed has stopped, and ends with the draws of an uninterrupted one; a larger ``n_iter`` goes on with one that
@@ -300,6 +303,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
             If the draws and the working set cannot fit, before anything is computed; or if a GPU runs out of memory.
         RuntimeError
             If ``device`` names a GPU that cannot be used.
+        numpy.linalg.LinAlgError
+            If a matrix cannot be factorised, or conjugate gradients do not converge, in whatever sweep that is; the
+            message says what to do.
 
         Warns
         -----

@@ -15,7 +15,7 @@ from . import _device, _input
 from ._classifier import HorseshoeProbitClassifier
 from ._compat import Interval, StrOptions, _check_sample_weight, _fit_context
 from ._dss import sparsest
-from ._iterative import is_without_matrix
+from ._iterative import is_needed
 from ._predictive import evenly
 from ._report import interval
 from ._threads import count_threads, open_threads
@@ -153,9 +153,11 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         NotFittedError
             If it is not fitted and ``prefit=True``.
         ValueError
-            If X or y cannot be used; the message says why.
+            If X or y cannot be used, or ``rule="dss"`` is to select from more than 8000 sparse columns; the message
+            says why.
         """
         model = self._classifier()
+        self._check_rule(X)
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         if get_config()["enable_metadata_routing"]:
             given = process_routing(self, "fit", **given).estimator.fit
@@ -180,6 +182,14 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             )
         return self.estimator
 
+    def _check_rule(self, X):
+        """Before the classifier is fitted, which may take hours."""
+        if self.rule == "dss" and _device.is_sparse(X) and is_needed(X.shape[1]):
+            raise ValueError(
+                f"rule='dss' works with a matrix of {X.shape[1]} x {X.shape[1]}, which has no room. Take "
+                "rule='interval' or 'shrinkage'."
+            )
+
     def _get_support_mask(self):
         check_is_fitted(self)
         return self.support_
@@ -192,11 +202,6 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return model.shrinkage_ < 0.5
 
     def _dss(self, model, X, y, sample_weight=None):
-        if is_without_matrix(X):
-            raise ValueError(
-                f"rule='dss' works with a matrix of {X.shape[1]} x {X.shape[1]}, which has no room. Take "
-                "rule='interval' or 'shrinkage'."
-            )
         X, weight = _weighted(model, X, y, sample_weight)
         centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
         points = _few(model.coef_draws_)

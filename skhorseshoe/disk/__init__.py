@@ -10,11 +10,10 @@ from .. import _progress
 from ._bar import bar, check_rich
 from ._parts import Parts
 from ._sources import open_source
-from ._store import Store, open_rows
+from ._store import DTYPES, Store, open_rows
 
 __all__ = ["convert", "load"]
 
-_DTYPES = "float16", "float32", "float64"
 _SECONDS = 5.0  # between two lines of the log
 
 
@@ -22,8 +21,9 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     """Write rows to a folder, row after row in binary, so that a fit can read them from the disk.
 
     The rows are read and checked part by part, whatever their number. A call that was killed, or ended with an error,
-    goes on where it has stopped when it is made again; a call that has ended returns at once. The folder is of no use
-    before that: ``load`` refuses it.
+    goes on where it has stopped when it is made again. A call that has ended returns what it wrote, if its source is
+    the same: files are known by name, size and time, arrays of NumPy's by a checksum. Of other sources that cannot be
+    known: open what they became with ``load``. The folder is of no use before the end: ``load`` refuses it.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
         Tables are those of pandas, polars or pyarrow; a pyarrow data set is an iterable of them. An item of an iterable
         may also be a pair of rows and their labels. To go on, an iterable must yield the same items again.
     folder : path-like
-        Where to write; made if there is none. Something else in it is an error.
+        Where to write; made if there is none. Something else in it at the start is an error.
     y : str, array-like of shape (n_samples,) or None, default=None
         Name of the column that holds the labels; for an array, the labels. None where there are none, or where they are
         in the items of ``source``. At most 256 different ones.
@@ -58,7 +58,7 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     ------
     ValueError
         If a column is not numeric, a number is missing or infinite, parts have different columns, or the folder holds
-        other rows; the message says where, and what to do.
+        other rows, or rows of a source that cannot be known again; the message says where, and what to do.
     RuntimeError
         If another conversion to the folder is under way. One that was killed does not count.
     ImportError
@@ -78,8 +78,8 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     ...     X.shape, X["dose"].dtype, y[:2].tolist()
     ((6, 2), dtype('float32'), ['no', 'yes'])
     """
-    if dtype not in (None, *_DTYPES):
-        raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, or None; got {dtype!r}.")
+    if dtype not in (None, *DTYPES):
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, or None; got {dtype!r}.")
     if progress:
         check_rich()
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)

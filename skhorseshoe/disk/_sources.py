@@ -4,7 +4,9 @@ A source is a function of a position. It yields pairs of a position and the part
 an array and its labels; called with that position, it yields this part first. None is the beginning.
 """
 
+import json
 import re
+import zlib
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -37,7 +39,7 @@ def open_source(source, labels, columns):
     elif hasattr(source, "columns") and hasattr(source, "dtypes"):  # frames
         source = [source]
     if hasattr(source, "shape") and hasattr(source, "dtype"):  # NumPy, zarr, HDF5
-        return _array(source, labels, [type(source).__name__, list(source.shape), str(source.dtype)])
+        return _array(source, labels, _contents(source) if isinstance(source, np.ndarray) else None)
     _refuse_labels(labels)
     if not hasattr(source, "__iter__"):
         raise TypeError(
@@ -84,12 +86,25 @@ def _refuse_labels(labels):
         )
 
 
+def _contents(array):
+    """The checksum of an array of NumPy's."""
+    total, step = 0, max(1, _PART // max(1, array[:1].size))
+    for start in range(0, len(array), step):
+        part = np.asarray(array[start : start + step])
+        part = part.astype(str) if part.dtype.hasobject else part
+        total = zlib.crc32(part.tobytes(), total)
+    return f"{list(array.shape)} of {array.dtype}, checksum {total:08x}"
+
+
 def _array(array, labels, what):
+    """what : is known of the array, or None; then the same array cannot be told from another."""
     if len(array.shape) != 2 or (labels is not None and len(labels) != array.shape[0]):
         raise ValueError(
             "An array of rows has two dimensions, and as many rows as there are labels; got the shapes "
             f"{tuple(array.shape)} and {'none' if labels is None else np.shape(labels)}."
         )
+    if what is not None and labels is not None:
+        what = [what, f"labels {_contents(np.asarray(labels))}"]
     n, p = array.shape
     chunk = array.chunks[0] if getattr(array, "chunks", None) else 1
     step = chunk * max(1, _PART // (chunk * max(1, p)))
@@ -107,7 +122,8 @@ def _zarr(path, labels):
     array = zarr.open(str(path), mode="r")
     if not hasattr(array, "shape"):
         raise ValueError(f"source {str(path)!r} is a group of zarr: give the path of one array in it.")
-    return _array(array, labels, ["zarr", str(path), list(array.shape), str(array.dtype)])
+    stamps = json.dumps(_stamps(sorted(file for file in path.rglob("*") if file.is_file())))
+    return _array(array, labels, f"{path}, checksum of names, sizes and times {zlib.crc32(stamps.encode()):08x}")
 
 
 def _csv(files, columns):

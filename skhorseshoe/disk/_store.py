@@ -17,6 +17,7 @@ from .._files import put_note, read_note
 from ._lock import LOCK, alone
 
 MANIFEST, CODES = "manifest.json", "y.npy"
+DTYPES = "float16", "float32", "float64"
 COMMIT = 2**26  # bytes of X, about, between two manifests
 _FORMAT = "skhorseshoe rows 1"
 _HEADER = 128  # bytes, of NumPy's format: it has room for any number of rows
@@ -75,9 +76,9 @@ class Store:
             if not self.rows:
                 put_note(self.folder / MANIFEST, self.manifest)
             self.n = self.rows
-            for path in self.folder.iterdir():
-                if path.name not in (MANIFEST, LOCK, CODES, x_file(self.dtype)):
-                    path.unlink()
+            for dtype in DTYPES:
+                if dtype != self.dtype:  # a conversion that was killed while it wrote its rows anew, in another one
+                    (self.folder / x_file(dtype)).unlink(missing_ok=True)
             self.X, self.codes = self._open(x_file(self.dtype)), self._open(CODES)
             self._lock = stack.pop_all()
         return self

@@ -116,6 +116,45 @@ def test_an_iterable_cannot_tell_whether_it_is_the_same(frame, tmp_path):
         disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
 
 
+@pytest.mark.parametrize("labels", ["words", "numbers", None])
+def test_other_arrays_are_not_taken_for_the_same(labels, seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((120, 4)), None
+    if labels is not None:
+        y = rng.choice(np.array(["no", "yes"], object) if labels == "words" else [0, 1], 120)
+    disk.convert(X, tmp_path / "rows", y=y)
+    before = contents(tmp_path / "rows")
+    for same in (X, np.asfortranarray(X)):
+        got, _ = disk.convert(same, tmp_path / "rows", y=y)
+        np.testing.assert_array_equal(got, X)
+    others = [(X + 1, y), (X[::-1], y)] + ([] if y is None else [(X, y[::-1]), (X, None)])
+    for other in others:
+        with pytest.raises(ValueError, match="another conversion: source"):
+            disk.convert(other[0], tmp_path / "rows", y=other[1])
+    assert contents(tmp_path / "rows") == before
+
+
+def test_a_zarr_array_that_has_changed_is_another(tmp_path):
+    zarr = pytest.importorskip("zarr", reason="reads zarr arrays, an optional library", exc_type=ImportError)
+    array = zarr.create_array(str(tmp_path / "X.zarr"), shape=(100, 3), dtype="float64", chunks=(70, 2))
+    array[:] = np.arange(300.0).reshape(100, 3)
+    disk.convert(tmp_path / "X.zarr", tmp_path / "rows")
+    disk.convert(tmp_path / "X.zarr", tmp_path / "rows")
+    array[99] = 0.5
+    with pytest.raises(ValueError, match="another conversion: source"):
+        disk.convert(tmp_path / "X.zarr", tmp_path / "rows")
+    disk.convert(array, tmp_path / "open")
+    with pytest.raises(ValueError, match="holds rows already"):  # who knows what has been written to it since
+        disk.convert(array, tmp_path / "open")
+
+
+def test_going_on_leaves_other_files_alone(frame, tmp_path):
+    stopped(frame, tmp_path / "rows")
+    (tmp_path / "rows" / "notes.txt").write_text("mine")
+    disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+    assert (tmp_path / "rows" / "notes.txt").read_text() == "mine"
+
+
 def test_a_folder_of_something_else_is_left_alone(frame, tmp_path):
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(ValueError, match="not empty and holds no rows"):
