@@ -304,8 +304,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         RuntimeError
             If ``device`` names a GPU that cannot be used.
         numpy.linalg.LinAlgError
-            If a matrix cannot be factorised, or conjugate gradients do not converge, in whatever sweep that is; the
-            message says what to do.
+            If a matrix cannot be factorised, or conjugate gradients on sparse columns do not converge, in whatever
+            sweep that is; the message says what to do.
 
         Warns
         -----

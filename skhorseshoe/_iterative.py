@@ -23,6 +23,7 @@ from ._ops import COEF, LEAST_REST, PERTURB, PROBE, PROBE_ROWS
 LARGEST_FACTOR = 8000  # columns up to which Q is factorised in every sweep: seconds for each chain
 _TOLERANCE = 1e-6  # of a preconditioned residual, for each coefficient, where the perturbation is 1
 _MAX_STEPS = 10_000
+_WORTH = 50  # columns to a step: of so many, steps on X'X take about as long as factors of four chains
 _PROBES = 2  # for each chain, whenever the shrinkage is measured
 _SUMMED = 4  # stored numbers to a number in a block's sums, at least
 
@@ -79,6 +80,16 @@ class ByRows:
         )
         return self.columns.gradient(of_rows) + standard[:, q:] * self.fixed.anchor, standard[:, :q]
 
+    most_steps = _MAX_STEPS
+
+    def solve(self, b, d):
+        """Where so many steps have not been enough."""
+        raise np.linalg.LinAlgError(
+            f"Conjugate gradients have not converged in {self.most_steps} steps ({b.shape[1]} coefficients). Little "
+            "bounds the coefficients: give slab_scale=2 or a guess expected_nonzero. Or columns of X are very large or "
+            "nearly equal: scale them (standardize=True) or drop one."
+        )
+
     def at(self, beta):
         """The same with the Fisher information at beta (q,) in place of X'X."""
         rows, p = self.rows, self.rows.shape[1]
@@ -107,6 +118,8 @@ class ByMatrix:
         correlations *= inverse[:, None]
         correlations.reshape(-1)[:: len(H) + 1] = 1.0
         self.root = rows.ops.Root(correlations)
+        self.most_steps = max(100, len(H) // _WORTH)
+        self.factors = None
 
     def times(self, v):
         """As ``ByRows.times``."""
@@ -117,6 +130,12 @@ class ByMatrix:
         n_chains, q = shape
         standard = self.rows.ops.normal((n_chains, 2 * q), self.key, sweep, purpose, attempt)
         return self.root.times(standard[:, q:]) * self.scale, standard[:, :q]
+
+    def solve(self, b, d):
+        """(H + diag(d_c))^-1 b_c by factors, where so many steps have not been enough: columns are nearly equal."""
+        if self.factors is None:
+            self.factors = self.rows.ops.Precision(self.H, self.rows.threads, n_workers=1)
+        return self.factors.draw(b, d, 0.0 * b)
 
     def at(self, beta):
         """As ``ByRows.at``."""
@@ -167,7 +186,7 @@ class IterativePrecision:
         direction = scale * rest
         size = (rest * direction).sum(axis=1)
         enough = _TOLERANCE**2 * b.shape[1]
-        for _ in range(_MAX_STEPS):
+        for _ in range(self.form.most_steps):
             active = size > enough
             if not active.any():
                 return x
@@ -179,11 +198,7 @@ class IterativePrecision:
             before, size = size, (rest * scaled).sum(axis=1)
             direction *= where(active, size / where(active, before, 1.0), 0.0)[:, None]
             direction += scaled
-        raise np.linalg.LinAlgError(
-            f"Conjugate gradients have not converged in {_MAX_STEPS} steps ({b.shape[1]} coefficients). Little "
-            "bounds the coefficients: give slab_scale=2 or a guess expected_nonzero. Or columns of X are very large or "
-            "nearly equal: scale them (standardize=True) or drop one."
-        )
+        return self.form.solve(b, d)
 
     def inverse_diagonal(self, d, sweep):
         """Estimates without bias of the diagonal of Q_c^-1; (n_chains, q).

@@ -283,6 +283,23 @@ def test_whitening_is_that_of_the_cpu(q, gpu, factors):
             np.testing.assert_allclose(got, getattr(theirs, name)(x), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("rank", [5, 40])
+def test_the_root_of_a_matrix_that_may_be_singular(rank, one_gpu):
+    A = np.random.default_rng(rank).standard_normal((rank, 23))
+    H = A.T @ A
+    x = np.random.default_rng(0).standard_normal((3, 23))
+    ours, theirs = one_gpu.Root(H.copy()), cpu.Root(H.copy())
+    L = one_gpu.to_host(ours.times(one_gpu.to_device(np.eye(23)))).T
+    np.testing.assert_allclose(L @ L.T, H, rtol=1e-6, atol=1e-8 * np.trace(H))
+    if rank > 23:
+        np.testing.assert_allclose(one_gpu.to_host(ours.times(one_gpu.to_device(x))), theirs.times(x), rtol=1e-9)
+
+
+def test_an_indefinite_matrix_has_no_root(one_gpu):
+    with pytest.raises(np.linalg.LinAlgError, match=r"3 columns, minor 1"):
+        one_gpu.Root(-np.eye(3))
+
+
 @pytest.mark.parametrize(("m", "q"), [(1, 1), (4, 31), (17, 70)])
 def test_products_with_a_symmetric_matrix_are_those_of_numpy(m, q, gpu, factors):
     rng = np.random.default_rng(q)

@@ -119,6 +119,14 @@ def test_many_columns_are_not_recorded(one_gpu, problem, short_fit, launches, mo
     assert not launches
 
 
+def test_sparse_rows_that_are_many_are_not_recorded(one_gpu, problem, short_fit, launches, monkeypatch):
+    """A recording keeps the memory of every pass."""
+    X, y = problem
+    monkeypatch.setattr(module("recorded"), "_SPARSE_ROWS", len(y) - 1)
+    short_fit(sp.csr_array(X), y, device="cuda", sampler="gibbs", burn_in=3, n_iter=3)
+    assert not launches
+
+
 def test_rows_on_the_host_are_not_recorded(one_gpu, problem, launches):
     X, y = problem
     chains = gibbs_chains(one_gpu, X.view(module("stream").HostRows), y)
@@ -168,7 +176,7 @@ def cupy():
 def recording(cupy):
     """A recording of what is done in this context: its stream, which ends it."""
     stream = cupy.cuda.Stream(non_blocking=True)
-    with stream, cupy.cuda.using_allocator(cupy.cuda.MemoryPool().malloc):
+    with stream, cupy.cuda.using_allocator(lambda n_bytes: cupy.cuda.MemoryPointer(cupy.cuda.Memory(n_bytes), 0)):
         stream.begin_capture()
         try:
             yield stream

@@ -112,6 +112,17 @@ def test_a_factorisation_that_fails_for_good_ends_the_fit(one_gpu, factors):
         outbox.flush()
 
 
+def test_a_prediction_within_a_fit_does_not_forget_that_a_factorisation_has_failed(one_gpu, factors):
+    """As where a callback scores while the chains run."""
+    arguments = map(one_gpu.to_device, (np.ones((1, 2)), np.zeros((1, 2)), np.zeros((1, 2))))
+    with one_gpu.using("cuda:0"):
+        draw = one_gpu.Precision(-np.eye(2), None).draw(*arguments)
+        with one_gpu.using("cuda:0"):
+            assert one_gpu.to_host(one_gpu.to_device(np.ones(1))) == 1.0
+        with pytest.raises(np.linalg.LinAlgError, match=r"2 columns, minor 1"):
+            one_gpu.to_host(draw)
+
+
 @needs_compiler
 def test_the_emulator_refuses_a_stream_that_has_not_waited(card):
     stream = sys.modules["cupy"].cuda.Stream(non_blocking=True)

@@ -147,9 +147,17 @@ def test_more_columns_than_rows_have_a_root_too(seed):
     np.testing.assert_allclose(L @ L.T, H, rtol=1e-6, atol=1e-8 * np.trace(H))
 
 
+def test_where_steps_do_not_end_a_matrix_that_is_held_is_factorised(seed):
+    solver, H, d = both(seed, "matrix")
+    b = 30 * np.random.default_rng(seed).standard_normal(d.shape)
+    solver.form.most_steps = 2
+    want = np.linalg.solve(matrices(H, d), b[:, :, None])[:, :, 0]
+    np.testing.assert_allclose(solver.solve(b, d), want, rtol=1e-8, atol=1e-10)
+
+
 def test_steps_that_do_not_end_are_an_error_with_a_cure(monkeypatch, seed):
     solver, _, d = both(seed, "rows")
-    monkeypatch.setattr(_iterative, "_MAX_STEPS", 2)
+    monkeypatch.setattr(ByRows, "most_steps", 2)
     with pytest.raises(np.linalg.LinAlgError, match=r"slab_scale=2 .*standardize=True"):
         solver.solve(np.ones_like(d), d)
 

@@ -19,11 +19,12 @@ class Precision:
     H : (q, q) float64, symmetric positive semi-definite.
     """
 
-    def __init__(self, H, threads, memory_of=None):
-        """memory_of : another Precision of the same size, never used between two uses of this one's results."""
+    def __init__(self, H, threads, memory_of=None, n_workers=None):
+        """memory_of : another Precision of the same size, never used between two uses of this one's results.
+        n_workers : threads that factorise, each of which takes a matrix; all by default."""
         self.H = H
         self.threads = threads
-        n_workers = threads.n if len(H) >= _SHARED_SIZE else 1
+        n_workers = (n_workers or threads.n) if len(H) >= _SHARED_SIZE else 1
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
         self.workers = [_Cholesky(H, work) for work in self.work]
 

@@ -31,9 +31,6 @@ class _Clock(threading.local):
             self.zero = cp.zeros(1, cp.uint32)
         return self.zero, sweep
 
-    def forget(self):
-        self.zero = None
-
 
 CLOCK = _Clock()
 

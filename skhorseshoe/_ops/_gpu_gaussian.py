@@ -3,7 +3,7 @@
 import cupy as cp
 import numpy as np
 
-from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS
+from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS, not_definite
 from ._gpu_clock import random_arguments
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties
 from ._gpu_lapack import potrf, solve_lower, workspace_for
@@ -96,7 +96,7 @@ class Precision:
 
     work = ()  # no memory that others could use
 
-    def __init__(self, H, threads, memory_of=None):
+    def __init__(self, H, threads, memory_of=None, n_workers=None):
         self.H = H = cp.asarray(H)
         self.cholesky = _Cholesky(H)
         self.factors = cp.empty((1, *H.shape)) if memory_of is None else memory_of.factors
@@ -163,10 +163,17 @@ class Root:
     """As ``cpu.Root``; H may be on the host."""
 
     def __init__(self, H):
-        H = cp.asarray(H)
-        factors = cp.empty((1, *H.shape))
-        _Cholesky(H).factorise(cp.zeros((1, len(H))), factors)
-        self.transposed = cp.triu(factors[0])  # column j of the factor lies in row j of memory
+        H, q = cp.asarray(H), len(H)
+        factor, none, info = cp.empty(H.shape), cp.zeros(q), cp.zeros(1, cp.int32)
+        workspace = workspace_for(H)
+        for jitter in JITTERS:  # often needed; the host may wait, for there is one for all sweeps
+            launch(kernel("scales", "add_diagonal"), blocks_for(q * q), H, none, factor, i32(q), np.float64(jitter))
+            potrf(factor, workspace, info)
+            if int(info[0]) == 0:
+                break
+        else:
+            raise not_definite(q, int(info[0]))
+        self.transposed = cp.triu(factor)  # column j of the factor lies in row j of memory
 
     def times(self, x):
         """L x_c; x (m, q)."""

@@ -7,15 +7,20 @@ import cupy as cp
 import numpy as np
 
 from ._gpu_clock import CLOCK
+from ._gpu_csr import Csr
 from ._gpu_gaussian import fits_one_block
 from ._gpu_stream import Streamed
 
 _LOG = logging.getLogger("skhorseshoe")
+_SPARSE_ROWS = 2**18  # of which a pass leaves a number for each chain, in memory that a recording keeps
 
 
 def recorded(sweep, rows, q):
-    """As ``cpu.recorded``: a ``Recorded`` where all kernels of the sweep are ours, and X is on the GPU."""
-    return sweep if isinstance(rows.held[0], Streamed) or not fits_one_block(q) else Recorded(sweep)
+    """As ``cpu.recorded``: a ``Recorded`` where all kernels of a sweep are ours, and it keeps little memory."""
+    X = rows.held[0]
+    if isinstance(X, Streamed) or (isinstance(X, Csr) and X.shape[0] > _SPARSE_ROWS) or not fits_one_block(q):
+        return sweep
+    return Recorded(sweep)
 
 
 class Recorded:
@@ -23,14 +28,15 @@ class Recorded:
 
     The first call launches kernel by kernel, which compiles them all. The second one records: CUDA notes the kernels
     and their arguments and runs none. From then on a call is a launch of the whole. A recording reads and writes the
-    same memory each time. So the state is copied to where it reads, temporary arrays are in a pool that gives their
-    memory to nobody else, and the number of the sweep is counted on the GPU.
+    same memory each time. So the state is copied to where it reads, temporary arrays have memory that nobody else gets
+    as long as the recording is there, and the number of the sweep is counted on the GPU.
     """
 
     def __init__(self, sweep):
         self.sweep = sweep
         self.calls = 0
         self.graph = None
+        self.held = []  # the memory of temporary arrays
         self.last = None  # the state that the next launch goes on from
 
     def __call__(self, state):
@@ -46,17 +52,23 @@ class Recorded:
         return self.last
 
     def _record(self, state):
-        self.pool, self.count = cp.cuda.MemoryPool(), cp.zeros(1, cp.uint32)
+        self.count = cp.zeros(1, cp.uint32)
         self.memory = cp.empty(sum(value.size for value in _arrays(state)))
         self.given = _views(self.memory, state)
         self._put(state)
         stream = cp.cuda.Stream(non_blocking=True)  # the main one cannot be recorded
         try:
-            with stream, cp.cuda.using_allocator(self.pool.malloc):
+            with stream, cp.cuda.using_allocator(self._allocate):
                 self.graph = self._recording(stream)
         except (RuntimeError, cp.cuda.memory.OutOfMemoryError) as error:
+            self.held = []
             words = str(error)  # a log that keeps the error itself keeps arrays alive
             _LOG.warning("The sweep is not launched as a whole, but kernel by kernel, which takes longer: %s", words)
+
+    def _allocate(self, n_bytes):
+        """As CuPy asks for memory. Not from a pool: where memory is short it gives up what recorded kernels use."""
+        self.held.append(cp.cuda.Memory(n_bytes))
+        return cp.cuda.MemoryPointer(self.held[-1], 0)
 
     def _recording(self, stream):
         stream.begin_capture()

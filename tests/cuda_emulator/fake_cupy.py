@@ -17,8 +17,19 @@ from scipy.special import ndtr
 from skhorseshoe import _device
 from skhorseshoe._ops import cuda as sources
 
-from . import Module, build, source
-from .fake_streams import Event, Main, Pool, Stream, allocated, later, made, refuse_beside, refuse_recording
+from . import Module, build, fake_streams, source
+from .fake_streams import (
+    Allocator,
+    Event,
+    Main,
+    MemoryPointer,
+    Stream,
+    allocated,
+    later,
+    made,
+    refuse_beside,
+    refuse_recording,
+)
 
 _MODULES = (
     "cupy",
@@ -238,8 +249,8 @@ class Card:
 
     def allocate(self, shape, dtype=np.float64):
         """New memory: NaN, or another value that no one expects."""
-        allocated()
         values = np.empty(shape, dtype)
+        allocated(values.nbytes)
         if values.nbytes > self.free:
             raise OutOfMemoryError(f"Out of memory allocating {values.nbytes:,} bytes")
         values.view(np.uint8).reshape(-1)[...] = 0xFF if values.size else 0
@@ -339,8 +350,9 @@ def _modules(card):
         Device=Device,
         Stream=Stream,
         Event=Event,
-        MemoryPool=Pool,
-        using_allocator=Pool.using,
+        Memory=fake_streams.Memory,
+        MemoryPointer=MemoryPointer,
+        using_allocator=Allocator.using,
         get_current_stream=lambda: Stream.current or Main,
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         runtime=SimpleNamespace(

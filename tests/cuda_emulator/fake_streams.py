@@ -142,27 +142,40 @@ def refuse_recording(what, kind=RuntimeError):
         raise kind(f"{what} while a stream is capturing")
 
 
-class Pool:
-    """Memory for arrays; ``current`` is that of a context, None the one of all."""
+class Allocator:
+    """What arrays have their memory from in a context; None is the pool of all."""
 
     current = None
 
-    def malloc(self, n_bytes):
-        raise EmulatorError("is only named here, not called")
-
     @staticmethod
     @contextmanager
-    def using(malloc):
-        before, Pool.current = Pool.current, malloc and malloc.__self__
+    def using(allocate):
+        before, Allocator.current = Allocator.current, allocate
         try:
             yield
         finally:
-            Pool.current = before
+            Allocator.current = before
 
 
-def allocated():
-    """What is asked for new memory."""
-    if Graph.recorded is not None and Pool.current is None:
+class Memory:
+    """Only its size is emulated."""
+
+    def __init__(self, n_bytes):
+        self.size = n_bytes
+
+
+class MemoryPointer:
+    def __init__(self, memory, offset):
+        self.mem = memory
+
+
+def allocated(n_bytes):
+    """Asks for new memory."""
+    if Allocator.current is not None:
+        pointer = Allocator.current(n_bytes)
+        if pointer.mem.size != n_bytes:
+            raise EmulatorError("memory of another size")
+    elif Graph.recorded is not None:
         raise EmulatorError("memory of a recording, from a pool that gives it to others")
 
 
@@ -173,7 +186,7 @@ def made(compute, *operands):
         return values
     refuse_beside()
     if graph is not None:
-        allocated()
+        allocated(values.nbytes)
         values[...] = np.nan if values.dtype.kind == "f" else 1
         graph.work.append(lambda: np.copyto(values, compute()))
     return values
