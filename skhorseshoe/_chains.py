@@ -57,13 +57,16 @@ class GibbsChains(_UntunedChains):
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
+        if self.information is None:
+            self.information = self._information(self.centre.mean())
+        return shrinkage(self.information, self.state, self.problem.fixed, self.problem.rows.ops)
+
+    def _information(self, beta):
         rows, fixed, _, _ = self.problem
-        if self.information is None and _iterative.is_needed(rows.shape[1]):
-            self.information = self.precision.information(self.centre.mean())
-        elif self.information is None:
-            H = fixed.add_to(rows.information(self.centre.mean()[None], self.precision.work))
-            self.information = rows.ops.Precision(H, rows.threads, memory_of=self.precision)
-        return shrinkage(self.information, self.state, fixed, rows.ops)
+        if _iterative.is_needed(rows.shape[1]):
+            return self.precision.information(beta)
+        H = fixed.add_to(rows.information(beta[None], self.precision.work))
+        return rows.ops.Precision(H, rows.threads, memory_of=self.precision)
 
 
 class PxdaChains(GibbsChains):

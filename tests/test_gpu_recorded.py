@@ -122,7 +122,7 @@ def test_many_columns_are_not_recorded(one_gpu, problem, short_fit, launches, mo
 def test_sparse_rows_that_are_many_are_not_recorded(one_gpu, problem, short_fit, launches, monkeypatch):
     """A recording keeps the memory of every pass."""
     X, y = problem
-    monkeypatch.setattr(module("recorded"), "_SPARSE_ROWS", len(y) - 1)
+    monkeypatch.setattr(module("recorded"), "SPARSE_ROWS", len(y) - 1)
     short_fit(sp.csr_array(X), y, device="cuda", sampler="gibbs", burn_in=3, n_iter=3)
     assert not launches
 

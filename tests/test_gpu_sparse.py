@@ -11,7 +11,7 @@ from cuda_emulator import COMPILER, fake_cupy
 from scipy import stats
 from scipy.special import log_ndtr
 
-from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _iterative
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _adapt, _iterative
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu, sparse
 from skhorseshoe._threads import Threads
@@ -386,6 +386,7 @@ def card():
         ("pxda", 12_000, 40, 0.02, 2, False),
         ("pxda", 6000, 20, 1.0, 1, False),
         ("pxda", 100, 120, 0.02, 9, True),
+        ("hmc, recorded", 12_000, 20, 0.02, 2, False),
     ],
 )
 def test_the_forecast_is_enough_and_memory_is_given_back(
@@ -393,7 +394,10 @@ def test_the_forecast_is_enough_and_memory_is_given_back(
 ):
     monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 8000 * (1 - iterative))
     X = sp.random(n, p, density=density, format="csr", random_state=0)
-    short_fit(X, np.arange(n) % 2, device="cuda", sampler=sampler, n_chains=n_chains, slab_scale=1.0, **SHORTEST)
+    sampler, recorded = sampler.split(",")[0], "recorded" in sampler
+    length = {"burn_in": 40, "n_iter": 3} if recorded else SHORTEST
+    monkeypatch.setattr(_adapt, "_enough_steps", lambda step: _adapt._MAX_STEPS)  # a recording keeps what each takes
+    short_fit(X, np.arange(n) % 2, device="cuda", sampler=sampler, n_chains=n_chains, slab_scale=1.0, **length)
     assert card.held_when_freed == 0
     taken = card.memory.most - X.data.nbytes - X.indices.nbytes - X.indptr.nbytes
     forecast = sys.modules["skhorseshoe._ops._gpu_sparse_memory"].working_set(X, n_chains, sampler)

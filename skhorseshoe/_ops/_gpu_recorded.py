@@ -12,13 +12,13 @@ from ._gpu_gaussian import fits_one_block
 from ._gpu_stream import Streamed
 
 _LOG = logging.getLogger("skhorseshoe")
-_SPARSE_ROWS = 2**18  # of which a pass leaves a number for each chain, in memory that a recording keeps
+SPARSE_ROWS = 2**18  # of which a pass leaves a number for each chain, in memory that a recording keeps
 
 
 def recorded(sweep, rows, q):
     """As ``cpu.recorded``: a ``Recorded`` where all kernels of a sweep are ours, and it keeps little memory."""
     X = rows.held[0]
-    if isinstance(X, Streamed) or (isinstance(X, Csr) and X.shape[0] > _SPARSE_ROWS) or not fits_one_block(q):
+    if isinstance(X, Streamed) or (isinstance(X, Csr) and X.shape[0] > SPARSE_ROWS) or not fits_one_block(q):
         return sweep
     return Recorded(sweep)
 
