@@ -170,6 +170,7 @@ def resident(name):
 
 clf = HorseshoeProbitClassifier(n_iter=1, burn_in=1, n_chains=2, sampler="hmc", random_state=0)
 clf.set_params(standardize=True).fit(X[:20_000], y[:20_000])  # loads the kernels, and BLAS takes its buffers
+clf.predict_proba(X[:20_000])
 pages = Path("/proc/self/statm").read_text().split()
 allowed = X.nbytes // 4
 resource.setrlimit(resource.RLIMIT_DATA, (int(pages[5]) * resource.getpagesize() + allowed,) * 2)
