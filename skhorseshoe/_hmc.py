@@ -9,7 +9,6 @@ in these coordinates, so tau moves on the way and takes beta along. A Metropolis
 and H. Then tau and lambda are drawn given beta (``_ops/_scales.py``).
 """
 
-from math import cos, sin
 from typing import NamedTuple
 
 from ._gibbs import prior_precision
@@ -39,7 +38,7 @@ class Reference(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """What burn-in chooses; frozen afterwards."""
+    """What burn-in chooses; frozen afterwards. While it tunes them, the steps are numbers on the device."""
 
     step: float  # angle of a turn, at most pi / 2
     n_steps: int  # turns, and gradients, in a sweep; odd
@@ -61,7 +60,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key):
     beta, lambda_sq_inv, tau_sq_inv, loglik, score, t, _, tau_chance = state
     p = lambda_sq_inv.shape[1]
     gauss = reference.whitening
-    angle, half = tuning.step, tuning.step / 2
+    half, cos, sin = tuning.step / 2, ops.cos(tuning.step), ops.sin(tuning.step)
 
     gauss.set(prior_precision(state, ops))
     u, v = gauss.whiten(beta), ops.normal(beta.shape, key, t, MOMENTUM)
@@ -73,7 +72,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key):
     new = beta, tau_sq_inv, loglik, score
     for turn in range(tuning.n_steps):
         v = v - half * gauss.force(gradient)
-        u, v = u * cos(angle) + v * sin(angle), v * cos(angle) - u * sin(angle)
+        u, v = u * cos + v * sin, v * cos - u * sin
         moved = new[1]
         if turn == swap_at:
             moved, tau_chance = _move_scales(state, gauss, tuning, tau_0, ops, key)

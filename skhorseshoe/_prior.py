@@ -53,7 +53,7 @@ class FixedPrior:
 
     def force(self, beta):
         """The precision times beta (m, q)."""
-        return (beta @ self.anchor)[:, None] * self.anchor + self.diagonal * beta
+        return (beta * self.anchor).sum(axis=1)[:, None] * self.anchor + self.diagonal * beta
 
     def energy(self, beta):
         """Minus the logarithm of the density at beta (q,), up to a constant."""

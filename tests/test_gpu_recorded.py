@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from cuda_emulator import COMPILER, EmulatorError, fake_cupy, fake_streams
 
-from skhorseshoe import _chains
+from skhorseshoe import _adapt, _chains
 from skhorseshoe._design import Rows
 from skhorseshoe._prior import FixedPrior
 from skhorseshoe._run import Problem
@@ -46,11 +46,18 @@ def launches(monkeypatch):
     return launched
 
 
-def gibbs_chains(ops, X, y):
+def problem_and_start(ops, X, y):
     rows = Rows(X, y.astype(np.uint8), True, ops, None)
-    problem = Problem(rows, FixedPrior(rows.columns, None), 1.0, KEY)
     start = ops.to_device(initial_state(3, rows.columns, rows.base_rate(), 1.0, KEY))
-    return _chains.GibbsChains(problem, start, 0)
+    return Problem(rows, FixedPrior(rows.columns, None), 1.0, KEY), start
+
+
+def gibbs_chains(ops, X, y):
+    return _chains.GibbsChains(*problem_and_start(ops, X, y), 0)
+
+
+def hmc_chains(ops, X, y, burn_in, saved):
+    return _adapt.HmcChains(*problem_and_start(ops, X, y), burn_in, saved)
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -60,11 +67,11 @@ def test_draws_have_the_bits_of_sweeps_kernel_by_kernel(fit, kind, one_gpu, prob
     X = sp.csr_array(X) if kind == "sparse" else X
     params = {"device": "cuda", "burn_in": 70, "n_iter": 12, "n_chains": 3, **FITS[fit]}
     whole = short_fit(X, y, **params)
-    n_recorded = 82 if fit[:3] != "hmc" else 12
-    assert len(launches) == n_recorded - 1  # the first one compiles
+    n_kinds = 1 if fit[:3] != "hmc" else 1 + 2 * 4 + 1  # the climb, two kinds of sweeps in each stage, and the rest
+    assert len(launches) == 82 - n_kinds  # the first one of each kind compiles
     monkeypatch.setattr(module("recorded"), "Recorded", lambda sweep: sweep)
     plain = short_fit(X, y, **params)
-    assert len(launches) == n_recorded - 1
+    assert len(launches) == 82 - n_kinds
     for name in KEPT:
         np.testing.assert_array_equal(getattr(whole, name), getattr(plain, name), err_msg=name)
 
@@ -96,6 +103,27 @@ def test_a_recording_goes_on_from_any_state(one_gpu, problem, launches):
         assert again.sweep == back + 1
         for now, before in zip(again, one_gpu.to_host(states[back + 1]), strict=True):
             np.testing.assert_array_equal(now, before)
+
+
+@pytest.mark.parametrize("after", [3, 12, 22, 45, 55])
+def test_burn_in_goes_on_from_what_was_saved(after, one_gpu, problem, launches):
+    """In the climb, in both halves of a stage, in the last stage."""
+
+    def chains(saved=None):
+        return hmc_chains(one_gpu, *problem, 60, saved)
+
+    whole, first = chains(), chains()
+    for _ in range(64):
+        whole.advance()
+    for _ in range(after):
+        first.advance()
+    going_on = chains(one_gpu.to_host(first.arrays()))
+    while going_on.state.sweep < 64:
+        going_on.advance()
+    assert launches
+    assert going_on.settings == whole.settings
+    for ours, theirs in zip(*(one_gpu.to_host(run.state) for run in (going_on, whole)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_the_number_of_a_sweep_may_be_the_largest(one_gpu, problem, launches):

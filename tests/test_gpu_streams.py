@@ -23,11 +23,11 @@ def card():
         yield card
 
 
-def chains_of(sampler, ops, X, y):
+def chains_of(sampler, ops, X, y, burn_in=0):
     rows = Rows(X, y.astype(np.uint8), True, ops, None)
     problem = Problem(rows, FixedPrior(rows.columns, None), 1.0, KEY)
     start = ops.to_device(initial_state(3, rows.columns, rows.base_rate(), 1.0, KEY))
-    return CHAINS[sampler](problem, start, 0)
+    return CHAINS[sampler](problem, start, burn_in)
 
 
 def back_end():
@@ -45,6 +45,22 @@ def test_the_host_waits_for_nothing_in_a_sweep(sampler, card, problem):
     for _ in range(3):
         chains.advance()
     assert fake_cupy.ndarray.reads == before
+
+
+@needs_compiler
+@pytest.mark.parametrize("small", [True, False])
+def test_the_host_waits_in_burn_in_only_where_a_stage_ends(small, card, problem, monkeypatch):
+    ops = back_end()
+    if not small:
+        monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_gaussian"], "THREADS", 0)
+    chains = chains_of("hmc", ops, *problem, burn_in=60)
+    waited = []
+    while (t := chains.state.sweep) < 70:
+        before = fake_cupy.ndarray.reads
+        chains.advance()
+        if fake_cupy.ndarray.reads > before:
+            waited.append(t + 1)
+    assert waited == chains.ends == [6, 15, 27, 42, 60]
 
 
 @needs_compiler

@@ -9,7 +9,7 @@ import pytest
 from laws import TAU_0, X, agree, agrees_with_gold, bounded, load_gold, mostly_slow, planted, prior_draws, redrawn
 from scipy import stats
 
-from skhorseshoe import HorseshoeProbitClassifier, _adapt, _hmc, _run
+from skhorseshoe import HorseshoeProbitClassifier, _hmc, _run, _stage
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import ACCEPT, MOMENTUM, _gaussian, cpu
 from skhorseshoe._threads import Threads
@@ -406,13 +406,13 @@ def test_local_scales_move_on_the_way_where_one_turn_is_enough(record, short_fit
 def test_the_slowest_coefficients_are_those_of_the_largest_autocorrelation():
     rng = np.random.default_rng(1)
     memory = np.where(np.arange(60) % 2, 0.2, 0.8)
-    stage, beta = _adapt._Stage(4000, _hmc.Tuning(1.0, 1, 2, 1.0)), rng.standard_normal((2, 61))
+    stage, beta = _stage.Stage(4000, _hmc.Tuning(1.0, 1, 2, 1.0), cpu), rng.standard_normal((2, 61))
+    stage.n = 2000  # in its second half
     for _ in range(2000):
         noise = rng.standard_normal((2, 61))
         beta[:, :60] = memory * beta[:, :60] + np.sqrt(1 - memory**2) * noise[:, :60]
         scaled = 100.0 + beta * np.arange(1, 62)
-        stage.see(_hmc.HmcState(scaled, None, None, None, scaled, 0, None, None))
-        stage.n += 1
+        stage.see(_hmc.HmcState(scaled, None, None, None, scaled, 0, np.ones(2), None))
     slow = stage.slowest(60)
     assert len(slow) == 32
     assert set(range(0, 60, 2)) < set(slow)

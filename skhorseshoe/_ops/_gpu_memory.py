@@ -8,7 +8,6 @@ from ._gpu_stream import HostRows, room_for_parts
 from ._reading import is_on_disk
 from .cuda import MAX_CHAINS, THREADS
 
-PASSES = 8  # whose sums are there at a time, at most: those of a recorded sweep, and of one that was not
 BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
 WIDENED = 2**25  # elements of X converted to float64 at a time
 ANSWERED = 1024  # rows whose linear predictors are computed together
@@ -24,9 +23,15 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
     sums = 8 * 8 * multiprocessors * (q + 1) * MAX_CHAINS
     if q <= THREADS:  # a recorded sweep keeps those of all its passes
-        sums *= PASSES
+        sums *= passes_kept(sampler)
     vectors = 8 * n_chains * q * 60
     return square * (factors + 9) + blocks + sums + vectors + 17 * n + 2**20
+
+
+def passes_kept(sampler):
+    """Passes whose sums are there at a time, at most, where sweeps are recorded: those of two such sweeps of HMC, with
+    seven turns each, or of one of the others, and of one that is not recorded."""
+    return 2 * 7 + 1 if sampler == "hmc" else 2
 
 
 def place(X, n_chains, sampler):

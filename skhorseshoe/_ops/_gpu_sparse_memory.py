@@ -3,7 +3,7 @@
 from .._iterative import is_without_matrix
 from .._memory import _words as in_words
 from ._gpu_csr import BLOCKS, Csr, most_pieces
-from ._gpu_memory import PASSES, WIDENED, check_room
+from ._gpu_memory import WIDENED, check_room, passes_kept
 from ._gpu_memory import working_set as of_coefficients
 from ._gpu_recorded import SPARSE_ROWS
 from .cuda import MAX_CHAINS, THREADS, compiled_chains
@@ -19,7 +19,7 @@ def working_set(X, n_chains, sampler):
     together = 2 * n_chains if iterative else n_chains  # "pxda" solves for two vectors of each chain
     chains = compiled_chains(min(together, MAX_CHAINS)) * (1 if together <= MAX_CHAINS else 2)
     by_column = X.data.nbytes + X.indices.nbytes + _SORTED * X.data.size
-    passes = PASSES if n <= SPARSE_ROWS and p < THREADS else 1  # where a sweep may be recorded
+    passes = passes_kept(sampler) if n <= SPARSE_ROWS and p < THREADS else 1  # where a sweep may be recorded
     of_a_pass = 8 * chains * (n + most_pieces(X.data.size, p) + 2 * BLOCKS)
     values = 25 * n + 3 * 8 * min(WIDENED, n * n_chains)
     rest = 8 * together * (p + 1) * 40 if iterative else of_coefficients(0, p, n_chains, sampler, 0)

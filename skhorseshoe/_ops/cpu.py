@@ -20,7 +20,8 @@ from ._philox import exponential_1, gamma_1, normal_and_unit, stream, unit_1
 from ._reading import ahead, cut, is_on_disk
 from ._scales import draw_global_scale, draw_local_scales
 
-empty_like, where, exp, concatenate = np.empty_like, np.where, np.exp, np.concatenate
+empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
+exp, cos, sin, minimum = np.exp, np.cos, np.sin, np.minimum
 using = nullcontext
 SEGMENTED = True  # rows are asked segment by segment, so that their sums have the bits of those on many machines
 

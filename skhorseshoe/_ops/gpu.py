@@ -23,7 +23,8 @@ from ._gpu_rows import gram, hold, latent, moments, score  # noqa: F401
 from ._gpu_verdict import VERDICT
 from .cuda import THREADS
 
-empty_like, where, exp, concatenate = cp.empty_like, cp.where, cp.exp, cp.concatenate
+empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
+exp, cos, sin, minimum = cp.exp, cp.cos, cp.sin, cp.minimum
 SEGMENTED = False  # a launch for each would take longer than many a segment
 
 

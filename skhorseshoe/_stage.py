@@ -1,0 +1,142 @@
+"""A stage of HMC's burn-in: how its steps are tuned, and what its second half sees.
+
+All of it is kept on the device, so that no sweep waits for the host.
+"""
+
+from math import log, pi
+
+import numpy as np
+
+_ACCEPTANCE = 0.8  # that the step is tuned to
+_TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
+_POINTS = 32  # at which the information is averaged
+_SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this share if that is more
+_STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
+_MAX_STEPS = 7
+_LARGEST_TAU_STEP = 3.0
+_LOG_STEP, _LOG_AVERAGE, _N, _GAP = range(4)  # the numbers of a dual averaging
+
+
+class Stage:
+    """A stage of so many sweeps; the steps begin with those of ``settings``, a ``_hmc.Tuning``.
+
+    step, tau_step : numbers of a dual averaging (4,). rates : for sweeps without and with moves of tau, the sum of the
+    acceptance rates (2,); n_rates, their numbers. beta, score : sums of the means over the chains. points : some of the
+    betas. squares, lagged : sums of the products of beta, less the first of them, with itself and with the beta of the
+    sweep before.
+    """
+
+    def __init__(self, length, settings, ops):
+        largest = pi / 2 if settings.n_steps == 1 else 2 * pi / 3 / settings.n_steps
+        self.length, self.n = length, 0
+        self.starts = log(min(settings.step, largest)), log(settings.tau_step)
+        self.largest = log(largest), log(_LARGEST_TAU_STEP)
+        self.step, self.tau_step = (ops.to_device(np.array([start, start, 0.0, 0.0])) for start in self.starts)
+        self.rates, self.n_rates = ops.to_device(np.ones(2)), np.ones(2)
+        self.n_seen, self.beta, self.score, self.points = 0, 0.0, 0.0, ()
+        self.first, self.last, self.squares, self.lagged = 0.0, 0.0, 0.0, 0.0
+
+    @property
+    def moves(self):
+        """1 if tau moves in the next sweep, as it does in every second one, and tunes its step; else 0."""
+        return self.n % 2
+
+    def steps(self, step, tau_step, ops):
+        """The steps of a sweep, from the numbers of the dual averagings."""
+        return ops.exp(step[_LOG_STEP]), ops.exp(tau_step[_LOG_STEP])
+
+    def tuned(self, step, tau_step, moves, state, ops):
+        """The numbers after a sweep, with or without moves of tau, that has ended in this state."""
+        excess = state.tau_acceptance.mean() - _TAU_ACCEPTANCE if moves else state.acceptance.mean() - _ACCEPTANCE
+        numbers = _averaged((step, tau_step)[moves], excess, self.starts[moves], self.largest[moves], ops)
+        return (step, numbers) if moves else (numbers, tau_step)
+
+    def see(self, state):
+        """The state after the next sweep."""
+        moves = self.moves
+        self.n += 1
+        if self.n <= self.length // 2:
+            return
+        self.rates[moves] += state.acceptance.mean()
+        self.n_rates[moves] += 1
+        n_states = (self.length - self.length // 2) * len(state.beta)
+        if self.n_seen % -(-n_states // _POINTS) == 0:
+            self.points += (state.beta[:_POINTS],)
+        if self.n_seen == 0:
+            self.first = state.beta.mean(axis=0)
+        offset = state.beta - self.first
+        self.squares, self.lagged = (
+            self.squares + (offset**2).mean(axis=0),
+            self.lagged + (offset * self.last).mean(axis=0),
+        )
+        self.last = offset
+        self.beta, self.score = self.beta + state.beta.mean(axis=0), self.score + state.score.mean(axis=0)
+        self.n_seen += 1
+
+    # What follows is read on the host: of a stage that ``ops.to_host`` has moved.
+
+    def chosen(self):
+        """The steps at the end of the stage."""
+        return tuple(float(np.exp(numbers[_LOG_AVERAGE])) for numbers in (self.step, self.tau_step))
+
+    def tau_may_move(self):
+        """Whether proposals under which tau moves are accepted at least half as often as the others."""
+        without, with_moves = self.rates / self.n_rates
+        return with_moves >= without / 2
+
+    def slowest(self, p):
+        """The coefficients with the largest autocorrelation at lag 1, of the p that are shrunk."""
+        n_slow, share = _SLOW
+        n = max(1, self.n_seen)
+        mean_sq = (self.beta / n - self.first) ** 2
+        gap = (self.squares - self.lagged) / np.maximum(self.squares - n * mean_sq, 1e-300)
+        return tuple(sorted(np.argsort(gap[:p])[: max(n_slow, int(share * p))].tolist()))
+
+    def arrays(self, ops):
+        """All of it, on the device."""
+        points = ops.concatenate(self.points) if self.points else np.empty((0, 0))
+        fixed = {name: np.array(getattr(self, name)) for name in ("starts", "largest")}
+        return {**vars(self), **fixed, "points": points}
+
+    @classmethod
+    def restored(cls, saved, ops):
+        """A stage of which ``saved`` has the arrays, on the host."""
+        stage = cls.__new__(cls)
+        vars(stage).update(ops.to_device(saved))
+        for name in ("length", "n", "n_seen"):
+            setattr(stage, name, int(saved[name]))
+        for name in ("starts", "largest"):
+            setattr(stage, name, tuple(map(float, saved[name])))
+        stage.n_rates = np.array(saved["n_rates"])
+        stage.points = (stage.points,) if len(saved["points"]) else ()
+        return stage
+
+
+def ends(burn_in):
+    """The numbers of sweeps at which the climb and the stages end; the last is ``burn_in``."""
+    out = [max(1, burn_in // 10) if burn_in else 0]
+    for share in _STAGES:
+        out.append(out[-1] + int(share * burn_in))
+    return sorted({*out, burn_in})
+
+
+def enough_steps(step):
+    """The least odd number of turns that make most of a right angle, which leaves little memory."""
+    for n in range(1, _MAX_STEPS, 2):
+        if n * step > 0.85 * pi / 2:
+            return n
+    return _MAX_STEPS
+
+
+def _averaged(numbers, excess, start, largest, ops):
+    """The numbers of a step after an acceptance rate, ``excess`` above the one that is wanted.
+
+    Nesterov's dual averaging (Hoffman & Gelman 2014, section 3.2).
+    """
+    log_step, log_average, n, gap = numbers
+    new = ops.empty_like(numbers)
+    new[_N] = n = n + 1.0
+    new[_GAP] = gap = gap - (excess + gap) / (n + 10.0)
+    new[_LOG_STEP] = log_step = ops.minimum(start - n**0.5 / 0.05 * gap, largest)
+    new[_LOG_AVERAGE] = log_average + n**-0.75 * (log_step - log_average)
+    return new
