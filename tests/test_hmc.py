@@ -359,7 +359,7 @@ def test_chains_that_start_far_apart_meet(monkeypatch):
 
 @pytest.fixture
 def record(monkeypatch):
-    """What each sweep was given, and the acceptance that it reports."""
+    """What each sweep was given, and the two rates of acceptance that it reports."""
     calls = []
     sweep = _hmc.sweep
 
@@ -371,7 +371,7 @@ def record(monkeypatch):
             reference.information.copy(),
             reference.whitening.b.copy(),
         )
-        calls.append((tuning, reference, frozen, new.acceptance))
+        calls.append((tuning, reference, frozen, new.tau_acceptance, new.acceptance))
         return new
 
     monkeypatch.setattr(_hmc, "sweep", recorded)
@@ -383,13 +383,14 @@ def test_nothing_is_tuned_after_burn_in(data, record, short_fit, breast_cancer):
     gold = load_gold()
     X, y = (gold["X"], gold["y"]) if data == "synthetic" else breast_cancer
     model = short_fit(X, y, n_iter=150, burn_in=200, sampler="hmc", random_state=0)
-    assert len({tuning for tuning, *_ in record[:-150]}) > 50
+    for name in ("step", "tau_step"):
+        assert len({getattr(tuning, name) for tuning, *_ in record[:-150]}) > 50
     kept = record[-150:]
     assert len({tuning for tuning, *_ in kept}) == 1
     *numbers, _ = kept[0][0]
     assert numbers == [value for name, value in model.tuning_.items() if name != "acceptance"]
     assert len({id(reference) for _, reference, *_ in kept}) == 1
-    for _, _, frozen, _ in kept:
+    for _, _, frozen, *_ in kept:
         for now, then in zip(frozen, kept[0][2], strict=True):
             np.testing.assert_array_equal(now, then)
     assert all(tuning.n_steps % 2 == 1 for tuning, *_ in record)
@@ -426,7 +427,9 @@ def test_burn_in_ends_with_a_fair_acceptance(start, random_state, record, short_
         far_start(monkeypatch)
     gold = load_gold()
     short_fit(gold["X"], gold["y"], n_iter=300, burn_in=500, sampler="hmc", random_state=random_state)
-    assert 0.6 < np.mean([acceptance for *_, acceptance in record[-300:]]) < 0.99
+    of_tau, of_all = np.mean([rates for _, _, _, *rates in record[-300:]], axis=(0, 2))
+    assert 0.6 < of_all < 0.99
+    assert 0.25 < of_tau < 0.55
 
 
 # ---------------------------------------------------------------------------------------------------------------------
