@@ -88,6 +88,11 @@ def short_fit(seed):
     return fit
 
 
+@pytest.fixture(scope="module")
+def fitted(problem, short_fit):
+    return short_fit(*problem, n_iter=300, burn_in=100, n_chains=3, thin=2)
+
+
 _EMULATED = [
     pytest.param(order, id=f"emulator-{order}", marks=pytest.mark.skipif(not shutil.which("g++"), reason="needs g++"))
     for order in ("forward", "reverse", "random")

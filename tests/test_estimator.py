@@ -1,30 +1,21 @@
-"""What a user of the estimator can rely on: attributes, parameters, predictions, tables, persistence."""
+"""What a user of the estimator can rely on: attributes, parameters, tables, summaries, and what it says."""
 
 import inspect
 import logging
-import pickle
-import re
 import warnings
 
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import sklearn
-from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_html_repr
 
-import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier, _fitting, _progress, diagnostics
 from skhorseshoe.datasets import make_sparse_probit
-from skhorseshoe.selection import HorseshoeSelector
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -34,11 +25,6 @@ def noisy_problem(seed):
     """400 rows of 30 columns, 24 of them noise."""
     X, y, _ = make_sparse_probit(400, 30, random_state=seed)
     return X, y
-
-
-@pytest.fixture(scope="module")
-def fitted(problem, short_fit):
-    return short_fit(*problem, n_iter=300, burn_in=100, n_chains=3, thin=2)
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +51,6 @@ def assert_same_means(draws, others):
     """Within five Monte Carlo standard errors."""
     error = np.hypot(diagnostics.mcse_mean(draws), diagnostics.mcse_mean(others))
     assert (abs(draws.mean(axis=(0, 1)) - others.mean(axis=(0, 1))) < 5 * error).all()
-
-
-def plain_probability(model, X):
-    """The definition of predict_proba, written in NumPy and SciPy."""
-    eta = X @ model.coef_draws_.reshape(-1, X.shape[1]).T + model.intercept_draws_.ravel()
-    return np.column_stack([norm.cdf(-eta).mean(axis=1), norm.cdf(eta).mean(axis=1)])
 
 
 def test_fitted_attributes_are_plain_float64_arrays_of_the_stated_shapes(fitted):
@@ -382,78 +362,6 @@ def test_summary_refuses_a_level_outside_zero_and_one(fitted, level):
         fitted.summary(level)
 
 
-def test_probabilities_are_averages_over_the_draws(fitted, problem):
-    X = problem[0]
-    np.testing.assert_allclose(fitted.predict_proba(X), plain_probability(fitted, X), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0, rtol=0, atol=1e-12)
-
-
-def test_small_probabilities_keep_their_relative_accuracy(fitted, problem):
-    X = 20 * problem[0]
-    expected = plain_probability(fitted, X)
-    assert expected.min() < 1e-20
-    np.testing.assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9, atol=1e-300)
-
-
-def test_a_row_has_the_same_bits_whatever_rows_come_with_it(fitted, problem, seed):
-    X = problem[0]
-    whole = fitted.predict_proba(X)
-    assert np.array_equal(fitted.predict_proba(X[::-1]), whole[::-1])
-    for size in range(1, 201):
-        assert np.array_equal(fitted.predict_proba(X[:size]), whole[:size])
-    rng = np.random.default_rng(seed)
-    for row in rng.integers(200, size=20):
-        assert np.array_equal(fitted.predict_proba(X[row : row + 1]), whole[row : row + 1])
-    for _ in range(20):
-        subset = rng.choice(200, size=rng.integers(1, 200))
-        assert np.array_equal(fitted.predict_proba(X[subset]), whole[subset])
-
-
-def test_probabilities_do_not_depend_on_the_number_of_threads(fitted, problem):
-    alone, shared = (clone(fitted).set_params(n_jobs=n) for n in (1, 3))
-    for model in (alone, shared):
-        vars(model).update({name: value for name, value in vars(fitted).items() if name.endswith("_")})
-    assert np.array_equal(alone.predict_proba(problem[0]), shared.predict_proba(problem[0]))
-
-
-@pytest.mark.parametrize("working_memory", [0.005, 0.02, 0.1])
-def test_probabilities_do_not_depend_on_working_memory(fitted, problem, working_memory):
-    """A row takes 8 bytes a draw: these are blocks of 1, 5 and 29 rows."""
-    with sklearn.config_context(working_memory=working_memory):
-        probability = fitted.predict_proba(problem[0])
-    np.testing.assert_allclose(probability, fitted.predict_proba(problem[0]), rtol=0, atol=1e-12)
-
-
-def test_decision_is_the_normal_quantile_of_the_probability(fitted, problem):
-    decision = fitted.decision_function(problem[0])
-    both = np.column_stack([norm.cdf(-decision), norm.cdf(decision)])
-    np.testing.assert_allclose(both, fitted.predict_proba(problem[0]), rtol=1e-9)
-
-
-def test_decision_is_finite_and_ordered_for_rows_far_out(fitted, problem):
-    X = problem[0] * np.array([[1.0], [1e3], [1e6]])[np.arange(200) % 3]
-    decision = fitted.decision_function(X)
-    assert np.isfinite(decision).all()
-    assert abs(decision).max() > 37
-    assert np.isfinite(fitted.predict_log_proba(X)).all()
-    assert np.array_equal(decision > 0, fitted.predict(X) == 1)
-
-
-def test_predictions_agree_with_one_another(fitted, problem):
-    X, y = problem
-    probability, labels = fitted.predict_proba(X), fitted.predict(X)
-    np.testing.assert_allclose(fitted.predict_log_proba(X), np.log(probability), rtol=1e-12)
-    assert np.array_equal(labels, fitted.classes_[probability.argmax(axis=1)])
-    assert np.array_equal(fitted.decision_function(X) > 0, labels == 1)
-    assert fitted.score(X, y) == (labels == y).mean()
-
-
-def test_predicting_leaves_the_model_as_it_was(fitted, problem):
-    before = pickle.dumps(fitted)
-    fitted.predict_proba(problem[0]), fitted.decision_function(problem[0]), fitted.summary()
-    assert pickle.dumps(fitted) == before
-
-
 def test_dir_and_html_evaluate_nothing_of_ours(fitted, monkeypatch):
     def never(*args):
         raise AssertionError
@@ -470,100 +378,6 @@ def test_html_links_the_documentation(fitted):
     link = "https://skhorseshoe.readthedocs.io/en/latest/generated/skhorseshoe.HorseshoeProbitClassifier.html"
     assert link in estimator_html_repr(fitted)
     assert link in estimator_html_repr(HorseshoeProbitClassifier())
-
-
-def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, tmp_path, run_python):
-    (tmp_path / "model.pickle").write_bytes(pickle.dumps(fitted))
-    joblib.dump(fitted, tmp_path / "model.joblib", compress=3)
-    np.save(tmp_path / "X.npy", problem[0])
-    code = """
-import pickle, sys, joblib, numpy as np
-from pathlib import Path
-folder = Path(sys.argv[1])
-X = np.load(folder / "X.npy")
-for model in pickle.loads((folder / "model.pickle").read_bytes()), joblib.load(folder / "model.joblib"):
-    print(model.predict_proba(X).tobytes().hex())
-"""
-    expected = fitted.predict_proba(problem[0]).tobytes().hex()
-    assert run_python(code, tmp_path).split() == [expected, expected]
-
-
-OURS = "skhorseshoe._classifier.HorseshoeProbitClassifier"
-NO_SKOPS = "skops is a format of the users' choice, not a test dependency"
-
-
-@short_chains
-@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "collapsed"])
-def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
-    """With all that a model can hold: scaled columns, names, moments, and the state of the chains."""
-    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
-    X, y = pd.DataFrame(problem[0], columns=list("abcdefgh")), np.where(problem[1] == 1, "well", "ill")
-    params = {"unpenalized": ["b"], "class_weight": {"well": 1, "ill": 2}, "standardize": True, "slab_scale": 2.0}
-    chains = {"n_iter": 40, "burn_in": 40, "max_draws": 10, "warm_start": True, "random_state": 0}
-    model = make_pipeline(
-        StandardScaler().set_output(transform="pandas"),
-        HorseshoeProbitClassifier(sampler=sampler, **params, **chains),
-    )
-    saved = skops.dumps(model.fit(X, y))
-    assert skops.get_untrusted_types(data=saved) == [OURS]
-    loaded = skops.loads(saved, trusted=[OURS])
-    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    assert np.array_equal(loaded.fit(X, y)[-1].coef_draws_, model.fit(X, y)[-1].coef_draws_)
-
-
-@short_chains
-def test_a_path_is_saved_as_a_string_and_goes_on_from_the_same_folder(problem, tmp_path):
-    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
-    model = HorseshoeProbitClassifier(n_iter=40, burn_in=40, checkpoint=tmp_path / "run", random_state=0).fit(*problem)
-    saved = skops.dumps(model)
-    assert skops.get_untrusted_types(data=saved) == [OURS]
-    for loaded in (skops.loads(saved, trusted=[OURS]), pickle.loads(pickle.dumps(model))):
-        assert loaded.checkpoint == str(tmp_path / "run")
-        assert same_draws(loaded.set_params(n_iter=50).fit(*problem), clone(model).set_params(n_iter=50).fit(*problem))
-    assert model.checkpoint == clone(model).checkpoint == tmp_path / "run"
-
-
-@short_chains
-def test_skops_asks_for_trust_in_a_selector_too(problem):
-    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
-    selector = HorseshoeSelector(HorseshoeProbitClassifier(n_iter=40, burn_in=40, random_state=0)).fit(*problem)
-    saved, ours = skops.dumps(selector), [OURS, "skhorseshoe.selection.HorseshoeSelector"]
-    assert skops.get_untrusted_types(data=saved) == ours
-    assert np.array_equal(skops.loads(saved, trusted=ours).get_support(), selector.get_support())
-
-
-def test_skops_predicts_the_same_bits_in_a_fresh_process_and_knows_the_version(
-    fitted, problem, tmp_path, run_python, monkeypatch
-):
-    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
-    skops.dump(fitted, tmp_path / "model.skops")
-    np.save(tmp_path / "X.npy", problem[0])
-    code = f"""
-import sys, numpy as np, skops.io
-model = skops.io.load(sys.argv[1] + "/model.skops", trusted=["{OURS}"])
-print(model.predict_proba(np.load(sys.argv[1] + "/X.npy")).tobytes().hex())
-"""
-    assert run_python(code, tmp_path).strip() == fitted.predict_proba(problem[0]).tobytes().hex()
-    monkeypatch.setattr(skhorseshoe, "__version__", "99.0")
-    with pytest.warns(UserWarning, match=r"99\.0"):
-        skops.load(tmp_path / "model.skops", trusted=[OURS])
-
-
-def test_loading_is_silent_in_the_same_version_and_warns_in_another(fitted, monkeypatch):
-    saved = pickle.dumps(fitted)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert same_draws(pickle.loads(saved), fitted)
-    told = rf"{re.escape(skhorseshoe.__version__)}.*99\.0"
-    monkeypatch.setattr(skhorseshoe, "__version__", "99.0")
-    with pytest.warns(UserWarning, match=told):
-        pickle.loads(saved)
-
-
-@pytest.mark.parametrize("state", [{}, {"coef_": np.ones(3)}, None, 3, [1, 2], "n_iter"], ids=repr)
-def test_what_is_not_a_saved_state_is_refused(state):
-    with pytest.raises(ValueError, match="not the saved state"):
-        HorseshoeProbitClassifier().__setstate__(state)
 
 
 @short_chains

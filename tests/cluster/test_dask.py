@@ -1,16 +1,11 @@
-"""Rows held by the workers of a Dask cluster: the same bits whoever holds which, whatever happens to them."""
+"""Rows held by the workers of a Dask cluster: the same draws, to the bit, whoever holds which."""
 
-import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import textwrap
-import threading
-import time
 import warnings
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,56 +16,21 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier, _iterative, _segments
 from skhorseshoe._compat import HAS_CALLBACKS
-from skhorseshoe.datasets import make_sparse_probit
 
 needs = "needs Dask: pip install 'skhorseshoe[dask]'"
 da = pytest.importorskip("dask.array", reason=needs)
 dd = pytest.importorskip("dask.dataframe", reason=needs)
 distributed = pytest.importorskip("distributed", reason=needs)
 
-from dask_faults import arrays, at_question, bits, check_that_nothing_is_left, frames, kill, staff  # noqa: E402
+from faults import arrays, at_question, bits, frames, staff  # noqa: E402
 
-from skhorseshoe import _dask, _dask_rows  # noqa: E402 - import Dask
+from skhorseshoe import _dask_rows  # noqa: E402 - import Dask
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks are new in scikit-learn 1.9")
-SETTINGS = {"n_iter": 10, "burn_in": 30, "n_chains": 2, "sampler": "hmc"}
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(n_workers=3, **options) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster):
-    """In scope, with three workers; afterwards there must be nothing left on them."""
-    with distributed.Client(cluster, direct_to_workers=True) as client:
-        staff(cluster, client, 3)
-        yield client
-        check_that_nothing_is_left(client)
-
-
-@pytest.fixture(scope="module")
-def data(seed):
-    X, y, _ = make_sparse_probit(20_000, 10, random_state=seed)
-    return X, y
-
-
-@pytest.fixture(scope="module")
-def classifier(seed):
-    return HorseshoeProbitClassifier(**SETTINGS, random_state=seed)
-
-
-@pytest.fixture(scope="module")
-def expected(data, classifier):
-    """The bits of the draws of a fit in memory."""
-    return bits(classifier.fit(*data))
 
 
 def test_sums_of_a_tree_do_not_depend_on_who_adds_which_leaves():
@@ -176,193 +136,6 @@ def test_partitions_of_a_frame_without_rows_do_not_count(client, data, classifie
     some = X[X["c0"] > 1e9]  # none
     both = dd.concat([some, X, some])
     assert bits(classifier.fit(both.drop(columns="label"), both["label"])) == expected
-
-
-@pytest.mark.parametrize("number", [2, 20, 60])
-def test_a_killed_worker_changes_nothing(client, data, classifier, expected, number, monkeypatch, caplog):
-    with at_question(monkeypatch, number, lambda shards: kill(client, shards.held[number % 3].worker)):
-        assert bits(classifier.fit(*arrays(*data))) == expected
-    assert "its rows are loaded again" in caplog.text
-
-
-@pytest.mark.slow
-def test_twenty_killed_workers_change_nothing(cluster, client, data, seed):
-    rng = np.random.default_rng(seed)
-    classifier = HorseshoeProbitClassifier(n_iter=100, burn_in=100, n_chains=2, random_state=seed)
-    expected = bits(classifier.fit(*data))
-    for _ in range(20):
-        staff(cluster, client, 3)
-        pids = list(client.run(os.getpid, on_error="ignore").values())
-        timer = threading.Timer(rng.uniform(0.0, 4.0), os.kill, (rng.choice(pids).item(), signal.SIGKILL))
-        timer.start()
-        assert bits(classifier.fit(*arrays(*data))) == expected
-        timer.join()
-
-
-def test_a_worker_killed_while_it_loads_changes_nothing(client, data, classifier, expected, tmp_path):
-    def die_once(block, folder):
-        with open(folder / "died", "a") as file:
-            file.write("x")
-            first = file.tell() == 1
-        if first:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return block
-
-    X, y = arrays(*data)
-    assert bits(classifier.fit(X.map_blocks(die_once, tmp_path, dtype=X.dtype, meta=X._meta), y)) == expected
-    assert (tmp_path / "died").exists()
-
-
-def test_a_worker_killed_as_soon_as_it_has_loaded_changes_nothing(client, data, classifier, expected, monkeypatch):
-    settle, killed = _dask.settle, []
-
-    def settle_and_kill(client, futures, *args):
-        settle(client, futures, *args)
-        if not killed:
-            killed.extend(next(iter(client.who_has(futures).values())))
-            kill(client, killed[0])
-            end = time.monotonic() + 60
-            while futures[0].status != "error":
-                assert time.monotonic() < end
-                time.sleep(0.01)
-
-    monkeypatch.setattr(_dask_rows, "settle", settle_and_kill)
-    assert bits(classifier.fit(*arrays(*data))) == expected
-    assert killed
-
-
-def test_a_stopped_worker_is_replaced(client, data, classifier, expected, monkeypatch, caplog):
-    monkeypatch.setattr(_dask_rows, "_HUNG", 3.0)
-    stopped = []
-    try:
-        with at_question(
-            monkeypatch, 30, lambda shards: stopped.append(kill(client, shards.held[0].worker, signal.SIGSTOP))
-        ):
-            assert bits(classifier.fit(*arrays(*data))) == expected
-    finally:
-        with suppress(ProcessLookupError):  # its nanny may have ended it already
-            os.kill(stopped[0], signal.SIGKILL)
-    assert "no sign of life" in caplog.text
-
-
-def test_workers_that_are_lost_again_and_again_are_an_error(client, data, classifier, monkeypatch):
-    monkeypatch.setattr(_dask_rows, "_TRIES", 1)
-    with (
-        at_question(monkeypatch, 30, lambda shards: kill(client, shards.held[0].worker)),
-        pytest.raises(RuntimeError, match=r"lost 1 times in a row, the last at tcp://.*more memory"),
-    ):
-        classifier.fit(*arrays(*data))
-
-
-@pytest.mark.slow
-def test_rows_that_change_when_they_are_loaded_again_are_an_error(client, data, classifier, monkeypatch):
-    X, y = arrays(*data)
-    noisy = X.map_blocks(lambda block: block + np.random.default_rng().standard_normal(block.shape), meta=X._meta)
-    with (
-        at_question(monkeypatch, 30, lambda shards: kill(client, shards.held[0].worker)),
-        pytest.raises(ValueError, match="gives other rows each time"),
-    ):
-        classifier.fit(noisy, y)
-
-
-@pytest.fixture
-def ctrl_c():
-    """Sends one to this process."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
-    yield lambda _: signal.raise_signal(signal.SIGINT)
-    signal.signal(signal.SIGINT, before)
-
-
-def test_an_interrupt_keeps_the_draws_made_so_far(client, data, classifier, monkeypatch, ctrl_c):
-    whole = classifier.fit(*data).coef_draws_
-    model = HorseshoeProbitClassifier(**{**SETTINGS, "n_iter": 1000}, random_state=classifier.random_state)
-    with (
-        at_question(monkeypatch, 100, ctrl_c) as asked,
-        pytest.warns(UserWarning, match="interrupted"),
-    ):
-        model.fit(*arrays(*data))
-    n = min(len(model.coef_draws_[0]), len(whole[0]))
-    assert model.stopped_by_ == "interrupt"
-    assert len(asked) < 1000
-    np.testing.assert_array_equal(model.coef_draws_[:, :n], whole[:, :n])
-
-
-def test_an_interrupt_in_burn_in_is_raised_and_leaves_nothing(client, data, classifier, monkeypatch, ctrl_c):
-    with at_question(monkeypatch, 20, ctrl_c), pytest.raises(KeyboardInterrupt):
-        classifier.fit(*arrays(*data))
-
-
-KILLED = """
-import sys, distributed, dask.array as da, numpy as np
-from skhorseshoe import HorseshoeProbitClassifier
-address, folder, file, seed = sys.argv[1:]
-if __name__ == "__main__":
-    data = np.load(file)
-    with distributed.Client(address):
-        X, y = da.from_array(data["X"], chunks=(3000, -1)), da.from_array(data["y"], chunks=3000)
-        settings = {"n_iter": 100_000, "burn_in": 30, "n_chains": 2, "sampler": "hmc", "random_state": int(seed)}
-        HorseshoeProbitClassifier(**settings, checkpoint=folder, checkpoint_interval=0).fit(X, y)
-"""
-
-
-def saved_draws(folder):
-    """How many draws of each chain a checkpoint holds."""
-    manifest = folder / "manifest.json"
-    draws = json.loads(manifest.read_text())["body"]["draws"] if manifest.exists() else []
-    return draws[-1][-1] if draws else 0
-
-
-def test_a_killed_root_leaves_a_checkpoint_that_goes_on_and_a_clean_cluster(cluster, client, data, seed, tmp_path):
-    X, y = data
-    np.savez(tmp_path / "data.npz", X=X, y=y)
-    folder = tmp_path / "checkpoint"
-    arguments = cluster.scheduler_address, folder, tmp_path / "data.npz", seed
-    root = subprocess.Popen([sys.executable, "-c", KILLED, *map(str, arguments)])
-    end = time.monotonic() + 120
-    while not saved_draws(folder):
-        assert root.poll() is None, "the fit ended before it was killed"
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    root.kill()
-    root.wait()
-    settings = {**SETTINGS, "n_iter": saved_draws(folder) + 10, "random_state": seed}
-    resumed = HorseshoeProbitClassifier(**settings, checkpoint=folder).fit(*arrays(X, y))
-    assert bits(resumed) == bits(HorseshoeProbitClassifier(**settings).fit(X, y))
-
-
-def test_a_checkpoint_made_in_memory_goes_on_on_a_cluster(client, data, classifier, expected, seed, tmp_path):
-    HorseshoeProbitClassifier(**{**SETTINGS, "n_iter": 10}, random_state=seed, checkpoint=tmp_path).fit(*data)
-    model = HorseshoeProbitClassifier(**SETTINGS, random_state=seed, checkpoint=tmp_path)
-    assert bits(model.fit(*arrays(*data))) == expected
-    assert bits(model.fit(*data)) == expected
-
-
-def test_two_clients_at_once_have_the_draws_of_one(cluster, client, data, classifier, expected):
-    results = {}
-
-    def fit(name):
-        model = HorseshoeProbitClassifier(**classifier.get_params())
-        with distributed.Client(cluster, set_as_default=False) as own, own.as_current():
-            results[name] = bits(model.fit(*arrays(*data)))
-
-    threads = [threading.Thread(target=fit, args=(name,)) for name in "ab"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert results == {"a": expected, "b": expected}
-
-
-@pytest.mark.slow
-def test_an_encrypted_cluster_gives_the_same_draws_and_recovers(data, classifier, expected, monkeypatch):
-    pytest.importorskip("cryptography", reason="makes the certificates: pip install cryptography")
-    security = distributed.security.Security.temporary()
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "security": security}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, security=security) as client:
-        assert all(address.startswith("tls://") for address in _dask_rows.survey(client))
-        with at_question(monkeypatch, 20, lambda shards: kill(client, shards.held[0].worker)):
-            assert bits(classifier.fit(*arrays(*data))) == expected
-        check_that_nothing_is_left(client)
 
 
 def test_target_ess_stops_where_it_stops_in_memory(client, data, seed):
@@ -508,7 +281,7 @@ def test_without_a_client_the_error_says_how_to_make_one(data, classifier):
 )
 def test_predictions_stay_lazy_and_are_those_of_memory(data, classifier, name):
     X, y = data
-    model = HorseshoeProbitClassifier(**{**SETTINGS, "n_iter": 4}, random_state=0).fit(X, np.where(y, "yes", "no"))
+    model = clone(classifier).set_params(n_iter=4).fit(X, np.where(y, "yes", "no"))
     lazy = getattr(model, name)(da.from_array(X, chunks=(6_000, 5)))
     assert isinstance(lazy, da.Array)
     want = getattr(model, name)(X)
@@ -517,9 +290,9 @@ def test_predictions_stay_lazy_and_are_those_of_memory(data, classifier, name):
     np.testing.assert_array_equal(lazy.compute(scheduler="threads"), want)
 
 
-def test_predictions_of_a_frame_check_its_names(data, seed):
+def test_predictions_of_a_frame_check_its_names(data, classifier):
     X = pd.DataFrame(data[0], columns=[f"c{j}" for j in range(10)])
-    model = HorseshoeProbitClassifier(**{**SETTINGS, "n_iter": 4}, random_state=0).fit(X, data[1])
+    model = clone(classifier).set_params(n_iter=4).fit(X, data[1])
     lazy = dd.from_pandas(X, npartitions=3)
     np.testing.assert_array_equal(model.predict_proba(lazy).compute(scheduler="threads"), model.predict_proba(X))
     with pytest.raises(ValueError, match="feature names"):

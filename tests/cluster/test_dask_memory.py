@@ -12,7 +12,7 @@ needs = "needs Dask: pip install 'skhorseshoe[dask]'"
 da = pytest.importorskip("dask.array", reason=needs)
 distributed = pytest.importorskip("distributed", reason=needs)
 
-from dask_faults import at_question, bits, check_that_nothing_is_left  # noqa: E402
+from faults import at_question, bits, check_that_nothing_is_left  # noqa: E402
 
 from skhorseshoe import _dask_rows  # noqa: E402 - imports Dask
 
