@@ -65,13 +65,13 @@ def hmc_chains(ops, X, y, burn_in, saved):
 def test_draws_have_the_bits_of_sweeps_kernel_by_kernel(fit, kind, one_gpu, problem, short_fit, launches, monkeypatch):
     X, y = problem
     X = sp.csr_array(X) if kind == "sparse" else X
-    params = {"device": "cuda", "burn_in": 70, "n_iter": 12, "n_chains": 3, **FITS[fit]}
+    params = {"device": "cuda", "burn_in": 40, "n_iter": 8, "n_chains": 3, **FITS[fit]}
     whole = short_fit(X, y, **params)
     n_kinds = 1 if fit[:3] != "hmc" else 1 + 2 * 4 + 1  # the climb, two kinds of sweeps in each stage, and the rest
-    assert len(launches) == 82 - n_kinds  # the first one of each kind compiles
+    assert len(launches) == 48 - n_kinds  # the first one of each kind compiles
     monkeypatch.setattr(module("recorded"), "Recorded", lambda sweep: sweep)
     plain = short_fit(X, y, **params)
-    assert len(launches) == 82 - n_kinds
+    assert len(launches) == 48 - n_kinds
     for name in KEPT:
         np.testing.assert_array_equal(getattr(whole, name), getattr(plain, name), err_msg=name)
 

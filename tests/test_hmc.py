@@ -306,7 +306,7 @@ def same_law(ours, theirs):
         agree((ours < bound).astype(float), (theirs < bound).astype(float), 4.5)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 def test_hmc_agrees_with_gibbs_where_there_is_an_intercept(dtype):
     rng = np.random.default_rng(3)
     data = rng.normal([0, 1, -2, 0], 1, (120, 4))

@@ -64,7 +64,7 @@ def test_the_log_likelihood_of_the_passes_is_weighted(data):
         np.testing.assert_allclose(ask(rows(everything)), want, rtol=1e-10)
 
 
-@pytest.mark.parametrize("scale", [0.25, 40.0])
+@pytest.mark.parametrize("scale", [0.25, pytest.param(40.0, marks=pytest.mark.slow)])
 def test_the_posterior_is_that_of_the_weighted_likelihood(scale):
     """One column and a slab: numerical integration over beta, with the prior's scales drawn."""
     X, y = np.array([[1.0], [-1.0], [1.0]]), np.array([1, 0, 0])
