@@ -54,14 +54,14 @@ class HmcChains:
         self.repeated = {}  # sweeps of which nothing changes any more, as the device repeats them quickest
         self.settings = _hmc.Tuning(step=1.0, n_steps=1, tau_moves=_TAU_MOVES, tau_step=0.8)
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
-        self._pull = rows.ops.to_device(fixed).force
+        self.fixed = rows.ops.to_device(fixed)
         if saved is None:
             zero = rows.ops.to_device(np.zeros(n_chains))
             self.state = _hmc.HmcState(
                 start.beta, start.lambda_sq_inv, start.tau_sq_inv, *rows.score(start.beta), 0, zero, zero
             )
             if burn_in == 0:  # a reference there must be
-                self.state = self._climbed(self.state)
+                self.state = self._climb()(self.state)
                 self._refer(*_mode(self.state, rows, self.precision, fixed))
                 self.state = self.state._replace(sweep=0)
         else:
@@ -79,18 +79,21 @@ class HmcChains:
         """One sweep."""
         t = self.state.sweep
         if t < self.ends[0]:
-            self.state = self._repeat("climb", self._climbed, self.state)
+            self.state = self._repeat("climb", self._climb(), self.state)
         elif t < self.ends[-1]:
             self._tune()
         else:
-            self.state = self._repeat("sample", self._sweep(self.settings), self.state)
+            self.state = self._repeat("sample", self._sweep(tuning=self.settings), self.state)
             total, count = self.accepted
             self.accepted = total + self.state.acceptance.mean(), count + 1
         if t < self.ends[-1] and t + 1 in self.ends:
             self._next_stage(t + 1)
 
     def _repeat(self, name, sweep, state):
-        """The state after a sweep, which is the same function of the state whenever it has this name."""
+        """The state after a sweep, which is the same function of the state whenever it has this name.
+
+        It must not know these chains: they keep it, and what is in a cycle keeps its memory on a GPU after an error.
+        """
         if name not in self.repeated:
             rows = self.problem.rows
             self.repeated[name] = rows.ops.recorded(sweep, rows, state.beta.shape[1])
@@ -100,47 +103,30 @@ class HmcChains:
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         return shrinkage(self.precision, self.state, self.problem.fixed, self.problem.rows.ops)
 
-    def _sweep(self, tuning):
-        """From a state to the next one."""
+    def _sweep(self, **tuning):
+        """From a state to the next one, for the reference of now."""
         rows, _, tau_0, key = self.problem
-        settings = {"reference": self.reference, "tuning": tuning, "tau_0": tau_0, "key": key}
-        return partial(_hmc.sweep, rows=rows, ops=rows.ops, **settings)
+        return partial(_hmc.sweep, rows=rows, ops=rows.ops, reference=self.reference, tau_0=tau_0, key=key, **tuning)
 
-    def _climbed(self, state):
-        """As data augmentation, but with the mean of z in place of z, which weights and all rows alike can have."""
-        rows, _, tau_0, key = self.problem
-        ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, *rates) = rows.ops, state
-        noise = ops.normal(beta.shape, key, t, COEF)
-        towards = ops.times_symmetric(beta, self.precision.H) - self._pull(beta) + score  # X' E[z | beta]
-        beta = self.precision.draw(towards, _gibbs.prior_precision(state, ops), noise)
-        shrunk = beta[:, : lambda_sq_inv.shape[1]]
-        tau_sq_inv = ops.global_scale(shrunk, tau_sq_inv, tau_0, key, t)
-        lambda_sq_inv = ops.local_scales(shrunk, tau_sq_inv, key, t)
-        return _hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)
+    def _climb(self):
+        """From a state of the climb to the next one."""
+        return partial(_climbed, problem=self.problem, fixed=self.fixed, precision=self.precision)
 
     def _tune(self):
         """A sweep; those without moves of tau, which come in turn with those that have them, tune the step."""
         stage = self.stage
         name = "with moves of tau" if stage.moves else "without"
-        sweep = partial(self._tuned, stage, stage.moves)
+        settings = self.settings._replace(tau_moves=stage.moves * self.settings.tau_moves)
+        sweep = partial(_tuned, sweep=self._sweep(), settings=settings, stage=stage, moves=stage.moves)
         *state, stage.step, stage.tau_step = self._repeat(name, sweep, _Tuned(*self.state, stage.step, stage.tau_step))
         self.state = _hmc.HmcState(*state)
         stage.see(self.state)
 
-    def _tuned(self, stage, moves, state):
-        """A sweep with the steps as they are tuned by now, and the steps after it."""
-        ops = self.problem.rows.ops
-        *state, step, tau_step = state
-        now = dict(zip(("step", "tau_step"), stage.steps(step, tau_step, ops), strict=True))
-        tuning = self.settings._replace(**now, tau_moves=moves * self.settings.tau_moves)
-        state = self._sweep(tuning)(_hmc.HmcState(*state))
-        return _Tuned(*state, *stage.tuned(step, tau_step, moves, state, ops))
-
     def _next_stage(self, t):
         """What follows the sweep ``t`` that ends the climb or a stage."""
         rows, fixed, _, _ = self.problem
-        self.repeated = {}
         stage = None if self.stage is None else rows.ops.to_host(self.stage)
+        self.repeated = {}
         if stage is None:
             self._refer(*_mode(self.state, rows, self.precision, fixed))
         else:
@@ -149,6 +135,7 @@ class HmcChains:
             if t == self.ends[-1]:
                 if not stage.tau_may_move():  # the Gaussian is too poor here for tau to move with it
                     self.settings = self.settings._replace(tau_moves=0)
+                self.stage = None
                 return
             information = rows.information(np.concatenate(stage.points), self.precision.work)
             self._refer(stage.beta / stage.n_seen, stage.score / stage.n_seen, information)
@@ -204,6 +191,28 @@ class HmcChains:
 
 
 _REFERENCE = "point", "score", "information"
+
+
+def _climbed(state, problem, fixed, precision):
+    """As data augmentation, but with the mean of z in place of z, which weights and all rows alike can have."""
+    rows, _, tau_0, key = problem
+    ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, *rates) = rows.ops, state
+    noise = ops.normal(beta.shape, key, t, COEF)
+    towards = ops.times_symmetric(beta, precision.H) - fixed.force(beta) + score  # X' E[z | beta]
+    beta = precision.draw(towards, _gibbs.prior_precision(state, ops), noise)
+    shrunk = beta[:, : lambda_sq_inv.shape[1]]
+    tau_sq_inv = ops.global_scale(shrunk, tau_sq_inv, tau_0, key, t)
+    lambda_sq_inv = ops.local_scales(shrunk, tau_sq_inv, key, t)
+    return _hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)
+
+
+def _tuned(state, sweep, settings, stage, moves):
+    """A sweep with the steps as they are tuned by now, and the steps after it."""
+    ops = sweep.keywords["ops"]
+    *state, step, tau_step = state
+    now = dict(zip(("step", "tau_step"), stage.steps(step, tau_step, ops), strict=True))
+    state = sweep(_hmc.HmcState(*state), tuning=settings._replace(**now))
+    return _Tuned(*state, *stage.tuned(step, tau_step, moves, state, ops))
 
 
 def _mode(state, rows, precision, fixed):

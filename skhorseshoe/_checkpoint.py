@@ -19,7 +19,7 @@ from ._files import checksum, put, put_note, read_note
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
-_FORMAT = 1
+_FORMAT = 2
 
 
 class Checkpoint:

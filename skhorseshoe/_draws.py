@@ -1,6 +1,7 @@
 """What is kept of a run."""
 
 from functools import partial
+from weakref import proxy
 
 import numpy as np
 
@@ -53,7 +54,8 @@ class Draws:
         if due or self._moments is not None:
             state = chains.state
             acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
-            take = partial(self._take, self.n if due else None)
+            # The outbox is ours: a cycle would keep what is on its way from a GPU there, after an error.
+            take = partial(Draws._take, proxy(self), self.n if due else None)
             self.outbox.put(take, (state.beta, state.tau_sq_inv, acceptance))
             self.n += due
         self.seen += 1

@@ -107,7 +107,8 @@ class Stage:
             setattr(stage, name, int(saved[name]))
         for name in ("starts", "largest"):
             setattr(stage, name, tuple(map(float, saved[name])))
-        stage.n_rates = np.array(saved["n_rates"])
+        # These are added to in place, so they must not be those that were saved.
+        stage.rates, stage.n_rates = ops.to_device(np.array(saved["rates"])), np.array(saved["n_rates"])
         stage.points = (stage.points,) if len(saved["points"]) else ()
         return stage
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 
-from skhorseshoe import _device
+from skhorseshoe import _adapt, _device
 from skhorseshoe.datasets import make_sparse_probit
 
 pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -26,6 +26,23 @@ def memory():
 def test_memory_is_given_back_after_a_fit(sampler, card, problem, short_fit):
     short_fit(*problem, device="cuda", sampler=sampler, burn_in=2, n_iter=2)
     assert card.held_when_freed == 0
+
+
+@pytest.mark.parametrize("after", [1, 3, 12, 30, 43])
+def test_memory_is_given_back_after_an_error_at_any_time(after, card, problem, short_fit, monkeypatch):
+    """In the climb, in stages of burn-in, and in sampling; sweeps are recorded by then."""
+
+    def advance_or_fail(chains):
+        if chains.state.sweep == after:
+            raise RuntimeError("a driver that is gone")
+        advance(chains)
+
+    advance = _adapt.HmcChains.advance
+    monkeypatch.setattr(_adapt.HmcChains, "advance", advance_or_fail)
+    with pytest.raises(RuntimeError, match="a driver that is gone") as error:
+        short_fit(*problem, device="cuda", sampler="hmc", burn_in=40, n_iter=5)
+    assert card.held_when_freed == 0
+    assert error.value.__traceback__ is not None
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -93,3 +110,14 @@ def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card,
     taken = card.memory.most - X.nbytes
     forecast = memory().working_set(n, p, n_chains, sampler, 1)
     assert taken < forecast < 3 * taken + 2**21
+
+
+@pytest.mark.parametrize(("n", "p", "n_chains"), [(100, 60, 24), (100, 30, 32)])
+def test_the_forecast_is_enough_where_sweeps_are_recorded(n, p, n_chains, card, short_fit, monkeypatch):
+    """A recording keeps what each of its turns takes, and in burn-in there are two."""
+    monkeypatch.setattr(_adapt, "enough_steps", lambda step: 7)
+    X, y, _ = make_sparse_probit(n, p, random_state=0)
+    card.properties["multiProcessorCount"] = 1
+    short_fit(X, y, device="cuda", sampler="hmc", n_chains=n_chains, burn_in=60, n_iter=4)
+    taken = card.memory.most - X.nbytes
+    assert taken < memory().working_set(n, p, n_chains, "hmc", 1) < 3 * taken

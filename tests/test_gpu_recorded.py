@@ -164,6 +164,21 @@ def test_rows_on_the_host_are_not_recorded(one_gpu, problem, launches):
 
 
 @needs_compiler
+def test_a_fit_whose_sweeps_cannot_be_recorded_says_so_once(problem, short_fit, monkeypatch, caplog):
+    """Burn-in of HMC would record nine times."""
+
+    def refuse(stream):
+        raise RuntimeError("refused by the driver")
+
+    with fake_cupy.installed():
+        monkeypatch.setattr(fake_streams.Stream, "begin_capture", refuse)
+        for _ in range(2):
+            with caplog.at_level("WARNING", logger="skhorseshoe"):
+                short_fit(*problem, device="cuda", sampler="hmc", burn_in=40, n_iter=4)
+    assert [record.message.count("by the driver") for record in caplog.records] == [1, 1]
+
+
+@needs_compiler
 @pytest.mark.parametrize("why", ["the host reads a value", "no memory"])
 def test_what_cannot_be_recorded_is_launched_kernel_by_kernel(why, problem, short_fit, monkeypatch, caplog):
     params = {"device": "cuda", "sampler": "gibbs", "burn_in": 3, "n_iter": 9}

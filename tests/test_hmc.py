@@ -1,6 +1,7 @@
 """Split Hamiltonian Monte Carlo draws from the posterior: its sweep against the joint law with planted errors, whole
 runs against other samplers and simulated data."""
 
+import copy
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
@@ -9,9 +10,10 @@ import pytest
 from laws import TAU_0, X, agree, agrees_with_gold, bounded, load_gold, mostly_slow, planted, prior_draws, redrawn
 from scipy import stats
 
-from skhorseshoe import HorseshoeProbitClassifier, _hmc, _run, _stage
+from skhorseshoe import HorseshoeProbitClassifier, _adapt, _hmc, _run, _stage
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import ACCEPT, MOMENTUM, _gaussian, cpu
+from skhorseshoe._prior import FixedPrior
 from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import rhat
 
@@ -402,6 +404,30 @@ def test_local_scales_move_on_the_way_where_one_turn_is_enough(record, short_fit
         short_fit(*data, n_iter=10, burn_in=200, sampler="hmc")
         tuning = record[-1][0]
         assert (tuning.slow, tuning.n_steps) == (slow, n_steps)
+
+
+def test_going_on_in_burn_in_leaves_what_was_saved_as_it_was(weak_problem):
+    data, y = weak_problem
+    rows = Rows(data, y.astype(np.uint8), True, cpu, ALONE)
+    problem = _run.Problem(rows, FixedPrior(rows.columns, None), 1.0, np.array([1, 2], np.uint32))
+
+    def chains(saved=None):
+        start = _run.initial_state(2, rows.columns, rows.base_rate(), 1.0, problem.key)
+        return _adapt.HmcChains(problem, start, 60, saved)
+
+    first = chains()
+    for _ in range(25):
+        first.advance()
+    saved = copy.deepcopy(first.arrays())
+    ends = []
+    for _ in range(2):
+        going_on = chains(saved)
+        for _ in range(40):
+            going_on.advance()
+        ends.append(going_on)
+    one, other = ends
+    np.testing.assert_array_equal(one.state.beta, other.state.beta)
+    np.testing.assert_array_equal(saved["stage_rates"], first.stage.rates)
 
 
 def test_the_slowest_coefficients_are_those_of_the_largest_autocorrelation():

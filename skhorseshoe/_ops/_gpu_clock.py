@@ -11,6 +11,7 @@ class _Clock(threading.local):
     """Of the fit that this thread is making."""
 
     zero = None  # (1,) uint32, for sweeps that the host counts
+    recordable = True  # until a recording is refused
     counted = None  # while a sweep is recorded: where the GPU counts, and the number that the host has for this sweep
 
     @contextmanager

@@ -22,9 +22,10 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     blocks = 3 * max(q, min(n * q, max(WIDENED, 64 * n)))  # of X in float64, and what is made of them
     blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
     sums = 8 * 8 * multiprocessors * (q + 1) * MAX_CHAINS
-    if q <= THREADS:  # a recorded sweep keeps those of all its passes
-        sums *= passes_kept(sampler)
     vectors = 8 * n_chains * q * 60
+    if q <= THREADS:  # a recorded sweep keeps all that it has in between
+        sums *= passes_kept(sampler)
+        vectors *= 10 if sampler == "hmc" else 1
     return square * (factors + 9) + blocks + sums + vectors + 17 * n + 2**20
 
 

@@ -41,7 +41,7 @@ class Recorded:
 
     def __call__(self, state):
         self.calls += 1
-        if self.calls == 2:
+        if self.calls == 2 and CLOCK.recordable:
             self._record(state)
         if self.graph is None:
             return self.sweep(state)
@@ -61,7 +61,7 @@ class Recorded:
             with stream, cp.cuda.using_allocator(self._allocate):
                 self.graph = self._recording(stream)
         except (RuntimeError, cp.cuda.memory.OutOfMemoryError) as error:
-            self.held = []
+            self.held, CLOCK.recordable = [], False
             words = str(error)  # a log that keeps the error itself keeps arrays alive
             _LOG.warning("The sweep is not launched as a whole, but kernel by kernel, which takes longer: %s", words)
 

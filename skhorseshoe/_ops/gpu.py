@@ -32,14 +32,14 @@ SEGMENTED = False  # a launch for each would take longer than many a segment
 def using(name):
     """A context in which everything is computed on this GPU, as in "cuda:0"."""
     with _card(name):
-        before = VERDICT.minors, CLOCK.zero  # of a fit in which this is a prediction
-        VERDICT.minors = CLOCK.zero = None
+        before = VERDICT.minors, CLOCK.zero, CLOCK.recordable  # of a fit in which this is a prediction
+        VERDICT.minors, CLOCK.zero, CLOCK.recordable = None, None, True
         try:
             yield
         except cp.cuda.memory.OutOfMemoryError as error:
             raise explained(error) from error
         finally:
-            VERDICT.minors, CLOCK.zero = before
+            VERDICT.minors, CLOCK.zero, CLOCK.recordable = before
 
 
 def give_back(name):
