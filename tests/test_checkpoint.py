@@ -241,7 +241,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a signal of PO
 
 @posix
 def test_sigkill_at_random_moments_changes_nothing(tmp_path, seed):
-    kill_at_random_moments(tmp_path / "run", 3, np.random.default_rng(seed), 1.5)
+    kill_at_random_moments(tmp_path / "run", 2, np.random.default_rng(seed), 1.5)
     assert outcome(tmp_path / "run") == outcome(None)
 
 

@@ -285,6 +285,7 @@ def test_gewekes_joint_test_catches(error, held_often):
     assert geweke(COLLAPSED_ONLY, error) > 6
 
 
+@pytest.mark.slow
 def test_gewekes_joint_test_catches_noise_of_beta():
     assert geweke(normal_without(COEF)) > 6
 
@@ -350,6 +351,7 @@ def test_posterior_is_that_of_hmc(wide, params):
     same_law(ours, theirs)
 
 
+@pytest.mark.slow
 def test_posterior_is_that_of_data_augmentation_without_a_slab_and_with_more_rows():
     rng = np.random.default_rng(4)
     data = rng.normal([0, 1, -2], 1, (40, 3))
@@ -357,6 +359,7 @@ def test_posterior_is_that_of_data_augmentation_without_a_slab_and_with_more_row
     same_law(draws_of("collapsed", data, y, 4000), draws_of("gibbs", data, y, 20_000))
 
 
+@pytest.mark.slow
 def test_float32_agrees_with_float64(wide):
     data, y = wide
     other = HorseshoeProbitClassifier(sampler="collapsed", n_iter=1500, slab_scale=1.0, random_state=1)

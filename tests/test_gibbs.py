@@ -169,6 +169,7 @@ def test_chains_that_start_far_apart_meet():
     assert rhat(late.coef_draws_).max() < 1.01
 
 
+@pytest.mark.slow
 def test_moving_the_columns_far_from_zero_moves_only_the_intercept():
     rng = np.random.default_rng(11)
     data = rng.standard_normal((200, 3))

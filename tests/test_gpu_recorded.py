@@ -23,6 +23,7 @@ FITS = {
     "hmc, other columns": {"sampler": "hmc", "standardize": True, "unpenalized": [1, 4], "slab_scale": 2.0},
     "hmc, weights": {"sampler": "hmc", "class_weight": {0: 0.5, 1: 1.7}},
 }
+SLOW = pytest.mark.slow
 KEPT = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
 
 
@@ -60,7 +61,7 @@ def hmc_chains(ops, X, y, burn_in, saved):
     return _adapt.HmcChains(*problem_and_start(ops, X, y), burn_in, saved)
 
 
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("kind", ["dense", pytest.param("sparse", marks=SLOW)])
 @pytest.mark.parametrize("fit", FITS)
 def test_draws_have_the_bits_of_sweeps_kernel_by_kernel(fit, kind, one_gpu, problem, short_fit, launches, monkeypatch):
     X, y = problem
@@ -105,7 +106,7 @@ def test_a_recording_goes_on_from_any_state(one_gpu, problem, launches):
             np.testing.assert_array_equal(now, before)
 
 
-@pytest.mark.parametrize("after", [3, 12, 22, 45, 55])
+@pytest.mark.parametrize("after", [3, pytest.param(12, marks=SLOW), 22, pytest.param(45, marks=SLOW), 55])
 def test_burn_in_goes_on_from_what_was_saved(after, one_gpu, problem, launches):
     """In the climb, in both halves of a stage, in the last stage."""
 

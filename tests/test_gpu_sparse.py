@@ -386,7 +386,7 @@ def card():
         ("pxda", 12_000, 40, 0.02, 2, False),
         ("pxda", 6000, 20, 1.0, 1, False),
         ("pxda", 100, 120, 0.02, 9, True),
-        ("hmc, recorded", 12_000, 20, 0.02, 2, False),
+        pytest.param("hmc, recorded", 12_000, 20, 0.02, 2, False, marks=pytest.mark.slow),
     ],
 )
 def test_the_forecast_is_enough_and_memory_is_given_back(

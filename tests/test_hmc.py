@@ -325,6 +325,7 @@ def test_float32_agrees_with_float64():
     same_law(single, double)
 
 
+@pytest.mark.slow
 def test_hmc_agrees_with_a_long_gibbs_run_on_rare_events():
     rng = np.random.default_rng(5)
     data = rng.standard_normal((400, 3))

@@ -147,6 +147,7 @@ def test_a_fresh_process_draws_the_same_bits(serial, seed, run_python):
     assert bytes.fromhex(run_python(FRESH, seed)) == bits(serial)
 
 
+@pytest.mark.slow
 def test_a_fit_survives_that_no_kernel_can_be_cached(serial, seed, run_python, tmp_path):
     refuse = """
 from numba.core import caching
