@@ -21,10 +21,10 @@ def check_that_nothing_is_left(client):
 
 def staff(cluster, client, n):
     """Bring the cluster to n workers."""
-    cluster.scale(n)
     end = time.monotonic() + 60
     while len(_dask_rows.survey(client)) != n:
         assert time.monotonic() < end, "the cluster did not come to its size"
+        cluster.scale(n)  # again and again: a worker that was killed may be given up only now
         time.sleep(0.1)
 
 
