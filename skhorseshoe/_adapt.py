@@ -6,32 +6,21 @@ the score over its second half, and the information averaged over points of it, 
 the whole posterior and not only at one point.
 """
 
+from collections import namedtuple
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from . import _gibbs, _hmc
 from ._chains import shrinkage
 from ._ops import COEF
-from ._stage import Stage, ends, enough_steps
+from ._stage import Stage, ends, enough_steps, size
 
 _TAU_MOVES = 4
 
 
-class _Tuned(NamedTuple):
-    """A state of ``_hmc``, and the numbers that a stage of burn-in tunes the steps by; see ``Stage``."""
-
-    beta: object
-    lambda_sq_inv: object
-    tau_sq_inv: object
-    loglik: object
-    score: object
-    sweep: int
-    acceptance: object
-    tau_acceptance: object
-    step: object
-    tau_step: object
+# A state of ``_hmc``, and the numbers that a stage of burn-in tunes the steps by; see ``Stage``.
+_Tuned = namedtuple("_Tuned", (*_hmc.HmcState._fields, "step", "tau_step"))
 
 
 class HmcChains:
@@ -79,25 +68,25 @@ class HmcChains:
         """One sweep."""
         t = self.state.sweep
         if t < self.ends[0]:
-            self.state = self._repeat("climb", self._climb(), self.state)
+            self.state = self._repeated("climb", self._climb)(self.state)
         elif t < self.ends[-1]:
             self._tune()
         else:
-            self.state = self._repeat("sample", self._sweep(tuning=self.settings), self.state)
+            self.state = self._repeated("sample", self._sweep, tuning=self.settings)(self.state)
             total, count = self.accepted
             self.accepted = total + self.state.acceptance.mean(), count + 1
         if t < self.ends[-1] and t + 1 in self.ends:
             self._next_stage(t + 1)
 
-    def _repeat(self, name, sweep, state):
-        """The state after a sweep, which is the same function of the state whenever it has this name.
+    def _repeated(self, name, make, **given):
+        """A sweep, from a state to the next one; make(**given) makes it when this name is first asked for.
 
         It must not know these chains: they keep it, and what is in a cycle keeps its memory on a GPU after an error.
         """
         if name not in self.repeated:
             rows = self.problem.rows
-            self.repeated[name] = rows.ops.recorded(sweep, rows, state.beta.shape[1])
-        return self.repeated[name](state)
+            self.repeated[name] = rows.ops.recorded(make(**given), rows, self.state.beta.shape[1])
+        return self.repeated[name]
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
@@ -115,12 +104,16 @@ class HmcChains:
     def _tune(self):
         """A sweep; those without moves of tau, which come in turn with those that have them, tune the step."""
         stage = self.stage
-        name = "with moves of tau" if stage.moves else "without"
-        settings = self.settings._replace(tau_moves=stage.moves * self.settings.tau_moves)
-        sweep = partial(_tuned, sweep=self._sweep(), settings=settings, stage=stage, moves=stage.moves)
-        *state, stage.step, stage.tau_step = self._repeat(name, sweep, _Tuned(*self.state, stage.step, stage.tau_step))
+        sweep = self._repeated("with moves of tau" if stage.moves else "without", self._tuning)
+        *state, stage.step, stage.tau_step = sweep(_Tuned(*self.state, stage.step, stage.tau_step))
         self.state = _hmc.HmcState(*state)
         stage.see(self.state)
+
+    def _tuning(self):
+        """From a state and the numbers of the steps to the next ones, with or without moves of tau as they come now."""
+        moves = self.stage.moves
+        settings = self.settings._replace(tau_moves=moves * self.settings.tau_moves)
+        return partial(_tuned, sweep=self._sweep(), settings=settings, stage=self.stage, moves=moves)
 
     def _next_stage(self, t):
         """What follows the sweep ``t`` that ends the climb or a stage."""
@@ -187,7 +180,7 @@ class HmcChains:
             self._refer(*(saved[f"reference_{name}"] for name in _REFERENCE))
         if "stage_n" in saved:
             stage = {name[6:]: saved[name] for name in saved if name.startswith("stage_")}
-            self.stage = Stage.restored(stage, rows.ops)
+            self.stage = Stage.restored(stage, self.settings, rows.ops)
 
 
 _REFERENCE = "point", "score", "information"
@@ -210,8 +203,8 @@ def _tuned(state, sweep, settings, stage, moves):
     """A sweep with the steps as they are tuned by now, and the steps after it."""
     ops = sweep.keywords["ops"]
     *state, step, tau_step = state
-    now = dict(zip(("step", "tau_step"), stage.steps(step, tau_step, ops), strict=True))
-    state = sweep(_hmc.HmcState(*state), tuning=settings._replace(**now))
+    tuning = settings._replace(step=size(step, ops), tau_step=size(tau_step, ops))
+    state = sweep(_hmc.HmcState(*state), tuning=tuning)
     return _Tuned(*state, *stage.tuned(step, tau_step, moves, state, ops))
 
 

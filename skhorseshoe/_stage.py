@@ -12,7 +12,7 @@ _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
 _POINTS = 32  # at which the information is averaged
 _SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this share if that is more
 _STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
-_MAX_STEPS = 7
+MAX_STEPS = 7
 _LARGEST_TAU_STEP = 3.0
 _LOG_STEP, _LOG_AVERAGE, _N, _GAP = range(4)  # the numbers of a dual averaging
 
@@ -21,7 +21,7 @@ class Stage:
     """A stage of so many sweeps; the steps begin with those of ``settings``, a ``_hmc.Tuning``.
 
     step, tau_step : numbers of a dual averaging (4,). rates : for sweeps without and with moves of tau, the sum of the
-    acceptance rates (2,); n_rates, their numbers. beta, score : sums of the means over the chains. points : some of the
+    acceptance rates (2,), beginning with 1. beta, score : sums of the means over the chains. points : some of the
     betas. squares, lagged : sums of the products of beta, less the first of them, with itself and with the beta of the
     sweep before.
     """
@@ -32,8 +32,8 @@ class Stage:
         self.starts = log(min(settings.step, largest)), log(settings.tau_step)
         self.largest = log(largest), log(_LARGEST_TAU_STEP)
         self.step, self.tau_step = (ops.to_device(np.array([start, start, 0.0, 0.0])) for start in self.starts)
-        self.rates, self.n_rates = ops.to_device(np.ones(2)), np.ones(2)
-        self.n_seen, self.beta, self.score, self.points = 0, 0.0, 0.0, ()
+        self.rates = ops.to_device(np.ones(2))
+        self.beta, self.score, self.points = 0.0, 0.0, ()
         self.first, self.last, self.squares, self.lagged = 0.0, 0.0, 0.0, 0.0
 
     @property
@@ -41,9 +41,10 @@ class Stage:
         """1 if tau moves in the next sweep, as it does in every second one, and tunes its step; else 0."""
         return self.n % 2
 
-    def steps(self, step, tau_step, ops):
-        """The steps of a sweep, from the numbers of the dual averagings."""
-        return ops.exp(step[_LOG_STEP]), ops.exp(tau_step[_LOG_STEP])
+    @property
+    def n_seen(self):
+        """The states that have been seen: those of the second half."""
+        return max(0, self.n - self.length // 2)
 
     def tuned(self, step, tau_step, moves, state, ops):
         """The numbers after a sweep, with or without moves of tau, that has ended in this state."""
@@ -53,16 +54,15 @@ class Stage:
 
     def see(self, state):
         """The state after the next sweep."""
-        moves = self.moves
+        moves, seen = self.moves, self.n_seen
         self.n += 1
-        if self.n <= self.length // 2:
+        if self.n_seen == 0:
             return
         self.rates[moves] += state.acceptance.mean()
-        self.n_rates[moves] += 1
         n_states = (self.length - self.length // 2) * len(state.beta)
-        if self.n_seen % -(-n_states // _POINTS) == 0:
+        if seen % -(-n_states // _POINTS) == 0:
             self.points += (state.beta[:_POINTS],)
-        if self.n_seen == 0:
+        if seen == 0:
             self.first = state.beta.mean(axis=0)
         offset = state.beta - self.first
         self.squares, self.lagged = (
@@ -71,7 +71,6 @@ class Stage:
         )
         self.last = offset
         self.beta, self.score = self.beta + state.beta.mean(axis=0), self.score + state.score.mean(axis=0)
-        self.n_seen += 1
 
     # What follows is read on the host: of a stage that ``ops.to_host`` has moved.
 
@@ -81,7 +80,8 @@ class Stage:
 
     def tau_may_move(self):
         """Whether proposals under which tau moves are accepted at least half as often as the others."""
-        without, with_moves = self.rates / self.n_rates
+        n_rates = 1 + np.bincount(np.arange(self.length // 2, self.n) % 2, minlength=2)
+        without, with_moves = self.rates / n_rates
         return with_moves >= without / 2
 
     def slowest(self, p):
@@ -93,22 +93,18 @@ class Stage:
         return tuple(sorted(np.argsort(gap[:p])[: max(n_slow, int(share * p))].tolist()))
 
     def arrays(self, ops):
-        """All of it, on the device."""
+        """All that the settings do not say, on the device."""
         points = ops.concatenate(self.points) if self.points else np.empty((0, 0))
-        fixed = {name: np.array(getattr(self, name)) for name in ("starts", "largest")}
-        return {**vars(self), **fixed, "points": points}
+        changing = {name: value for name, value in vars(self).items() if name not in ("starts", "largest")}
+        return {**changing, "points": points}
 
     @classmethod
-    def restored(cls, saved, ops):
-        """A stage of which ``saved`` has the arrays, on the host."""
-        stage = cls.__new__(cls)
-        vars(stage).update(ops.to_device(saved))
-        for name in ("length", "n", "n_seen"):
-            setattr(stage, name, int(saved[name]))
-        for name in ("starts", "largest"):
-            setattr(stage, name, tuple(map(float, saved[name])))
-        # These are added to in place, so they must not be those that were saved.
-        stage.rates, stage.n_rates = ops.to_device(np.array(saved["rates"])), np.array(saved["n_rates"])
+    def restored(cls, saved, settings, ops):
+        """A stage that began with these settings, and of which ``saved`` has the arrays, on the host."""
+        counts = {name: int(saved[name]) for name in ("length", "n")}
+        stage = cls(counts["length"], settings, ops)
+        saved = {**saved, "rates": np.array(saved["rates"])}  # a copy: they are added to in place
+        vars(stage).update(ops.to_device(saved), **counts)
         stage.points = (stage.points,) if len(saved["points"]) else ()
         return stage
 
@@ -123,10 +119,15 @@ def ends(burn_in):
 
 def enough_steps(step):
     """The least odd number of turns that make most of a right angle, which leaves little memory."""
-    for n in range(1, _MAX_STEPS, 2):
+    for n in range(1, MAX_STEPS, 2):
         if n * step > 0.85 * pi / 2:
             return n
-    return _MAX_STEPS
+    return MAX_STEPS
+
+
+def size(numbers, ops):
+    """The step that the numbers of a dual averaging stand for now."""
+    return ops.exp(numbers[_LOG_STEP])
 
 
 def _averaged(numbers, excess, start, largest, ops):

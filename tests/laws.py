@@ -25,6 +25,14 @@ PHILOX_ANSWERS = [
 ]
 
 
+def same_draws(one, other):
+    """Whether two models hold the same draws, to the bit."""
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ("coef_draws_", "intercept_draws_", "global_scale_draws_")
+    )
+
+
 def mostly_slow(errors):
     """Planted errors as parameters of a test that must catch each: the first in the default run, the others not."""
     return [pytest.param(error, marks=[pytest.mark.slow] * (i > 0)) for i, error in enumerate(errors)]

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from laws import same_draws
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
@@ -30,13 +31,6 @@ def noisy_problem(seed):
 @pytest.fixture(scope="module")
 def well_mixed(weak_problem, seed):
     return HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(*weak_problem)
-
-
-def same_draws(one, other):
-    return all(
-        np.array_equal(getattr(one, name), getattr(other, name))
-        for name in ("coef_draws_", "intercept_draws_", "global_scale_draws_")
-    )
 
 
 def location_draws(model):

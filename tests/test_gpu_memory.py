@@ -6,6 +6,7 @@ import pytest
 from cuda_emulator import COMPILER, fake_cupy
 
 from skhorseshoe import _adapt, _device
+from skhorseshoe._stage import MAX_STEPS
 from skhorseshoe.datasets import make_sparse_probit
 
 pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -116,7 +117,7 @@ def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card,
 @pytest.mark.parametrize(("p", "n_chains"), [(60, 24), (30, 32)])
 def test_the_forecast_is_enough_where_sweeps_are_recorded(p, n_chains, card, short_fit, monkeypatch):
     """A recording keeps what each of its turns takes, and in burn-in there are two."""
-    monkeypatch.setattr(_adapt, "enough_steps", lambda step: 7)
+    monkeypatch.setattr(_adapt, "enough_steps", lambda step: MAX_STEPS)
     X, y, _ = make_sparse_probit(100, p, random_state=0)
     card.properties["multiProcessorCount"] = 1
     short_fit(X, y, device="cuda", sampler="hmc", n_chains=n_chains, burn_in=30, n_iter=3)

@@ -14,6 +14,7 @@ from scipy.special import log_ndtr
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _adapt, _iterative
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu, sparse
+from skhorseshoe._stage import MAX_STEPS
 from skhorseshoe._threads import Threads
 
 KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
@@ -396,7 +397,7 @@ def test_the_forecast_is_enough_and_memory_is_given_back(
     X = sp.random(n, p, density=density, format="csr", random_state=0)
     sampler, recorded = sampler.split(",")[0], "recorded" in sampler
     length = {"burn_in": 40, "n_iter": 3} if recorded else SHORTEST
-    monkeypatch.setattr(_adapt, "enough_steps", lambda step: 7)  # a recording keeps what each takes
+    monkeypatch.setattr(_adapt, "enough_steps", lambda step: MAX_STEPS)  # a recording keeps what each takes
     short_fit(X, np.arange(n) % 2, device="cuda", sampler=sampler, n_chains=n_chains, slab_scale=1.0, **length)
     assert card.held_when_freed == 0
     taken = card.memory.most - X.data.nbytes - X.indices.nbytes - X.indptr.nbytes

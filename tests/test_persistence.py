@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from laws import same_draws
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,13 +18,6 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.selection import HorseshoeSelector
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-def same_draws(one, other):
-    return all(
-        np.array_equal(getattr(one, name), getattr(other, name))
-        for name in ("coef_draws_", "intercept_draws_", "global_scale_draws_")
-    )
 
 
 def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, tmp_path, run_python):

@@ -4,6 +4,7 @@ import cupy as cp
 import numpy as np
 
 from .._memory import _words as in_words
+from .._stage import MAX_STEPS
 from ._gpu_stream import HostRows, room_for_parts
 from ._reading import is_on_disk
 from .cuda import MAX_CHAINS, THREADS
@@ -31,8 +32,8 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
 
 def passes_kept(sampler):
     """Passes whose sums are there at a time, at most, where sweeps are recorded: those of two such sweeps of HMC, with
-    seven turns each, or of one of the others, and of one that is not recorded."""
-    return 2 * 7 + 1 if sampler == "hmc" else 2
+    all turns that there may be, or of one of the others, and of one that is not recorded."""
+    return 2 * MAX_STEPS + 1 if sampler == "hmc" else 2
 
 
 def place(X, n_chains, sampler):

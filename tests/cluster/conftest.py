@@ -3,7 +3,6 @@
 import pytest
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe.datasets import make_sparse_probit
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +27,8 @@ def client(cluster):
 
 
 @pytest.fixture(scope="module")
-def data(seed):
-    X, y, _ = make_sparse_probit(20_000, 10, random_state=seed)
-    return X, y
+def data(long_problem):
+    return long_problem
 
 
 @pytest.fixture(scope="module")

@@ -386,8 +386,7 @@ def _modules(card):
     modules["cupyx.scipy.sparse"].csr_matrix = lambda X: csr_matrix(X, asarray)
     modules["cupyx.scipy.special"].ndtr = lambda values, out=None: _wrap(ndtr(values._host, out=_host(out)))
     names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "log", "log1p", "sqrt", "ascontiguousarray")
-    names += ("isfinite", "quantile", "maximum", "minimum", "searchsorted", "triu")
-    names += ("cos", "sin")
+    names += ("isfinite", "quantile", "maximum", "minimum", "searchsorted", "triu", "cos", "sin")
     cupy.__dict__.update(
         {name: _function(name) for name in names},
         __version__="0.0.0",
