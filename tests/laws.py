@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._ops import cpu
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean
 
@@ -72,6 +73,15 @@ def bounded(beta, lambda_sq_inv, tau_sq_inv, y, *others):
     return np.column_stack(functions)
 
 
+def largest(changes):
+    """The largest change of the mean of a function, in standard errors; changes : of independent chains, in batches."""
+    changes = np.concatenate(changes)
+    error = changes.std(axis=0) / np.sqrt(len(changes))
+    z = abs(changes.mean(axis=0))[error > 0] / error[error > 0]
+    print(f"z = {z.max():.2f}")
+    return z.max()
+
+
 def planted(**replaced):
     """The back end with some of its functions replaced."""
     return SimpleNamespace(**{**vars(cpu), **replaced})
@@ -81,6 +91,22 @@ def agree(ours, theirs, level=4.0):
     """Means of draws (n_chains, n_draws, ...) equal within Monte Carlo error."""
     error = np.hypot(mcse_mean(ours), mcse_mean(theirs))
     np.testing.assert_array_less(abs(ours.mean(axis=(0, 1)) - theirs.mean(axis=(0, 1))), level * error)
+
+
+def draws_of(sampler, n_iter, data, y, **params):
+    """Draws of beta, the intercept and log tau; (n_chains, 2000, n_features + 2)."""
+    params = {"n_iter": n_iter, "thin": n_iter // 2000, "random_state": 0, **params}
+    model = HorseshoeProbitClassifier(sampler=sampler, **params).fit(data, y)
+    log_tau = np.log(model.global_scale_draws_)[..., None]
+    return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None], log_tau], axis=2)
+
+
+def same_law(ours, theirs):
+    """Means and shares below some quantiles of draws (n_chains, n_draws, k) equal within Monte Carlo error."""
+    agree(ours, theirs, 4.5)
+    for level in (0.05, 0.5, 0.95):
+        bound = np.quantile(theirs, level, axis=(0, 1))
+        agree((ours < bound).astype(float), (theirs < bound).astype(float), 4.5)
 
 
 def load_gold():

@@ -1,15 +1,26 @@
-"""What tests of Dask clusters share: collections, faults, and the check that nothing is left of a fit."""
+"""What tests of Dask clusters share: collections, faults, and the check that nothing is left of a fit.
+
+Tests that import it are skipped where there are no clusters.
+"""
 
 import os
 import signal
 import time
 from contextlib import contextmanager
 
-import dask.array as da
-import dask.dataframe as dd
 import pandas as pd
+import pytest
 
-from skhorseshoe import _dask_rows
+if os.name != "posix":
+    pytest.skip("signals are those of POSIX", allow_module_level=True)
+needs = "needs Dask: pip install 'skhorseshoe[dask]'"
+da = pytest.importorskip("dask.array", reason=needs)
+dd = pytest.importorskip("dask.dataframe", reason=needs)
+distributed = pytest.importorskip("distributed", reason=needs)
+
+from skhorseshoe import _dask_rows  # noqa: E402 - imports Dask
+
+SHORT_CHAINS = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def check_that_nothing_is_left(client):

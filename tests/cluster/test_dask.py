@@ -1,6 +1,5 @@
 """Rows held by the workers of a Dask cluster: the same draws, to the bit, whoever holds which."""
 
-import os
 import re
 import subprocess
 import sys
@@ -11,25 +10,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from faults import SHORT_CHAINS, arrays, at_question, bits, da, dd, frames, staff
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, _iterative, _segments
+from skhorseshoe import HorseshoeProbitClassifier, _dask_rows, _iterative, _segments
 from skhorseshoe._compat import HAS_CALLBACKS
 
-needs = "needs Dask: pip install 'skhorseshoe[dask]'"
-da = pytest.importorskip("dask.array", reason=needs)
-dd = pytest.importorskip("dask.dataframe", reason=needs)
-distributed = pytest.importorskip("distributed", reason=needs)
-
-from faults import arrays, at_question, bits, frames, staff  # noqa: E402
-
-from skhorseshoe import _dask_rows  # noqa: E402 - import Dask
-
-pytestmark = [
-    pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = SHORT_CHAINS
 needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks are new in scikit-learn 1.9")
 
 

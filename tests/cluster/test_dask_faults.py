@@ -11,22 +11,12 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from faults import SHORT_CHAINS, arrays, at_question, bits, check_that_nothing_is_left, distributed, kill, staff
 from sklearn.base import clone
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, _dask, _dask_rows
 
-needs = "needs Dask: pip install 'skhorseshoe[dask]'"
-pytest.importorskip("dask.array", reason=needs)
-distributed = pytest.importorskip("distributed", reason=needs)
-
-from faults import arrays, at_question, bits, check_that_nothing_is_left, kill, staff  # noqa: E402
-
-from skhorseshoe import _dask, _dask_rows  # noqa: E402 - import Dask
-
-pytestmark = [
-    pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = SHORT_CHAINS
 
 
 @pytest.mark.parametrize("number", [2, 20, 60])

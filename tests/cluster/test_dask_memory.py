@@ -5,21 +5,11 @@ import time
 
 import numpy as np
 import pytest
+from faults import SHORT_CHAINS, at_question, bits, check_that_nothing_is_left, da, distributed
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, _dask_rows
 
-needs = "needs Dask: pip install 'skhorseshoe[dask]'"
-da = pytest.importorskip("dask.array", reason=needs)
-distributed = pytest.importorskip("distributed", reason=needs)
-
-from faults import at_question, bits, check_that_nothing_is_left  # noqa: E402
-
-from skhorseshoe import _dask_rows  # noqa: E402 - imports Dask
-
-pytestmark = [
-    pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = SHORT_CHAINS
 MIB = 2**20
 ROWS = 400_000  # of 100 columns, 153 MiB
 CHUNK = 20_000

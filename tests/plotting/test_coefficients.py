@@ -1,0 +1,112 @@
+"""Coefficients and their shrinkage as they are drawn: tests of the artists' data, not of pixels."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from artists import NAMES, drawn, segments, texts
+
+from skhorseshoe.plotting import CoefficientsDisplay, ShrinkageDisplay
+
+
+@pytest.fixture
+def many():
+    """Statistics of a thousand coefficients, four of them away from zero."""
+    mean = np.sin(np.arange(1000.0)) / 50
+    mean[[3, 500, 501, 900]] = [1, -3, 2, -1.5]
+    return {
+        "names": [f"gene {j}" for j in range(1000)],
+        "mean": mean,
+        "interval": mean + np.array([[-0.1], [0.1]]),
+        "level": 0.9,
+    }
+
+
+def test_coefficients_are_those_of_the_draws(model, clf):
+    display = CoefficientsDisplay.from_estimator(model, level=0.8, order="original")
+    draws = clf.coef_draws_.reshape(-1, 8)
+    np.testing.assert_allclose(drawn(display.points_, 1), draws.mean(axis=0))
+    np.testing.assert_allclose(segments(display.lines_, 1), np.quantile(draws, [0.1, 0.9], axis=0))
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == NAMES
+    assert "80 %" in display.ax_.get_xlabel()
+
+
+def test_selected_coefficients_are_marked(model, clf):
+    display = CoefficientsDisplay.from_estimator(model, order="original")
+    low, high = np.quantile(clf.coef_draws_, [0.05, 0.95], axis=(0, 1))
+    clear = np.flatnonzero((low > 0) | (high < 0))
+    assert 0 < len(clear) < 8
+    np.testing.assert_array_equal(display.points_[0].get_ydata(), clear)
+    assert texts(display.ax_) == ["90 % interval excludes zero", "includes zero"]
+
+    mask = np.arange(8) % 3 == 0
+    display = CoefficientsDisplay.from_estimator(model, selected=mask, order="original")
+    np.testing.assert_array_equal(display.points_[0].get_ydata(), [0, 3, 6])
+    assert texts(display.ax_) == ["selected", "not selected"]
+    for wrong in ([0, 3, 6], mask[:5], ["age"]):
+        with pytest.raises(ValueError, match=r"boolean mask of shape \(8,\)"):
+            CoefficientsDisplay.from_estimator(model, selected=wrong)
+
+
+def test_top_and_order_of_coefficients(model, clf):
+    size = np.abs(clf.coef_draws_.mean(axis=(0, 1)))
+    display = CoefficientsDisplay.from_estimator(model, top=5)
+    np.testing.assert_array_equal(display.shown_, np.argsort(-size)[:5])
+    assert display.ax_.get_ylabel() == "the 5 largest of 8"
+    display.plot(top=5, order="name")
+    assert [NAMES[j] for j in display.shown_] == sorted(NAMES[j] for j in np.argsort(-size)[:5])
+    display.plot(top=5, order="original")
+    np.testing.assert_array_equal(display.shown_, np.sort(np.argsort(-size)[:5]))
+    display.plot(top=1000)
+    assert len(display.shown_) == 8
+
+
+def test_a_thousand_coefficients(many):
+    display = CoefficientsDisplay(**many).plot()
+    np.testing.assert_array_equal(display.shown_[:4], [500, 501, 900, 3])
+    assert len(display.ax_.get_yticklabels()) == 20
+    assert display.ax_.get_ylabel() == "the 20 largest of 1000"
+
+    display.plot(top=None, order="original")
+    np.testing.assert_array_equal(drawn(display.points_, 0), many["mean"])
+    np.testing.assert_allclose(segments(display.lines_, 0), many["interval"])
+    assert texts(display.ax_)[0].endswith("(gene 3, gene 500, gene 501, gene 900)")
+
+    display.selected = np.arange(1000) < 30
+    display.plot(top=None)
+    assert texts(display.ax_)[0].endswith(" and 22 more)")
+
+
+def test_shrinkage_is_that_of_the_model(model, clf):
+    display = ShrinkageDisplay.from_estimator(model, order="original", threshold=0.3)
+    np.testing.assert_array_equal(drawn(display.points_, 1), clf.shrinkage_)
+    below = np.flatnonzero(clf.shrinkage_ < 0.3)
+    np.testing.assert_array_equal(display.points_[0].get_ydata(), below)
+    assert texts(display.ax_)[0] == f"below 0.3: {len(below)} of 8"
+    display.plot(top=3)
+    np.testing.assert_array_equal(display.shown_, np.argsort(clf.shrinkage_)[:3])
+    assert display.ax_.get_ylabel() == "the 3 least shrunk of 8"
+
+
+def test_a_thousand_shrinkages(many):
+    kappa = np.linspace(0.99, 0.45, 1000)
+    display = ShrinkageDisplay(names=many["names"], shrinkage=kappa).plot()
+    np.testing.assert_array_equal(drawn(display.points_, 0), np.sort(kappa))
+    n_below = np.count_nonzero(kappa < 0.5)
+    assert texts(display.ax_)[0].startswith(f"below 0.5: {n_below} of 1000\n(gene 999, gene 998")
+
+
+@pytest.mark.parametrize("n_rows", [10, 60, 61, 1000])
+def test_names_and_numbers_do_not_overlap(many, n_rows):
+    display = CoefficientsDisplay(**many).plot(top=n_rows)
+    display.figure_.canvas.draw()
+    ax = display.ax_
+    for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
+        boxes = [label.get_window_extent() for label in labels]
+        assert not any(one.overlaps(two) for one, two in pairwise(boxes))
+    for label in (ax.xaxis.label, ax.yaxis.label, *ax.legend_.get_texts()):
+        box, page = label.get_window_extent(), display.figure_.bbox
+        assert page.x0 <= box.x0
+        assert box.x1 <= page.x1
+        assert page.y0 <= box.y0
+        assert box.y1 <= page.y1

@@ -1,0 +1,91 @@
+"""What all displays share: what they accept, and that ``plot`` only draws."""
+
+import sys
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.plotting import (
+    AutocorrelationDisplay,
+    CoefficientsDisplay,
+    PosteriorCalibrationDisplay,
+    ProbabilityIntervalDisplay,
+    ShrinkageDisplay,
+    TraceDisplay,
+)
+
+DISPLAYS = [
+    AutocorrelationDisplay,
+    CoefficientsDisplay,
+    PosteriorCalibrationDisplay,
+    ProbabilityIntervalDisplay,
+    ShrinkageDisplay,
+    TraceDisplay,
+]
+
+
+def make(display, model, data, **kwargs):
+    X, y = data
+    needs = {ProbabilityIntervalDisplay: (X[:20], y[:20]), PosteriorCalibrationDisplay: (X, y)}
+    return display.from_estimator(model, *needs.get(display, ()), **kwargs)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_what_is_accepted(display, model, data):
+    X, y = data
+    with pytest.raises(TypeError, match=r"ends with one; got LogisticRegression\."):
+        make(display, LogisticRegression().fit(X, y), data)
+    search = GridSearchCV(make_pipeline(StandardScaler(), HorseshoeProbitClassifier()), {})
+    with pytest.raises(TypeError, match=r"got GridSearchCV.*best_estimator_"):
+        make(display, search, data)
+    with pytest.raises(NotFittedError):
+        make(display, HorseshoeProbitClassifier(), data)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_matplotlib_is_asked_for_when_drawing(display, model, data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=f"{display.__name__}.plot requires matplotlib"):
+        make(display, model, data)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_plot_only_draws(display, model, data):
+    """A second drawing, on axes that are given, shows the same and leaves the stored data alone."""
+    shown = make(display, model, data)
+    stored = {name: np.copy(value) for name, value in vars(shown).items() if not name.endswith("_")}
+    first = getattr(shown, "lines_", None) or getattr(shown, "points_", None) or [shown.line_]
+    figure, ax = plt.subplots()
+    assert shown.plot(ax=ax) is shown
+    assert shown.figure_ is figure
+    for name, value in stored.items():
+        np.testing.assert_array_equal(getattr(shown, name), value)
+    second = getattr(shown, "lines_", None) or getattr(shown, "points_", None) or [shown.line_]
+    for one, two in zip(np.ravel(first), np.ravel(second), strict=True):
+        assert one.figure is not two.figure
+        if hasattr(one, "get_xydata"):
+            np.testing.assert_array_equal(one.get_xydata(), two.get_xydata())
+
+
+@pytest.mark.parametrize("display", [CoefficientsDisplay, ProbabilityIntervalDisplay, PosteriorCalibrationDisplay])
+@pytest.mark.parametrize("level", [0, 1, 90, "0.9"])
+def test_bad_levels(display, model, data, level):
+    with pytest.raises(ValueError, match=r"between 0 and 1, as in 0\.9 for 90 %; got"):
+        make(display, model, data, level=level)
+
+
+@pytest.mark.parametrize("display", [CoefficientsDisplay, ShrinkageDisplay])
+def test_bad_top_and_order(display, model):
+    with pytest.raises(ValueError, match="top must be at least 1; got 0"):
+        display.from_estimator(model, top=0)
+    with pytest.raises(TypeError, match=r"top must be a whole number; got 2\.5"):
+        display.from_estimator(model, top=2.5)
+    with pytest.raises(ValueError, match="order must be one of 'size', 'name', 'original'; got 'abs'"):
+        display.from_estimator(model, order="abs")

@@ -1,0 +1,96 @@
+"""Probabilities of rows and their calibration as they are drawn: tests of the artists' data, not of pixels."""
+
+import numpy as np
+import pytest
+from artists import NAMES, drawn, segments, texts
+from matplotlib import pyplot as plt
+from scipy.special import ndtr
+from sklearn.isotonic import IsotonicRegression
+
+from skhorseshoe.plotting import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
+
+
+def test_probability_intervals_are_those_of_the_draws(model, clf, data):
+    X, y = data
+    display = ProbabilityIntervalDisplay.from_estimator(model, X[:30], y[:30], level=0.5, order="original")
+    np.testing.assert_allclose(drawn(display.points_, 1), model.predict_proba(X[:30])[:, 1])
+    scaled = model[0].transform(X[:30]).to_numpy()
+    draws = ndtr(np.einsum("cdp,np->ncd", clf.coef_draws_, scaled) + clf.intercept_draws_)
+    np.testing.assert_allclose(segments(display.lines_, 1), np.quantile(draws, [0.25, 0.75], axis=(1, 2)))
+    np.testing.assert_array_equal(display.points_[0].get_ydata(), np.flatnonzero(y[:30] == "well"))
+    assert texts(display.ax_) == ["in truth well", "in truth ill"]
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == list(X.index[:30])
+    assert display.ax_.get_xlabel() == "probability of well and 50 % interval"
+
+
+def test_order_and_number_of_probabilities(model, data):
+    X, _ = data
+    display = ProbabilityIntervalDisplay.from_estimator(model, X)
+    proba = model.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(drawn(display.points_, 0), np.sort(proba)[::-1])
+    assert len(display.points_) == 1
+    assert display.legend_ is None
+    assert ProbabilityIntervalDisplay.from_estimator(model, X[:2].reset_index()[NAMES]).names == [0, 1]
+
+
+def test_bad_labels(model, data):
+    X, y = data
+    for display in (ProbabilityIntervalDisplay, PosteriorCalibrationDisplay):
+        with pytest.raises(ValueError, match=r"one label for each of the 4 rows of X; got shape \(3,\)"):
+            display.from_estimator(model, X[:4], y[:3])
+        with pytest.raises(ValueError, match=r"not fitted with: \['dead'\]"):
+            display.from_estimator(model, X[:4], ["dead", "ill", "well", "well"])
+    with pytest.raises(ValueError, match="order must be one of 'probability', 'original'"):
+        ProbabilityIntervalDisplay.from_estimator(model, X[:4], order="size")
+
+
+def test_calibration_curve_is_the_isotonic_regression(model, data):
+    X, y = data
+    display = PosteriorCalibrationDisplay.from_estimator(model, X, y)
+    proba = model.predict_proba(X)[:, 1]
+    isotonic = IsotonicRegression(out_of_bounds="clip").fit(proba, y == "well")
+    np.testing.assert_array_equal(display.line_.get_xdata(), np.unique(proba))
+    np.testing.assert_allclose(display.line_.get_ydata(), isotonic.predict(np.unique(proba)))
+    assert display.counts.sum() == len(X)
+    lower, upper = display.band
+    assert (lower <= upper).all()
+    assert display.ax_.get_ylabel() == "observed share of well"
+    # Rows that come more than once have one place on the axis, and count as often as they come.
+    more = np.r_[np.arange(len(X)), np.repeat(np.arange(50), 3)]
+    again = PosteriorCalibrationDisplay.from_estimator(model, X.iloc[more], y[more])
+    np.testing.assert_array_equal(again.predicted, display.predicted)
+    isotonic.fit(proba[more], y[more] == "well")
+    np.testing.assert_allclose(again.observed, isotonic.predict(again.predicted))
+
+
+def test_the_band_holds_the_curve_if_the_model_is_right(weak_problem, short_fit, seed):
+    """Outcomes drawn from the model's own probabilities are in the band of 90 %; those of another model are not."""
+    X, y = weak_problem
+    fit = short_fit(X, y, n_iter=200, burn_in=100)
+    proba = fit.predict_proba(X)[:, 1]
+    rng = np.random.default_rng(seed)
+
+    def share_inside(outcomes):
+        display = PosteriorCalibrationDisplay.from_estimator(fit, X, outcomes.astype(int), n_draws=200)
+        plt.close()
+        return ((display.band[0] <= display.observed) & (display.observed <= display.band[1])).mean()
+
+    # The shares of 20 samples vary by about 0.15 each, and their mean by 0.04; that of the band is at least 0.9, since
+    # it holds what is open about the coefficients too.
+    assert np.mean([share_inside(rng.random(len(X)) < proba) for _ in range(20)]) > 0.8
+    assert np.mean([share_inside(rng.random(len(X)) < proba / 2) for _ in range(5)]) < 0.6
+
+
+def test_calibration_is_reproducible_and_can_be_enlarged(model, data):
+    X, y = data
+    one, two = (PosteriorCalibrationDisplay.from_estimator(model, X, y, n_draws=50) for _ in range(2))
+    np.testing.assert_array_equal(one.band, two.band)
+    one.plot(limit=0.1)
+    assert one.ax_.get_xlim() == one.ax_.get_ylim() == (0, 0.1)
+    heights = np.array([bar.get_height() for bar in one.bars_])
+    counts, _ = np.histogram(model.predict_proba(X)[:, 1], 40, range=(0, 0.1))
+    np.testing.assert_allclose(heights / heights.max(), counts / counts.max())
+    with pytest.raises(ValueError, match=r"at most 1; got 1\.5"):
+        one.plot(limit=1.5)
+    with pytest.raises(ValueError, match="n_draws must be at least 20; got 5"):
+        PosteriorCalibrationDisplay.from_estimator(model, X, y, n_draws=5)
