@@ -69,9 +69,9 @@ class Twins(NamedTuple):
         return f"{self.n}; 2 of {self.p}; 1 and -0.7, one with a twin"
 
 
-JUDGED = Paper(2000, 100)
+JUDGED = [Paper(2000, 100), Paper(10_000, 100)]
 CASES = [
-    JUDGED,
+    *JUDGED,
     Case(500, 3, 0),
     Case(500, 50, 0),
     Case(500, 50, 3, 0.5),
@@ -107,7 +107,7 @@ def measure(report, case, n_seeds, n_iter):
 
     k = int((coef != 0).sum())
     for rule, count in counts.items():
-        judged = case == JUDGED and rule in RULES
+        judged = case in JUDGED and rule in RULES
         if k and count["found"]:
             share = float(np.mean(count["found"])) / k
             report.add(f"{case}: {rule}, share found", share, at_least=1 if judged else None)
@@ -140,7 +140,7 @@ def main():
 
     report = Report()
     report.head()
-    for case in [JUDGED] if options.longer else CASES:
+    for case in JUDGED if options.longer else CASES:
         measure(report, case, options.seeds, 4000 if options.longer else 1000)
     name = "selection-longer" if options.longer else "selection"
     report.write(name, options.output, complete=options.seeds >= 20)
