@@ -11,29 +11,14 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe.plotting import (
-    AutocorrelationDisplay,
-    CoefficientsDisplay,
-    PosteriorCalibrationDisplay,
-    ProbabilityIntervalDisplay,
-    ShrinkageDisplay,
-    TraceDisplay,
-)
+from skhorseshoe import HorseshoeProbitClassifier, plotting
 
-DISPLAYS = [
-    AutocorrelationDisplay,
-    CoefficientsDisplay,
-    PosteriorCalibrationDisplay,
-    ProbabilityIntervalDisplay,
-    ShrinkageDisplay,
-    TraceDisplay,
-]
+DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
 
 
 def make(display, model, data, **kwargs):
     X, y = data
-    needs = {ProbabilityIntervalDisplay: (X[:20], y[:20]), PosteriorCalibrationDisplay: (X, y)}
+    needs = {plotting.ProbabilityIntervalDisplay: (X[:20], y[:20]), plotting.PosteriorCalibrationDisplay: (X, y)}
     return display.from_estimator(model, *needs.get(display, ()), **kwargs)
 
 
@@ -74,14 +59,16 @@ def test_plot_only_draws(display, model, data):
             np.testing.assert_array_equal(one.get_xydata(), two.get_xydata())
 
 
-@pytest.mark.parametrize("display", [CoefficientsDisplay, ProbabilityIntervalDisplay, PosteriorCalibrationDisplay])
+@pytest.mark.parametrize(
+    "display", [plotting.CoefficientsDisplay, plotting.ProbabilityIntervalDisplay, plotting.PosteriorCalibrationDisplay]
+)
 @pytest.mark.parametrize("level", [0, 1, 90, "0.9"])
 def test_bad_levels(display, model, data, level):
     with pytest.raises(ValueError, match=r"between 0 and 1, as in 0\.9 for 90 %; got"):
         make(display, model, data, level=level)
 
 
-@pytest.mark.parametrize("display", [CoefficientsDisplay, ShrinkageDisplay])
+@pytest.mark.parametrize("display", [plotting.CoefficientsDisplay, plotting.ShrinkageDisplay])
 def test_bad_top_and_order(display, model):
     with pytest.raises(ValueError, match="top must be at least 1; got 0"):
         display.from_estimator(model, top=0)
