@@ -27,12 +27,18 @@ def sparsest(draws, information, level):
     """Columns of the first summary on the path that lies in the region; (p,) bool.
 
     draws : (n_chains, n_draws, p). information : X'WX (q, q), bordered by the intercept if there is one; its scale does
-    not matter.
+    not matter. ValueError if it is zero.
     """
+    if not information.any():
+        raise ValueError(
+            "rule='dss' compares the probabilities of the rows, and here they are 0 or 1 to the last digit under every "
+            "draw (or X is zero). The columns can separate the classes completely: set slab_scale=2 on the classifier, "
+            "or take rule='interval' or 'shrinkage'."
+        )
     p = draws.shape[2]
     S = information[:p, :p]
     if len(information) > p:
-        S = S - np.outer(information[p, :p], information[p, :p]) / information[p, p]
+        S = S - np.outer(information[p, :p], information[p, :p] / information[p, p])
     mean = draws.mean(axis=(0, 1))
     radius = np.quantile([_distances(chain - mean, S) for chain in draws], level)
 
@@ -40,6 +46,9 @@ def sparsest(draws, information, level):
     moments = mean[:, None] * S * mean
     moves = np.flatnonzero(np.diag(moments) > 0)
     moments = moments[np.ix_(moves, moves)]
+    largest = moments.diagonal().max(initial=0.0)
+    if largest > 0:  # the path ends early where numbers are small
+        moments, radius = moments / largest, radius / largest
     selected = np.zeros(p, dtype=bool)
     selected[moves[_first_within(moments, radius)]] = True
     return selected

@@ -136,7 +136,8 @@ def test_units_order_and_the_zero_of_the_columns_do_not_matter(seed):
     rng = np.random.default_rng(seed)
     units, order = 10.0 ** rng.integers(-6, 7, 12), rng.permutation(12)
     assert np.array_equal(sparsest(draws / units, moments * np.outer(units, units), 0.9), chosen)
-    assert np.array_equal(sparsest(draws, 1e8 * moments, 0.9), chosen)
+    for scale in (1e8, 1e-250, 1e250):
+        assert np.array_equal(sparsest(draws, scale * moments, 0.9), chosen)
     assert np.array_equal(sparsest(draws[..., order], moments[np.ix_(order, order)], 0.9), chosen[order])
     # Columns with means m, seen by 50 rows, and the intercept beside them.
     m = 3 * rng.standard_normal(12)
@@ -161,6 +162,16 @@ def test_of_columns_that_are_copies_one_is_kept(seed):
     chosen = sparsest(draws, moments, 0.9)
     assert chosen[:2].sum() == 1
     assert not chosen[2]
+
+
+@short_chains
+def test_dss_says_where_it_has_nothing_to_compare(short_fit):
+    X = np.array([[-1.0, 0.0], [-2.0, 1.0], [1.0, 0.0], [2.0, 1.0]])
+    model = short_fit(X, np.arange(4) > 1)
+    model.coef_draws_ = model.coef_draws_ + 1e6
+    with pytest.raises(ValueError, match="separate the classes completely: set slab_scale=2"):
+        HorseshoeSelector(model, prefit=True).fit(X)
+    assert HorseshoeSelector(model, rule="interval", prefit=True).fit(X).support_.all()
 
 
 def test_constant_columns_are_never_selected(seed):
