@@ -153,8 +153,8 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         NotFittedError
             If it is not fitted and ``prefit=True``.
         ValueError
-            If X or y cannot be used, or ``rule="dss"`` is to select from more than 8000 sparse columns; the message
-            says why.
+            If X or y cannot be used, or ``rule="dss"`` is to select from more than 8000 sparse columns or where all
+            probabilities are 0 or 1 under every draw; the message says why.
         """
         model = self._classifier()
         self._check_rule(X)
