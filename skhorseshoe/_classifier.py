@@ -34,7 +34,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         standard deviations are still those of all draws (``moments_``); intervals, probabilities, R-hat and effective
         sample sizes are of the draws kept, at least half of ``max_draws``. None is no limit.
     draws_dtype : {"float64", "float32"}, default="float64"
-        Of the coefficients that are kept. float32 takes half the memory and rounds them to 7 digits.
+        Of the coefficients that are kept. float32 takes half the memory, rounds them to 7 digits, and ends at 8.5e37.
     fit_intercept : bool, default=True
         Add an intercept, which is not shrunk. Its prior is N(0, 100^2) at the mean of the columns.
     global_scale : float or None, default=None

@@ -72,8 +72,9 @@ class Draws:
         if self._moments is not None:
             self._count(beta[:, :p], intercept, tau)
         if at is not None:
-            arrays["coef"][:, at] = beta[:, :p]
-            arrays["intercept"][:, at] = intercept
+            largest = np.finfo(arrays["coef"].dtype).max / 4  # so that no number of float32 or difference is infinite
+            arrays["coef"][:, at] = np.clip(beta[:, :p], -largest, largest)
+            arrays["intercept"][:, at] = np.clip(intercept, -largest, largest)
             arrays["global_scale"][:, at] = tau
             arrays["acceptance"][:, at] = acceptance
 

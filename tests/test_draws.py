@@ -54,6 +54,18 @@ def test_float32_rounds_the_coefficients(problem, whole):
     np.testing.assert_allclose(model.summary().to_numpy(), whole.summary().to_numpy(), rtol=1e-2, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_float32_has_no_infinity(short_fit):
+    X, y = np.random.default_rng(1).standard_normal((5, 70)), [0, 1, 0, 1, 1]
+    whole, model = (short_fit(X, y, global_scale=1e100, draws_dtype=d) for d in ("float64", "float32"))
+    largest = np.finfo(np.float32).max
+    assert abs(whole.coef_draws_).max() > largest
+    assert largest / 5 < abs(model.coef_draws_).max() < largest / 3
+    described = model.summary()[["mean", "sd", "5%", "95%"]].to_numpy()
+    for values in model.coef_, model.predict_proba(X), model.predict_interval(X), described:
+        assert np.isfinite(values).all()
+
+
 def test_bounded_draws_go_on_from_a_checkpoint_and_a_warm_start(problem, tmp_path):
     params = {"max_draws": 8, "thin": 2}
     want = classifier(n_iter=150, **params).fit(*problem)
