@@ -110,11 +110,14 @@ class WholeSquare(cpu.Precision):
 @pytest.mark.parametrize(
     "ops",
     [
-        expanded_by(lambda g: 0.8 * g),
-        planted(gamma=lambda shape, *rest: cpu.gamma(shape - (rest[-1] == EXPAND), *rest)),
-        planted(Precision=WholeSquare),
+        pytest.param(expanded_by(lambda g: 0.8 * g), id="rate"),
+        pytest.param(
+            planted(gamma=lambda shape, *rest: cpu.gamma(shape - (rest[-1] == EXPAND), *rest)),
+            id="shape",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(planted(Precision=WholeSquare), id="quadratic form", marks=pytest.mark.slow),
     ],
-    ids=["rate", "shape", "quadratic form"],
 )
 def test_gewekes_joint_test_catches_a_wrong_factor(ops):
     assert geweke(ops, 40_000, expand=True) > 6
@@ -179,6 +182,7 @@ def test_moving_the_columns_far_from_zero_moves_only_the_intercept():
     agree(ours, moved)
 
 
+@pytest.mark.slow
 def test_swapping_the_classes_negates_the_posterior():
     rng = np.random.default_rng(9)
     data = rng.standard_normal((150, 3))

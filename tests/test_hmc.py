@@ -33,6 +33,7 @@ def test_hmc_agrees_with_gibbs_where_there_is_an_intercept(dtype):
     same_law(*(draws_of(*run, data, y, global_scale=0.5) for run in (("hmc", 8000), ("gibbs", 12_000))))
 
 
+@pytest.mark.slow
 def test_float32_agrees_with_float64():
     rng = np.random.default_rng(4)
     data = rng.standard_normal((300, 5))

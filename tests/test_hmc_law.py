@@ -198,7 +198,10 @@ PRIOR_ERRORS = {
 LOG_PRIOR = _gaussian._log_prior
 
 
-@pytest.mark.parametrize(("tau_moves", "slow"), [(0, ()), (2, ()), (2, (0, 1, 2)), (2, (1,))])
+SOME_SCALES = pytest.param(2, (1,), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("tau_moves", "slow"), [(0, ()), (2, ()), (2, (0, 1, 2)), SOME_SCALES])
 @pytest.mark.parametrize("tuning", [ONE, THREE], ids=["1 turn", "3 turns"])
 def test_sweep_passes_gewekes_joint_test(tuning, tau_moves, slow):
     assert geweke(tuning._replace(tau_moves=tau_moves, slow=slow)) < 4

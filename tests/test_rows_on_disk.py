@@ -144,6 +144,7 @@ def test_what_is_a_file_and_what_is_not(tmp_path):
 
 
 @LINUX
+@pytest.mark.slow
 def test_a_fit_under_a_limit_of_a_quarter_of_the_rows(run_python, tmp_path):
     """The limit is one on the process's own memory (RLIMIT_DATA); with files, what is resident keeps it too."""
     code = """
