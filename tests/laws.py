@@ -94,8 +94,8 @@ def agree(ours, theirs, level=4.0):
 
 
 def draws_of(sampler, n_iter, data, y, **params):
-    """Draws of beta, the intercept and log tau; (n_chains, 2000, n_features + 2)."""
-    params = {"n_iter": n_iter, "thin": n_iter // 2000, "random_state": 0, **params}
+    """Draws of beta, the intercept and log tau; (n_chains, 4000 where there are so many, n_features + 2)."""
+    params = {"n_iter": n_iter, "thin": max(1, n_iter // 4000), "random_state": 0, **params}
     model = HorseshoeProbitClassifier(sampler=sampler, **params).fit(data, y)
     log_tau = np.log(model.global_scale_draws_)[..., None]
     return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None], log_tau], axis=2)

@@ -127,10 +127,6 @@ def test_updates_of_the_scales_take_the_matrices_along():
         np.testing.assert_allclose(log_det, np.linalg.slogdet(V)[1], rtol=1e-9)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Whole runs
-
-
 @pytest.fixture(scope="module")
 def wide():
     rng = np.random.default_rng(3)

@@ -1,7 +1,6 @@
-"""What a user of the estimator can rely on: attributes, parameters, tables, summaries, and what it says."""
+"""What a user of the estimator can rely on: attributes, parameters, tables, and summaries."""
 
 import inspect
-import logging
 import warnings
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.utils import estimator_html_repr
 
-from skhorseshoe import HorseshoeProbitClassifier, _fitting, _progress, diagnostics
+from skhorseshoe import HorseshoeProbitClassifier, _fitting, diagnostics
 from skhorseshoe.datasets import make_sparse_probit
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -372,33 +371,3 @@ def test_html_links_the_documentation(fitted):
     link = "https://skhorseshoe.readthedocs.io/en/latest/generated/skhorseshoe.HorseshoeProbitClassifier.html"
     assert link in estimator_html_repr(fitted)
     assert link in estimator_html_repr(HorseshoeProbitClassifier())
-
-
-@short_chains
-def test_verbose_logs_the_forecast_and_the_progress(problem, monkeypatch, caplog):
-    monkeypatch.setattr(_progress, "_SECONDS", 0.0)
-    with caplog.at_level(logging.INFO, logger="skhorseshoe"):
-        HorseshoeProbitClassifier(n_iter=5, burn_in=5, verbose=1).fit(*problem)
-    assert {record.name for record in caplog.records} == {"skhorseshoe"}
-    assert "200 rows of 8 features on cpu" in caplog.messages[0]
-    assert "MiB for draws (4 chains x 5 draws x 8 features)" in caplog.messages[0]
-    assert caplog.messages[1].startswith("burn-in: sweep 1 of 10")
-    assert caplog.messages[-1].startswith("sampling: sweep 10 of 10")
-
-
-def test_verbose_is_heard_where_nobody_has_set_up_logging(problem, short_fit, monkeypatch, capsys):
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    short_fit(*problem, verbose=1)
-    heard = capsys.readouterr()
-    assert "for draws" in heard.err
-    assert not heard.out
-    assert not logging.getLogger("skhorseshoe").handlers
-    assert logging.getLogger("skhorseshoe").level == logging.NOTSET
-
-
-def test_a_fit_is_silent_by_default(problem, short_fit, capsys, caplog):
-    with caplog.at_level(logging.DEBUG):
-        short_fit(*problem)
-    heard = capsys.readouterr()
-    assert not heard.out + heard.err
-    assert not [record for record in caplog.records if record.name == "skhorseshoe"]
