@@ -149,7 +149,7 @@ class IterativePrecision:
     """
 
     def __init__(self, form, ops):
-        self.form, self.ops = form, ops
+        self.form, self.ops, self.watch = form, ops, ops.Watch()
 
     def noise(self, ops, shape, key, sweep):
         """What ``draw`` takes for randomness: vectors whose covariance is that of H, and standard normals."""
@@ -179,21 +179,21 @@ class IterativePrecision:
         return of_form + (d + self.form.beside) ** 0.5 * standard
 
     def solve(self, b, d):
-        """Q_c^-1 b_c; b, d (m, q). Every right-hand side stops for itself, whatever the others do."""
+        """Q_c^-1 b_c; b, d (m, q). Every right-hand side stops for itself, and more steps do not change it."""
         where = self.ops.where
         scale = 1.0 / (self.form.diagonal + d)
         x, rest = 0.0 * b, b.copy()
         direction = scale * rest
         size = (rest * direction).sum(axis=1)
         enough = _TOLERANCE**2 * b.shape[1]
-        for _ in range(self.form.most_steps):
+        for step in range(self.form.most_steps):
             active = size > enough
-            if not active.any():
+            if not self.watch.any_left(active, step):
                 return x
             turned = self.form.times(direction) + d * direction
-            step = where(active, size / where(active, (direction * turned).sum(axis=1), 1.0), 0.0)
-            x += step[:, None] * direction
-            rest -= step[:, None] * turned
+            length = where(active, size / where(active, (direction * turned).sum(axis=1), 1.0), 0.0)
+            x += length[:, None] * direction
+            rest -= length[:, None] * turned
             scaled = scale * rest
             before, size = size, (rest * scaled).sum(axis=1)
             direction *= where(active, size / where(active, before, 1.0), 0.0)[:, None]

@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 from cuda_emulator import COMPILER, EmulatorError, fake_cupy, fake_streams
+from scipy.sparse import csr_array
 
-from skhorseshoe import _adapt, _chains
+from skhorseshoe import _adapt, _chains, _iterative
 from skhorseshoe._design import Rows
 from skhorseshoe._prior import FixedPrior
 from skhorseshoe._run import Problem
@@ -30,10 +31,10 @@ def chains_of(sampler, ops, X, y, burn_in=0):
     return CHAINS[sampler](problem, start, burn_in)
 
 
-def back_end():
+def back_end(name="gpu"):
     import importlib
 
-    return importlib.import_module("skhorseshoe._ops.gpu")
+    return importlib.import_module(f"skhorseshoe._ops.{name}")
 
 
 @needs_compiler
@@ -45,6 +46,33 @@ def test_the_host_waits_for_nothing_in_a_sweep(sampler, card, problem):
     for _ in range(3):
         chains.advance()
     assert fake_cupy.ndarray.reads == before
+
+
+@needs_compiler
+@pytest.mark.parametrize("sampler", ["gibbs", "pxda"])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_conjugate_gradients_wait_for_the_step_before_only(kind, sampler, card, problem, monkeypatch):
+    """While the host looks at its flags, which lie in pinned memory, the next step is queued."""
+    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 0)
+    (X, y), name = problem, "gpu_sparse" if kind == "sparse" else "gpu"
+    chains = chains_of(sampler, back_end(name), csr_array(X) if kind == "sparse" else X, y)
+    chains.advance()
+    before, steps = fake_cupy.ndarray.reads, []
+    times = chains.precision.form.times
+    monkeypatch.setattr(chains.precision.form, "times", lambda v: steps.append(v) or times(v))
+    for _ in range(3):
+        chains.advance()
+    assert fake_cupy.ndarray.reads == before
+    assert len(steps) > 6
+
+
+@pytest.mark.parametrize("lengths", [[0, 1, 3], [4, 0], [2]])
+def test_a_watch_says_that_steps_go_on_once_too_often(lengths, one_gpu):
+    watch = one_gpu.Watch()
+    for m, length in enumerate(lengths, 2):  # one after the other, each of other flags
+        flags = [np.arange(m) + step < length for step in range(length + 2)]
+        said = [bool(watch.any_left(one_gpu.to_device(flag), step)) for step, flag in enumerate(flags)]
+        assert said == [True] * (length + 1) + [False]
 
 
 @needs_compiler

@@ -5,6 +5,7 @@ from collections import deque
 import cupy as cp
 from cupyx import empty_pinned
 
+from . import MAX_CHAINS
 from ._gpu_verdict import VERDICT
 
 _MOST = 32  # sets of values on their way
@@ -51,6 +52,24 @@ class Outbox:
         arrived.synchronize()
         use(*landing)
         self.spare.append(landing)
+
+
+class Watch:
+    """As ``cpu.Watch``, one step late: while the host waits for the flags of a step, the GPU works on that step."""
+
+    def __init__(self):
+        self.landing = empty_pinned((2, 2 * MAX_CHAINS), bool)
+        self.arrived = [cp.cuda.Event(disable_timing=True) for _ in range(2)]
+
+    def any_left(self, flags, step):
+        now, before = step % 2, (step - 1) % 2
+        stream = cp.cuda.get_current_stream()
+        flags.get(stream=stream, out=self.landing[now, : len(flags)], blocking=False)
+        self.arrived[now].record(stream)
+        if step == 0:
+            return True
+        self.arrived[before].synchronize()
+        return bool(self.landing[before, : len(flags)].any())
 
 
 def _room_for(value):

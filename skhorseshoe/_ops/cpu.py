@@ -90,6 +90,18 @@ class Outbox:
         """Nothing is under way."""
 
 
+class Watch:
+    """Whether steps that are repeated until no flag is set go on."""
+
+    @staticmethod
+    def any_left(flags, step):
+        """Whether any of the flags (m,) is set before this step, the number of which begins at 0 with every m.
+
+        Other back ends may say so one step too often.
+        """
+        return flags.any()
+
+
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
     """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
 

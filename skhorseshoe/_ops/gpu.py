@@ -17,7 +17,7 @@ from ._gpu_gaussian import Precision, Root, Whitening, times_symmetric  # noqa: 
 from ._gpu_input import checked, put_beside  # noqa: F401
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
 from ._gpu_memory import explained, place  # noqa: F401
-from ._gpu_outbox import Outbox  # noqa: F401
+from ._gpu_outbox import Outbox, Watch  # noqa: F401
 from ._gpu_recorded import recorded  # noqa: F401
 from ._gpu_rows import gram, hold, latent, moments, score  # noqa: F401
 from ._gpu_verdict import VERDICT

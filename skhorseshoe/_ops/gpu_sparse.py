@@ -25,6 +25,7 @@ from .gpu import (  # noqa: F401 - the rest of it
     Outbox,
     Precision,
     Root,
+    Watch,
     Whitening,
     concatenate,
     cos,

@@ -13,6 +13,7 @@ from .cpu import (  # noqa: F401 - the rest of what a back end offers
     Outbox,
     Precision,
     Root,
+    Watch,
     Whitening,
     average_phi,
     concatenate,

@@ -143,7 +143,11 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         """To pinned memory, without waiting."""
         if blocking or out.shape != self.shape or out.dtype != self.dtype:
             raise TypeError("not a copy that the host does not wait for")
-        stream.put(lambda: np.copyto(out, self._host))
+        if stream is Main:
+            values = self._host.copy()
+            Main.land(lambda: np.copyto(out, values))
+        else:
+            stream.put(lambda: np.copyto(out, self._host))
 
     def set(self, values, stream):
         """From pinned memory, without waiting."""

@@ -86,7 +86,13 @@ class Graph:
 
 
 class Main:
-    """The main stream."""
+    """The main stream. What it copies to the host without waiting lands as late as it may."""
+
+    landings = Stream(non_blocking=True)
+
+    @classmethod
+    def land(cls, work):
+        cls.landings.queue.append(work)
 
     @staticmethod
     def wait_event(event):
@@ -94,22 +100,21 @@ class Main:
 
 
 class Event:
-    waits = 0  # of the host, or of the main stream
-
     def __init__(self, *, disable_timing=False):
-        self.stream = self.graph = None
+        self.stream = self.graph = self.queue = None
 
     def record(self, stream=None):
         self.stream = None if stream is Main else stream or Stream.current
         self.graph = recording_on(self.stream)
-        if self.stream is not None:
-            self.queue, self.at = self.stream.queue, len(self.stream.queue)
+        works = self.stream or Main.landings
+        self.queue, self.at = works.queue, len(works.queue)
 
     def synchronize(self):
         if self.graph is not None:
             raise EmulatorError("waits for what is only recorded")
-        if self.stream is not None and self.queue is self.stream.queue:  # another queue: all of that one is done
-            self.stream.run(self.at)
+        works = self.stream or Main.landings
+        if self.queue is works.queue:  # another queue: all of that one is done
+            works.run(self.at)
 
 
 def recording_on(stream):
