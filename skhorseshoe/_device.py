@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from contextlib import nullcontext
 from functools import cache
 from typing import NamedTuple
 
@@ -96,6 +97,11 @@ def for_answers(device, fitted_on, X):
     index = fitted_on.partition(":")[2]
     usable = index and device != "cpu" and gpu_status(int(index))[0]
     return resolve(fitted_on if usable else "cpu", sparse=is_sparse(X))
+
+
+def of(X):
+    """A context in which the GPU that X is on is the current one, if X is on one."""
+    return X.device if on_gpu(X) else nullcontext()
 
 
 def checked(X):

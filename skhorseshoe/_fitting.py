@@ -59,10 +59,10 @@ def fit(model, X, y, sample_weight):
             run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
             _go(model, run, checkpoint, given)
             separated = run.separated()
-    model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
-    model.tuning_ = run.chains.tuning
-    model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.base_rate())
-    model._saved_run = _snapshot.of(run) if model.warm_start else None
+            model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
+            model.tuning_ = run.chains.tuning
+            model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.base_rate())
+            model._saved_run = _snapshot.of(run) if model.warm_start else None
     _summarise(model, run.draws)
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()

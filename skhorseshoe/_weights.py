@@ -25,7 +25,7 @@ def rows_that_count(X, y, sample_weight, class_weight):
     counts = weight > 0
     if not counts.all():
         check_copy(counts.sum() * _row_bytes(X), "Dropping the rows of weight 0")
-        X, y, weight = X[counts], y[counts], weight[counts]
+        X, y, weight = _take(X, counts), y[counts], weight[counts]
     classes, codes = encode_labels(y)
     if class_weight is not None:
         weight *= compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)[codes]
@@ -52,7 +52,7 @@ def arrange(X, y, weight, sampler):
     """
     if X.shape[0] * X.shape[1] <= _SORTED_SIZE:
         order = np.lexsort((y, *_dense(X).T[::-1]))
-        X, y, weight = X[order], y[order], None if weight is None else weight[order]
+        X, y, weight = _take(X, order), y[order], None if weight is None else weight[order]
         if sampler == "hmc":
             X, y, weight = _merge(X, y, weight)
     if weight is None or sampler == "hmc":
@@ -65,7 +65,13 @@ def arrange(X, y, weight, sampler):
     why = f"Repeating rows as often as their weights say, as sampler={sampler!r} needs it,"
     check_copy(float(weight.sum()) * _row_bytes(X), why, " Use sampler='hmc', which honours weights as they are.")
     times = weight.astype(np.int64)
-    return X[np.repeat(np.arange(len(y)), times)], np.repeat(y, times), None
+    return _take(X, np.repeat(np.arange(len(y)), times)), np.repeat(y, times), None
+
+
+def _take(X, rows):
+    """Some rows, by a mask or by numbers."""
+    with _device.of(X):
+        return X[rows]
 
 
 def _row_bytes(X):
@@ -80,7 +86,7 @@ def _merge(X, y, weight):
     if first.all():
         return X, y, weight
     at = np.flatnonzero(first)
-    return X[at], y[at], np.add.reduceat(np.ones(len(y)) if weight is None else weight, at)
+    return _take(X, at), y[at], np.add.reduceat(np.ones(len(y)) if weight is None else weight, at)
 
 
 def _dense(X):

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 from card import SHORT, assert_same_model, check_answer, held_by_fits, on_host
-from cuda_emulator import COMPILER, fake_cupy
+from cuda_emulator import COMPILER
 
 from skhorseshoe import HorseshoeProbitClassifier
 
@@ -159,21 +159,3 @@ def test_a_model_of_the_cpu_answers_on_the_card_that_x_is_on(one_gpu, problem, s
     model = short_fit(X, y, device="auto", **SHORT)
     assert model.device_ == "cpu"
     np.testing.assert_allclose(on_host(model.predict_proba(on_card(X))), model.predict_proba(X), rtol=1e-10)
-
-
-@needs_compiler
-def test_the_second_card_is_used_where_it_is_asked_for(problem, short_fit):
-    X, y = problem
-    with fake_cupy.installed(count=2) as card, pytest.MonkeyPatch.context() as monkeypatch:
-        there = sys.modules["cupy"].cuda.Device(1)
-        monkeypatch.setattr(card, "used", set())
-        model = short_fit(X, y, device="cuda:1", **SHORT)
-        assert model.device_ == "cuda:1"
-        assert card.used == {1}
-        with there:
-            X1 = on_card(X)
-        assert short_fit(X1, y, **SHORT).device_ == "cuda:1"
-        assert model.predict_proba(X1).device.id == 1
-        assert card.used == {1}
-        with pytest.raises(ValueError, match=r"on 'cuda:1' and device='cuda' is asked for"):
-            HorseshoeProbitClassifier(device="cuda").fit(X1, y)

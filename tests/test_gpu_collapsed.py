@@ -270,14 +270,6 @@ def test_an_x_without_room_on_the_card_is_refused(card, monkeypatch):
 
 
 @needs_compiler
-def test_the_second_card_is_used_where_it_is_asked_for(wide, short_fit):
-    with fake_cupy.installed(count=2) as card:
-        model = short_fit(*wide, device="cuda:1", n_chains=1, burn_in=0, n_iter=1)
-        assert (model.sampler_, model.device_) == ("collapsed", "cuda:1")
-        assert card.used - {0} == {1}
-
-
-@needs_compiler
 def test_auto_leaves_more_columns_than_rows_to_the_cpu(card, wide, short_fit, monkeypatch):
     monkeypatch.setattr(_fitting._device, "_WORTH_A_GPU", 0)
     model = short_fit(*wide, n_chains=1, burn_in=0, n_iter=1)

@@ -103,8 +103,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
         if ufunc is np.matmul:
             refuse_recording("calling cuBLAS API", NotImplementedError)
-        if len({value.device.id for value in inputs if isinstance(value, ndarray)}) > 1:
-            raise ValueError("Array device must be same as the current device")
+        _refuse_another_device(inputs)
         compute, given = getattr(ufunc, method), tuple(map(_host, inputs))
         if out is None:
             return ndarray(made(lambda: compute(*given, **kwargs)))
@@ -157,19 +156,27 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __getitem__(self, index):
         values, at = self._host, _host(index)
-        return ndarray(made(lambda: values[at], values), self.device.id)
+        out = made(lambda: values[at], values)
+        if not np.may_share_memory(out, values):  # a kernel has taken them
+            _refuse_another_device((self,))
+        return ndarray(out, self.device.id)
 
     def __setitem__(self, index, value):
         if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
         refuse_beside()
+        _refuse_another_device((self, value))
         later(lambda: self._host.__setitem__(_host(index), _host(value)))
 
     def __iter__(self):
         return (self[i] for i in range(len(self)))
 
     def _method(name):
-        return lambda self, *args, **kwargs: _do(getattr(self._host, name), *args, **kwargs)
+        def method(self, *args, **kwargs):
+            _refuse_another_device((self,))
+            return _do(getattr(self._host, name), *args, **kwargs)
+
+        return method
 
     sum, mean, all, any = map(_method, ("sum", "mean", "all", "any"))
     copy, reshape, astype = map(_method, ("copy", "reshape", "astype"))
@@ -208,6 +215,12 @@ class csr_matrix:
         self.__init__(self._given, self._asarray)
 
 
+def _refuse_another_device(values):
+    """CuPy's own kernels want all arrays on the current device; for ours, which nobody asks, it is as true."""
+    if any(value.device.id != Device.current for value in values if isinstance(value, ndarray)):
+        raise ValueError("Array device must be same as the current device")
+
+
 def _host(value):
     if isinstance(value, tuple):
         return tuple(map(_host, value))
@@ -220,6 +233,7 @@ def _wrap(value):
 
 def _do(function, *args, **kwargs):
     """As an array of the device, what a function or method of NumPy's makes."""
+    _refuse_another_device(args)
     given = tuple(map(_host, args))
     return ndarray(made(lambda: function(*given, **kwargs), getattr(function, "__self__", None), *given))
 
@@ -294,8 +308,9 @@ class _LaterKernel:
     def __setattr__(self, name, value):
         setattr(self.kernel, name, value)
 
-    def __call__(self, *arguments, **sizes):
-        later(lambda: self.kernel(*arguments, **sizes))
+    def __call__(self, grid, block, arguments, **sizes):
+        _refuse_another_device(arguments)
+        later(lambda: self.kernel(grid, block, arguments, **sizes))
 
 
 def _matrix(pointer, leading, columns):
