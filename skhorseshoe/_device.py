@@ -1,6 +1,7 @@
 """From the ``device`` parameter to a back end."""
 
 import importlib
+import os
 import sys
 from contextlib import nullcontext
 from functools import cache
@@ -29,6 +30,10 @@ class Device(NamedTuple):
 def gpu_status(index=0):
     """Whether the GPU with this number can be used, and its name or the reason why not; looked up once a process."""
     return importlib.import_module("._ops._gpu_probe", __package__).probe(index)
+
+
+if hasattr(os, "register_at_fork"):  # CUDA does not come along: there the GPU is looked up again, and not found
+    os.register_at_fork(after_in_child=gpu_status.cache_clear)
 
 
 def resolve(device, size=0, sparse=False):

@@ -1,7 +1,10 @@
 """Which device is taken, and what is said where a GPU cannot be used; the failures are faked."""
 
+import os
 import re
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +13,7 @@ from cuda_emulator import EmulatorError, fake_cupy
 
 from skhorseshoe import HorseshoeProbitClassifier, _device, show_versions
 
+ROOT = Path(__file__).parents[1]
 BIG = 2**23  # elements
 X = np.random.default_rng(0).standard_normal((40, 3))
 Y = np.arange(40) % 2
@@ -28,7 +32,10 @@ def card():
         yield card
 
 
-@pytest.fixture(params=["no CuPy", "broken CuPy", "no driver", "no libraries", "no compiler", "wrong answer"])
+MISSING = "no CuPy", "broken CuPy", "no driver", "a fork", "no libraries", "no compiler", "wrong answer"
+
+
+@pytest.fixture(params=MISSING)
 def without_gpu(request):
     """A machine on which something is missing, and what is to be said about it."""
     with fake_cupy.installed() as card, pytest.MonkeyPatch.context() as monkeypatch:
@@ -46,6 +53,10 @@ def without_gpu(request):
                 cupy.cuda.runtime, "getDeviceCount", raises(RuntimeError("cudaErrorInsufficientDriver"))
             )
             yield r"CuPy 0.0.0 finds no NVIDIA driver or card \(RuntimeError: cudaErrorInsufficientDriver\)"
+        elif request.param == "a fork":
+            error = RuntimeError("cudaErrorInitializationError: initialization error")
+            monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", raises(error))
+            yield r"initialization error\). A process forked from one .* start it by 'spawn' or joblib's 'loky'"
         elif request.param == "no libraries":
             libraries = sys.modules["cupy_backends.cuda.libs"]
             monkeypatch.delattr(libraries, "cusolver")
@@ -103,6 +114,23 @@ def test_the_probe_is_made_once(card, monkeypatch):
     assert _device.gpu_status() == (True, "emulator")
     monkeypatch.setattr(card, "module", raises(EmulatorError("asked again")))
     assert _device.gpu_status() == (True, "emulator")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_probes_again():
+    """CUDA does not survive a fork."""
+    code = """if 1:
+        import os, skhorseshoe._ops._gpu_probe as probe
+        from skhorseshoe import _device
+        probe.probe = lambda index: (True, str(os.getpid()))
+        before = _device.gpu_status()
+        child = os.fork()
+        if child == 0:
+            os._exit(_device.gpu_status() == before)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert _device.gpu_status() == before
+    """
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
 
 
 def test_a_gpu_that_is_not_there_is_refused(card):

@@ -101,6 +101,21 @@ def test_without_room_for_two_parts_the_fit_is_refused(rows, short_fit):
             short_fit(X, y, device="cuda")
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_x_comes_to_the_card_a_window_at_a_time(order, monkeypatch):
+    """CuPy would make a copy in pinned memory."""
+    X = np.asarray(np.random.default_rng(0).standard_normal((300, 7)), order=order)
+    with fake_cupy.installed() as card:
+        ops = importlib.import_module("skhorseshoe._ops.gpu")
+        monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_stream"], "WINDOW", 1000)
+        held, y, weight = ops.hold(X, np.arange(300), np.ones(300))
+        np.testing.assert_array_equal(ops.to_host(held), X)
+        np.testing.assert_array_equal(ops.to_host(y), np.arange(300).astype(np.uint8))
+        np.testing.assert_array_equal(ops.to_host(weight), np.ones(300))
+        assert held.flags.c_contiguous
+        assert card.staged == 0
+
+
 # Rows in a file -------------------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """Sweeps that are recorded and launched as one: the draws are those of sweeps launched kernel by kernel."""
 
+import importlib
 import sys
 from contextlib import contextmanager
 
@@ -180,6 +181,28 @@ def test_a_fit_whose_sweeps_cannot_be_recorded_says_so_once(problem, short_fit, 
 
 
 @needs_compiler
+def test_a_recording_that_another_thread_has_spoiled_is_tried_again(problem, caplog, monkeypatch):
+    with fake_cupy.installed(), caplog.at_level("WARNING", logger="skhorseshoe"):
+        ops = importlib.import_module("skhorseshoe._ops.gpu")
+        whole, spoiled, graphs = _chains._gibbs.sweep, [], []
+
+        def sweep(*args, **kwargs):
+            if fake_streams.Graph.recorded is not None and len(spoiled) < 2:
+                spoiled.append(sys.modules["cupy"].cuda.runtime.deviceSynchronize())
+            return whole(*args, **kwargs)
+
+        monkeypatch.setattr(_chains._gibbs, "sweep", sweep)
+        launch = fake_streams.Graph.launch
+        monkeypatch.setattr(fake_streams.Graph, "launch", lambda graph: graphs.append(graph) or launch(graph))
+        chains = gibbs_chains(ops, *problem)
+        for _ in range(6):
+            chains.advance()
+    assert len(spoiled) == 2
+    assert len(graphs) == 3  # of the sweeps 4 to 6: the second and the third have not been recorded
+    assert not caplog.records
+
+
+@needs_compiler
 @pytest.mark.parametrize("why", ["the host reads a value", "no memory"])
 def test_what_cannot_be_recorded_is_launched_kernel_by_kernel(why, problem, short_fit, monkeypatch, caplog):
     params = {"device": "cuda", "sampler": "gibbs", "burn_in": 3, "n_iter": 9}
@@ -204,7 +227,7 @@ def test_what_cannot_be_recorded_is_launched_kernel_by_kernel(why, problem, shor
         assert card.held_when_freed == 0
     (record,) = caplog.records
     reason = {"the host reads a value": "capturing", "no memory": "Out of memory allocating"}[why]
-    assert "The sweep is not launched as a whole, but kernel by kernel" in record.message
+    assert "Sweeps are not launched as a whole, but kernel by kernel" in record.message
     assert reason in record.message
     for name in KEPT:
         np.testing.assert_array_equal(getattr(by_kernel, name), getattr(plain, name), err_msg=name)

@@ -147,6 +147,41 @@ def test_values_arrive_in_order_and_as_they_were(n, one_gpu):
         assert third == 1.0
 
 
+def test_values_outlive_a_wait_that_is_interrupted(one_gpu):
+    outbox, got = one_gpu.Outbox(), []
+    for i in range(3):
+        outbox.put(lambda array: got.append(float(array[0])), [one_gpu.to_device(np.full(2, float(i)))])
+
+    class Interrupted:
+        def synchronize(self):
+            raise KeyboardInterrupt
+
+    first, *rest = outbox.under_way[0]
+    outbox.under_way[0] = Interrupted(), *rest
+    with pytest.raises(KeyboardInterrupt):
+        outbox.flush()
+    outbox.under_way[0] = first, *rest
+    outbox.flush()
+    assert got == [0.0, 1.0, 2.0]
+
+
+@needs_compiler
+def test_an_error_leaves_nothing_under_way(card):
+    """What is given back must not be in use any more."""
+    ops = back_end()
+    outbox = ops.Outbox()
+
+    def interrupted():
+        with ops.using("cuda:0"):
+            outbox.put(print, [ops.to_device(np.ones(3))])
+            assert outbox.stream.queue
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not outbox.stream.queue
+
+
 def test_a_factorisation_that_fails_for_good_ends_the_fit(one_gpu, factors):
     """It is noticed at the latest when the draws are handed over."""
     outbox = one_gpu.Outbox()

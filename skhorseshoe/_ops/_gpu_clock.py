@@ -6,12 +6,14 @@ from contextlib import contextmanager
 import cupy as cp
 import numpy as np
 
+ATTEMPTS = 3  # to record, in a fit
+
 
 class _Clock(threading.local):
     """Of the fit that this thread is making."""
 
     zero = None  # (1,) uint32, for sweeps that the host counts
-    recordable = True  # until a recording is refused
+    attempts = ATTEMPTS  # that are left
     counted = None  # while a sweep is recorded: where the GPU counts, and the number that the host has for this sweep
 
     @contextmanager

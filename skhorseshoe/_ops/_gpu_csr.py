@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
+from ._gpu_stream import brought
 from .cuda import sparse_definitions
 
 # Constants, so that no sum depends on the card.
@@ -50,7 +51,7 @@ class Csr:
         """X, an array or matrix of SciPy's in CSR form, or rows that are on the GPU already."""
         if isinstance(X, cls):
             return X
-        return cls(*map(cp.asarray, (X.data, *_alike(X.indices, X.indptr, X.shape[0]))), X.shape)
+        return cls(*map(brought, (X.data, *_alike(X.indices, X.indptr, X.shape[0]))), X.shape)
 
     @cached_property
     def definitions(self):

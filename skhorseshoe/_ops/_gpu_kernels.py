@@ -7,8 +7,6 @@ import numpy as np
 
 from .cuda import OPTIONS, THREADS, source
 
-_STANDARD_SHARED = 48 * 1024  # bytes of shared memory that need not be asked for
-
 
 def kernel(module, name, definitions=()):
     """The kernel of this name; compiled once for each device, and kept on disk by CuPy."""
@@ -17,7 +15,10 @@ def kernel(module, name, definitions=()):
 
 @functools.cache
 def _kernel(device, module, name, definitions):
-    return _module(device, module, definitions).get_function(name)
+    function = _module(device, module, definitions).get_function(name)
+    # Once for all launches: of two fits in two threads, one could take away what the other has just asked for.
+    function.max_dynamic_shared_size_bytes = properties(device)["sharedMemPerBlockOptin"] - function.shared_size_bytes
+    return function
 
 
 @functools.cache
@@ -27,8 +28,6 @@ def _module(device, name, definitions):
 
 def launch(function, grid, *arguments, shared_bytes=0):
     """Start a kernel in blocks of the one size that is used; grid : blocks, one number or several."""
-    if shared_bytes > _STANDARD_SHARED:
-        function.max_dynamic_shared_size_bytes = shared_bytes
     grid = grid if isinstance(grid, tuple) else (grid,)
     function(grid, (THREADS,), arguments, shared_mem=shared_bytes)
 

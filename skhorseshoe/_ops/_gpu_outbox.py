@@ -48,9 +48,10 @@ class Outbox:
         VERDICT.raise_if_bad()
 
     def _hand_over(self):
-        arrived, landing, use, _ = self.under_way.popleft()
+        arrived, landing, use, _ = self.under_way[0]
         arrived.synchronize()
         use(*landing)
+        self.under_way.popleft()  # not before: if the wait is interrupted, the values are still to come
         self.spare.append(landing)
 
 

@@ -4,6 +4,8 @@ import warnings
 
 _EXTRAS = "pip install 'skhorseshoe[cuda13]' (or [cuda12], for a driver below 580)."
 
+_FORKED = " A process forked from one that has used the GPU cannot use it: start it by 'spawn' or joblib's 'loky'."
+
 
 def probe(index):
     """(True, name of the card) or (False, reason and cure in full sentences); never raises, never prints.
@@ -24,7 +26,8 @@ def probe(index):
         try:
             count = cp.cuda.runtime.getDeviceCount()
         except Exception as error:
-            return False, f"CuPy {cp.__version__} finds no NVIDIA driver or card ({_short(error)})."
+            forked = "InitializationError" in str(error)
+            return False, f"CuPy {cp.__version__} finds no NVIDIA driver or card ({_short(error)}).{forked * _FORKED}"
         if index >= count:
             return False, f"There is no GPU number {index}: this machine has {count}, numbered from 0."
         try:

@@ -30,6 +30,9 @@ class Recorded:
     and their arguments and runs none. From then on a call is a launch of the whole. A recording reads and writes the
     same memory each time. So the state is copied to where it reads, temporary arrays have memory that nobody else gets
     as long as the recording is there, and the number of the sweep is counted on the GPU.
+
+    What another thread of the process does can spoil a recording, as when it waits for the whole GPU. So it is tried
+    again in the next sweeps.
     """
 
     def __init__(self, sweep):
@@ -41,7 +44,7 @@ class Recorded:
 
     def __call__(self, state):
         self.calls += 1
-        if self.calls == 2 and CLOCK.recordable:
+        if self.graph is None and self.calls > 1 and CLOCK.attempts > 0:
             self._record(state)
         if self.graph is None:
             return self.sweep(state)
@@ -55,15 +58,21 @@ class Recorded:
         self.count = cp.zeros(1, cp.uint32)
         self.memory = cp.empty(sum(value.size for value in _arrays(state)))
         self.given = _views(self.memory, state)
+        self.count += 1  # compiles the kernel
         self._put(state)
         stream = cp.cuda.Stream(non_blocking=True)  # the main one cannot be recorded
         try:
             with stream, cp.cuda.using_allocator(self._allocate):
-                self.graph = self._recording(stream)
+                graph = self._recording(stream)
+                graph.upload()  # a launch that finds no room would end the fit
+                stream.synchronize()
+            self.graph = graph
         except (RuntimeError, cp.cuda.memory.OutOfMemoryError) as error:
-            self.held, CLOCK.recordable = [], False
-            words = str(error)  # a log that keeps the error itself keeps arrays alive
-            _LOG.warning("The sweep is not launched as a whole, but kernel by kernel, which takes longer: %s", words)
+            self.held, CLOCK.attempts = [], CLOCK.attempts - 1
+            cp.get_default_memory_pool().free_all_blocks()  # for the next attempt, which asks the driver for memory
+            if CLOCK.attempts == 0:
+                words = str(error)  # a log that keeps the error itself keeps arrays alive
+                _LOG.warning("Sweeps are not launched as a whole, but kernel by kernel, which takes longer: %s", words)
 
     def _allocate(self, n_bytes):
         """As CuPy asks for memory. Not from a pool: where memory is short it gives up what recorded kernels use."""

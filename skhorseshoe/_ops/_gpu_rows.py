@@ -19,9 +19,8 @@ from ._gpu_kernels import (
     resident_blocks,
 )
 from ._gpu_memory import WIDENED
-from ._gpu_stream import HostRows, Streamed, from_file
+from ._gpu_stream import HostRows, Streamed, brought
 from ._moments import combine_moments
-from ._reading import is_on_disk
 from .cuda import MAX_CHAINS, THREADS, TYPES, definitions, layout
 
 _REDUCED = 32  # sums that a block of the second stage adds
@@ -31,12 +30,10 @@ def hold(X, y, weight):
     """X (n, p), y (n,) and the weights (n,) or (0,), C-contiguous on the current device; X only if there is room."""
     if isinstance(X, HostRows):
         X = Streamed(X)
-    elif is_on_disk(X):
-        X = from_file(X)
     else:
-        X = cp.ascontiguousarray(cp.asarray(X))
+        X = cp.ascontiguousarray(brought(X))
         X = X if X.data.ptr % 16 == 0 else X.copy()
-    return X, cp.asarray(y, dtype=cp.uint8), cp.asarray(weight)
+    return X, cp.asarray(brought(y), dtype=cp.uint8), brought(weight)
 
 
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):

@@ -12,6 +12,7 @@ from ._gpu_clock import random_arguments
 from ._gpu_csr import Csr, lanes_for
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, padded
 from ._gpu_memory import WIDENED
+from ._gpu_stream import brought
 from .cuda import MAX_CHAINS, THREADS, TYPES, compiled_chains, sparse_definitions
 
 _WARPS = THREADS // 32
@@ -22,7 +23,7 @@ _STRIP = 512  # columns of X'X whose sums a warp has there
 
 def hold(X, y, weight):
     """X as ``Csr``, y (n,) and the weights (n,) or (0,), on the current device."""
-    return Csr.of(X), cp.asarray(y, dtype=cp.uint8), cp.asarray(weight)
+    return Csr.of(X), cp.asarray(brought(y), dtype=cp.uint8), brought(weight)
 
 
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):

@@ -77,17 +77,25 @@ class _Slot:
         return out
 
 
-def from_file(X):
-    """The rows of an ``np.memmap`` on the GPU. The process has a few of its pages at a time."""
-    out = cp.empty(X.shape, X.dtype)
-    for rows in _read(X):
-        out[rows] = cp.asarray(X[rows])
+def brought(values):
+    """An array of the host on the GPU, C-contiguous; one that is there already as it is.
+
+    A window goes at a time: of the whole, CuPy would make a copy in pinned memory, rounded up to a power of two. Of an
+    ``np.memmap`` the process has a few pages at a time.
+    """
+    if isinstance(values, cp.ndarray):
+        return values
+    out, stream = cp.empty(values.shape, values.dtype), cp.cuda.get_current_stream()
+    for some in _read(values):
+        window = np.ascontiguousarray(values[some])
+        out[some].set(window)
+        stream.synchronize()  # before the window is gone
     return out
 
 
 def _read(X):
     """Slices of all rows; if they are in a file, it is read ahead, and its pages leave the process behind."""
-    return ahead(X, cut(0, len(X), max(1, WINDOW // X.strides[0])), len(X))
+    return ahead(X, cut(0, len(X), max(1, WINDOW * len(X) // max(1, X.nbytes))), len(X))
 
 
 def room_for_parts(n_bytes, multiprocessors):

@@ -3,14 +3,14 @@
 The same names as in ``cpu.py``, where they are described. Arrays that describe the chains live on the device.
 """
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 
 import cupy as cp
 import numpy as np
 
 from ._gpu_answers import each_block, mean_probability, ndtr, quantiles  # noqa: F401 - part of what a back end offers
-from ._gpu_clock import CLOCK, random_arguments
+from ._gpu_clock import ATTEMPTS, CLOCK, random_arguments
 from ._gpu_collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gpu_csr import Csr
 from ._gpu_gaussian import Precision, Root, Whitening, times_symmetric  # noqa: F401
@@ -32,20 +32,25 @@ SEGMENTED = False  # a launch for each would take longer than many a segment
 def using(name):
     """A context in which everything is computed on this GPU, as in "cuda:0"."""
     with _card(name):
-        before = VERDICT.minors, CLOCK.zero, CLOCK.recordable  # of a fit in which this is a prediction
-        VERDICT.minors, CLOCK.zero, CLOCK.recordable = None, None, True
+        before = VERDICT.minors, CLOCK.zero, CLOCK.attempts  # of a fit in which this is a prediction
+        VERDICT.minors, CLOCK.zero, CLOCK.attempts = None, None, ATTEMPTS
         try:
             yield
-        except cp.cuda.memory.OutOfMemoryError as error:
-            raise explained(error) from error
+        except BaseException as error:
+            with suppress(RuntimeError):  # of a GPU that has failed
+                cp.cuda.runtime.deviceSynchronize()  # what streams beside the main one use must not be given back yet
+            if isinstance(error, cp.cuda.memory.OutOfMemoryError):
+                raise explained(error) from error
+            raise
         finally:
-            VERDICT.minors, CLOCK.zero, CLOCK.recordable = before
+            VERDICT.minors, CLOCK.zero, CLOCK.attempts = before
 
 
 def give_back(name):
-    """Return unused memory of this GPU, which CuPy would keep for its next arrays."""
+    """Return unused memory, which CuPy would keep for its next arrays: of this GPU, and pinned memory of the host."""
     with _card(name):
         cp.get_default_memory_pool().free_all_blocks()
+        cp.get_default_pinned_memory_pool().free_all_blocks()
 
 
 def _card(name):

@@ -79,6 +79,7 @@ class Module:
 
 class _Kernel:
     num_regs = 64
+    shared_size_bytes = 0
 
     def __init__(self, module, name):
         self.module, self.name = module, name.encode()

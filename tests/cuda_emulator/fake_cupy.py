@@ -29,6 +29,7 @@ from .fake_streams import (
     made,
     refuse_beside,
     refuse_recording,
+    synchronize_all,
 )
 
 _MODULES = (
@@ -148,11 +149,15 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         else:
             stream.put(lambda: np.copyto(out, self._host))
 
-    def set(self, values, stream):
-        """From pinned memory, without waiting."""
-        if values.shape != self.shape or values.dtype != self.dtype:
-            raise TypeError("Shape or dtype mismatch")
-        stream.put(lambda: np.copyto(self._host, values))
+    def set(self, values, stream=None):
+        """From pinned memory on a stream of its own, without waiting; or on the main one."""
+        if values.shape != self.shape or values.dtype != self.dtype or not self.flags.c_contiguous:
+            raise TypeError("Shape or dtype mismatch, or not contiguous")
+        if stream is None:
+            refuse_recording("a copy from the host")
+            np.copyto(self._host, values)
+        else:
+            stream.put(lambda: np.copyto(self._host, values))
 
     def __getitem__(self, index):
         values, at = self._host, _host(index)
@@ -254,6 +259,7 @@ class Card:
         self.memory = Memory.now = Memory()
         self.free = 2**34
         self.held_when_freed = None  # at the last time that the pool was told to give memory back
+        self.staged = 0  # bytes of the largest array that CuPy has copied into pinned memory on its way here
         self.used = set()  # the devices that kernels were loaded for
         self.flags = ("-O1",)
         self.properties = {
@@ -379,6 +385,7 @@ def _modules(card):
             getDeviceCount=lambda: Device.count,
             getDeviceProperties=lambda index: card.properties,
             memGetInfo=lambda: (card.free, 2**34),
+            deviceSynchronize=synchronize_all,
             driverGetVersion=lambda: 0,
             runtimeGetVersion=lambda: 0,
         ),
@@ -389,6 +396,7 @@ def _modules(card):
             return ndarray(made(lambda: np.asarray(values._host, dtype), values._host), values.device.id)
         refuse_recording("a copy from the host")
         values = np.asarray(values, dtype)
+        card.staged = max(card.staged, values.nbytes)
         out = card.allocate(values.shape, values.dtype)
         out._host[...] = values
         return out
@@ -420,6 +428,7 @@ def _modules(card):
         empty_like=lambda values: card.allocate(values.shape, values.dtype),
         RawModule=lambda code, options: card.module(code, options),
         get_default_memory_pool=lambda: card,
+        get_default_pinned_memory_pool=lambda: SimpleNamespace(free_all_blocks=lambda: None),
         **{name: getattr(np, name) for name in ("float32", "float64", "uint8", "int32", "uint32")},
     )
     return modules

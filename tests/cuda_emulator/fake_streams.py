@@ -5,11 +5,14 @@ too early, or read without waiting, shows in the results. The main stream does e
 recorded nothing happens at all.
 """
 
+import weakref
 from contextlib import contextmanager
 
 import numpy as np
 
 from . import EmulatorError
+
+_STREAMS = weakref.WeakSet()  # beside the main one
 
 
 class Stream:
@@ -21,6 +24,7 @@ class Stream:
         if not non_blocking:
             raise EmulatorError("a stream that waits for the main one saves no time")
         self.queue, self.done, self.has_waited = [], 0, False
+        _STREAMS.add(self)
 
     def __enter__(self):
         self.before, Stream.current = Stream.current, self
@@ -66,6 +70,14 @@ class Stream:
         return graph
 
 
+def synchronize_all():
+    """Wait for the device; which no recording survives."""
+    if Graph.recorded is not None:
+        Graph.recorded.failed = True
+    for stream in list(_STREAMS):
+        stream.synchronize()
+
+
 class Graph:
     """What has been recorded. A stream that waits for one of its streams is one of them, until it is waited for."""
 
@@ -79,6 +91,9 @@ class Graph:
             self.streams.discard(waited_for)
         self.streams.add(waits)
 
+    def upload(self):
+        """To the card, before the first launch."""
+
     def launch(self):
         refuse_beside()
         for work in self.work:
@@ -89,6 +104,7 @@ class Main:
     """The main stream. What it copies to the host without waiting lands as late as it may."""
 
     landings = Stream(non_blocking=True)
+    synchronize = landings.synchronize
 
     @classmethod
     def land(cls, work):
