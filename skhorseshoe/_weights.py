@@ -69,9 +69,9 @@ def arrange(X, y, weight, sampler):
 
 
 def _take(X, rows):
-    """Some rows, by a mask or by numbers."""
+    """Some rows, by a mask or by numbers; by a mask CuPy would need memory for every element of X."""
     with _device.of(X):
-        return X[rows]
+        return X[np.flatnonzero(rows) if rows.dtype == bool else rows]
 
 
 def _row_bytes(X):

@@ -98,14 +98,14 @@ def test_the_factors_are_computed_beside_the_pass(card, problem, monkeypatch, fa
     seen = []
 
     def latent(*arguments):
-        seen.append(len(chains.precision.stream.queue))
+        seen.append(len(chains.precision.room.stream.queue))
         return whole(*arguments)
 
     whole, rows = chains.problem.rows.latent, chains.problem.rows
     monkeypatch.setattr(rows, "latent", latent)
     chains.advance()
     assert seen[0]  # queued before the pass, and not done yet
-    assert not chains.precision.stream.queue
+    assert not chains.precision.room.stream.queue
 
 
 @pytest.mark.parametrize("q", [1, 7])
@@ -122,13 +122,31 @@ def test_factors_that_were_begun_give_the_same_bits(q, one_gpu, factors):
     np.testing.assert_array_equal(one_gpu.to_host(one_gpu.Precision(A.T @ A, None, precision).draw(b, d, noise)), plain)
 
 
+@needs_compiler
+def test_nothing_uses_the_memory_of_factors_that_are_not_done(card, factors):
+    """Not even a solver that only shares it."""
+    ops = back_end()
+    d, other = ops.to_device(np.ones((3, 4))), ops.to_device(np.full((3, 4), 2.0))
+    precision = ops.Precision(np.eye(4), None)
+    sharing = ops.Precision(np.full((4, 4), 0.5) + np.eye(4), None, precision)
+    plain = [ops.to_host(one.draw(d, d, 0 * d)) for one in (precision, sharing)]
+    for one, want in zip((precision, sharing), plain, strict=True):
+        precision.begin(other)
+        assert precision.room.stream.queue
+        one.inverse_diagonal(d, 0)
+        assert not precision.room.stream.queue
+        precision.begin(d)  # for the one, not for the other
+        np.testing.assert_array_equal(ops.to_host(one.draw(d, d, 0 * d)), want)
+        assert not precision.room.stream.queue
+
+
 def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, monkeypatch, factors):
     monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_gaussian"], "BESIDE", 0)
     precision = one_gpu.Precision(np.eye(4), None)
     d = one_gpu.to_device(np.ones((3, 4)))
     precision.begin(d)
     np.testing.assert_allclose(one_gpu.to_host(precision.draw(d, d, 0 * d)), np.full((3, 4), 0.5))
-    assert len(precision.factors) == 1
+    assert len(precision.room.factors) == 1
 
 
 @pytest.mark.parametrize("n", [1, 31, 100])

@@ -87,11 +87,9 @@ class Collapsed:
         n, weight = len(self.X), w * self.square
         level = 1.0
         if len(weight) >= n:
-            ordered = weight.copy()
-            ordered.partition(len(weight) - n)
-            level = np.maximum(ordered[len(weight) - n], 1.0)
+            level = np.maximum(self._smallest(weight, len(weight) - n), 1.0)
         (heavy,) = (weight > _HEAVY * level).nonzero()
-        return heavy[weight[heavy].argsort(kind="stable")]
+        return heavy if len(heavy) < 2 else heavy[weight[heavy].argsort(kind="stable")]
 
     def _invert_light(self, w, heavy, P, row_root=None):
         """As ``_invert``, without the heavy columns."""
@@ -161,7 +159,8 @@ class Collapsed:
     # What a device does by itself ------------------------------------------------------------------------------------
 
     # Beside what follows, children have ``_empty`` (an array of this shape), ``_placed`` and ``_on_host`` (an array of
-    # the host brought to the device, and the way back), ``_run`` (as ``Threads.run``), ``_fill`` (a block of columns),
+    # the host brought to the device, and the way back), ``_smallest`` (the k-th number of an array from below, counted
+    # from 0), ``_run`` (as ``Threads.run``), ``_fill`` (a block of columns),
     # ``_add_products`` (to the triangle that the next reads), ``_factorise`` (in place; the minor that is not positive,
     # or 0), ``_invert_factor`` (the inverse, in place of the factor), ``_add_heavy`` (as the kernel ``add_heavy``),
     # ``_quadratic`` (z'Pz), ``_information`` (of rows about their linear predictors) and ``_scan_local_scales`` (given
@@ -345,7 +344,7 @@ def _slice(move, uniform):
 
 
 def closest(closeness, n_columns):
-    """Numbers of the n_columns largest along the last axis, in their order."""
-    which = (-closeness).argpartition(n_columns - 1)[..., :n_columns].copy()
+    """Numbers of the n_columns largest along the last axis, in their order; of equals, the first."""
+    which = (-closeness).argsort(axis=-1, kind="stable")[..., :n_columns].copy()
     which.sort()
     return which

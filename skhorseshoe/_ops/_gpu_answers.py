@@ -7,6 +7,7 @@ from cupyx.scipy.special import ndtr  # noqa: F401 - part of what a back end off
 from ._gpu_kernels import i32, kernel, launch
 from ._gpu_memory import ANSWERED
 from ._gpu_rows import element, widened
+from ._gpu_stream import brought
 from .cuda import THREADS
 
 _ROWS = ANSWERED
@@ -35,12 +36,12 @@ def averaged(each_block, X, coef, intercept, threads, block_rows):
 
 def each_block(X, coef, threads, block_rows, use):
     """As ``cpu.each_block``, with products on the GPU; X may be on the host. ``block_rows`` says nothing to a GPU."""
-    coef = cp.asarray(coef)
+    coef = brought(coef)
     (m, p), n = coef.shape, X.shape[0]
     size = rows_together(max(m, p))
     rows = cp.zeros((size, p))  # of one shape, so that the product treats a row alike in any batch
     for start in range(0, n, size):
-        some = cp.ascontiguousarray(cp.asarray(X[start : start + size]))
+        some = cp.ascontiguousarray(brought(X[start : start + size]))
         rows[: len(some)] = widened(some, p)
         eta = cp.ascontiguousarray(rows @ coef.T)
         use(eta[: len(some)], slice(start, start + len(some)))

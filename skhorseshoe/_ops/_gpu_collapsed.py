@@ -37,6 +37,10 @@ class CollapsedRows(Collapsed):
         super().__init__(X, *others)
 
     @staticmethod
+    def _smallest(values, k):
+        return cp.sort(values)[k]  # by a library; CuPy's partition is a kernel that no tool has checked for races
+
+    @staticmethod
     def _run(some, n_tasks):
         some(0, n_tasks)
 

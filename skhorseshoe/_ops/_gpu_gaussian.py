@@ -8,6 +8,7 @@ from ._gpu_clock import random_arguments
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties
 from ._gpu_lapack import potrf, solve_lower, workspace_for
 from ._gpu_memory import BESIDE
+from ._gpu_stream import brought
 from ._gpu_verdict import VERDICT
 from .cuda import THREADS
 
@@ -91,34 +92,52 @@ class _Cholesky:
         return out
 
 
+class _Room:
+    """Factors of all chains, and what is under way there on a stream of its own."""
+
+    def __init__(self, q):
+        self.factors = cp.empty((1, q, q))
+        self.begun = None, None  # by whom, and for which d
+        self.stream = cp.cuda.Stream(non_blocking=True)
+        self.d_is_there, self.are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
+
+    def begin(self, whose, d):
+        """Have these factors computed beside what is queued next."""
+        self.end()
+        if len(self.factors) < len(d):
+            self.factors = cp.empty((len(d), *self.factors.shape[1:]))
+        self.begun = whose, d
+        self.d_is_there.record(cp.cuda.get_current_stream())
+        self.stream.wait_event(self.d_is_there)
+        with self.stream:
+            whose.factorise(d, self.factors)
+            self.are_there.record(self.stream)
+
+    def end(self):
+        """What has been begun, which is done before anything that is queued from now on."""
+        begun, self.begun = self.begun, (None, None)
+        if begun[0] is not None:
+            cp.cuda.get_current_stream().wait_event(self.are_there)
+        return begun
+
+
 class Precision:
     """As ``cpu.Precision``; H may be on the host."""
 
     work = ()  # no memory that others could use
 
     def __init__(self, H, threads, memory_of=None, n_workers=None):
-        self.H = H = cp.asarray(H)
+        self.H = H = brought(H)
         self.cholesky = _Cholesky(H)
-        self.factors = cp.empty((1, *H.shape)) if memory_of is None else memory_of.factors
-        self.begun = None
-        self.stream = cp.cuda.Stream(non_blocking=True)
-        self.d_is_there, self.factors_are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
+        self.room = _Room(len(H)) if memory_of is None else memory_of.room
 
     def begin(self, d):
         """As ``cpu.Precision.begin``: the factors are computed on a stream of their own, beside what is queued next.
 
         That must be kernels of ours: the libraries have one workspace for both streams.
         """
-        if 8 * d.size * d.shape[1] > BESIDE:
-            return
-        if len(self.factors) < len(d):
-            self.factors = cp.empty((len(d), *self.H.shape))
-        self.begun = d
-        self.d_is_there.record(cp.cuda.get_current_stream())
-        self.stream.wait_event(self.d_is_there)
-        with self.stream:
-            self.cholesky.factorise(d, self.factors)
-            self.factors_are_there.record(self.stream)
+        if 8 * d.size * d.shape[1] <= BESIDE:
+            self.room.begin(self.cholesky, d)
 
     @staticmethod
     def noise(ops, shape, key, sweep):
@@ -137,16 +156,16 @@ class Precision:
                 half *= cp.sqrt(enough / cp.where(rest > LEAST_REST * total[some], rest, enough))[:, None]
             beta[some] = self.cholesky.solve(factors, half + noise[some], transposed=True)
 
-        if self.begun is d:
-            cp.cuda.get_current_stream().wait_event(self.factors_are_there)
-            use(slice(0, len(d)), self.factors)
+        whose, of = self.room.end()
+        if whose is self.cholesky and of is d:
+            use(slice(0, len(d)), self.room.factors)
         else:
-            self.cholesky.factorise(d, self.factors, use)
-        self.begun = None
+            self.cholesky.factorise(d, self.room.factors, use)
         return beta
 
     def inverse_diagonal(self, d, sweep):
         """As ``cpu.Precision.inverse_diagonal``."""
+        self.room.end()
         out = cp.empty_like(d)
         row_squares = kernel("scales", "row_squares")
 
@@ -155,7 +174,7 @@ class Precision:
                 (inverse,) = self.cholesky.solve(factor[None], cp.eye(len(factor))[None])  # row j is column j of L^-1
                 launch(row_squares, blocks_for(32 * len(inverse)), inverse, diagonal, i32(len(inverse)))
 
-        self.cholesky.factorise(d, self.factors[:1], use)
+        self.cholesky.factorise(d, self.room.factors[:1], use)
         return out
 
 
@@ -163,7 +182,7 @@ class Root:
     """As ``cpu.Root``; H may be on the host."""
 
     def __init__(self, H):
-        H, q = cp.asarray(H), len(H)
+        H, q = brought(H), len(H)
         factor, none, info = cp.empty(H.shape), cp.zeros(q), cp.zeros(1, cp.int32)
         workspace = workspace_for(H)
         for jitter in JITTERS:  # often needed; the host may wait, for there is one for all sweeps
@@ -186,7 +205,7 @@ class Whitening:
     def __init__(self, H, b, n_chains, p, threads, memory_of=None):
         q = len(H)
         self.p = p
-        self.H = cp.asarray(H)
+        self.H = brought(H)
         self.b = None if b is None else cp.asarray(b)
         self.cholesky = _Cholesky(self.H)
         self.factors, self.spare = cp.empty((2, n_chains, q, q))
@@ -195,7 +214,7 @@ class Whitening:
 
     def refer(self, H, b):
         """Take another H and b."""
-        self.H[...] = cp.asarray(H)
+        self.H[...] = brought(H)
         self.b = cp.asarray(b)
 
     def set(self, d):

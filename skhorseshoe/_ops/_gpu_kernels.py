@@ -46,7 +46,7 @@ def properties(device):
 def resident_blocks(function, shared_bytes):
     """Blocks of a kernel that run at the same time on the whole device."""
     has = properties(cp.cuda.runtime.getDevice())
-    registers = max(1, function.num_regs) * THREADS
+    registers = max(1, -(-function.num_regs // 8)) * 8 * THREADS  # a thread has them in eights
     on_each = min(
         has["maxThreadsPerMultiProcessor"] // THREADS,
         has["regsPerMultiprocessor"] // registers,

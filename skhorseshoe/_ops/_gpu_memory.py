@@ -73,6 +73,13 @@ def free_and_total():
     return free + cp.get_default_memory_pool().free_bytes(), total
 
 
+def is_of_memory(error):
+    """Whether the GPU has no more memory: CuPy says so, or a library that it calls, each in its own way."""
+    words = "ALLOC_FAILED", "cudaErrorMemoryAllocation", "std::bad_alloc"
+    known = isinstance(error, cp.cuda.memory.OutOfMemoryError)
+    return known or (isinstance(error, (MemoryError, RuntimeError)) and any(word in str(error) for word in words))
+
+
 def explained(error):
     """The MemoryError that says what was asked for and what is free."""
     cp.get_default_memory_pool().free_all_blocks()

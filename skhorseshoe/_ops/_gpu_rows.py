@@ -140,7 +140,7 @@ def moments(X, weight):
 
 def widened(X, q):
     """Rows, which may be on the host, in float64, with a column of ones if q says so."""
-    X = cp.asarray(X)
+    X = brought(X)
     out = cp.empty((len(X), q))
     function = kernel("rows", "widen_rows", element(X))
     launch(function, blocks_for(out.size), X, out, i64(len(X)), i32(X.shape[1]), i32(q))

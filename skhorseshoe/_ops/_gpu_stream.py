@@ -80,11 +80,13 @@ class _Slot:
 def brought(values):
     """An array of the host on the GPU, C-contiguous; one that is there already as it is.
 
-    A window goes at a time: of the whole, CuPy would make a copy in pinned memory, rounded up to a power of two. Of an
-    ``np.memmap`` the process has a few pages at a time.
+    A window goes at a time: of the whole, CuPy would make a copy in pinned memory, rounded up to a power of two, and
+    keep its memory. Of an ``np.memmap`` the process has a few pages at a time.
     """
     if isinstance(values, cp.ndarray):
         return values
+    if values.nbytes <= WINDOW:
+        return cp.ascontiguousarray(cp.asarray(values))
     out, stream = cp.empty(values.shape, values.dtype), cp.cuda.get_current_stream()
     for some in _read(values):
         window = np.ascontiguousarray(values[some])

@@ -16,10 +16,11 @@ from ._gpu_csr import Csr
 from ._gpu_gaussian import Precision, Root, Whitening, times_symmetric  # noqa: F401
 from ._gpu_input import checked, put_beside  # noqa: F401
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
-from ._gpu_memory import explained, place  # noqa: F401
+from ._gpu_memory import explained, is_of_memory, place  # noqa: F401
 from ._gpu_outbox import Outbox, Watch  # noqa: F401
 from ._gpu_recorded import recorded  # noqa: F401
 from ._gpu_rows import gram, hold, latent, moments, score  # noqa: F401
+from ._gpu_stream import brought
 from ._gpu_verdict import VERDICT
 from .cuda import THREADS
 
@@ -39,7 +40,7 @@ def using(name):
         except BaseException as error:
             with suppress(RuntimeError):  # of a GPU that has failed
                 cp.cuda.runtime.deviceSynchronize()  # what streams beside the main one use must not be given back yet
-            if isinstance(error, cp.cuda.memory.OutOfMemoryError):
+            if is_of_memory(error):
                 raise explained(error) from error
             raise
         finally:
@@ -59,7 +60,7 @@ def _card(name):
 
 def to_device(values):
     """Arrays of the host, also in tuples, dicts and objects that hold them, as arrays of the device."""
-    return _each(lambda value: cp.asarray(value) if isinstance(value, np.ndarray) else value, values)
+    return _each(lambda value: brought(value) if isinstance(value, np.ndarray) else value, values)
 
 
 def to_host(values):

@@ -20,6 +20,7 @@ from ._gpu_sparse_rows import (  # noqa: F401 - as are these
     product,
     score,
 )
+from ._gpu_stream import brought
 from .gpu import (  # noqa: F401 - the rest of it
     SEGMENTED,
     Outbox,
@@ -57,7 +58,7 @@ def mean_probability(X, coef, intercept, threads, block_rows):
 
 def each_block(X, coef, threads, block_rows, use):
     """As ``sparse.each_block``, with products on the GPU; X may be on the host. ``block_rows`` says nothing here."""
-    coef = cp.ascontiguousarray(cp.asarray(coef).T)
+    coef = cp.ascontiguousarray(brought(coef).T)
     n, size = X.shape[0], rows_together(coef.shape[1])
     for start in range(0, n, size):
         rows = slice(start, min(n, start + size))

@@ -185,7 +185,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     sum, mean, all, any = map(_method, ("sum", "mean", "all", "any"))
     copy, reshape, astype = map(_method, ("copy", "reshape", "astype"))
-    swapaxes, argsort, argpartition = map(_method, ("swapaxes", "argsort", "argpartition"))
+    swapaxes, argsort = map(_method, ("swapaxes", "argsort"))
 
     def nonzero(self):
         return tuple(map(_wrap, self._read().nonzero()))
@@ -194,9 +194,6 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         if not self.flags.c_contiguous:
             raise NotImplementedError("Sorting non-contiguous array is not supported.")
         self._host.sort()
-
-    def partition(self, kth):
-        self._host.partition(kth)
 
 
 class csr_matrix:
@@ -410,10 +407,11 @@ def _modules(card):
         return values
 
     modules["cupyx"].empty_pinned = empty_pinned
-    modules["cupyx.scipy.sparse"].csr_matrix = lambda X: csr_matrix(X, asarray)
+    modules["cupyx.scipy.sparse"].csr_matrix = lambda X: csr_matrix(X.tocsr(), asarray)
+    modules["cupyx.scipy.sparse"].csc_matrix = lambda X: csr_matrix(X.tocsc(), asarray)
     modules["cupyx.scipy.special"].ndtr = lambda values, out=None: _wrap(ndtr(values._host, out=_host(out)))
     names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "log", "log1p", "sqrt", "ascontiguousarray")
-    names += ("isfinite", "quantile", "maximum", "minimum", "searchsorted", "triu", "cos", "sin")
+    names += ("sort", "isfinite", "quantile", "maximum", "minimum", "searchsorted", "triu", "cos", "sin")
     cupy.__dict__.update(
         {name: _function(name) for name in names},
         __version__="0.0.0",
