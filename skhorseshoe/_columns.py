@@ -2,11 +2,13 @@
 
 import numpy as np
 
+FAR = 1e3  # standard deviations from zero, from where a column is centred, so that X'X keeps its digits
+
 
 class Columns:
     """The sampler's coefficients are those of (x - centre) / scale: the shrunk columns, then the unpenalised ones, then
     the intercept. X itself stays as it is: coefficients are translated on their way to a pass over it, and sums over
-    its rows on their way back.
+    its rows on their way back. With an intercept the posterior is the same for every centre.
 
     mean, sd : (p,) of the columns of X. unpenalized : (p,) bool. size : (p,) their root mean squares.
     """
@@ -20,11 +22,11 @@ class Columns:
         self.centre, self.scale = np.zeros(p), np.ones(p)
         if standardize:
             self.scale = np.where(sd > 0, sd, np.where(root > 0, root, 1.0))
-            if fit_intercept:
-                self.centre = mean
+        if fit_intercept:
+            self.centre = np.where(standardize | ((sd > 0) & (abs(mean) > FAR * sd)), mean, 0.0)
         self.order = np.argsort(unpenalized, kind="stable")
         self.place = np.argsort(self.order)
-        self.moved = bool(unpenalized.any() or standardize)
+        self.moved = bool(unpenalized.any() or standardize or self.centre.any())
         self.size = root
         self.informative = (sd if fit_intercept else root) > 0
         # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.

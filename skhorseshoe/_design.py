@@ -35,8 +35,9 @@ class Rows:
         self.n, p = self.shape
         with np.errstate(over="ignore", invalid="ignore"):  # too large a column is refused by its size
             self._size, self._ones, mean, variance = self._total("moments")
-            # A spread within the rounding of X is none.
-            sd = np.sqrt(np.where(variance > (16 * np.finfo(self.dtype).eps * mean) ** 2, variance, 0.0))
+            spread = np.sqrt(np.where(variance > (4 * np.finfo(np.float64).eps * mean) ** 2, variance, 0.0))
+            sd = np.where(spread > 4 * np.finfo(self.dtype).eps * abs(mean), spread, 0.0)  # within rounding it is none
+            self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in spreads
         unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
         self.columns = Columns(mean, sd, unpenalized, fit_intercept, standardize)
         self._translate = self.ops.to_device(self.columns)

@@ -9,6 +9,8 @@ from .diagnostics import MAX_RHAT, convergence
 
 MIN_ESS_PER_CHAIN = 100
 MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
+MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
+_NAMED = 3  # columns in a warning
 
 
 def names_of(model):
@@ -70,43 +72,100 @@ def warn_if_scales_differ(model, columns):
     )
 
 
-def warn_if_unconverged(model, informative, separated):
-    """One ConvergenceWarning for the worst quantity; informative : (p,) bool, False for constant columns.
+def warn_if_far_from_zero(model, distance, dtype):
+    """One warning for columns so far from zero that rounding takes a noticeable part of their spread.
 
-    separated : whether the classes are separated completely and no slab bounds the coefficients.
+    distance : (p,) from zero, in standard deviations. dtype : of X, which is computed with in at least float32.
+    """
+    dtype = np.promote_types(dtype, np.float32)
+    far = np.flatnonzero(np.finfo(dtype).eps * distance > MAX_ERROR)
+    if len(far):
+        warnings.warn(
+            f"{_listed(model, far)} {'lie' if len(far) > 1 else 'lies'} up to {distance.max():.1g} standard "
+            f"deviations from zero, of which {dtype} leaves few digits or none. Subtract the means before you fit"
+            f"{', or give X as float64' if dtype == np.float32 else ''}.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def warn_if_unconverged(model, informative, separated, one_sided=()):
+    """One ConvergenceWarning for all that keeps the draws from being what was wanted.
+
+    informative : (p,) bool, False for constant columns. separated : whether the classes are separated completely and
+    no slab bounds the coefficients. one_sided : the columns, by number, whose own coefficient nothing bounds.
     """
     extra = others(model)
     checks = convergence(np.stack(list(extra.values()), axis=-1))
     names = [*np.array(names_of(model), dtype=object)[informative], *extra]
     rhat = np.append(model.rhat_[informative], checks.rhat)
     ess = np.append(model.ess_[informative], checks.ess_bulk)
+    said = []
+    if separated:
+        said.append(
+            "The columns separate the classes completely, so the data set no bound to the coefficients, and more "
+            "sweeps are no remedy: slab_scale=2 sets one, and mixes far better."
+        )
+    elif len(one_sided):
+        said.append(
+            f"{_listed(model, one_sided)}: all values in one class lie on one side of those in the other, as where a "
+            "level occurs in one class only. So the data set no bound to the coefficient, and its mean and interval "
+            "differ from run to run: slab_scale=2 sets one."
+        )
+    found = _not_converged(model, names, rhat, ess, cured=bool(said))
+    if separated and not found:
+        return
+    said = [found, *said] if found else said
+    if not found and model.target_ess is not None and model.stopped_by_ == "n_iter":
+        said += _short_of_target(model, names, ess)
+    if said:
+        warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=5)
+
+
+def _listed(model, columns):
+    """Some columns in words, by name."""
+    names = [repr(name) for name in np.array(names_of(model), dtype=object)[columns]]
+    more = f" and {len(names) - _NAMED} more columns" if len(names) > _NAMED else ""
+    return ("Columns " if len(names) > 1 else "Column ") + ", ".join(names[:_NAMED]) + more
+
+
+def _not_converged(model, names, rhat, ess, cured):
+    """What R-hat and the effective sample sizes say, or ""; cured : whether a better cure than more sweeps is known."""
     n_chains, n_draws = model.global_scale_draws_.shape
     wanted = MIN_ESS_PER_CHAIN * n_chains
     # Where nothing can be computed (fewer than four draws) nothing is known to be well.
     failed = ~((rhat <= MAX_RHAT) & (ess >= wanted))
     if not failed.any():
-        return
+        return ""
     cure = f"Raise n_iter (now {model.n_iter}) and burn_in (now {model.burn_in})"
     if n_draws < 4:
-        text = f"{n_draws} draws a chain are too few to tell whether the chains have converged. {cure}."
-    else:
-        badness = np.maximum((rhat - 1) / (MAX_RHAT - 1), wanted / ess)
-        worst = int(np.argmax(np.where(failed & np.isfinite(badness), badness, 0.0)))
-        factor = int(np.ceil(1.2 * wanted / max(1.0, ess[worst])))
-        text = (
-            f"The chains have not converged for {failed.sum()} of {len(failed)} quantities. The worst is "
-            f"{names[worst]!r} with R-hat {rhat[worst]:.4f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "
-            f"size of {ess[worst]:.0f} (at least {wanted}, {MIN_ESS_PER_CHAIN} a chain). {cure} about "
-            f"{max(2, factor)}-fold, and thin (now {model.thin}) with them to keep memory as it is."
-        )
+        return f"{n_draws} draws a chain are too few to tell whether the chains have converged. {cure}."
+    badness = np.maximum((rhat - 1) / (MAX_RHAT - 1), wanted / ess)
+    worst = int(np.argmax(np.where(failed & np.isfinite(badness), badness, 0.0)))
+    factor = int(np.ceil(1.2 * wanted / max(1.0, ess[worst])))
+    text = (
+        f"The chains have not converged for {failed.sum()} of {len(failed)} quantities. The worst is "
+        f"{names[worst]!r} with R-hat {rhat[worst]:.4f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "
+        f"size of {ess[worst]:.0f} (at least {wanted}, {MIN_ESS_PER_CHAIN} a chain)."
+    )
     if model.moments_ is not None and n_draws < 2 * MIN_ESS_PER_CHAIN:
-        text += (
-            f" But max_draws={model.max_draws} keeps {n_draws} draws of each chain, and R-hat and sample sizes "
+        return (
+            f"{text} But max_draws={model.max_draws} keeps {n_draws} draws of each chain, and R-hat and sample sizes "
             f"are of these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
         )
-    if separated:
-        text += (
-            " The columns separate the classes completely, so the data set no bound to the coefficients: "
-            "slab_scale=2 sets one, and mixes far better."
-        )
-    warnings.warn(text, ConvergenceWarning, stacklevel=5)
+    if cured:
+        return text
+    return f"{text} {cure} about {max(2, factor)}-fold, and thin (now {model.thin}) with them to keep memory as it is."
+
+
+def _short_of_target(model, names, ess):
+    """A sentence where fewer independent draws have been made than were asked for."""
+    least = int(np.argmin(ess))
+    if ess[least] >= model.target_ess:
+        return []
+    factor = int(np.ceil(1.2 * model.target_ess / ess[least]))
+    return [
+        f"target_ess={model.target_ess} has not been reached: after n_iter={model.n_iter} draws of each chain the "
+        f"smallest bulk effective sample size is {ess[least]:.0f} ({names[least]!r}). Raise n_iter about "
+        f"{max(2, factor)}-fold."
+    ]

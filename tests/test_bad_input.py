@@ -380,7 +380,7 @@ def test_which_columns_count_as_constant(fit_intercept, dtype, short_fit, monkey
     """Without an intercept a constant is a regressor like any other; a column of zeros never is."""
     judged = []
     monkeypatch.setattr(
-        _fitting._report, "warn_if_unconverged", lambda model, which, separated: judged.append(list(which))
+        _fitting._report, "warn_if_unconverged", lambda model, which, *rest: judged.append(list(which))
     )
     constants = np.repeat([[0.0, 3.7, -1e6, 1e-8, *np.linspace(0.1, 1.0, 16)]], 30, axis=0)
     varying = X * [1e6, 1e-6, 1] + [0, 0, 1000]

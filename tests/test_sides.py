@@ -1,0 +1,128 @@
+"""Columns whose coefficient nothing bounds, and columns far from zero: found, named, and with a cure."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
+
+from skhorseshoe import HorseshoeProbitClassifier, _sides
+from skhorseshoe._sides import one_sided
+
+NAMES = ["noise", "level", "level_0", "constant", "zeros", "touches", "negative", "apart", "mixed"]
+WITH_INTERCEPT, WITHOUT = {"level", "level_0", "touches", "negative", "apart"}, {"level", "level_0", "negative"}
+
+
+def columns(n=60):
+    """y, and columns of all kinds, by name."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    ones = np.flatnonzero(y)
+    level = np.where(np.isin(np.arange(n), ones[[2, 20]]), 1.0, 0.0)  # occurs in class 1 only
+    in_zeros = np.where(np.isin(np.arange(n), [0, 30, n - 2]), 1.0, 0.0)  # and in class 0 only
+    touches = np.where(y, 2.0 + rng.random(n), 1.0 + rng.random(n))
+    touches[[0, 1]] = 2.0
+    mixed = level + in_zeros
+    values = rng.standard_normal(n), level, in_zeros, np.full(n, 3.0), np.zeros(n), touches
+    X = np.column_stack([*values, -level, np.where(y, 5.0, 4.0), mixed])
+    return pd.DataFrame(X, columns=NAMES), y.astype(np.uint8)
+
+
+@pytest.mark.parametrize("block", [1, 20, 10**6])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kind", ["float64", "float16", "csr"])
+def test_columns_of_all_kinds(kind, fit_intercept, block, monkeypatch):
+    monkeypatch.setattr(_sides, "_BLOCK", block * len(NAMES))
+    X, y = columns()
+    X = csr_array(X.to_numpy()) if kind == "csr" else X.to_numpy().astype(kind)
+    found = {NAMES[j] for j in one_sided(X, y, fit_intercept)}
+    assert found == (WITH_INTERCEPT if fit_intercept else WITHOUT)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_columns_on_a_gpu(kind, one_gpu):
+    X, y = columns()
+    held = one_gpu.to_device(X.to_numpy())
+    if kind is csr_array:
+        from skhorseshoe._ops._gpu_csr import Csr
+
+        held = Csr.of(csr_array(X.to_numpy()))
+    assert {NAMES[j] for j in one_sided(held, y, True)} == WITH_INTERCEPT
+
+
+def test_a_column_is_read_as_long_as_it_may_be_one():
+    """Of 10,000 rows of noise a few settle it."""
+
+    class Counted(np.ndarray):
+        rows = 0
+
+        def __getitem__(self, at):
+            if isinstance(at, slice):
+                Counted.rows += at.stop - at.start
+            return np.asarray(self)[at]
+
+    X = np.random.default_rng(0).standard_normal((10_000, 300))
+    assert not len(one_sided(X.view(Counted), (np.arange(10_000) % 2).astype(np.uint8), True))
+    assert Counted.rows < 5000
+
+
+@pytest.mark.parametrize(("slab_scale", "told"), [(None, True), (2.0, False)])
+def test_a_level_of_one_class_is_named_with_its_cure(slab_scale, told, seed):
+    """Whether or not the chains look well."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((400, 2)), columns=["a", "b"])
+    y = X["a"] + rng.standard_normal(400) > 0
+    X["rare"] = 0.0
+    X.loc[np.flatnonzero(y)[:4], "rare"] = 1.0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        HorseshoeProbitClassifier(n_iter=300, burn_in=300, slab_scale=slab_scale, random_state=seed).fit(X, y)
+    text = " ".join(str(w.message) for w in caught)
+    assert ("Column 'rare': all values in one class lie on one side" in text) == told
+    assert ("slab_scale=2" in text) == told
+    if told:
+        assert "-fold" not in text  # more sweeps are no remedy
+        assert [w.category for w in caught] == [ConvergenceWarning]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("sampler", ["hmc", "pxda", "gibbs"])
+def test_with_an_intercept_it_does_not_matter_where_columns_have_their_zero(sampler, dtype, seed, short_fit):
+    """The offset is a power of two, so that no digit of X is lost."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.standard_normal((300, 3)) * 64) / 64
+    y = X[:, 0] + rng.standard_normal(300) > 0
+    offset = 2.0**12 if dtype == "float32" else 2.0**30
+    near, far = (
+        short_fit((X + shift).astype(dtype), y, sampler=sampler, n_iter=1500, burn_in=200, standardize=False)
+        for shift in (0.0, offset)
+    )
+    error = near.coef_draws_.std(axis=(0, 1)) * 5 / np.sqrt(np.minimum(near.ess_, far.ess_))
+    assert (abs(near.coef_ - far.coef_) < error).all()
+    proba = near.predict_proba(X), far.predict_proba((X + offset).astype(dtype))
+    np.testing.assert_allclose(*proba, atol=0.05)
+
+
+@pytest.mark.parametrize(("dtype", "distance", "told"), [
+    ("float64", 1e9, False), ("float64", 1e14, True), ("float32", 1e3, False), ("float32", 1e5, True),
+])  # fmt: skip
+def test_columns_too_far_from_zero_are_named(dtype, distance, told, seed):
+    X = np.random.default_rng(seed).standard_normal((200, 3)) + np.array([0, distance, 0])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        HorseshoeProbitClassifier(n_iter=5, burn_in=5, random_state=0).fit(X.astype(dtype), X[:, 0] > 0.5)
+    said = [str(w.message) for w in caught if "from zero" in str(w.message)]
+    assert len(said) == told
+    if told:
+        assert said[0].startswith("Column 'x1' lies up to 1e+")
+        assert ("give X as float64" in said[0]) == (dtype == "float32")
+
+
+def test_a_target_that_is_not_reached_is_said(weak_problem, seed):
+    with pytest.warns(
+        ConvergenceWarning, match=r"target_ess=50000 has not been reached: .* n_iter=4000 .* Raise n_iter"
+    ):
+        model = HorseshoeProbitClassifier(target_ess=50_000, n_iter=4000, random_state=seed).fit(*weak_problem)
+    assert model.stopped_by_ == "n_iter"
