@@ -6,6 +6,7 @@ have reached the disk, so that at every moment the folder holds one whole state 
 
 import io
 import json
+import os
 import time
 import warnings
 from contextlib import suppress
@@ -29,7 +30,7 @@ class Checkpoint:
     """
 
     def __init__(self, folder, seconds, what, version):
-        self.folder, self.seconds = Path(folder), seconds
+        self.folder, self.seconds = Path(folder).expanduser(), seconds
         self.what = json.loads(json.dumps({"skhorseshoe": version, **what}))
         self.files = []  # of draws: name, checksum, stride, number with those of the files before
         self.state = None  # name of its file
@@ -70,6 +71,8 @@ class Checkpoint:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ValueError(f"checkpoint={str(self.folder)!r} cannot be made a folder: {error}.") from error
+        if not os.access(self.folder, os.W_OK | os.X_OK):  # better now than after an hour
+            raise ValueError(f"checkpoint={str(self.folder)!r} cannot be written: give a folder that you may write to.")
 
     def _manifest(self, path):
         try:

@@ -47,11 +47,21 @@ def _canonical(X):
 
 
 def _check_finite(X, estimator):
-    """scikit-learn's own check, by blocks of rows: X may be on disk, and of float16 it would make a mask."""
+    """By blocks of rows: X may be on disk, and of float16 scikit-learn's own check would make a mask."""
     if issparse(X):  # which has been checked
         return
     for rows in ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
-        assert_all_finite(X[rows], estimator_name=type(estimator).__name__, input_name="X")
+        try:
+            assert_all_finite(X[rows])
+        except ValueError:
+            row, j = np.argwhere(~np.isfinite(X[rows]))[0]
+            names = getattr(estimator, "feature_names_in_", None)
+            what = "NaN" if np.isnan(X[rows][row, j]) else f"infinity or a value too large for {X.dtype}"
+            raise ValueError(
+                f"Input X contains {what}: the first is in row {rows.start + row} of column "
+                f"{j if names is None else repr(names[j])}. {type(estimator).__name__} does not accept missing values: "
+                "impute them (SimpleImputer in a Pipeline), or drop such rows."
+            ) from None
 
 
 def _check_on_gpu(estimator, X, reset, **y):
@@ -65,14 +75,16 @@ def _check_on_gpu(estimator, X, reset, **y):
     return X, y
 
 
-def encode_labels(y):
-    """The two classes, and the labels as 0 and 1, uint8."""
+def encode_labels(y, without=""):
+    """The two classes, and the labels as 0 and 1, uint8. without : in words, the rows that have been left out."""
+    _refuse_missing(y)
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     classes = np.unique(y)
     if len(classes) == 1:
         raise ValueError(
-            f"y contains only one class, {classes.tolist()[0]!r}: rows of two classes are needed to fit a classifier."
+            f"y contains only one class{without}, {classes.tolist()[0]!r}: rows of two classes are needed to fit a "
+            "classifier."
         )
     if kind != "binary":
         raise ValueError(
@@ -80,6 +92,15 @@ def encode_labels(y):
             "classifier: sklearn.multiclass.OneVsRestClassifier(HorseshoeProbitClassifier())."
         )
     return classes, (np.asarray(y) == classes[1]).astype(np.uint8)
+
+
+def _refuse_missing(y):
+    """Raise a ValueError where a label is None or, among other objects, NaN; numbers have been looked at."""
+    y = np.asarray(y)
+    if y.dtype == object:
+        missing = [label is None or label != label for label in y.tolist()]
+        if any(missing):
+            raise ValueError(f"The label of row {missing.index(True)} is missing: leave such rows out.")
 
 
 def is_second(y, X, classes):

@@ -122,7 +122,8 @@ class Run:
     def warn_of_interrupt(self):
         warnings.warn(
             f"fit was interrupted after {self.done} of {self.settings.n_iter} sweeps: the model holds the "
-            f"{self.draws.n} draws of each of its {self.settings.n_chains} chains that were made by then.",
+            f"{self.draws.n} draws of each of its {self.settings.n_chains} chains that were made by then. A second "
+            "Ctrl-C ends fit at once, and with it a search or cross-validation that it is part of.",
             UserWarning,
             stacklevel=5,
         )

@@ -26,7 +26,7 @@ def rows_that_count(X, y, sample_weight, class_weight):
     if not counts.all():
         check_copy(counts.sum() * _row_bytes(X), "Dropping the rows of weight 0")
         X, y, weight = _take(X, counts), y[counts], weight[counts]
-    classes, codes = encode_labels(y)
+    classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0")
     if class_weight is not None:
         weight *= compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)[codes]
         if not ((weight > 0) & np.isfinite(weight)).all():

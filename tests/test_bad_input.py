@@ -33,13 +33,22 @@ def columns(**changed):
 @pytest.mark.parametrize(
     ("data", "labels", "error", "says"),
     [
-        pytest.param(with_entry(np.nan), Y, ValueError, "NaN", id="nan"),
-        pytest.param(with_entry(np.inf), Y, ValueError, "infinity", id="inf"),
+        pytest.param(with_entry(np.nan), Y, ValueError, r"NaN: the first is in row \d+ of column \d", id="nan"),
+        pytest.param(with_entry(np.inf), Y, ValueError, r"infinity .* in row \d+ of column \d", id="inf"),
+        pytest.param(
+            pd.DataFrame(with_entry(np.nan), columns=list("abc")),
+            Y,
+            ValueError,
+            r"NaN: .* of column '[abc]'",
+            id="name",
+        ),
         pytest.param(with_entry(1e200), Y, ValueError, "too large for .*StandardScaler", id="too large to be squared"),
         pytest.param(
             (X * 1e37).astype(np.float32), Y, ValueError, "too large for .*StandardScaler", id="too large for float32"
         ),
         pytest.param(X, np.ones(30), ValueError, "only one class, .*two classes are needed", id="one class"),
+        pytest.param(X, np.array([*14 * "aa", None, "b"], object), ValueError, "label of row 28 is missing", id="None"),
+        pytest.param(X, np.array([*15 * "a", np.nan, *14 * "b"], object), ValueError, "missing|NaN", id="NaN label"),
         pytest.param(X, np.arange(30) % 3, ValueError, "OneVsRestClassifier", id="three classes"),
         pytest.param(X, X[:, 0], ValueError, "continuous", id="numbers for labels"),
         pytest.param(X, np.where(Y, np.nan, 1.0), ValueError, "NaN", id="missing labels"),
@@ -379,9 +388,7 @@ def test_too_few_draws_to_judge_is_a_warning_of_its_own():
 def test_which_columns_count_as_constant(fit_intercept, dtype, short_fit, monkeypatch):
     """Without an intercept a constant is a regressor like any other; a column of zeros never is."""
     judged = []
-    monkeypatch.setattr(
-        _fitting._report, "warn_if_unconverged", lambda model, which, *rest: judged.append(list(which))
-    )
+    monkeypatch.setattr(_fitting._report, "warn_if_unconverged", lambda model, which, *rest: judged.append(list(which)))
     constants = np.repeat([[0.0, 3.7, -1e6, 1e-8, *np.linspace(0.1, 1.0, 16)]], 30, axis=0)
     varying = X * [1e6, 1e-6, 1] + [0, 0, 1000]
     short_fit(np.hstack([constants, varying]).astype(dtype), Y, fit_intercept=fit_intercept)

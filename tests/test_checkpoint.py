@@ -253,3 +253,16 @@ def test_sigkill_at_fifty_random_moments_changes_nothing(tmp_path, seed):
     for k in range(10):
         kill_at_random_moments(tmp_path / str(k), 5, rng, 1.5)
         assert outcome(tmp_path / str(k)) == whole
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_fit(problem, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    with pytest.raises(ValueError, match=r"checkpoint=.* cannot be written: give a folder that you may write to"):
+        HorseshoeProbitClassifier(checkpoint=tmp_path).fit(*problem)
+
+
+def test_the_home_folder_may_be_given_by_its_sign(problem, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    HorseshoeProbitClassifier(n_iter=2, burn_in=0, checkpoint="~/run").fit(*problem)
+    assert (tmp_path / "run" / _checkpoint._MANIFEST).exists()

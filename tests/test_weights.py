@@ -138,7 +138,7 @@ def test_weights_that_cannot_be_are_refused(data, weight, params, message):
 
 def test_rows_of_weight_zero_do_not_count_as_a_class(data):
     X, y, _ = data
-    with pytest.raises(ValueError, match="only one class"):
+    with pytest.raises(ValueError, match="only one class without the rows of weight 0, "):
         HorseshoeProbitClassifier().fit(X, y, sample_weight=y.astype(float))
 
 

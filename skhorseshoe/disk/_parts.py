@@ -152,7 +152,10 @@ def _numbers(values, name):
         return values
     if values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) in _NUMBERS:
         return np.where(pd.isna(values), np.nan, values).astype(np.float64)
-    first = f", such as {values.flat[0]!r}" if values.size else ""
+    given = pd.Series(values.ravel())
+    other = given[given.notna() & pd.to_numeric(given, errors="coerce").isna()]
+    some = (other if len(other) else given).head(1).tolist()
+    first = f", such as {some[0]!r}" if some else ""
     raise ValueError(f"{name} is not numeric (its dtype is {values.dtype}{first}). {_CURE}")
 
 

@@ -127,7 +127,8 @@ def column(values):
 
 REFUSED = {
     "text": (column(["x", "y"]), {}, r"Column 'b' is not numeric .*'x'.*OneHotEncoder"),
-    "numbers in text": (column(["1", "2"]), {}, r"Column 'b' is not numeric"),
+    "numbers in text": (column(["1", "2"]), {}, r"Column 'b' is not numeric .*'1'"),
+    "a sign among numbers in text": (column(["7", "?"]), {}, r"Column 'b' is not numeric .*such as '\?'"),
     "dates": (column(pd.to_datetime(["2020-01-01"] * 2)), {}, r"Column 'b' is not numeric .*datetime64"),
     "a category": (column(pd.Categorical(["x", "y"])), {}, r"Column 'b' is not numeric"),
     "missing": (column([1, np.nan]), {}, r"Column 'b' holds a missing value in row 51"),
