@@ -5,9 +5,23 @@ from scipy.stats import rankdata
 
 from .. import _report
 from ..diagnostics import autocorrelation, convergence
-from ._common import MUTED, check_count, legend_above, new_axes, places, unwrap
+from ._common import (
+    LONGEST,
+    MUTED,
+    beside,
+    check_count,
+    drawable,
+    finish,
+    inches,
+    letters_in,
+    new_axes,
+    places,
+    slot,
+    unwrap,
+)
 
 _MOST_CURVES = 8
+_BESIDE_NAME, _BESIDE_TITLE = 28, 6  # letters: the rest of a title and what is beside the axes, the latter alone
 _DASHES = ("-", "--", "-.", ":")
 
 
@@ -104,10 +118,11 @@ class TraceDisplay:
         self : TraceDisplay
         """
         check_count("n_bins", n_bins, 2)
-        axes = self._axes(ax)
+        given, axes = ax, self._axes(ax)
+        names = self._title_names(axes[0, 0], given)
         n_draws = self.draws.shape[2]
         self.ranks_ = np.stack([_rank_shares(draws, n_bins) for draws in self.draws])
-        self.lines_, self.bars_ = [], []
+        self.lines_, self.bars_, titles = [], [], []
         checks = convergence(np.moveaxis(self.draws, 0, -1))
         colours = _shades(self.draws.shape[1])
         style = {"linewidth": 0.5 * min(1, (1000 / n_draws) ** 0.5), "alpha": 0.8}  # long chains hide one another
@@ -117,7 +132,7 @@ class TraceDisplay:
                 for chain, colour in zip(self.draws[row], colours, strict=True)
             ])  # fmt: skip
             words = f"R-hat {checks.rhat[row]:.3f}, ESS {checks.ess_bulk[row]:.0f}"
-            trace.set_title(f"{self.names[row]}: {words}", fontsize="medium", loc="left")
+            titles.append(trace.set_title(names[row] + words, fontsize="medium", loc="left"))
             trace.set_xlim(-0.5, n_draws - 0.5)
             self.bars_.append(_draw_ranks(ranks, self.ranks_[row], colours))
         for ax, words in zip(axes[-1], ["draw", "rank among all draws"], strict=True):
@@ -125,8 +140,17 @@ class TraceDisplay:
         axes[0, 1].set_title("ranks (dashed: even)", fontsize="medium", loc="left")
         for ax in axes.flat:
             ax.spines[["right", "top"]].set_visible(False)
+        if given is None:
+            _make_room(axes[0, 0], titles)
         self.axes_, self.figure_ = axes, axes[0, 0].figure
         return self
+
+    def _title_names(self, trace, given):
+        """What titles begin with; on a line of its own where axes that were given are too narrow for one line."""
+        letters = LONGEST if given is None else letters_in(trace, beside=_BESIDE_NAME)
+        if max(len(str(name)) for name in self.names) <= letters or given is None:
+            return [f"{name}: " for name in drawable(self.names, letters=letters)]
+        return [f"{name}:\n" for name in drawable(self.names, letters=letters_in(trace, beside=_BESIDE_TITLE))]
 
     def _axes(self, ax):
         """An array of axes: as given, in the place of the one given, or in a new figure."""
@@ -142,7 +166,10 @@ class TraceDisplay:
             figure = plt.figure(figsize=(8, 0.6 + 1.7 * shape[0]), layout="constrained")
             return figure.subplots(*shape, squeeze=False, width_ratios=(3, 2))
         ax.set_axis_off()
-        within = ax.get_subplotspec().subgridspec(*shape, width_ratios=(3, 2), hspace=0.5)
+        layout = ax.figure.get_layout_engine()
+        # A constrained layout makes room for the titles itself, and takes hspace for a share of the whole figure.
+        hspace = 0.5 if layout is None or layout.adjust_compatible else None
+        within = ax.get_subplotspec().subgridspec(*shape, width_ratios=(3, 2), hspace=hspace)
         return within.subplots(squeeze=False)
 
 
@@ -234,7 +261,8 @@ class AutocorrelationDisplay:
         -------
         self : AutocorrelationDisplay
         """
-        ax = new_axes("AutocorrelationDisplay.plot", ax)
+        given, ax = ax, new_axes("AutocorrelationDisplay.plot", ax)
+        names = drawable(self.names, letters=letters_in(ax, beside=18))
         n_lags = self.autocorrelations.shape[1]
         gap = max(1, n_lags // 10)
         self.lines_ = []
@@ -246,15 +274,23 @@ class AutocorrelationDisplay:
                 marker="osv^D<P>"[i],
                 markevery=(i * gap // len(self.names), gap),
                 markersize=4.5,
-                label=f"{self.names[i]} (ESS {self.ess[i]:.0f})",
+                # A legend leaves out what begins with an underscore.
+                label=f"{' ' * names[i].startswith('_')}{names[i]} (ESS {self.ess[i]:.0f})",
             )
         ax.axhline(0, color=MUTED, linewidth=0.8, zorder=1)
         ax.set(xlabel="lag in draws", ylabel="autocorrelation", xlim=(-0.01 * n_lags, n_lags - 1))
         ax.set_ylim(top=1.03)
         ax.spines[["right", "top"]].set_visible(False)
-        self.legend_ = legend_above(ax)
+        self.legend_ = finish(ax, given)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _make_room(trace, titles):
+    """Widen a new figure until no title of a trace reaches over the ranks beside it."""
+    width, height = trace.figure.get_size_inches()
+    needed = inches(*titles)[0] + beside(trace)
+    trace.figure.set_size_inches(width * max(1, needed / slot(trace)), height)
 
 
 def _choose(estimator, names, worst):

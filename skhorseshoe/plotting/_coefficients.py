@@ -8,10 +8,12 @@ from ._common import (
     check_count_or_none,
     check_option,
     draw_rows,
-    legend_above,
+    finish,
+    letters_in,
     level_of,
     listing,
     new_axes,
+    row_names,
     unwrap,
 )
 
@@ -143,19 +145,19 @@ class CoefficientsDisplay:
         else:
             marked = self.selected
             labels = "selected", "not selected"
-        ax = new_axes("CoefficientsDisplay.plot", ax, rows=len(shown))
+        given, ax = ax, new_axes("CoefficientsDisplay.plot", ax, rows=len(shown))
         self.points_, self.lines_ = draw_rows(
             ax,
-            [self.names[j] for j in shown],
+            row_names(ax, self.names, shown),
             self.mean[shown],
             self.interval[:, shown],
             marked[shown],
-            labels=_label(labels, self.names, shown[marked[shown]], len(shown)),
+            labels=_label(ax, labels, self.names, shown[marked[shown]], len(shown)),
             reference=0,
             value_label=f"coefficient: mean and {100 * self.level:g} % interval",
             row_label=_row_label("largest", len(shown), n_features, order),
         )
-        self.legend_ = legend_above(ax)
+        self.legend_ = finish(ax, given)
         self.shown_, self.ax_, self.figure_ = shown, ax, ax.figure
         return self
 
@@ -258,20 +260,20 @@ class ShrinkageDisplay:
         shown = _arrange(np.argsort(self.shrinkage, kind="stable")[:top], self.names, order)
         below = self.shrinkage < threshold
         labels = f"below {threshold:g}: {below.sum()} of {n_features}", "others"
-        ax = new_axes("ShrinkageDisplay.plot", ax, rows=len(shown))
+        given, ax = ax, new_axes("ShrinkageDisplay.plot", ax, rows=len(shown))
         self.points_, _ = draw_rows(
             ax,
-            [self.names[j] for j in shown],
+            row_names(ax, self.names, shown),
             self.shrinkage[shown],
             None,
             below[shown],
-            labels=_label(labels, self.names, shown[below[shown]], len(shown)),
+            labels=_label(ax, labels, self.names, shown[below[shown]], len(shown)),
             reference=threshold,
             value_label="shrinkage (0: left alone, 1: shrunk to zero)",
             row_label=_row_label("least shrunk", len(shown), n_features, order),
             limits=(-0.02, 1.02),
         )
-        self.legend_ = legend_above(ax)
+        self.legend_ = finish(ax, given)
         self.shown_, self.ax_, self.figure_ = shown, ax, ax.figure
         return self
 
@@ -283,11 +285,11 @@ def _arrange(shown, names, order):
     return np.sort(shown) if order == "original" else shown
 
 
-def _label(labels, names, marked, n_shown):
+def _label(ax, labels, names, marked, n_shown):
     """The two labels; where there is no room for names on the axis, the first names of those marked are in theirs."""
     if n_shown <= MAX_NAMES:
         return labels
-    return labels[0] + listing([names[j] for j in marked]), labels[1]
+    return labels[0] + listing(names, marked, letters_in(ax, beside=12, most=60)), labels[1]
 
 
 def _row_label(first, n_shown, n_features, order):

@@ -1,5 +1,7 @@
-"""What the displays share: the classifier inside a Pipeline, what they accept, axes, intervals one under another."""
+"""What the displays share: the classifier inside a Pipeline, what they accept, names and room for them, rows."""
 
+import re
+from collections import Counter
 from difflib import get_close_matches
 from numbers import Integral
 
@@ -12,7 +14,10 @@ from .._posterior import PosteriorMixin, check_level
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
 MAX_NAMES = 60  # rows of a picture that can still be told apart by name
 INCHES_A_ROW = 0.21
-_LISTED = 8
+LONGEST, _SHORTEST = 35, 12  # letters of a long name that are drawn, where there is much room and where there is little
+_LETTER = 0.7  # width of a letter beside the size of the font: small letters have less, most capitals as much
+_LISTED, _LINES = 8, 3
+_LEAST_WIDTH, _PADS, _USUAL_LEGEND = 4.0, 0.3, 0.9  # inches: of the axes in a new figure, around them, above them
 
 
 def unwrap(estimator):
@@ -79,25 +84,124 @@ def new_axes(caller, ax, rows=None, height=4.0):
     return ax
 
 
-def legend_above(ax, ncols=2):
-    """A legend over the axes, where it hides nothing."""
+def drawable(names, which=None, letters=LONGEST):
+    """The names at these places, or all, as texts to draw: literal, on one line, long ones without their middle.
+
+    Different names whose texts would be the same have their place behind them.
+    """
+    which = range(len(names)) if which is None else which
+    whole = [re.sub(r"[\s\x00-\x1f]", " ", str(names[j])) for j in which]
+    texts = [_shorten(name, letters) for name in whole]
+    alike = Counter(text for text, _ in set(zip(texts, whole, strict=True)))
+    for i, j in enumerate(which):
+        if alike[texts[i]] > 1:
+            texts[i] = _shorten(whole[i], letters, f" ({j})")
+    # Matplotlib reads what stands between two dollars as a formula. A backslash works in every text and every version,
+    # also in ticks that are made later; the option parse_math would have to be set on each.
+    return [text.replace("$", r"\$") for text in texts]
+
+
+def _shorten(name, letters, end=""):
+    kept = letters - len(end)
+    if len(name) > kept:
+        tail = (kept - 1) // 2
+        name = f"{name[: kept - 1 - tail]}…{name[len(name) - tail :]}"
+    return name + end
+
+
+def letters_in(ax, share=1.0, beside=0, most=LONGEST):
+    """How many letters of a name fit into a share of the width, beside so many others."""
+    from matplotlib import rcParams
+
+    fit = share * slot(ax) * 72 / (_LETTER * rcParams["font.size"])
+    return int(np.clip(fit - beside, _SHORTEST, most))
+
+
+def row_names(ax, names, shown):
+    """The names of the rows of a picture; none for more rows than can be told apart."""
+    return drawable(names, shown, letters_in(ax, share=0.55)) if len(shown) <= MAX_NAMES else []
+
+
+def listing(names, which, letters):
+    """The first of the names at these places, in parentheses on lines of their own; nothing for none."""
+    if not len(which):
+        return ""
+    lines, listed = [], 0
+    for text in drawable(names, which[:_LISTED], min(letters, LONGEST)):
+        if lines and len(lines[-1]) + len(text) + 2 <= letters:
+            lines[-1] += f", {text}"
+        elif len(lines) < _LINES:
+            lines.append(text)
+        else:
+            break
+        listed += 1
+    more = f"and {len(which) - listed} more" if len(which) > listed else ""
+    gap = "\n" if len(lines[-1]) + len(more) > letters else " "
+    return "\n({}{})".format(",\n".join(lines), gap + more if more else "")
+
+
+def inches(*artists):
+    """Width and height of the widest and of the highest."""
+    boxes = [artist.get_window_extent() for artist in artists]
+    dpi = artists[0].figure.dpi
+    return max(box.width for box in boxes) / dpi, max(box.height for box in boxes) / dpi
+
+
+def slot(ax):
+    """Inches of width that axes have for themselves and what stands beside them, before anything is laid out."""
+    width = ax.get_position(original=True).width
+    if ax.get_subplotspec() is not None:  # the gaps between columns are room too
+        grid = ax.get_subplotspec().get_topmost_subplotspec().get_gridspec()
+        _, _, left, right = grid.get_grid_positions(ax.figure)
+        width /= (right - left).sum()
+    return width * ax.figure.bbox.width / ax.figure.dpi
+
+
+def beside(ax):
+    """Inches that the labels on the left, and what is around, take of the width."""
+    return inches(ax.yaxis.label)[0] + inches(ax.yaxis.label, *ax.get_yticklabels())[0] + _PADS
+
+
+def finish(ax, given, legend=True):
+    """Make room for names and legend in a new figure, or fit into the axes that were given; returns the legend."""
+    new = given is None
+    room = slot(ax) - beside(ax)
+    below, left = inches(ax.xaxis.label)[0], inches(ax.yaxis.label)[1]  # how long the labels of the axes are
+    wide, high, usual = max(_LEAST_WIDTH, below), 0, 0
+    if legend:
+        legend, usual = _legend_above(ax, max(room, wide) if new else room, new)
+        width, high = inches(legend)
+        wide = max(wide, width)
+    if new:
+        width, height = ax.figure.get_size_inches()
+        height = max(height + high - min(usual, _USUAL_LEGEND), left + high + _PADS)
+        ax.figure.set_size_inches(max(width, beside(ax) + wide), height)
+    elif below > room:  # there is more room below the labels on the left
+        ax.set_xlabel(ax.get_xlabel(), loc="right")
+    return legend or None
+
+
+def _legend_above(ax, room, new):
+    """A legend where it hides nothing, in two columns if the room allows; and how high it is in two."""
+    legend = _above(ax, 2)
+    width, usual = inches(legend)
+    if width > room:
+        legend = _above(ax, 1)
+        if not new and inches(legend)[0] > room:  # there is more room above the labels on the left
+            legend = _above(ax, 1, "right")
+    return legend, usual
+
+
+def _above(ax, ncols, side="left"):
     return ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(-0.01, 1),
+        loc=f"lower {side}",
+        bbox_to_anchor=(-0.01 if side == "left" else 1, 1),
         ncols=ncols,
         frameon=False,
         handletextpad=0.5,
         columnspacing=1.4,
         numpoints=1,
     )
-
-
-def listing(names):
-    """The first names, in parentheses on a line of their own; nothing for none."""
-    if not names:
-        return ""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"\n({', '.join(map(str, names[:_LISTED]))}{more})"
 
 
 def draw_rows(ax, names, values, ends, marked, *, labels, reference, value_label, row_label, limits=None):

@@ -13,13 +13,17 @@ from ._common import (
     check_count,
     check_option,
     draw_rows,
-    legend_above,
+    drawable,
+    finish,
+    letters_in,
     level_of,
     new_axes,
+    row_names,
     unwrap,
 )
 
 _HISTOGRAM_HEIGHT = 0.12  # of that of the axes
+_BESIDE_CLASS = 40  # letters of what stands beside the label of a class
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
@@ -148,24 +152,25 @@ class ProbabilityIntervalDisplay:
         check_option("order", order, tuple(_ROW_LABELS))
         n_rows = len(self.mean)
         shown = np.argsort(-self.mean, kind="stable") if order == "probability" else np.arange(n_rows)
+        given, ax = ax, new_axes("ProbabilityIntervalDisplay.plot", ax, rows=n_rows)
+        classes = drawable(self.classes, letters=letters_in(ax, beside=_BESIDE_CLASS))
         if self.y is None:
             marked, labels = np.ones(n_rows, dtype=bool), [None]
         else:
-            marked, labels = self.y[shown] == self.classes[1], [f"in truth {c!s}" for c in self.classes[::-1]]
-        ax = new_axes("ProbabilityIntervalDisplay.plot", ax, rows=n_rows)
+            marked, labels = self.y[shown] == self.classes[1], [f"in truth {c}" for c in classes[::-1]]
         self.points_, self.lines_ = draw_rows(
             ax,
-            [self.names[i] for i in shown],
+            row_names(ax, self.names, shown),
             self.mean[shown],
             self.interval[:, shown],
             marked,
             labels=labels,
             reference=threshold,
-            value_label=f"probability of {self.classes[1]!s} and {100 * self.level:g} % interval",
+            value_label=f"probability of {classes[1]} and {100 * self.level:g} % interval",
             row_label=_ROW_LABELS[order] if n_rows > MAX_NAMES else None,
             limits=(-0.02, 1.02),
         )
-        self.legend_ = legend_above(ax) if self.y is not None else None
+        self.legend_ = finish(ax, given, legend=self.y is not None)
         self.shown_, self.ax_, self.figure_ = shown, ax, ax.figure
         return self
 
@@ -308,7 +313,7 @@ class PosteriorCalibrationDisplay:
         """
         if not isinstance(limit, Real) or not 0 < limit <= 1:
             raise ValueError(f"limit must be above 0 and at most 1; got {limit!r}.")
-        ax = new_axes("PosteriorCalibrationDisplay.plot", ax, height=5.2)
+        given, ax = ax, new_axes("PosteriorCalibrationDisplay.plot", ax, height=5.2)
         share = f"{100 * self.level:g} % band if the model is right"
         self.band_ = ax.fill_between(self.predicted, *self.band, color=PALE, linewidth=0, label=share, zorder=1)
         (self.line_,) = ax.plot(self.predicted, self.observed, color=DARK, linewidth=1.8, label="observed", zorder=3)
@@ -317,9 +322,10 @@ class PosteriorCalibrationDisplay:
         heights = heights * (_HISTOGRAM_HEIGHT * limit / max(1, heights.max()))
         self.bars_ = ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=MUTED, linewidth=0, zorder=2.5)
         ax.set(xlim=(0, limit), ylim=(0, limit), aspect="equal")
-        ax.set(xlabel=f"predicted probability of {self.label!s}", ylabel=f"observed share of {self.label!s}")
+        (label,) = drawable([self.label], letters=letters_in(ax, beside=_BESIDE_CLASS))
+        ax.set(xlabel=f"predicted probability of {label}", ylabel=f"observed share of {label}")
         ax.spines[["right", "top"]].set_visible(False)
-        self.legend_ = legend_above(ax)
+        self.legend_ = finish(ax, given)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

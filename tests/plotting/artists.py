@@ -1,6 +1,8 @@
 """What the displays have drawn, as the tests read it."""
 
 import numpy as np
+from matplotlib.legend import Legend
+from matplotlib.text import Text
 
 NAMES = ["age", "bmi", "dose", "pulse", "weight", "height", "sodium", "potassium"]
 
@@ -19,3 +21,22 @@ def segments(collections, along):
 
 def texts(ax):
     return [text.get_text() for text in ax.legend_.get_texts()]
+
+
+def outside(figure):
+    """Texts and legends that are drawn and do not lie on the page, to a pixel."""
+    figure.canvas.draw()
+    parts, hidden = figure.findobj(Text) + figure.findobj(Legend), set()
+    for ax in figure.axes:
+        for axis, (low, high) in ((ax.xaxis, sorted(ax.get_xlim())), (ax.yaxis, sorted(ax.get_ylim()))):
+            ticks = [tick for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high]
+            hidden |= {label for tick in ticks for label in (tick.label1, tick.label2)}
+    page = figure.bbox.padded(1)
+    return [
+        part
+        for part in parts
+        if part not in hidden
+        and part.get_visible()
+        and not (isinstance(part, Text) and not part.get_text())
+        and not all(page.contains(*corner) for corner in part.get_window_extent().corners())
+    ]
