@@ -105,8 +105,8 @@ def test_scales_are_those_of_the_cpu(p, gpu):
         np.testing.assert_allclose(got, cpu.global_scale(beta, tau_sq_inv, 0.7, KEY, t), rtol=1e-8)
 
 
-# Rows, columns, chains and type: one row, one column, ragged tiles, two buffers, one (p = 2500), none (3000 and more),
-# more chains than one launch carries.
+# Rows, columns, chains and type: one row, one column, ragged tiles of all kinds, several times as many blocks as run at
+# a time (p = 300), more chains than one launch carries.
 PASSES = [
     (1, 1, 1, "float32"),
     (300, 1, 1, "float32"),
@@ -117,14 +117,56 @@ PASSES = [
     (40, 9, 16, "float64"),
     (40, 9, 12, "float16"),
     (700, 141, 4, "float32"),
+    (1100, 300, 1, "float32"),
+    (23, 600, 4, "float32"),
+    (23, 1100, 4, "float32"),
+    (23, 1900, 4, "float32"),
     (9, 2500, 4, "float32"),
     (17, 3000, 4, "float32"),
+    (19, 4000, 4, "float32"),
+    (9, 5000, 4, "float32"),
+    (13, 1300, 3, "float64"),
+    (13, 3000, 4, "float16"),
     (5, 20_000, 3, "float32"),
     (131, 33, 17, "float32"),
     (131, 33, 4, "float64"),
     (131, 33, 4, "float16"),
     (30, 1001, 3, "float16"),
 ]
+
+LIMITS, CACHED = (113 * 1024, 227 * 1024), 0.7 * 50 * 2**20 // 132  # of an H200
+
+
+def test_the_passes_have_tiles_of_all_kinds():
+    kinds = set()
+    for _, p, n_chains, dtype in PASSES:
+        cut = cuda.layout(p, p + 1, min(n_chains, cuda.MAX_CHAINS), dtype, LIMITS, CACHED)
+        kinds.add((cut.tile, cut.buffers if cut.staged else 0, cut.shared_bytes <= LIMITS[0]))
+    staged = {(8, 2, True), (4, 2, True), (8, 2, False), (4, 2, False), (4, 1, False), (8, 1, False)}
+    assert kinds >= staged | {(rows, 0, True) for rows in (16, 8, 4)}
+
+
+@pytest.mark.parametrize("dtype", cuda.TYPES)
+@pytest.mark.parametrize("n_chains", [1, 4, 16])
+@pytest.mark.parametrize("limits", [LIMITS, (31 * 1024, 64 * 1024)])
+def test_a_tile_is_as_large_as_there_is_room_for(limits, n_chains, dtype):
+    """First for two blocks on a multiprocessor, if their registers have room there, then for one."""
+    _, _, element, real = cuda.TYPES[dtype]
+    least = 8 if dtype == "float16" else 4
+    rows = [2**k for k in range(9) if 2**k >= least]
+    for p in range(1, 12_000, 7):
+        sizes = {m: [m * p * element, (max(1, 32 // m) + 1) * m * n_chains * real] for m in rows}
+        rest = 16 * sum(-(-size * (p + 1) * n_chains // 16) for size in (8, real))  # sums and coefficients
+        some = [m for m in rows if m <= 8 or sizes[m][0] <= 2**15]
+        fitting = [[m for m in some if rest + 2 * sizes[m][0] + sizes[m][1] <= limit] for limit in limits]
+        if n_chains * real > 32:
+            fitting[0] = []
+        tiles = fitting[0] or fitting[1]
+        want = (True, max(tiles), 2) if tiles else (rest + sum(sizes[least]) <= limits[1], least, 1)
+        cut = cuda.layout(p, p + 1, n_chains, dtype, limits, CACHED)
+        assert cut[1:4] == want if cut.staged else not want[0]
+        assert cut.shared_bytes <= limits[1]
+        assert cut.staged <= (cut.tile * p * element % 16 == 0)
 
 
 def held_by(ops, X, y, weight=NONE):

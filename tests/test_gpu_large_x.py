@@ -50,7 +50,7 @@ def test_passes_over_parts_have_the_bits_of_passes_over_all(n_chains, dtype, sma
             np.testing.assert_array_equal(ops.to_host(in_parts), ops.to_host(all_at_once))
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (5, 2000), (300, 3000)])
+@pytest.mark.parametrize("sizes", [(1, 1), (5, 2000), (300, 4000)])
 def test_shapes_that_are_cut_otherwise(sizes, small_parts):
     """A single row, tiles with one buffer, and tiles that stay in global memory."""
     ops, (n, p) = small_parts, sizes

@@ -113,6 +113,17 @@ def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card,
     assert taken < forecast < 3 * taken + 2**21
 
 
+@pytest.mark.parametrize("n_chains", [4, 17, 32])
+def test_the_forecast_has_the_sums_of_all_blocks_and_launches(n_chains, card, short_fit, problem):
+    short_fit(*problem, device="cuda", sampler="gibbs", burn_in=1, n_iter=1)  # imports the back end
+    card.properties["multiProcessorCount"] = 132
+    n, p = 10**6, 1000
+    plan = sys.modules["skhorseshoe._ops._gpu_rows"]._Plan(0, "latent_pass", (n, p), "float32", n_chains, p + 1)
+    taken = 8 * plan.blocks * (p + 2) * plan.layout.chains * -(-n_chains // 16)
+    without, forecast = (memory().working_set(n, p, n_chains, "gibbs", count) for count in (0, 132))
+    assert taken * (p + 1) / (p + 2) <= forecast - without
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("p", "n_chains"), [(60, 24), (30, 32)])
 def test_the_forecast_is_enough_where_sweeps_are_recorded(p, n_chains, card, short_fit, monkeypatch):

@@ -15,8 +15,13 @@ from skhorseshoe._ops.cuda import layout
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILER, reason="needs g++")]
 
-# Tiles with two buffers, with one, and none.
-SIZES = [(70, 20, 4, "float32", 2**18), (37, 33, 3, "float64", 6000), (21, 30, 4, "float16", 2000)]
+# Tiles with two buffers, also of four rows, with one, and none; each of another shape, as a plan is made once for each.
+SIZES = [
+    (70, 20, 4, "float32", 2**18),
+    (37, 33, 3, "float64", 6000),
+    (38, 33, 3, "float64", 5000),
+    (21, 30, 4, "float16", 2100),
+]
 
 
 def run(order, flags=("-O1",), sizes=SIZES, parts=(), *, left_out=0, preload=(), **environment):
@@ -44,8 +49,9 @@ def outcome(*args, **kwargs):
 
 
 def test_the_cases_have_two_buffers_one_and_none():
-    cuts = [layout(p, p + 1, n_chains, dtype, shared) for _, p, n_chains, dtype, shared in SIZES]
-    assert [(cut.staged, cut.buffers) for cut in cuts] == [(True, 2), (True, 1), (False, 1)]
+    cuts = [layout(p, p + 1, n_chains, dtype, (shared, shared), 0) for _, p, n_chains, dtype, shared in SIZES]
+    assert [(cut.staged, cut.tile, cut.buffers) for cut in cuts[1:]] == [(True, 4, 2), (True, 4, 1), (False, 16, 1)]
+    assert cuts[0].buffers == 2
 
 
 ADDRESS = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
@@ -70,7 +76,7 @@ def thread_sanitizer(parts, *more):
     """What it says about cases, with a system thread for each CUDA thread."""
     flags = ("-O1", "-g", "-pthread", "-DEMULATOR_THREADS", "-fsanitize=thread", *more)
     options = "exitcode=66:report_signal_unsafe=0"
-    sizes = [(9, 3, 1, "float32", 2**18), (17, 9, 1, "float32", 700)]
+    sizes = [(9, 3, 1, "float32", 2**18), (17, 9, 1, "float32", 700), (18, 9, 1, "float32", 500)]
     return run("forward", flags, sizes, parts, preload=("libtsan.so",), TSAN_OPTIONS=options)
 
 

@@ -108,6 +108,62 @@ def test_the_factors_are_computed_beside_the_pass(card, problem, monkeypatch, fa
     assert not chains.precision.room.stream.queue
 
 
+@needs_compiler
+def test_the_stream_of_the_factors_comes_first(card):
+    assert back_end().Precision(np.eye(2), None).room.stream.priority < 0
+
+
+def blocks(card, name, n, p, n_chains=4):
+    """Of a pass over float32 rows on a card like an H200, and its layout."""
+    card.properties["regsPerMultiprocessor"] = 2**16  # the kernels of the emulator have 64 registers
+    back_end()
+    plan = sys.modules["skhorseshoe._ops._gpu_rows"]._Plan(0, name, (n, p), "float32", n_chains, p + 1)
+    assert plan.edges[-1] == n
+    return plan.blocks, plan.layout
+
+
+@needs_compiler
+@pytest.mark.parametrize(("p", "on_each", "taken"), [(3, 4, 1), (140, 4, 1), (200, 3, 2), (238, 3, 3)])
+def test_latents_leave_room_for_factors_of_one_block(p, on_each, taken, card):
+    """A factor of 239 columns takes a whole multiprocessor."""
+    card.properties["multiProcessorCount"] = 132
+    assert blocks(card, "latent_pass", 10**6, p)[0] == 132 * on_each - 4 * taken
+    assert blocks(card, "latent_pass", 10**6, p, 32)[0] <= 132 * on_each  # not where these are most of what there is
+    assert blocks(card, "score_pass", 10**6, p)[0] == 132 * on_each
+
+
+@needs_compiler
+def test_where_few_blocks_run_none_is_kept_free(card):
+    assert blocks(card, "latent_pass", 10**6, 140) == blocks(card, "score_pass", 10**6, 140)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("n", "waves"), [(10**6, 4), (2 * 10**5, 2), (10**5, 1), (100, 0)])
+def test_latents_end_block_by_block_beside_large_factors(n, waves, card):
+    card.properties["multiProcessorCount"] = 132
+    p, n_chains = 1000, 4
+    together = blocks(card, "score_pass", n, p)[0]
+    count, cut = blocks(card, "latent_pass", n, p)
+    tiles = -(-n // cut.tile)
+    assert together == min(264, tiles)
+    assert count == min(264 * waves, tiles) if waves else tiles
+    assert count <= 8 * 132  # as the forecast of memory says
+    assert count <= together or 4 * n * p >= count * 32 * 8 * (p + 2) * n_chains
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["latent_pass", "score_pass"])
+@pytest.mark.parametrize("p", [3700, 4400, 5700, 20_000])
+@pytest.mark.parametrize("cache", [50 * 2**20, 300 * 2**20])
+def test_what_is_looked_at_again_has_room_in_the_cache(cache, p, name, card):
+    card.properties |= {"multiProcessorCount": 132, "l2CacheSize": cache}
+    count, cut = blocks(card, name, 10**6, p)
+    assert not cut.staged
+    together, each = min(count, 4 * 132), cut.tile * p * 4 + 8 * (p + 1) * 4
+    assert together * each <= 0.7 * cache or (together == 132 and cut.tile == 16)  # none is left without work
+    assert together == 4 * 132 or (together + 132) * each > 0.7 * cache
+
+
 @pytest.mark.parametrize("q", [1, 7])
 def test_factors_that_were_begun_give_the_same_bits(q, one_gpu, factors):
     rng = np.random.default_rng(0)

@@ -16,10 +16,11 @@ from .cuda import THREADS
 def fits_one_block(q):
     """Whether one block computes a factor of q columns in shared memory."""
     limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
-    return q <= THREADS and _factor_bytes(q) <= limit
+    return q <= THREADS and factor_bytes(q) <= limit
 
 
-def _factor_bytes(q):
+def factor_bytes(q):
+    """Bytes of shared memory of a block that computes a factor."""
     return 8 * (q * (q + 1) // 2 + 2)
 
 
@@ -48,7 +49,7 @@ class _Cholesky:
         self.q = q = len(H)
         self.jitters = cp.asarray(np.array(JITTERS[1:]))
         self.verdict = VERDICT.place()
-        self.shared_bytes, self.fits = _factor_bytes(q), fits_one_block(q)
+        self.shared_bytes, self.fits = factor_bytes(q), fits_one_block(q)
         if not self.fits:
             self.workspace = workspace_for(H)
             self.info = cp.zeros(MAX_CHAINS, cp.int32)
@@ -98,7 +99,8 @@ class _Room:
     def __init__(self, q):
         self.factors = cp.empty((1, q, q))
         self.begun = None, None  # by whom, and for which d
-        self.stream = cp.cuda.Stream(non_blocking=True)
+        # Its blocks come before those of the pass that have yet to start: its steps are one after the other.
+        self.stream = cp.cuda.Stream(non_blocking=True, priority=-1)
         self.d_is_there, self.are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
 
     def begin(self, whose, d):

@@ -7,6 +7,9 @@ import numpy as np
 
 from .cuda import OPTIONS, THREADS, source
 
+_RESERVED = 1024  # bytes of shared memory that the system keeps of each block
+_CACHED = 0.7  # of the cache of all multiprocessors: what a pass may count on
+
 
 def kernel(module, name, definitions=()):
     """The kernel of this name; compiled once for each device, and kept on disk by CuPy."""
@@ -43,16 +46,27 @@ def properties(device):
     return cp.cuda.runtime.getDeviceProperties(device)
 
 
-def resident_blocks(function, shared_bytes):
-    """Blocks of a kernel that run at the same time on the whole device."""
+def shared_limits(device):
+    """Bytes of shared memory that a block has where two are to run on a multiprocessor, and at most."""
+    most, half = properties(device)["sharedMemPerBlockOptin"], properties(device)["sharedMemPerMultiprocessor"] // 2
+    return min(half - _RESERVED, most), most
+
+
+def cached_bytes(device):
+    """Bytes of the cache of all multiprocessors, for each of them."""
+    return int(_CACHED * properties(device)["l2CacheSize"]) // properties(device)["multiProcessorCount"]
+
+
+def resident_blocks(function, shared_bytes, beside=()):
+    """Blocks of a kernel that run at the same time on a multiprocessor.
+
+    beside : bytes of shared memory of each block of another kernel that runs there too.
+    """
     has = properties(cp.cuda.runtime.getDevice())
     registers = max(1, -(-function.num_regs // 8)) * 8 * THREADS  # a thread has them in eights
-    on_each = min(
-        has["maxThreadsPerMultiProcessor"] // THREADS,
-        has["regsPerMultiprocessor"] // registers,
-        has["sharedMemPerMultiprocessor"] // (shared_bytes + 1024),
-    )
-    return has["multiProcessorCount"] * max(1, on_each)
+    slots = min(has["maxThreadsPerMultiProcessor"] // THREADS, has["regsPerMultiprocessor"] // registers) - len(beside)
+    shared = has["sharedMemPerMultiprocessor"] - sum(size + _RESERVED for size in beside)
+    return max(0, min(slots, shared // (shared_bytes + _RESERVED)))
 
 
 def padded(coef, chains, size):

@@ -7,7 +7,7 @@ from .._memory import _words as in_words
 from .._stage import MAX_STEPS
 from ._gpu_stream import HostRows, room_for_parts
 from ._reading import is_on_disk
-from .cuda import MAX_CHAINS, THREADS
+from .cuda import MAX_CHAINS, MOST_BLOCKS, THREADS
 
 BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
 WIDENED = 2**25  # elements of X converted to float64 at a time
@@ -22,7 +22,8 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     factors = 2 * n_chains if sampler in ("hmc", "collapsed") else n_chains if n_chains * square <= BESIDE else 1
     blocks = 3 * max(q, min(n * q, max(WIDENED, 64 * n)))  # of X in float64, and what is made of them
     blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
-    sums = 8 * 8 * multiprocessors * (q + 1) * MAX_CHAINS
+    launches = -(-n_chains // MAX_CHAINS)  # of a pass, all of whose sums are there at a time
+    sums = 8 * MOST_BLOCKS * multiprocessors * (q + 1) * MAX_CHAINS * launches
     vectors = 8 * n_chains * q * 60
     if q <= THREADS:  # a recorded sweep keeps all that it has in between
         sums *= passes_kept(sampler)

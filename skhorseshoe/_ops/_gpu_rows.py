@@ -8,8 +8,10 @@ from functools import cache
 import cupy as cp
 
 from ._gpu_clock import random_arguments
+from ._gpu_gaussian import factor_bytes, fits_one_block
 from ._gpu_kernels import (
     blocks_for,
+    cached_bytes,
     i32,
     i64,
     kernel,
@@ -17,11 +19,12 @@ from ._gpu_kernels import (
     padded,
     properties,
     resident_blocks,
+    shared_limits,
 )
 from ._gpu_memory import WIDENED
 from ._gpu_stream import HostRows, Streamed, brought
 from ._moments import combine_moments
-from .cuda import MAX_CHAINS, THREADS, TYPES, definitions, layout
+from .cuda import MAX_CHAINS, THREADS, TYPES, definitions, layout, waves
 
 _REDUCED = 32  # sums that a block of the second stage adds
 
@@ -52,24 +55,37 @@ def score(X, y, weight, coef, bounds, threads):
 
 def _plan(name, X, coef):
     n_chains, q = coef.shape
-    return _Plan(cp.cuda.runtime.getDevice(), name, X.shape, X.dtype.name, min(n_chains, MAX_CHAINS), q)
+    return _Plan(cp.cuda.runtime.getDevice(), name, X.shape, X.dtype.name, n_chains, q)
 
 
 @cache
 class _Plan:
-    """A pass over rows of this shape, for this number of chains at a time: its kernel, its layout and its grid."""
+    """A pass over rows of this shape, for this number of chains: its kernel, its layout and its grid."""
 
     def __init__(self, device, name, shape, dtype, n_chains, q):
         (self.n, self.p), self.q = shape, q
-        limit = properties(device)["sharedMemPerBlockOptin"]
-        self.layout = layout(self.p, q, n_chains, dtype, limit)
+        together = min(n_chains, MAX_CHAINS)
+        self.layout = layout(self.p, q, together, dtype, shared_limits(device), cached_bytes(device))
         self.definitions = definitions(self.layout.chains, dtype, self.layout.staged)
-        self.real = TYPES[dtype][3]  # bytes of a number in which rows are computed
+        _, _, element, self.real = TYPES[dtype]  # bytes of a number of X, and of one in which rows are computed
         self.function = kernel("passes", name, self.definitions)
         tiles = -(-self.n // self.layout.tile)
-        self.blocks = int(min(tiles, resident_blocks(self.function, self.layout.shared_bytes)))
+        self.blocks = int(min(tiles, self._wanted(device, name, n_chains, self.n * self.p * element)))
         # As the kernel cuts the rows.
         self.edges = [min(self.n, tiles * b // self.blocks * self.layout.tile) for b in range(self.blocks + 1)]
+
+    def _wanted(self, device, name, n_chains, size):
+        """Blocks that run at the same time; of latents, beside which factors are computed, such as leave them room."""
+        count = properties(device)["multiProcessorCount"]
+        room = max(1, resident_blocks(self.function, self.layout.shared_bytes))
+        resident = count * min(room, self.layout.at_a_time)
+        if name != "latent_pass" or self.layout.at_a_time < room:
+            return resident
+        if not fits_one_block(self.q):
+            return resident * waves(self.layout, self.q, resident, count, size)
+        # A block that finds no room begins when others end, and the pass then takes twice as long.
+        taken = n_chains * (room - resident_blocks(self.function, self.layout.shared_bytes, (factor_bytes(self.q),)))
+        return resident - taken if resident > 8 * taken else resident
 
     def run(self, X, columns, coef, chains_of, random=()):
         """Sums over the rows (n_chains, q + 1). columns : what there is of each row beside X. chains_of : the arguments

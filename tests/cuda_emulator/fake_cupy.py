@@ -266,6 +266,7 @@ class Card:
             "sharedMemPerMultiprocessor": 228 * 1024,
             "regsPerMultiprocessor": 32_768,  # two blocks at most: the rows of small problems are still cut up
             "maxThreadsPerMultiProcessor": 2048,
+            "l2CacheSize": 2 * 380 * 1024,  # for each multiprocessor as much as on an H200
         }
 
     def allocate(self, shape, dtype=np.float64):

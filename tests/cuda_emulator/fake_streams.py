@@ -20,9 +20,10 @@ class Stream:
 
     current = None  # None is the main stream
 
-    def __init__(self, *, non_blocking=False):
+    def __init__(self, *, non_blocking=False, priority=None):
         if not non_blocking:
             raise EmulatorError("a stream that waits for the main one saves no time")
+        self.priority = priority
         self.queue, self.done, self.has_waited = [], 0, False
         _STREAMS.add(self)
 

@@ -17,11 +17,13 @@ MODULES = {
 OPTIONS = ("-std=c++17",)
 THREADS = 256  # of every block
 MAX_CHAINS = 16  # that one launch of a pass carries; more chains are several launches
+MOST_BLOCKS = 8  # of a pass, for each multiprocessor; the forecast of memory counts on it
 TYPES = {"float16": ("Half", "float", 2, 4), "float32": ("float", "float", 4, 4), "float64": ("double", "double", 8, 8)}
 
 _WARPS = THREADS // 32
 _TILE_BYTES = 32 * 1024  # of X in a tile, where rows are short; two such tiles hide the latency of memory
-_TILES = (256, 128, 64, 32, 16, 8)  # rows
+_TILES = (256, 128, 64, 32, 16, 8, 4)  # rows
+_SHARE = 32  # of X a block reads at least so many times the bytes of its sums, where it could read more
 
 
 @cache
@@ -44,19 +46,39 @@ class Layout(NamedTuple):
     tile: int  # rows
     buffers: int  # 2: the next tile is copied while this one is used
     shared_bytes: int
+    at_a_time: int = MOST_BLOCKS  # blocks that a multiprocessor runs, at most
 
 
-def layout(p, q, n_chains, dtype, limit):
-    """The largest tile that fits into ``limit`` bytes of shared memory, with two buffers if they fit."""
+def layout(p, q, n_chains, dtype, limits, cached):
+    """The largest tile that fits into shared memory, with two buffers if they fit.
+
+    Where none does, tiles are looked at twice, and are as small and as few as the cache has room for.
+
+    limits : bytes that a block has where two are to run on a multiprocessor, and at most. cached : bytes of the cache
+    of all multiprocessors, for each of them.
+    """
     chains = compiled_chains(n_chains)
     _, _, element, real = TYPES[dtype]
-    tile = next((t for t in _TILES if t * p * element <= _TILE_BYTES), _TILES[-1])
-    for rows, buffers in ((tile, 2), (_TILES[-1], 2), (_TILES[-1], 1)):
+    least = max(4, 16 // element)  # four rows share a coefficient, and a tile begins at a multiple of 16 bytes
+    tiles = [t for t in _TILES if t >= least and (t <= 8 or t * p * element <= _TILE_BYTES)]
+    some = limits if real * chains <= 32 else limits[1:]  # the registers of two blocks, as in passes.cuh
+    for limit, rows, buffers in (*((limit, rows, 2) for limit in some for rows in tiles), (limits[1], least, 1)):
         size = _round_16(8 * q * chains) + _round_16(real * q * chains) + buffers * rows * p * element
         size += _scratch(rows, chains, real)
         if size <= limit:
             return Layout(chains, True, rows, buffers, size)
-    return Layout(chains, False, 16, 1, _scratch(16, chains, real))
+    again = {rows: rows * p * element + 8 * q * chains for rows in (16, 8, 4)}  # bytes that a block looks at again
+    rows = next((rows for rows in again if again[rows] <= cached), 16)
+    return Layout(chains, False, rows, 1, _scratch(rows, chains, real), max(1, min(MOST_BLOCKS, cached // again[rows])))
+
+
+def waves(layout, q, resident, multiprocessors, size):
+    """How many times as many blocks as run at a time a pass over ``size`` bytes of X is cut into.
+
+    As they come to their ends one by one, other kernels find room. But each has sums to begin, to keep and to write.
+    """
+    of_sums = 8 * (q + 1) * layout.chains
+    return max(1, min(MOST_BLOCKS * multiprocessors // resident, size // (_SHARE * of_sums * resident)))
 
 
 def definitions(chains, dtype, staged):

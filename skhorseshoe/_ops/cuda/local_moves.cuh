@@ -51,7 +51,10 @@ move_local_scales(double* P, double* m, double* x, const double* tau_sq_inv, int
             next = exp(-2.0 * local_slice(-0.5 * log(now), own / rest, mean / rest, precision, step, sweep, stream, k0, k1));
         const double change = precision * next - d, factor = change / (1.0 + change * own);
         if (next != now) {
-            for (int e = threadIdx.x; e < k * k; e += blockDim.x) P[e] -= factor * column[e / k] * column[e % k];
+            for (int a = threadIdx.x >> 5; a < k; a += blockDim.x >> 5) {  // a warp has a row
+                const double own_factor = factor * column[a];
+                for (int b = threadIdx.x & 31; b < k; b += 32) P[a * k + b] -= own_factor * column[b];
+            }
             for (int a = threadIdx.x; a < k; a += blockDim.x) m[a] -= factor * mean * column[a];
             if (threadIdx.x == 0) x[j] = next;
         }

@@ -3,7 +3,8 @@
 //
 // Compiled for CHAINS (1, 2, 4, 8 or 16), ELEMENT (float, double or Half), REAL (in which rows are computed) and STAGED:
 // 1 where tiles, coefficients and sums fit into shared memory, 0 where they stay in global memory and the second look
-// at a tile comes from a cache. A tile has a multiple of 8 rows, so it begins at a multiple of 16 bytes whatever p is.
+// at a tile comes from a cache. A tile in shared memory has a multiple of 4 rows, of 8 in 16 bits, so it begins at a
+// multiple of 16 bytes whatever p is.
 //
 // Sums of a tile are held in REAL, sums of tiles in float64. No atomics: every sum has one owner and a fixed order.
 
@@ -84,21 +85,29 @@ __device__ __forceinline__ void multiply(const ELEMENT* tile, const REAL* coef, 
     }
 }
 
+// total[chain] += sum over the rows of weight value(row).
+template <class Value>
+__device__ __forceinline__ void add_column(Value value, const REAL* weights, double* total, int count) {
+    REAL sum[CHAINS];
+#pragma unroll
+    for (int c = 0; c < CHAINS; ++c) sum[c] = REAL(0);
+#pragma unroll 4
+    for (int r = 0; r < count; ++r) {
+        const REAL x = value(r);
+#pragma unroll
+        for (int c = 0; c < CHAINS; ++c) sum[c] += x * weights[r * CHAINS + c];
+    }
+#pragma unroll
+    for (int c = 0; c < CHAINS; ++c) total[c] += sum[c];
+}
+
 // total[j][chain] += sum over the rows of weight x_j; a column has one owner, from the first tile to the last.
 __device__ __forceinline__ void add_weighted_rows(const ELEMENT* tile, const REAL* weights, double* total, int count,
                                                   int p, int q) {
     for (int j = threadIdx.x; j < q; j += THREADS) {
-        REAL sum[CHAINS];
-#pragma unroll
-        for (int c = 0; c < CHAINS; ++c) sum[c] = REAL(0);
-#pragma unroll 4
-        for (int r = 0; r < count; ++r) {
-            const REAL value = j < p ? REAL(number(tile[(long long)r * p + j])) : REAL(1);
-#pragma unroll
-            for (int c = 0; c < CHAINS; ++c) sum[c] += value * weights[r * CHAINS + c];
-        }
-#pragma unroll
-        for (int c = 0; c < CHAINS; ++c) total[(long long)j * CHAINS + c] += sum[c];
+        double* own = total + (long long)j * CHAINS;
+        if (j < p) add_column([=](int r) { return REAL(number(tile[(long long)r * p + j])); }, weights, own, count);
+        else add_column([](int) { return REAL(1); }, weights, own, count);  // the intercept
     }
 }
 
