@@ -196,6 +196,24 @@ def test_nothing_uses_the_memory_of_factors_that_are_not_done(card, factors):
         assert not precision.room.stream.queue
 
 
+@needs_compiler
+@pytest.mark.parametrize("n_chains", [1, 3, 11])
+def test_the_library_works_on_chains_side_by_side(n_chains, card, monkeypatch):
+    """At most eight at a time; each with handles of its own, which the emulator looks after."""
+    ops, rng = back_end(), np.random.default_rng(0)
+    monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_gaussian"], "THREADS", 0)
+    A, b, d = rng.standard_normal((20, 5)), rng.standard_normal((n_chains, 5)), rng.exponential(size=(n_chains, 5))
+    precision, there = ops.Precision(A.T @ A, None), ops.to_device(d)
+    precision.begin(there)
+    lapack = sys.modules["skhorseshoe._ops._gpu_lapack"]
+    busy = [lane for lane in lapack._LANES.first(n_chains) if lane.stream.queue]
+    assert len(busy) == (0 if n_chains == 1 else min(n_chains, 8))
+    draw = ops.to_host(precision.draw(ops.to_device(b), there, 0 * there))
+    want = [np.linalg.solve(A.T @ A + np.diag(d[c]), b[c]) for c in range(n_chains)]
+    np.testing.assert_allclose(draw, want, rtol=1e-10)
+    assert not any(lane.stream.queue for lane in busy)
+
+
 def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, monkeypatch, factors):
     monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_gaussian"], "BESIDE", 0)
     precision = one_gpu.Precision(np.eye(4), None)

@@ -6,7 +6,7 @@ import numpy as np
 from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS, not_definite
 from ._gpu_clock import random_arguments
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties
-from ._gpu_lapack import potrf, solve_lower, workspace_for
+from ._gpu_lapack import potrf, side_by_side, solve_lower, workspace_for, workspaces_for
 from ._gpu_memory import BESIDE
 from ._gpu_stream import brought
 from ._gpu_verdict import VERDICT
@@ -41,7 +41,8 @@ class _Cholesky:
     """Lower factors of H + diag(d_c), one for each chain, in the matrices that it is given.
 
     Where one fits into shared memory, a block for each chain computes it, and solves: one launch for all chains. The
-    library takes several for each, and they would be most of a small sweep.
+    library takes several for each, and they would be most of a small sweep. Where it does not, the library works on the
+    chains side by side.
     """
 
     def __init__(self, H):
@@ -51,7 +52,7 @@ class _Cholesky:
         self.verdict = VERDICT.place()
         self.shared_bytes, self.fits = factor_bytes(q), fits_one_block(q)
         if not self.fits:
-            self.workspace = workspace_for(H)
+            self.workspaces = workspaces_for(H)
             self.info = cp.zeros(MAX_CHAINS, cp.int32)
 
     def factorise(self, d, factors, use=None):
@@ -74,8 +75,11 @@ class _Cholesky:
     def _potrf(self, d, factors, verdict):
         add_diagonal, repair = kernel("scales", "add_diagonal"), kernel("scales", "repair")
         launch(add_diagonal, (blocks_for(self.q**2), len(d)), self.H, d, factors, i32(self.q), np.float64(0.0))
-        for c in range(len(d)):
-            potrf(factors[c], self.workspace, self.info[c : c + 1])
+
+        def factor(c, handles):
+            potrf(factors[c], self.workspaces[c % len(self.workspaces)], self.info[c : c + 1], handles)
+
+        side_by_side(factor, len(d), self.q)
         retry = self.info, self.jitters, i32(len(self.jitters)), verdict
         launch(repair, len(d), self.H, d, factors, i32(self.q), *retry, shared_bytes=16)
 
@@ -88,8 +92,7 @@ class _Cholesky:
             launch(kernel("scales", "solve_few"), (m, len(x)), *arguments, shared_bytes=16)
             return out
         out = x.copy()
-        for factor, rows in zip(factors, out):  # noqa: B905 - as many of both
-            solve_lower(factor, rows, transposed)
+        side_by_side(lambda c, handles: solve_lower(factors[c], out[c], transposed, handles), len(out), self.q)
         return out
 
 

@@ -8,6 +8,7 @@ import ctypes
 import sys
 import weakref
 from contextlib import contextmanager
+from itertools import count
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.special import ndtr
 from skhorseshoe import _device
 from skhorseshoe._ops import cuda as sources
 
-from . import Module, build, fake_streams, source
+from . import EmulatorError, Module, build, fake_streams, source
 from .fake_streams import (
     Allocator,
     Event,
@@ -342,10 +343,20 @@ def _dpotrf(handle, uplo, n, a, lda, workspace, size, info):
     ctypes.cast(info, ctypes.POINTER(ctypes.c_int))[0] = verdict
 
 
+_HANDLES = count(2)  # 1 is the usual one
+_STREAMS = {}  # the streams that handles have been used on
+
+
+def _new_handle():
+    return next(_HANDLES)
+
+
 def _library(name, routine):
-    def call(*arguments):
+    def call(handle, *arguments):
         refuse_recording(f"calling {name} API", NotImplementedError)
-        later(lambda: routine(*arguments))
+        if _STREAMS.setdefault((name, handle), Stream.current) is not Stream.current and handle != 1:
+            raise EmulatorError("a handle, and the memory behind it, on two streams")
+        later(lambda: routine(handle, *arguments))
 
     return call
 
@@ -361,8 +372,11 @@ def _modules(card):
         dtrsm=_library("cuBLAS", _dtrsm),
         dsyrk=_library("cuBLAS", _dsyrk),
         getVersion=lambda handle: 0,
+        create=lambda: _new_handle(),
     )
-    cusolver = SimpleNamespace(dpotrf=_library("cuSOLVER", _dpotrf), dpotrf_bufferSize=lambda *arguments: 32)
+    cusolver = SimpleNamespace(
+        create=cublas.create, dpotrf=_library("cuSOLVER", _dpotrf), dpotrf_bufferSize=lambda *arguments: 32
+    )
     modules = {name: ModuleType(name) for name in _MODULES}
     cupy, cuda, device = (modules[name] for name in _MODULES[:3])
     modules["cupy_backends.cuda.libs"].__dict__.update(cublas=cublas, cusolver=cusolver)
