@@ -283,7 +283,7 @@ DEGENERATE = [
 ]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no intercept"])
 @pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc", "collapsed"])
 @pytest.mark.parametrize("data", DEGENERATE, ids=lambda f: f.__name__)

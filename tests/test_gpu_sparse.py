@@ -150,7 +150,9 @@ def test_the_cut_of_the_rows_does_not_depend_on_the_card():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("standardize", [False, True])
-@pytest.mark.parametrize(("dtype", "index"), [("float64", "int32"), ("float32", "int64")])
+@pytest.mark.parametrize(
+    ("dtype", "index"), [("float32", "int64"), pytest.param("float64", "int32", marks=pytest.mark.slow)]
+)
 def test_every_question_has_the_answer_of_the_rows_in_full(dtype, index, standardize, weighted, gpu):
     X, y = made(400, 20, dtype=dtype, index=index, whole=2.5)  # one column is centred before it is summed
     rng = np.random.default_rng(0)

@@ -24,7 +24,8 @@ def test_posterior_is_that_of_two_other_samplers():
     agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_hmc_agrees_with_gibbs_where_there_is_an_intercept(dtype):
     rng = np.random.default_rng(3)
     data = rng.normal([0, 1, -2, 0], 1, (120, 4))

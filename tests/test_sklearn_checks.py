@@ -19,6 +19,7 @@ def test_common_check(estimator, check):
 
 
 @short_chains
+@pytest.mark.slow
 @parametrize_with_checks(
     [HorseshoeProbitClassifier(n_iter=20, burn_in=10, sampler="collapsed", random_state=0)],
     expected_failed_checks=lambda estimator: {

@@ -64,7 +64,14 @@ CHAINS = [TraceDisplay, AutocorrelationDisplay]
 EVERY = [*ROWS, *CHAINS, PosteriorCalibrationDisplay]
 
 
-@pytest.mark.parametrize(("display", "length", "n"), [*product(EVERY, LENGTHS, [2, 30, 1000])])
+def all_of(displays, *others, default):
+    """Every combination, of which only those with the default values of the others are not slow ones."""
+    for display, *values in product(displays, *others):
+        marks = () if tuple(values) == default else pytest.mark.slow
+        yield pytest.param(display, *values, marks=marks)
+
+
+@pytest.mark.parametrize(("display", "length", "n"), all_of(EVERY, LENGTHS, [2, 30, 1000], default=(41, 30)))
 def test_nothing_is_cut(display, length, n):
     names = of_length(length, n)
     shown = made(display, names, label=names[1]).plot()
@@ -85,8 +92,10 @@ def test_coefficients_beyond_the_names(length, top):
     assert outside(shown.figure_) == []
 
 
-@pytest.mark.parametrize("layout", ["constrained", "tight", "compressed"])
-@pytest.mark.parametrize(("display", "length"), [*product(ROWS + EVERY[4:], LENGTHS)])
+@pytest.mark.parametrize(
+    ("display", "length", "layout"),
+    all_of(ROWS + EVERY[4:], LENGTHS, ["constrained", "tight", "compressed"], default=(41, "constrained")),
+)
 def test_axes_side_by_side(display, length, layout):
     names = of_length(length, 12)
     figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout=layout)
@@ -137,8 +146,7 @@ def test_other_names_are_literal():
         assert looks_like(shown.legend_.get_texts()[0], f"in truth {label}")
 
 
-@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
-@pytest.mark.parametrize("display", EVERY)
+@pytest.mark.parametrize(("display", "kind"), all_of(EVERY, ["png", "svg", "pdf"], default=("png",)))
 def test_strange_names_are_saved(display, kind):
     for names in (STRANGE, [f"{name}{j}" for j in range(10) for name in STRANGE]):
         made(display, names, label="$x_{$").plot().figure_.savefig(io.BytesIO(), format=kind)
