@@ -24,7 +24,7 @@ def rows_that_count(X, y, sample_weight, class_weight):
     weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
     counts = weight > 0
     if not counts.all():
-        check_copy(counts.sum() * _row_bytes(X), "Dropping the rows of weight 0")
+        _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
         X, y, weight = _take(X, counts), y[counts], weight[counts]
     classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0")
     if class_weight is not None:
@@ -63,7 +63,7 @@ def arrange(X, y, weight, sampler):
             "whole numbers. Use sampler='hmc' or 'auto', which honour any."
         )
     why = f"Repeating rows as often as their weights say, as sampler={sampler!r} needs it,"
-    check_copy(float(weight.sum()) * _row_bytes(X), why, " Use sampler='hmc', which honours weights as they are.")
+    _check_copy(X, weight.sum(), why, " Use sampler='hmc', which honours weights as they are.")
     times = weight.astype(np.int64)
     return _take(X, np.repeat(np.arange(len(y)), times)), np.repeat(y, times), None
 
@@ -74,9 +74,11 @@ def _take(X, rows):
         return X[np.flatnonzero(rows) if rows.dtype == bool else rows]
 
 
-def _row_bytes(X):
-    """Bytes of a row, on average."""
-    return (X.data.nbytes + X.indices.nbytes if _device.is_sparse(X) else X.nbytes) / X.shape[0]
+def _check_copy(X, n_rows, *words):
+    """Raise a MemoryError if the host has no room for a copy of so many rows; a GPU says so by itself."""
+    if not _device.on_gpu(X):
+        n_bytes = X.data.nbytes + X.indices.nbytes if _device.is_sparse(X) else X.nbytes
+        check_copy(float(n_rows) * n_bytes / X.shape[0], *words)
 
 
 def _merge(X, y, weight):
