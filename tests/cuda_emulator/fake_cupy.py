@@ -4,21 +4,20 @@ As strict as CuPy where that finds mistakes: an array never turns into a NumPy a
 and new memory is not zero.
 """
 
-import ctypes
 import sys
 import weakref
 from contextlib import contextmanager
-from itertools import count
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
-from scipy.linalg import blas, lapack
 from scipy.special import ndtr
 
 from skhorseshoe import _device
 from skhorseshoe._ops import cuda as sources
 
-from . import EmulatorError, Module, build, fake_streams, source
+from . import Module, build, fake_streams, source
+from .fake_libraries import USUAL, libraries
+from .fake_sparse import csr_matrix
 from .fake_streams import (
     Allocator,
     Event,
@@ -197,27 +196,6 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         self._host.sort()
 
 
-class csr_matrix:
-    """The arrays of a matrix of SciPy's, each with a copy on the device; in its format, which need not be CSR."""
-
-    __module__ = "cupyx.scipy.sparse"
-    ndim = 2
-
-    def __init__(self, X, asarray):
-        self._given, self._asarray = X, asarray
-        self.format, self.shape, self.dtype = X.format, X.shape, X.dtype
-        self.data, self.indices, self.indptr = map(asarray, (X.data, X.indices, X.indptr))
-
-    has_canonical_format = property(lambda self: self._given.has_canonical_format)
-
-    def copy(self):
-        return csr_matrix(self._given.copy(), self._asarray)
-
-    def sum_duplicates(self):
-        self._given.sum_duplicates()
-        self.__init__(self._given, self._asarray)
-
-
 def _refuse_another_device(values):
     """CuPy's own kernels want all arrays on the current device; for ours, which nobody asks, it is as true."""
     if any(value.device.id != Device.current for value in values if isinstance(value, ndarray)):
@@ -318,69 +296,12 @@ class _LaterKernel:
         later(lambda: self.kernel(grid, block, arguments, **sizes))
 
 
-def _matrix(pointer, leading, columns):
-    flat = np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_double)), (columns * leading,))
-    return flat.reshape((leading, columns), order="F")
-
-
-def _dtrsm(handle, side, uplo, operation, diagonal, m, n, alpha, a, lda, b, ldb):
-    right = _matrix(b, ldb, n)
-    factor = ctypes.cast(alpha, ctypes.POINTER(ctypes.c_double))[0]
-    kind = {"side": side, "lower": int(uplo == 0), "trans_a": operation, "diag": diagonal}
-    right[:m] = blas.dtrsm(factor, _matrix(a, lda, m)[:m], right[:m], **kind)
-
-
-def _dsyrk(handle, uplo, operation, n, k, alpha, a, lda, beta, c, ldc):
-    one, other = (ctypes.cast(factor, ctypes.POINTER(ctypes.c_double))[0] for factor in (alpha, beta))
-    total, given = _matrix(c, ldc, n), _matrix(a, lda, n if operation else k)
-    total[:n] = blas.dsyrk(one, given[: k if operation else n], other, total[:n], trans=operation, lower=int(uplo == 0))
-
-
-def _dpotrf(handle, uplo, n, a, lda, workspace, size, info):
-    matrix = _matrix(a, lda, n)
-    factor, verdict = lapack.dpotrf(matrix[:n], lower=int(uplo == 0), clean=0)
-    matrix[:n] = factor
-    ctypes.cast(info, ctypes.POINTER(ctypes.c_int))[0] = verdict
-
-
-_HANDLES = count(2)  # 1 is the usual one
-_STREAMS = {}  # the streams that handles have been used on
-
-
-def _new_handle():
-    return next(_HANDLES)
-
-
-def _library(name, routine):
-    def call(handle, *arguments):
-        refuse_recording(f"calling {name} API", NotImplementedError)
-        if _STREAMS.setdefault((name, handle), Stream.current) is not Stream.current and handle != 1:
-            raise EmulatorError("a handle, and the memory behind it, on two streams")
-        later(lambda: routine(handle, *arguments))
-
-    return call
-
-
 def _modules(card):
     """The fake modules by name."""
-    cublas = SimpleNamespace(
-        CUBLAS_FILL_MODE_LOWER=0,
-        CUBLAS_OP_N=0,
-        CUBLAS_OP_T=1,
-        CUBLAS_SIDE_LEFT=0,
-        CUBLAS_DIAG_NON_UNIT=0,
-        dtrsm=_library("cuBLAS", _dtrsm),
-        dsyrk=_library("cuBLAS", _dsyrk),
-        getVersion=lambda handle: 0,
-        create=lambda: _new_handle(),
-    )
-    cusolver = SimpleNamespace(
-        create=cublas.create, dpotrf=_library("cuSOLVER", _dpotrf), dpotrf_bufferSize=lambda *arguments: 32
-    )
     modules = {name: ModuleType(name) for name in _MODULES}
     cupy, cuda, device = (modules[name] for name in _MODULES[:3])
-    modules["cupy_backends.cuda.libs"].__dict__.update(cublas=cublas, cusolver=cusolver)
-    device.get_cublas_handle = device.get_cusolver_handle = lambda: 1
+    modules["cupy_backends.cuda.libs"].__dict__.update(libraries())
+    device.get_cublas_handle = device.get_cusolver_handle = lambda: USUAL
 
     cuda.__dict__.update(
         device=device,
