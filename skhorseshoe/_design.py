@@ -4,9 +4,10 @@ import numpy as np
 
 from ._columns import Columns
 from ._segments import ADD, Segment, collapse, layout
+from ._sides import one_sided
 from ._threads import Threads
 
-_PASSES = "latent", "score"  # whose blocks the threads share; of the rest, they share the segments
+_WHOLE = "latent", "score", "extremes"  # asked of all rows together; of the rest, threads share the segments
 
 
 class Rows:
@@ -48,7 +49,7 @@ class Rows:
         of : X, y and the weights to ask, those which the back end holds by default.
         """
         n = len(self.edges) - 1
-        if n == 1 or question in _PASSES:
+        if n == 1 or question in _WHOLE:
             return getattr(self._segment(0, n, of), question)(self.ops, self.threads, *args, **scratch)
         nodes = {}
 
@@ -118,6 +119,10 @@ class Rows:
             n_chains,
             self.threads,
         )
+
+    def one_sided(self):
+        """Numbers of the columns that alone tell some rows of a class apart; see ``_sides``."""
+        return one_sided(*self._total("extremes", self.columns.fit_intercept, of=(self.X, self.y, self.weight)))
 
     def separated_by(self, beta):
         """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""

@@ -2,7 +2,6 @@
 
 import traceback
 from contextlib import nullcontext
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from ._iterative import is_needed, is_without_matrix
 from ._memory import check_memory
 from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
-from ._sides import one_sided
 from ._sparsity import describe_prior
 from ._threads import count_threads, open_threads
 from ._weights import arrange, is_whole, is_wide, rows_that_count
@@ -33,7 +31,6 @@ class _Task(NamedTuple):
     device: _device.Device  # where the sampler runs
     no_matrix: bool  # whether not even X'X has room
     open: object  # function of (fit_intercept, ops, threads, **columns) that gives a context with ``Rows``
-    one_sided: object  # as the function of that name, of fit_intercept alone
 
 
 def fit(model, X, y, sample_weight):
@@ -63,7 +60,7 @@ def fit(model, X, y, sample_weight):
             run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
             _go(model, run, checkpoint, given)
             separated = run.separated()
-            unbounded = () if model.slab_scale else task.one_sided(model.fit_intercept)
+            unbounded = () if model.slab_scale else rows.one_sided()
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
             model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.base_rate())
@@ -98,7 +95,7 @@ def _prepare(model, X, y, sample_weight):
             _progress.logger.info(words)
         return nullcontext(Rows(placed, y, fit_intercept, ops, threads, weight=weight, **columns))
 
-    return _Task(X.shape, device, is_without_matrix(X), open_rows, partial(one_sided, X, y))
+    return _Task(X.shape, device, is_without_matrix(X), open_rows)
 
 
 def _prepare_dask(model, X, y, sample_weight):
@@ -109,7 +106,7 @@ def _prepare_dask(model, X, y, sample_weight):
 
     shape, open_rows = prepare(model, X, y, sample_weight, choose_for)
     device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
-    return _Task(shape, device, False, open_rows, lambda fit_intercept: ())  # of rows elsewhere it is not known
+    return _Task(shape, device, False, open_rows)
 
 
 def _announce(model, task, n_threads):

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
+from ._sides import extremes, widest
+
 _MAX_BLOCKS = 64
 _LARGE_BLOCK = 2**28  # elements read in a block; where 64 blocks would be larger, there are more
 _MAX_SUMS = 2**20  # numbers in the blocks' sums, for a chain
@@ -87,6 +89,10 @@ class Segment(NamedTuple):
 
         return (np.array([any_misplaced(point) for point in zip(coef, intercept, strict=True)]),)
 
+    def extremes(self, ops, threads, fit_intercept):
+        """The least and the largest values in each class, as far as they tell ``one_sided`` columns; (2, p) each."""
+        return extremes(self.X, ops.to_host(self.y), fit_intercept)
+
     def _misplaced(self, ops, threads, coef, intercept, rows):
         upper = ops.mean_probability(self.X[rows], coef[None], intercept[None], threads, 64)[:, 1]
         return ((upper > 0.5) != ops.to_host(self.y[rows])).any()
@@ -126,4 +132,5 @@ def _join(a, b):
     return tuple(zlib.crc32(x.to_bytes(4, "little") + y.to_bytes(4, "little")) for x, y in zip(a, b, strict=True))
 
 
-ADD = {"latent": _add, "score": _add, "gram": _add, "misplaced": _add, "moments": _merge, "checksum": _join}
+ADD = {"latent": _add, "score": _add, "gram": _add, "misplaced": _add}
+ADD |= {"moments": _merge, "extremes": widest, "checksum": _join}

@@ -9,18 +9,32 @@ from ._ops._reading import ahead, cut
 _BLOCK = 2**20  # elements of X looked at together
 
 
-def one_sided(X, y, fit_intercept):
+def one_sided(low, high):
     """Numbers of the columns that have no value in one class above any value in the other, and are not constant.
 
     Then the likelihood rises for ever as the coefficient grows (quasi-complete separation; Albert & Anderson 1984).
-    Without an intercept zero must lie between the two. A column is read as long as it may be one: most are few rows.
 
-    X : (n, p), where it is. y : (n,) of 0 and 1, on the host.
+    low, high : as ``extremes`` gives them.
 
     References
     ----------
     Albert, A. & Anderson, J. A. (1984). On the existence of maximum likelihood estimates in logistic regression models.
     Biometrika 71, 1-10.
+    """
+    return np.flatnonzero(_apart(low, high) & (low.min(axis=0) < high.max(axis=0)))
+
+
+def _apart(low, high):
+    return (high[0] <= low[1]) | (high[1] <= low[0])
+
+
+def extremes(X, y, fit_intercept):
+    """The least and the largest value of each column in each class; two arrays (2, p).
+
+    Without an intercept zero counts as a value of both classes. A column is read until its classes overlap, which for
+    most takes few rows, and whatever other rows hold.
+
+    X : (n, p), where it is. y : (n,) of 0 and 1, on the host.
     """
     n, p = X.shape
     low = np.full((2, p), np.inf if fit_intercept else 0.0)
@@ -31,11 +45,15 @@ def one_sided(X, y, fit_intercept):
             some = block[classes == c]
             low[c, left] = np.minimum(low[c, left], _values(some.min(axis=0)))
             high[c, left] = np.maximum(high[c, left], _values(some.max(axis=0)))
-        apart = (high[0] <= low[1]) | (high[1] <= low[0])
-        left = np.flatnonzero(apart)
+        left = np.flatnonzero(_apart(low, high))
         if not len(left):
             break
-    return left[(low.min(axis=0) < high.max(axis=0))[left]]
+    return low, high
+
+
+def widest(a, b):
+    """The extremes of two groups of rows as those of both."""
+    return np.minimum(a[0], b[0]), np.maximum(a[1], b[1])
 
 
 def _block(X, rows, columns):

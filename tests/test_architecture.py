@@ -30,7 +30,9 @@ PIECES = {
 }
 # What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
 ALLOWED = {
-    "_design": {"_columns", "_segments", "_threads"},
+    "_design": {"_columns", "_segments", "_sides", "_threads"},
+    "_segments": {"_sides"},
+    "_sides": {"_device", "_ops"},
     "_draws": {"_running", "diagnostics"},
     "_memory": {"_iterative", "_segments"},
     "_start": {"_gibbs"},

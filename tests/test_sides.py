@@ -1,5 +1,6 @@
 """Columns whose coefficient nothing bounds, and columns far from zero: found, named, and with a cure."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier, _sides
-from skhorseshoe._sides import one_sided
+from skhorseshoe._sides import extremes, one_sided, widest
 
 NAMES = ["noise", "level", "level_0", "constant", "zeros", "touches", "negative", "apart", "mixed"]
 WITH_INTERCEPT, WITHOUT = {"level", "level_0", "touches", "negative", "apart"}, {"level", "level_0", "negative"}
@@ -37,8 +38,18 @@ def test_columns_of_all_kinds(kind, fit_intercept, block, monkeypatch):
     monkeypatch.setattr(_sides, "_BLOCK", block * len(NAMES))
     X, y = columns()
     X = csr_array(X.to_numpy()) if kind == "csr" else X.to_numpy().astype(kind)
-    found = {NAMES[j] for j in one_sided(X, y, fit_intercept)}
+    found = {NAMES[j] for j in one_sided(*extremes(X, y, fit_intercept))}
     assert found == (WITH_INTERCEPT if fit_intercept else WITHOUT)
+
+
+@pytest.mark.parametrize("cuts", [[7], [1, 20, 59], list(range(1, 60))])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_columns_in_pieces_of_the_rows(fit_intercept, cuts):
+    """As workers of a cluster hold them; a piece may have rows of one class only."""
+    X, y = columns()
+    pieces = zip(np.split(X.to_numpy(), cuts), np.split(y, cuts), strict=True)
+    low, high = functools.reduce(widest, (extremes(rows, labels, fit_intercept) for rows, labels in pieces))
+    assert {NAMES[j] for j in one_sided(low, high)} == (WITH_INTERCEPT if fit_intercept else WITHOUT)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
@@ -49,7 +60,7 @@ def test_columns_on_a_gpu(kind, one_gpu):
         from skhorseshoe._ops._gpu_csr import Csr
 
         held = Csr.of(csr_array(X.to_numpy()))
-    assert {NAMES[j] for j in one_sided(held, y, True)} == WITH_INTERCEPT
+    assert {NAMES[j] for j in one_sided(*extremes(held, y, True))} == WITH_INTERCEPT
 
 
 def test_a_column_is_read_as_long_as_it_may_be_one():
@@ -64,7 +75,8 @@ def test_a_column_is_read_as_long_as_it_may_be_one():
             return np.asarray(self)[at]
 
     X = np.random.default_rng(0).standard_normal((10_000, 300))
-    assert not len(one_sided(X.view(Counted), (np.arange(10_000) % 2).astype(np.uint8), True))
+    low, high = extremes(X.view(Counted), (np.arange(10_000) % 2).astype(np.uint8), True)
+    assert not len(one_sided(low, high))
     assert Counted.rows < 5000
 
 

@@ -126,6 +126,16 @@ def test_partitions_of_a_frame_without_rows_do_not_count(client, data, classifie
     assert bits(classifier.fit(both.drop(columns="label"), both["label"])) == expected
 
 
+def test_a_level_of_one_class_is_named(client, data, classifier):
+    """No worker has all of its rows."""
+    X, y = data
+    X = X.copy()
+    X[:, 2] = 0.0
+    X[np.flatnonzero(y)[::1000], 2] = 1.0
+    with pytest.warns(ConvergenceWarning, match=r"Column 'x2': all values in one class lie on one side"):
+        classifier.fit(*arrays(X, y))
+
+
 def test_target_ess_stops_where_it_stops_in_memory(client, data, seed):
     model = HorseshoeProbitClassifier(n_iter=500, burn_in=100, n_chains=4, target_ess=20, random_state=seed)
     lazy = clone(model).fit(*arrays(*data))
