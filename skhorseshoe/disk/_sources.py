@@ -34,6 +34,9 @@ def open_source(source, labels, columns):
     """The ``Source`` for what a user gives. labels : an array of them, or None. columns : the ones needed, or None."""
     if isinstance(source, str | Path):
         return _open_path(Path(source), labels, columns)
+    if isinstance(source, list | tuple) and source and all(isinstance(item, str | Path) for item in source):
+        _refuse_labels(labels)
+        return _open_files([Path(item) for item in source], columns)
     if hasattr(source, "to_batches"):  # pyarrow tables and data sets
         source = source.to_batches()
     elif hasattr(source, "columns") and hasattr(source, "dtypes"):  # frames
@@ -43,26 +46,47 @@ def open_source(source, labels, columns):
     _refuse_labels(labels)
     if not hasattr(source, "__iter__"):
         raise TypeError(
-            "source must be a path to parquet, CSV or zarr, an array, a table, or an iterable of tables or arrays; got "
-            f"{type(source).__name__}."
+            "source must be a path to parquet, CSV or zarr, a list of paths, an array, a table, or an iterable of "
+            f"tables or arrays; got {type(source).__name__}."
         )
     return Source(lambda at: enumerate(islice(source, at, None), at or 0), None)
 
 
 def _open_path(path, labels, columns):
-    if not path.exists():
-        raise FileNotFoundError(f"source {str(path)!r} does not exist.")
     if any((path / name).exists() for name in (".zarray", "zarr.json", ".zgroup")):
         return _zarr(path, labels)
     _refuse_labels(labels)
-    files = [path] if path.is_file() else sorted((p for p in path.rglob("*") if _visible(p, path)), key=_natural)
+    return _open_files([path], columns)
+
+
+def _files(path):
+    """A file, or those of a folder in the order of their names."""
+    if not path.exists():
+        pattern = " For a pattern, give the list of its files: sorted(glob.glob(pattern))." if "*" in str(path) else ""
+        raise FileNotFoundError(f"source {str(path)!r} does not exist.{pattern}")
+    return [path] if path.is_file() else sorted((p for p in path.rglob("*") if _visible(p, path)), key=_natural)
+
+
+def _open_files(paths, columns):
+    """The files of these paths, one path after the other."""
+    found = [(path, file) for path in paths for file in _files(path)]
+    files, source = [file for _, file in found], ", ".join(repr(str(path)) for path in paths[:3])
     csv, parquet = ([file for file in files if file.name.lower().endswith(kind)] for kind in (_CSV, _PARQUET))
     if bool(csv) == bool(parquet):
         raise ValueError(
-            f"source {str(path)!r} must be files of one kind, {', '.join(_PARQUET + _CSV)}, or a zarr array; it has "
+            f"source {source} must be files of one kind, {', '.join(_PARQUET + _CSV)}, or a zarr array; it has "
             f"{[file.name for file in files[:3]]}. Other files can be given as an iterable of frames."
         )
-    return _csv(csv, columns) if csv else _parquet(parquet, columns, path)
+    if csv:
+        return _csv(csv, columns)
+    below = {part for path, file in found for part in file.relative_to(path).parts[:-1] if "=" in part}
+    beside = {tuple(part for part in file.parts[:-1] if "=" in part) for file in files}
+    if below or len(beside) > 1:
+        raise ValueError(
+            f"source {source} has columns in the names of its folders. Give pyarrow.dataset.dataset(path, "
+            "partitioning='hive') as the source, and columns=[...]."
+        )
+    return _parquet(parquet, columns)
 
 
 def _visible(file, folder):
@@ -152,13 +176,8 @@ def _csv(files, columns):
     return Source(parts, _stamps(files))
 
 
-def _parquet(files, columns, path):
-    if any("=" in part for file in files for part in file.relative_to(path).parts[:-1]):
-        raise ValueError(
-            f"source {str(path)!r} has columns in the names of its folders. Give pyarrow.dataset.dataset(path, "
-            "partitioning='hive') as the source, and columns=[...]."
-        )
-    pq = _need("pyarrow.parquet", path)
+def _parquet(files, columns):
+    pq = _need("pyarrow.parquet", files[0])
 
     def parts(at):
         first, group, row = at or (0, 0, 0)

@@ -23,6 +23,11 @@ def write_parquet(frame, folder):
     return folder
 
 
+def write_parquet_files(frame, folder):
+    write_parquet(frame, folder)
+    return [str(folder / f"part.{i}.parquet") for i in range(12)]
+
+
 def write_one_parquet(frame, folder):
     frame.to_parquet(folder.with_suffix(".parquet"), index=False, row_group_size=170)
     return folder.with_suffix(".parquet")
@@ -43,6 +48,7 @@ def as_data_set(frame, folder):
 SOURCES = {
     "parquet folder": write_parquet,
     "parquet file": write_one_parquet,
+    "list of paths": write_parquet_files,
     "CSV": write_csv,
     "data set": as_data_set,
     "pandas": lambda frame, folder: frame,

@@ -1,6 +1,7 @@
 """Rows that are converted once and stay on disk: what comes back is what was given, and what the user sees."""
 
 import decimal
+import shutil
 import sys
 
 import numpy as np
@@ -175,14 +176,27 @@ def test_sources_that_are_none(frame, tmp_path):
         disk.convert(3, tmp_path / "rows")
     with pytest.raises(FileNotFoundError, match="does not exist"):
         disk.convert(tmp_path / "none", tmp_path / "rows")
+    with pytest.raises(FileNotFoundError, match=r"sorted\(glob\.glob\(pattern\)\)"):
+        disk.convert(str(tmp_path / "*.parquet"), tmp_path / "rows")
     mixed = write_parquet(frame, tmp_path / "mixed")
     (mixed / "more.csv").write_text("a,b")
     with pytest.raises(ValueError, match="files of one kind"):
         disk.convert(mixed, tmp_path / "rows")
     (tmp_path / "hive" / "year=2020").mkdir(parents=True)
     frame.to_parquet(tmp_path / "hive" / "year=2020" / "1.parquet")
-    with pytest.raises(ValueError, match=r"Give pyarrow\.dataset"):
-        disk.convert(tmp_path / "hive", tmp_path / "rows")
+    shutil.copytree(tmp_path / "hive" / "year=2020", tmp_path / "hive" / "year=2021")
+    for source in (tmp_path / "hive", sorted((tmp_path / "hive").rglob("*.parquet"))):
+        with pytest.raises(ValueError, match=r"Give pyarrow\.dataset"):
+            disk.convert(source, tmp_path / "rows")
+
+
+def test_files_of_a_list_are_read_in_its_order(frame, tmp_path):
+    """Also one that is there twice."""
+    folder = write_parquet(frame, tmp_path / "source")
+    files = [folder / f"part.{i}.parquet" for i in (3, 10, 3)]
+    X, _ = disk.convert(files, tmp_path / "rows", y="ill")
+    want = pd.concat([frame[NAMES][i * 50 : (i + 1) * 50] for i in (3, 10, 3)])
+    np.testing.assert_array_equal(X, want.astype(np.float32))
 
 
 @pytest.mark.parametrize(("module", "file"), [("pyarrow.parquet", "x.parquet"), ("zarr", "x.zarr/zarr.json")])
