@@ -24,6 +24,11 @@ def check_X(estimator, X, *, reset, **y):
     """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
     if _device.on_gpu(X):
         return _check_on_gpu(estimator, X, reset, **y)
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(
+            "X is a LazyFrame, which has no rows yet: give X.collect(), or, where they have no room, convert them once "
+            "with skhorseshoe.disk.convert."
+        )
     _refuse_times(X)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": issparse(X)}

@@ -88,6 +88,14 @@ def test_a_column_that_is_not_numbers_is_named(table, values, short_fit):
         model.predict_proba(mixed)
 
 
+def test_a_lazy_frame_must_be_collected(short_fit):
+    lazy = pl.LazyFrame(columns())
+    with pytest.raises(TypeError, match=r"give X\.collect\(\)"):
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(lazy, Y)
+    with pytest.raises(TypeError, match=r"give X\.collect\(\)"):
+        short_fit(lazy.collect(), Y).predict_proba(lazy)
+
+
 def test_a_frame_of_nothing_but_dates_is_refused():
     with pytest.raises(ValueError, match=r"'day'.*not numbers"):
         HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(

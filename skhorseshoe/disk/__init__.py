@@ -30,9 +30,9 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     source : path-like, list of path-like, array, table, or iterable of tables or arrays
         A path leads to a parquet or CSV file, to a folder of either, or to a zarr array; the files of a folder are read
         in the order of their names, part.2 before part.10, those of a list in its order. Arrays are NumPy's, zarr's or
-        HDF5's, of shape (n_samples, n_features). Tables are those of pandas, polars or pyarrow; a pyarrow data set is
-        an iterable of them. An item of an iterable may also be a pair of rows and their labels. To go on, an iterable
-        must yield the same items again.
+        HDF5's, of shape (n_samples, n_features). Tables are those of pandas, polars or pyarrow; a pyarrow data set and
+        a lazy frame of polars are iterables of them. An item of an iterable may also be a pair of rows and their
+        labels. To go on, an iterable must yield the same items again.
     folder : path-like
         Where to write; made if there is none. Something else in it at the start is an error.
     y : str, array-like of shape (n_samples,) or None, default=None

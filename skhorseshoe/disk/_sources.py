@@ -39,6 +39,8 @@ def open_source(source, labels, columns):
         return _open_files([Path(item) for item in source], columns)
     if hasattr(source, "to_batches"):  # pyarrow tables and data sets
         source = source.to_batches()
+    elif hasattr(source, "collect_batches"):  # lazy frames of polars
+        source = source.collect_batches()
     elif hasattr(source, "columns") and hasattr(source, "dtypes"):  # frames
         source = [source]
     if hasattr(source, "shape") and hasattr(source, "dtype"):  # NumPy, zarr, HDF5
