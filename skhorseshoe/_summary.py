@@ -1,6 +1,7 @@
 """The summary frame: a table of the posterior under a header in words. Imports pandas, which is heavy."""
 
 from html import escape
+from shutil import get_terminal_size
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,12 @@ class Summary(pd.DataFrame):
 
     def __repr__(self):
         header = self.attrs.get("header")
-        return f"{header}\n\n{super().__repr__()}" if header else super().__repr__()
+        if not header:
+            return super().__repr__()
+        width = max(pd.get_option("display.width") or 0, get_terminal_size().columns)
+        # In a narrow terminal columns go on below; pandas would leave some out.
+        with pd.option_context("display.max_columns", None, "display.width", width):
+            return f"{header}\n\n{super().__repr__()}"
 
     def _repr_html_(self):
         header, table = self.attrs.get("header"), super()._repr_html_()

@@ -159,7 +159,17 @@ def test_header_says_prior_sampler_draws_convergence_and_sparsity(named):
         f"the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} at its median tau)",
     ):
         assert part in text
-    assert text.endswith(repr(pd.DataFrame(named.summary())))
+    with pd.option_context("display.max_columns", None):
+        assert text.endswith(repr(pd.DataFrame(named.summary())))
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+def test_no_column_is_left_out_of_what_is_printed(named, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with pd.option_context("display.max_columns", 0, "display.width", 60):  # as in a terminal of this width
+        table = repr(named.summary()).partition("\n\n")[2]
+    assert all(name in table for name in named.summary())
+    assert ("\\" in table) == (columns == 60)  # the mark of a table that goes on below
 
 
 def test_header_says_what_was_chosen(problem, short_fit):
