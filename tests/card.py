@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import scipy.sparse as sp
 
 from skhorseshoe import _fitting
 
@@ -50,3 +51,20 @@ def check_answer(model, answer, X, on_card):
     np.testing.assert_array_equal(ours, beside_x)
     assert ours.dtype == theirs.dtype
     np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-13)
+
+
+def sparse_rows(n, p, density=0.2, dtype="float64", index="int32", whole=None):
+    """Rows, some of them empty; the last column is empty; zeros are stored too.
+
+    The first column is stored in all other rows, or has this number in all.
+    """
+    rng = np.random.default_rng(2)
+    X = np.where(rng.random((n, p)) < density, rng.standard_normal((n, p)) + 1, 0.0)
+    X[:, 0], X[:, max(1, p - 1) :] = 1.0 + rng.random(n), 0.0
+    X[::7] = 0.0
+    X[:, 0] = X[:, 0] if whole is None else whole
+    X = sp.csr_array(X.astype(dtype))
+    X.data[(rng.random(X.nnz) < 0.1) & (X.indices > 0)] = 0.0
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    y = rng.integers(0, 2, n).astype(np.uint8)
+    return X, y
