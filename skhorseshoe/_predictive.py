@@ -11,7 +11,7 @@ from ._memory import check_result
 from ._threads import count_threads, open_threads
 
 _ROWS = 64
-_FEW_ROWS = 8  # where the draws do not stay in cache, so that a single row does not wait for 63 that are not there
+_FEW_ROWS = 8  # where the draws do not stay in cache
 _LARGE = 2**20  # coefficients in all draws, from where they do not
 
 
@@ -77,10 +77,9 @@ def log_likelihood(model, X, positive, weight, max_draws):
 
 
 def _flat(model, max_draws=None):
-    """The draws of coefficients (m, p) and intercept (m,), chain after chain."""
-    coef = evenly(model.coef_draws_, max_draws)
-    coef = coef.reshape(-1, coef.shape[2]).astype(np.float64, copy=False)
-    return coef, evenly(model.intercept_draws_, max_draws).ravel().astype(np.float64, copy=False)
+    """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain."""
+    coef, intercept = (evenly(draws, max_draws) for draws in (model.coef_draws_, model.intercept_draws_))
+    return coef.reshape(-1, coef.shape[2]), intercept.ravel().astype(np.float64, copy=False)
 
 
 def _each_predictor(model, X, coef, intercept, use):

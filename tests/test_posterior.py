@@ -1,5 +1,6 @@
 """What a fitted model tells about single rows, and the summary in words."""
 
+import copy
 import pickle
 import tracemalloc
 
@@ -7,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skhorseshoe import HorseshoeProbitClassifier, _memory, _predictive
+from skhorseshoe._ops import _answers
 
 METHODS = ("predict_proba_samples", "predict_interval")
 
@@ -90,6 +93,28 @@ def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method
     for _ in range(5):
         subset = rng.choice(200, size=rng.integers(1, 200))
         assert np.array_equal(answer(X[subset]), whole[subset])
+
+
+@pytest.mark.parametrize(("n_draws", "p"), [(1, 1), (3, 2), (450, 8), (601, 300), (7, 40_000)])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_products_of_few_rows_are_those_of_the_library(n_draws, p, dtype, seed):
+    """Draws of any number, in their own dtype, in groups of many and of four."""
+    rng = np.random.default_rng(seed)
+    X, coef = rng.standard_normal((3, p)), rng.standard_normal((n_draws, p)).astype(dtype)
+    out = np.full((3, n_draws), np.nan)
+    _answers.multiply(X, coef, out)
+    np.testing.assert_allclose(out, X @ coef.T.astype(np.float64), rtol=0, atol=1e-12 * p)
+
+
+@pytest.mark.parametrize("large", [2**20, 1])
+@pytest.mark.parametrize("rows", [np.asarray, np.float32, csr_array], ids=["float64", "float32", "sparse"])
+def test_draws_in_float32_answer_as_the_same_numbers_in_float64(fitted, problem, rows, large, monkeypatch):
+    monkeypatch.setattr(_predictive, "_LARGE", large)
+    X, narrow, wide = rows(problem[0]), copy.copy(fitted), copy.copy(fitted)
+    narrow.coef_draws_ = fitted.coef_draws_.astype(np.float32)
+    wide.coef_draws_ = narrow.coef_draws_.astype(np.float64)
+    for method in METHODS:
+        np.testing.assert_allclose(getattr(narrow, method)(X), getattr(wide, method)(X), rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("method", METHODS)

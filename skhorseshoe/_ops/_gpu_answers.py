@@ -36,7 +36,7 @@ def averaged(each_block, X, coef, intercept, threads, block_rows):
 
 def each_block(X, coef, threads, block_rows, use):
     """As ``cpu.each_block``, with products on the GPU; X may be on the host. ``block_rows`` says nothing to a GPU."""
-    coef = brought(coef)
+    coef = brought(coef).astype(cp.float64, copy=False)
     (m, p), n = coef.shape, X.shape[0]
     size = rows_together(max(m, p))
     rows = cp.zeros((size, p))  # of one shape, so that the product treats a row alike in any batch

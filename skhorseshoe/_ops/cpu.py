@@ -9,12 +9,13 @@ import numpy as np
 from numba import uint32
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
+from ._answers import each_block, mean_probability, quantiles  # noqa: F401 - part of what a back end offers
 from ._cpu_collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
-from ._jit import REORDER_SUMS, device, kernel
+from ._jit import kernel
 from ._lapack import add_products
 from ._moments import combine_moments
-from ._normal import fisher_weight, upper_tail
+from ._normal import fisher_weight
 from ._passes import latent_pass, pieces, score_pass
 from ._philox import exponential_1, gamma_1, normal_and_unit, stream, unit_1
 from ._reading import ahead, cut, is_on_disk
@@ -26,7 +27,6 @@ using = nullcontext
 SEGMENTED = True  # rows are asked segment by segment, so that their sums have the bits of those on many machines
 
 _PIECES = 16  # of a large symmetric matrix that threads share
-_DRAWS = 256  # of a row, whose probabilities are computed together
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
@@ -277,70 +277,3 @@ def local_scales(beta, tau_sq_inv, key, sweep):
     out = np.empty(beta.shape)
     draw_local_scales(np.ascontiguousarray(beta), tau_sq_inv, sweep, *key, out)
     return out
-
-
-def mean_probability(X, coef, intercept, threads, block_rows):
-    """Averages over draws of Phi(-eta) and Phi(eta), eta = intercept + coef x; (n, 2) float64.
-
-    coef : (n_draws, p), intercept : (n_draws,). Blocks as in ``each_block``.
-    """
-    out = np.empty((len(X), 2))
-    each_block(X, coef, threads, block_rows, lambda product, rows: average_phi(product, intercept, out[rows]))
-    return out
-
-
-def each_block(X, coef, threads, block_rows, use):
-    """Call use(product, rows) with blocks of X coef', and the slice of rows that each is of; coef : (n_draws, p).
-
-    A product is (at most ``block_rows``, n_draws) float64 and may be overwritten. Every block is computed with
-    ``block_rows`` rows, the last one padded, so that the matrix product treats a row in the same way whatever rows come
-    with it.
-    """
-    n, p = X.shape
-
-    def some(first, last):
-        block = np.zeros((block_rows, p))
-        product = np.empty((block_rows, len(coef)))
-        stop = min(n, last * block_rows)
-        for rows in ahead(X, cut(first * block_rows, stop, block_rows), stop):
-            size = rows.stop - rows.start
-            block[:size] = X[rows]
-            np.matmul(block, coef.T, out=product)
-            use(product[:size], rows)
-
-    threads.run(some, -(-n // block_rows))
-
-
-def quantiles(values, levels):
-    """Those of each row of values (m, k), which may be overwritten; (m, number of levels)."""
-    return np.quantile(values, levels, axis=1, overwrite_input=True).T
-
-
-@kernel
-def average_phi(eta, intercept, out):
-    """Both tails are summed, so that a small probability keeps its relative accuracy; eta is overwritten."""
-    n_draws = eta.shape[1]
-    tail, scratch = np.empty(_DRAWS), np.empty(_DRAWS)
-    for i in range(eta.shape[0]):
-        lower, upper = 0.0, 0.0
-        for start in range(0, n_draws, _DRAWS):
-            stop = min(n_draws, start + _DRAWS)
-            t = eta[i, start:stop]
-            for s in range(stop - start):
-                t[s] += intercept[start + s]
-            upper_tail(t, scratch, tail)
-            below, above = _sum_tails(t, tail)
-            lower += below
-            upper += above
-        out[i, 0] = lower / n_draws
-        out[i, 1] = upper / n_draws
-
-
-@device(fastmath=REORDER_SUMS)
-def _sum_tails(t, tail):
-    """Sums of Phi(-t) and Phi(t) from P(N > |t|)."""
-    lower, upper = 0.0, 0.0
-    for s in range(t.shape[0]):
-        lower += tail[s] if t[s] > 0.0 else 1.0 - tail[s]
-        upper += 1.0 - tail[s] if t[s] > 0.0 else tail[s]
-    return lower, upper

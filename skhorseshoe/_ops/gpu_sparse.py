@@ -58,7 +58,7 @@ def mean_probability(X, coef, intercept, threads, block_rows):
 
 def each_block(X, coef, threads, block_rows, use):
     """As ``sparse.each_block``, with products on the GPU; X may be on the host. ``block_rows`` says nothing here."""
-    coef = cp.ascontiguousarray(brought(coef).T)
+    coef = cp.ascontiguousarray(brought(coef).T, dtype=cp.float64)
     n, size = X.shape[0], rows_together(coef.shape[1])
     for start in range(0, n, size):
         rows = slice(start, min(n, start + size))

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from . import _sparse_passes as passes
+from ._answers import average_phi, quantiles  # noqa: F401 - the latter is part of what a back end offers
 from ._centring import finish, uncentred
 from ._normal import fisher_weight
 from .cpu import (  # noqa: F401 - the rest of what a back end offers
@@ -15,7 +16,6 @@ from .cpu import (  # noqa: F401 - the rest of what a back end offers
     Root,
     Watch,
     Whitening,
-    average_phi,
     concatenate,
     cos,
     empty_like,
@@ -29,7 +29,6 @@ from .cpu import (  # noqa: F401 - the rest of what a back end offers
     ndtr,
     normal,
     place,
-    quantiles,
     recorded,
     sin,
     sum_of_parts,
@@ -195,5 +194,5 @@ def _product(X, coef):
     out = np.zeros((X.shape[0], len(coef)))
     step = max(16, _TOGETHER // max(1, len(needed)))
     for start in range(0, len(coef), step):
-        out[:, start : start + step] = narrow @ np.ascontiguousarray(coef[start : start + step, needed].T)
+        out[:, start : start + step] = narrow @ np.ascontiguousarray(coef[start : start + step, needed].T, np.float64)
     return out

@@ -1,0 +1,102 @@
+"""What a fitted model answers, on the CPU: blocks of rows under all draws."""
+
+import numpy as np
+
+from ._jit import REORDER_SUMS, device, kernel
+from ._normal import upper_tail
+from ._reading import ahead, cut
+
+_FEW = 16  # rows of a block: with fewer, a library's product takes most of its time to copy the draws
+_HELD = 2**15  # coefficients of draws that stay in cache for all rows of such a block
+_DRAWS = 256  # of a row, whose probabilities are computed together
+
+
+def mean_probability(X, coef, intercept, threads, block_rows):
+    """Averages over draws of Phi(-eta) and Phi(eta), eta = intercept + coef x; (n, 2) float64.
+
+    coef : (n_draws, p), intercept : (n_draws,). Blocks as in ``each_block``.
+    """
+    out = np.empty((len(X), 2))
+    each_block(X, coef, threads, block_rows, lambda product, rows: average_phi(product, intercept, out[rows]))
+    return out
+
+
+def each_block(X, coef, threads, block_rows, use):
+    """Call use(product, rows) with blocks of X coef', and the slice of rows that each is of; coef : (n_draws, p).
+
+    A product is (at most ``block_rows``, n_draws) float64 and may be overwritten. A row has the same bits whatever rows
+    come with it: in a block of few it is a sum of its own; otherwise all blocks are computed with ``block_rows`` rows,
+    the last one padded, so that the matrix product treats a row in the same way in all of them.
+    """
+    n, p = X.shape
+    is_few = block_rows < _FEW
+    coef = coef if is_few else coef.astype(np.float64, copy=False)
+
+    def some(first, last):
+        block = np.zeros((block_rows, p))
+        product = np.empty((block_rows, len(coef)))
+        stop = min(n, last * block_rows)
+        for rows in ahead(X, cut(first * block_rows, stop, block_rows), stop):
+            size = rows.stop - rows.start
+            block[:size] = X[rows]
+            if is_few:
+                multiply(block[:size], coef, product[:size])
+            else:
+                np.matmul(block, coef.T, out=product)
+            use(product[:size], rows)
+
+    threads.run(some, -(-n // block_rows))
+
+
+@kernel(fastmath=REORDER_SUMS)
+def multiply(X, coef, out):
+    """out = X coef' for few rows, four draws at a time; X (n, p) float64, coef (n_draws, p), out (n, n_draws)."""
+    n_draws, p = coef.shape
+    held = max(4, _HELD // p // 4 * 4)
+    for first in range(0, n_draws, held):
+        last = min(n_draws, first + held) - 1
+        for i in range(X.shape[0]):
+            for s0 in range(first, last + 1, 4):
+                s1, s2, s3 = min(s0 + 1, last), min(s0 + 2, last), min(s0 + 3, last)
+                sum0, sum1, sum2, sum3 = 0.0, 0.0, 0.0, 0.0
+                for j in range(p):
+                    sum0 += X[i, j] * coef[s0, j]
+                    sum1 += X[i, j] * coef[s1, j]
+                    sum2 += X[i, j] * coef[s2, j]
+                    sum3 += X[i, j] * coef[s3, j]
+                out[i, s0], out[i, s1], out[i, s2], out[i, s3] = sum0, sum1, sum2, sum3
+
+
+def quantiles(values, levels):
+    """Those of each row of values (m, k), which may be overwritten; (m, number of levels)."""
+    return np.quantile(values, levels, axis=1, overwrite_input=True).T
+
+
+@kernel
+def average_phi(eta, intercept, out):
+    """Both tails are summed, so that a small probability keeps its relative accuracy; eta is overwritten."""
+    n_draws = eta.shape[1]
+    tail, scratch = np.empty(_DRAWS), np.empty(_DRAWS)
+    for i in range(eta.shape[0]):
+        lower, upper = 0.0, 0.0
+        for start in range(0, n_draws, _DRAWS):
+            stop = min(n_draws, start + _DRAWS)
+            t = eta[i, start:stop]
+            for s in range(stop - start):
+                t[s] += intercept[start + s]
+            upper_tail(t, scratch, tail)
+            below, above = _sum_tails(t, tail)
+            lower += below
+            upper += above
+        out[i, 0] = lower / n_draws
+        out[i, 1] = upper / n_draws
+
+
+@device(fastmath=REORDER_SUMS)
+def _sum_tails(t, tail):
+    """Sums of Phi(-t) and Phi(t) from P(N > |t|)."""
+    lower, upper = 0.0, 0.0
+    for s in range(t.shape[0]):
+        lower += tail[s] if t[s] > 0.0 else 1.0 - tail[s]
+        upper += 1.0 - tail[s] if t[s] > 0.0 else tail[s]
+    return lower, upper
