@@ -17,14 +17,16 @@ import numpy as np
 from . import _snapshot
 from ._draws import STORED
 from ._files import checksum, put, put_note, read_note
+from ._lock import alone, lock_of
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
 _FORMAT = 2
+_WHAT = "fit"
 
 
 class Checkpoint:
-    """Reads and writes one folder.
+    """Reads and writes one folder, within its context alone.
 
     what : all that the draws depend on beside the number of sweeps, by name; of JSON types. version : of the library.
     """
@@ -37,20 +39,24 @@ class Checkpoint:
         self.written = time.monotonic()
         self.failed = False
 
+    def __enter__(self):
+        """A RuntimeError if another fit writes to the folder."""
+        self._make_folder()
+        self._look_for_strangers()
+        self.lock = alone(self.folder, _WHAT)
+        self.lock.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        return self.lock.__exit__(*error)
+
     def load(self, n_iter):
         """What ``Run`` takes to go on for ``n_iter`` sweeps in all, or None if the folder holds nothing yet.
 
         Raises a ValueError if it holds another run, a longer one, or files that are damaged or foreign.
         """
-        self._make_folder()
         path = self.folder / _MANIFEST
         if not path.exists():
-            strangers = [p.name for p in self.folder.iterdir() if not p.name.startswith(_OURS)]
-            if strangers:
-                raise ValueError(
-                    f"checkpoint={str(self.folder)!r} is no checkpoint, and not empty: it holds "
-                    f"{sorted(strangers)[:3]}. Give an empty or a new folder."
-                )
             return None
         manifest = self._manifest(path)
         self._compare(manifest["what"])
@@ -73,6 +79,15 @@ class Checkpoint:
             raise ValueError(f"checkpoint={str(self.folder)!r} cannot be made a folder: {error}.") from error
         if not os.access(self.folder, os.W_OK | os.X_OK):  # better now than after an hour
             raise ValueError(f"checkpoint={str(self.folder)!r} cannot be written: give a folder that you may write to.")
+
+    def _look_for_strangers(self):
+        """Raise a ValueError if the folder holds something, and no checkpoint."""
+        strangers = [p.name for p in self.folder.iterdir() if not p.name.startswith((*_OURS, lock_of(_WHAT)))]
+        if strangers and not (self.folder / _MANIFEST).exists():
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r} is no checkpoint, and not empty: it holds "
+                f"{sorted(strangers)[:3]}. Give an empty or a new folder."
+            )
 
     def _manifest(self, path):
         try:

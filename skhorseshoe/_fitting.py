@@ -1,7 +1,7 @@
 """One fit: check the input, run the chains with all that watches them, and set what the model keeps."""
 
 import traceback
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -57,14 +57,15 @@ def fit(model, X, y, sample_weight):
             if saved is not None:
                 settings = settings._replace(n_iter=model.n_iter + int(saved["n_iter"]))
             checkpoint = _checkpoint(model, problem, settings, device)
-            run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
-            _go(model, run, checkpoint, given)
+            with checkpoint or nullcontext():
+                run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
+                _go(model, run, checkpoint, given)
             separated = run.separated()
             unbounded = () if model.slab_scale else rows.one_sided()
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
             model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.base_rate())
-            model._saved_run = _snapshot.of(run) if model.warm_start else None
+            model._saved_run = _snapshot.of(run) if model.warm_start and run.whole else None
     _summarise(model, run.draws)
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
@@ -158,9 +159,13 @@ def _go(model, run, checkpoint, given):
 
     try:
         run.go(report)
-    finally:
-        if checkpoint is not None and run.is_whole():
-            checkpoint.write(run)
+    except BaseException:
+        if checkpoint is not None and run.whole:
+            with suppress(Exception):  # what has ended the run is what to say
+                checkpoint.write(run)
+        raise
+    if checkpoint is not None and run.whole:
+        checkpoint.write(run)
     tell.close()
 
 

@@ -70,6 +70,7 @@ class Run:
         room = settings.max_draws, settings.draws_dtype
         self.draws = Draws(settings.n_chains, n_draws, rows.columns, rows.ops.Outbox(), *room)
         self.stopped_by = "n_iter"
+        self.whole = True  # not in the middle of a sweep, so that a later run can go on from here
         if saved is not None:
             self.draws.restore(saved["draws"])
             self._stop_if_enough()
@@ -101,19 +102,17 @@ class Run:
 
     def _step(self):
         """One sweep, and what it leaves."""
+        self.whole = False
         self.chains.advance()
         if self.done and self.done % self.settings.thin == 0:
             self.draws.add(self.chains)
             self._stop_if_enough()
+        self.whole = True
 
     def _stop_if_enough(self):
         target, draws = self.settings.target_ess, self.draws
         if target is not None and _is_check(draws.seen) and draws.suffice(target):
             self.stopped_by = "target_ess"
-
-    def is_whole(self):
-        """Whether every draw has been taken that the chains have made: not so if an interrupt came between."""
-        return self.draws.seen == self.done // self.settings.thin
 
     def separated(self):
         """Whether nothing bounds the coefficients: the classes are separated completely, and there is no slab."""

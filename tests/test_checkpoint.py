@@ -1,6 +1,7 @@
 """checkpoint: a run that was killed at any moment ends with the draws of an uninterrupted one, to the bit."""
 
 import builtins
+import itertools
 import json
 import os
 import signal
@@ -13,6 +14,9 @@ import numpy as np
 import pytest
 
 from skhorseshoe import HorseshoeProbitClassifier, _checkpoint, _files
+from skhorseshoe._adapt import HmcChains
+from skhorseshoe._draws import Draws
+from skhorseshoe._stage import Stage
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 ATTRIBUTES = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
@@ -78,6 +82,62 @@ def test_a_killed_run_goes_on_to_the_same_draws(few_rows, tmp_path, sampler, swe
     whole = classifier(None, sampler, thin=2).fit(*problem)
     assert same(resumed, whole)
     assert resumed.tuning_ == whole.tuning_
+
+
+CUT = {
+    "a stage of burn-in ends": (HmcChains, "_next_stage", 2),
+    "the reference is found": (HmcChains, "_refer", 2),
+    "burn-in looks at a state": (Stage, "see", 12),
+    "a draw is kept": (Draws, "add", 7),
+}
+
+
+@pytest.mark.parametrize("error", [MemoryError, SystemExit])
+@pytest.mark.parametrize("when", CUT)
+def test_a_sweep_that_an_error_cuts_in_two_is_not_written(few_rows, tmp_path, when, error, monkeypatch):
+    """As where memory ends, or where a signal's handler raises."""
+    owner, name, number = CUT[when]
+    original, calls = getattr(owner, name), itertools.count(1)
+
+    def cut(*args, **kwargs):
+        original(*args, **kwargs)
+        if next(calls) == number:
+            raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, cut)
+        with pytest.raises(error):
+            classifier(tmp_path).fit(*few_rows)
+    assert same(classifier(tmp_path).fit(*few_rows), classifier(None).fit(*few_rows))
+
+
+def test_what_ended_a_run_is_said_whatever_its_last_words_meet(few_rows, tmp_path, killed_after, monkeypatch):
+    def write(*args):
+        raise RuntimeError("the card is gone")
+
+    killed_after(20)
+    monkeypatch.setattr(_checkpoint.Checkpoint, "is_due", lambda self: False)
+    monkeypatch.setattr(_checkpoint.Checkpoint, "write", write)
+    with pytest.raises(Killed):
+        classifier(tmp_path).fit(*few_rows)
+
+
+def test_of_two_fits_one_has_the_folder(few_rows, tmp_path, monkeypatch):
+    """The other is refused, and says who has it; the first ends as if alone."""
+    refused, write = [], _checkpoint.Checkpoint.write
+
+    def meanwhile(checkpoint, run):
+        if not refused:
+            with pytest.raises(RuntimeError, match=r"Another fit that writes to .* is under way: process \d+ .* Wait"):
+                classifier(tmp_path, random_state=1).fit(*few_rows)
+            refused.append(True)
+        write(checkpoint, run)
+
+    monkeypatch.setattr(_checkpoint.Checkpoint, "write", meanwhile)
+    first = classifier(tmp_path).fit(*few_rows)
+    assert refused
+    assert same(first, classifier(None).fit(*few_rows))
+    assert same(first, classifier(tmp_path).fit(*few_rows))
 
 
 def test_a_finished_run_is_read_and_a_longer_one_goes_on(problem, tmp_path, monkeypatch):

@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from .._files import put_note, read_note
-from ._lock import LOCK, alone
+from .._lock import alone, lock_of
 
 MANIFEST, CODES = "manifest.json", "y.npy"
 DTYPES = "float16", "float32", "float64"
 COMMIT = 2**26  # bytes of X, about, between two manifests
 _FORMAT = "skhorseshoe rows 1"
+_WHAT = "conversion"
 _HEADER = 128  # bytes, of NumPy's format: it has room for any number of rows
 _COPIED = 2**24  # bytes
 _NEW = {"rows": 0, "blocks": [], "names": None, "classes": None, "position": None, "complete": False}
@@ -45,7 +46,7 @@ class Store:
         if self.rows:
             self._compare(self.what)
             return
-        if not started and self.folder.exists() and any(path.name != LOCK for path in self.folder.iterdir()):
+        if not started and self.folder.exists() and any(path.name != lock_of(_WHAT) for path in self.folder.iterdir()):
             raise ValueError(f"{str(self.folder)!r} is not empty and holds no rows: give a new or an empty folder.")
         self.manifest = deepcopy(self._new)
 
@@ -71,7 +72,7 @@ class Store:
         """Open the files, without what no manifest describes; a RuntimeError if someone else writes to the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            stack.enter_context(alone(self.folder))
+            stack.enter_context(alone(self.folder, _WHAT))
             self._look()  # again: what another conversion has written meanwhile is there to stay
             if not self.rows:
                 put_note(self.folder / MANIFEST, self.manifest)

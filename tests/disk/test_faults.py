@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from tables import SOURCES, in_parts, stopped, write_parquet
 
-from skhorseshoe import disk
-from skhorseshoe.disk import _lock, _store
+from skhorseshoe import _lock, disk
+from skhorseshoe.disk import _store
 
 # Stopped, gone on -----------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ def test_one_of_many_threads_has_the_lock(tmp_path):
     def work():
         while len(entered) < 200:
             try:
-                with _lock.alone(tmp_path):
+                with _lock.alone(tmp_path, "conversion"):
                     inside.append(1)
                     most.append(len(inside))
                     inside.pop()
@@ -244,15 +244,15 @@ def test_a_killed_process_holds_no_lock(tmp_path):
     rows = [np.full((3, 2), float(k)) for k in range(9)]
     try:
         assert holder.stdout.readline() == "half\n"
-        with pytest.raises(RuntimeError, match=f"process {holder.pid} on .* holds 'convert.lock'"):
+        with pytest.raises(RuntimeError, match=f"process {holder.pid} on .* holds 'conversion.lock'"):
             disk.convert(rows, folder)
     finally:
         holder.kill()
         holder.communicate()
-    assert (folder / "convert.lock").exists()
+    assert (folder / "conversion.lock").exists()
     X, _ = disk.convert(rows, folder)
     np.testing.assert_array_equal(X, np.concatenate(rows))
-    assert not (folder / "convert.lock").exists()
+    assert not (folder / "conversion.lock").exists()
 
 
 def test_without_locks_a_conversion_warns_and_goes_on(frame, tmp_path, monkeypatch):

@@ -13,15 +13,19 @@ except ImportError:  # Windows
 
     fcntl = None
 
-LOCK = "convert.lock"
 _FAR = 2**30  # byte that Windows locks: others can still read those before
 
 
+def lock_of(what):
+    """Name of the lock's file. what : is done in the folder, in a word."""
+    return f"{what}.lock"
+
+
 @contextmanager
-def alone(folder):
-    """Hold the lock of a folder; a RuntimeError if another process or thread does."""
-    path = folder / LOCK
-    file = _locked(path)
+def alone(folder, what):
+    """Hold the lock of a folder; a RuntimeError if another process or thread does. what : as in ``lock_of``."""
+    path = folder / lock_of(what)
+    file = _locked(path, what)
     file.truncate(0)
     file.write(f"process {os.getpid()} on {platform.node()} since {time.strftime('%Y-%m-%d %H:%M:%S %z')}")
     file.flush()
@@ -36,17 +40,17 @@ def alone(folder):
                 path.unlink()
 
 
-def _locked(path):
+def _locked(path, what):
     """The open file, with its lock."""
     while True:
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 - closed by alone
-        if not _try_lock(file):
+        if not _try_lock(file, what):
             file.seek(0)
             holder = file.read() or "another process"
             file.close()
             raise RuntimeError(
-                f"Another conversion to {str(path.parent)!r} is under way: {holder} holds {path.name!r} there. Wait "
-                "until it has ended, end it, or give another folder."
+                f"Another {what} that writes to {str(path.parent)!r} is under way: {holder} holds {path.name!r} "
+                "there. Wait until it has ended, end it, or give another folder."
             )
         with suppress(FileNotFoundError):  # whoever held it has removed it between the two lines
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
@@ -54,7 +58,7 @@ def _locked(path):
         file.close()
 
 
-def _try_lock(file):
+def _try_lock(file, what):
     try:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,7 +69,7 @@ def _try_lock(file):
         return False
     except OSError as error:  # some network drives have no locks
         warnings.warn(
-            f"The file system cannot lock {file.name!r} ({error}): make sure that no other conversion writes there.",
+            f"The file system cannot lock {file.name!r} ({error}): make sure that no other {what} writes there.",
             UserWarning,
             stacklevel=8,
         )
