@@ -6,6 +6,7 @@ All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arr
 from functools import partial
 
 from . import _collapsed, _gibbs, _iterative
+from ._stage import POINTS
 
 
 class _UntunedChains:
@@ -19,16 +20,19 @@ class _UntunedChains:
     def __init__(self, problem, start, burn_in, saved):
         self.problem = problem
         if saved is None:
-            self.state, total, count = start, start.beta.mean(axis=0), 1
+            self.state, points = start, start.beta
         else:
             *names, _ = start._fields
             state = type(start)(*(saved[name] for name in names), int(saved["sweep"]))
-            self.state, total = map(problem.rows.ops.to_device, (state, saved["total"]))
-            count = int(saved["count"])
-        self.centre = _Centre(burn_in, total, count)
+            self.state, points = map(problem.rows.ops.to_device, (state, saved["points"]))
+        self.points = _Points(burn_in, points)
+
+    def _seen(self):
+        """States of burn-in, of all chains; (m, q)."""
+        return self.problem.rows.ops.concatenate(self.points.kept)
 
     def arrays(self):
-        return {**self.state._asdict(), "total": self.centre.total, "count": self.centre.count}
+        return {**self.state._asdict(), "points": self._seen()}
 
 
 class GibbsChains(_UntunedChains):
@@ -53,19 +57,19 @@ class GibbsChains(_UntunedChains):
     def advance(self):
         """One sweep."""
         self.state = self.sweep(self.state)
-        self.centre.add(self.state)
+        self.points.add(self.state)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         if self.information is None:
-            self.information = self._information(self.centre.mean())
+            self.information = self._information(self._seen())
         return shrinkage(self.information, self.state, self.problem.fixed, self.problem.rows.ops)
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
         if _iterative.is_needed(rows.shape[1]):
             return self.precision.information(beta)
-        H = fixed.add_to(rows.information(beta[None], self.precision.work))
+        H = fixed.add_to(rows.information(beta, self.precision.work))
         return rows.ops.Precision(H, rows.threads, memory_of=self.precision)
 
 
@@ -88,30 +92,30 @@ class CollapsedChains(_UntunedChains):
         """One sweep."""
         rows, _, tau_0, key = self.problem
         self.state = _collapsed.sweep(self.state, self.rows, tau_0, rows.ops, key)
-        self.centre.add(self.state)
+        self.points.add(self.state)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
-        kappa = self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.centre.mean())
+        kappa = self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self._seen())
         return self.problem.rows.ops.to_host(kappa)
 
 
-class _Centre:
-    """Mean of beta over the chains and the second half of burn-in; what it was given before there is one."""
+class _Points:
+    """Some of the states in the second half of burn-in; what it was given before there are any.
 
-    def __init__(self, burn_in, total, count):
-        self.burn_in, self.total, self.count = burn_in, total, count
+    kept : coefficients, (some, q) each.
+    """
+
+    def __init__(self, burn_in, points):
+        self.burn_in, self.kept = burn_in, (points,)
 
     def add(self, state):
-        t = state.sweep
-        if t > self.burn_in:
+        seen = state.sweep - 1 - self.burn_in // 2
+        if seen < 0 or state.sweep > self.burn_in:
             return
-        if t == self.burn_in // 2 + 1:
-            self.total, self.count = 0.0, 0
-        self.total, self.count = self.total + state.beta.mean(axis=0), self.count + 1
-
-    def mean(self):
-        return self.total / self.count
+        n_states = (self.burn_in - self.burn_in // 2) * len(state.beta)
+        if seen % -(-n_states // POINTS) == 0:
+            self.kept = (*(self.kept if seen else ()), state.beta[:POINTS].copy())
 
 
 def shrinkage(information, state, fixed, ops):

@@ -43,8 +43,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     expected_nonzero : float or None, default=None
         Instead of ``global_scale``: a guess p0 of how many of the p coefficients that are shrunk are away from zero,
         below p. It gives tau_0 = p0 / (p - p0) s / sqrt(n), n being the rows or the sum of their weights, and
-        s^2 = 1 / (r (1 - r)) with r the share of the second class (Piironen & Vehtari 2017), for columns of unit
-        variance.
+        s^2 = r (1 - r) / phi(Phi^-1(r))^2 with r the share of the second class, by weight (Piironen & Vehtari 2017).
+        With columns of unit variance, ``prior_["m_eff_at_tau_0"]`` is then p0.
     slab_scale : float or None, default=None
         Standard deviation c of a Gaussian slab that bounds large coefficients: beta_j is also N(0, c^2), as in the
         regularised horseshoe of Nishimura & Suchard (2023). None is the horseshoe itself. With classes that can be

@@ -10,6 +10,9 @@ class Columns:
     the intercept. X itself stays as it is: coefficients are translated on their way to a pass over it, and sums over
     its rows on their way back. With an intercept the posterior is the same for every centre.
 
+    Of a column that is constant the rows tell nothing that the intercept does not. The sampler's coefficient of it has
+    the law of the prior, which has no mean; that of X's own column is 0.
+
     mean, sd : (p,) of the columns of X. unpenalized : (p,) bool. size : (p,) their root mean squares.
     """
 
@@ -23,12 +26,13 @@ class Columns:
         if standardize:
             self.scale = np.where(sd > 0, sd, np.where(root > 0, root, 1.0))
         if fit_intercept:
-            self.centre = np.where(standardize | ((sd > 0) & (abs(mean) > FAR * sd)), mean, 0.0)
+            self.centre = np.where(standardize | (abs(mean) > FAR * sd), mean, 0.0)
+        self.informative = (sd if fit_intercept else root) > 0
+        self._unit = np.where(self.informative, self.scale, np.inf)  # by which a coefficient of X's own is divided
         self.order = np.argsort(unpenalized, kind="stable")
         self.place = np.argsort(self.order)
-        self.moved = bool(unpenalized.any() or standardize or self.centre.any())
+        self.moved = bool(unpenalized.any() or standardize or self.centre.any() or not self.informative.all())
         self.size = root
-        self.informative = (sd if fit_intercept else root) > 0
         # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.
         self.mean = ((mean - self.centre) / self.scale)[self.order] if fit_intercept else np.zeros(p)
         self.sd = ((sd if fit_intercept else root) / self.scale)[self.order]
@@ -39,7 +43,7 @@ class Columns:
             return beta
         p = len(self.order)
         out = beta.copy()
-        out[:, :p] = beta[:, self.place] / self.scale
+        out[:, :p] = beta[:, self.place] / self._unit
         if self.fit_intercept:
             out[:, p] -= (out[:, :p] * self.centre).sum(axis=1)
         return out
@@ -52,7 +56,7 @@ class Columns:
         out = sums.copy()
         if self.fit_intercept:
             out[:, :p] -= sums[:, p:] * self.centre
-        out[:, :p] = (out[:, :p] / self.scale)[:, self.order]
+        out[:, :p] = (out[:, :p] / self._unit)[:, self.order]
         return out
 
     def matrix(self, H):

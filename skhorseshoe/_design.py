@@ -78,8 +78,12 @@ class Rows:
         values = self._total("checksum", of=(self.ops.to_host(self.X), self.y, self.weight))
         return {name: f"{value:08x}" for name, value in zip(("X", "y", "the weights"), values, strict=True)}
 
+    def share(self):
+        """Share of the second class, by weight."""
+        return self._ones / self._size
+
     def base_rate(self):
-        """Share of the second class, moved a little inwards so that it is never 0 or 1."""
+        """The same, moved a little inwards so that it is never 0 or 1."""
         return (self._ones + 0.5) / (self._size + 1)
 
     def size(self):

@@ -1,6 +1,7 @@
 """What is kept of a run."""
 
 from functools import partial
+from math import isqrt
 from weakref import proxy
 
 import numpy as np
@@ -8,7 +9,6 @@ import numpy as np
 from ._running import Moments
 from .diagnostics import MAX_RHAT, convergence
 
-_SHRINKAGE_SPACING = 25  # the next state to average the shrinkage over is n / 25 draws on
 STORED = "coef", "intercept", "global_scale", "acceptance"
 
 
@@ -109,8 +109,9 @@ class Draws:
         now = self.seen + 1
         if now < self.next_kappa:
             return
-        # Ever further apart and weighted by the distance, since nobody knows how many draws there will be.
-        weight = max(1, now // _SHRINKAGE_SPACING)
+        # Ever further apart and weighted by the distance, since nobody knows how many draws there will be: of n draws
+        # some 4 sqrt(n), which take little time beside the others, and are worth 3 sqrt(n).
+        weight = max(1, isqrt(now) // 2)
         self.next_kappa = now + weight
         total, count = self.kappa
         self.kappa = total + weight * chains.shrinkage().mean(axis=0), count + weight

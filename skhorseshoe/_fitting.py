@@ -51,7 +51,7 @@ def fit(model, X, y, sample_weight):
             _report.warn_if_scales_differ(model, rows.columns)
             _report.warn_if_far_from_zero(model, rows.distance, rows.dtype)
             n, p = rows.size(), rows.columns.n_shrunk
-            tau_0 = tau_scale(model.global_scale, model.expected_nonzero, p, n, rows.base_rate())
+            tau_0 = tau_scale(model.global_scale, model.expected_nonzero, p, n, rows.share())
             problem = Problem(rows, FixedPrior(rows.columns, model.slab_scale), tau_0, _key(model.random_state))
             saved = _snapshot.resume(model, problem, settings) if model.warm_start else None
             if saved is not None:
@@ -64,7 +64,7 @@ def fit(model, X, y, sample_weight):
             unbounded = () if model.slab_scale else rows.one_sided()
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
-            model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.base_rate())
+            model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.share())
             model._saved_run = _snapshot.of(run) if model.warm_start and run.whole else None
     _summarise(model, run.draws)
     if run.stopped_by == "interrupt":

@@ -91,12 +91,15 @@ class ByRows:
         )
 
     def at(self, beta):
-        """The same with the Fisher information at beta (q,) in place of X'X."""
+        """The same with the Fisher information, averaged over the rows of beta (m, q), in place of X'X."""
         rows, p = self.rows, self.rows.shape[1]
-        (point,) = rows.columns.of_X(rows.ops.to_host(beta)[None])
-        intercept = point[p] if rows.columns.fit_intercept else 0.0
-        weight = rows.ops.information_weights(self.X, point[None, :p], intercept)
-        return ByRows(rows, self.given, self.key, weight)
+
+        def at(point):
+            intercept = point[p] if rows.columns.fit_intercept else 0.0
+            return rows.ops.information_weights(self.X, point[None, :p], intercept)
+
+        points = rows.columns.of_X(rows.ops.to_host(beta))
+        return ByRows(rows, self.given, self.key, sum(map(at, points)) / len(points))
 
 
 class ByMatrix:
@@ -139,7 +142,7 @@ class ByMatrix:
 
     def at(self, beta):
         """As ``ByRows.at``."""
-        return ByMatrix(self.rows.information(beta[None]), self.rows, self.fixed, self.key)
+        return ByMatrix(self.rows.information(beta), self.rows, self.fixed, self.key)
 
 
 class IterativePrecision:
@@ -213,5 +216,5 @@ class IterativePrecision:
         return 1.0 / diagonal + total / _PROBES
 
     def information(self, beta):
-        """The same with the Fisher information at beta (q,) in place of X'X."""
+        """The same with the Fisher information, averaged over the rows of beta (m, q), in place of X'X."""
         return IterativePrecision(self.form.at(beta), self.ops)

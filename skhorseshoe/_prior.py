@@ -2,14 +2,17 @@
 
 import numpy as np
 
+from ._sparsity import row_information
+
 _WIDE = 100.0  # standard deviation of the intercept and of unpenalised coefficients; wide on the probit scale
 
 
 def tau_scale(global_scale, expected_nonzero, p, n, rate):
     """tau_0 of tau ~ C+(0, tau_0): as given, 1, or from the expected number of nonzero coefficients.
 
-    p0 / (p - p0) s / sqrt(n) with s^2 = 1 / (r (1 - r)), r the share of ones in y (Piironen & Vehtari 2017, eq. 3.12).
-    p : columns that are shrunk. n : rows, or the sum of their weights.
+    p0 / (p - p0) s / sqrt(n) (Piironen & Vehtari 2017, eq. 3.12), where 1 / s^2 is what a row tells at the share of
+    ones in y. With columns of unit variance, p0 coefficients are then effectively nonzero at the median of tau.
+    p : columns that are shrunk. n : rows, or the sum of their weights. rate : the share of ones, in (0, 1).
     """
     if expected_nonzero is None:
         return 1.0 if global_scale is None else float(global_scale)
@@ -22,7 +25,7 @@ def tau_scale(global_scale, expected_nonzero, p, n, rate):
         raise ValueError(
             f"expected_nonzero={expected_nonzero} must be below the number of columns that are shrunk, which is {p}."
         )
-    return float(expected_nonzero / (p - expected_nonzero) / np.sqrt(rate * (1 - rate) * n))
+    return float(expected_nonzero / (p - expected_nonzero) / np.sqrt(row_information(rate) * n))
 
 
 class FixedPrior:

@@ -6,6 +6,11 @@ import numpy as np
 from scipy.special import ndtri
 
 
+def row_information(rate):
+    """phi(Phi^-1(r))^2 / (r (1 - r)): the Fisher information of a probit row whose probability is r."""
+    return np.exp(-(ndtri(rate) ** 2)) / (2 * pi * rate * (1 - rate))
+
+
 def describe_prior(tau_0, slab_scale, sd, n, rate):
     """The fitted attribute ``prior_``: the scales, and the prior mean of m_eff, for columns as if orthogonal.
 
@@ -19,8 +24,7 @@ def describe_prior(tau_0, slab_scale, sd, n, rate):
     Its mean over lambda_j ~ C+(0, 1) is b_j a_j / (1 + a_j); that over tau follows by partial fractions.
     """
     slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
-    per_row = np.exp(-(ndtri(rate) ** 2)) / (2 * pi * rate * (1 - rate))
-    h = n * sd[sd > 0] ** 2 * per_row
+    h = n * sd[sd > 0] ** 2 * row_information(rate)
     share = h / (h + slab_precision)
     a = np.clip(tau_0 * np.sqrt(h + slab_precision), 1e-150, 1e150)
     mean = 1 - (1 + 2 / pi * a * np.log(a)) / (1 + a**2)

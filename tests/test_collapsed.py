@@ -98,10 +98,10 @@ def test_shrinkage_equals_that_of_the_matrix_over_the_columns(heavy):
     """Also where it is 1e-15, which a difference from 1 would lose."""
     problem = Problem(30, 50, 2, slab_precision=0.0 if heavy else 0.25)
     problem.lambda_sq_inv[:, 7 : 7 + len(heavy)] = heavy
-    beta = np.random.default_rng(2).standard_normal(51) / 5
+    beta = np.random.default_rng(2).standard_normal((3, 51)) / 5
     kappa = problem.rows.shrinkage(problem.lambda_sq_inv, problem.tau_sq_inv, beta)
-    eta = problem.columns[:, :-1] @ beta[:-1] + beta[-1] + problem.anchor @ beta[:-1]
-    weight = np.exp(-(eta**2) - np.log(2 * np.pi) - log_ndtr(eta) - log_ndtr(-eta))
+    eta = problem.columns[:, :-1] @ beta[:, :-1].T + beta[:, -1] + beta[:, :-1] @ problem.anchor
+    weight = np.exp(-(eta**2) - np.log(2 * np.pi) - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
     for c in range(2):
         precision = 1 / problem.variances(c)
         inverse = np.linalg.inv((problem.columns.T * weight) @ problem.columns + np.diag(precision))

@@ -11,6 +11,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu
 from skhorseshoe._threads import Threads
+from skhorseshoe.diagnostics import ess_bulk
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SAMPLERS = ["gibbs", "pxda", "hmc"]
@@ -142,3 +143,23 @@ def test_one_warning_names_the_columns_whose_scales_differ(factor, params, told)
         assert "of 'x1' is" in texts[0]
         assert "that of 'x0'" in texts[0]
         assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("params", [
+    {"sampler": "hmc"}, {"sampler": "hmc", "unpenalized": [4]}, {"sampler": "pxda", "standardize": True},
+    {"sampler": "gibbs"}, {"sampler": "collapsed"},
+], ids=str)  # fmt: skip
+def test_a_constant_column_takes_nothing_from_the_intercept(params, seed, short_fit):
+    """A column of ones in a table, or a level that a fold of it does not have."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 3))
+    y = X[:, 0] + rng.standard_normal(200) > 0.5
+    more = np.hstack([X, np.zeros((200, 1)), np.full((200, 1), 100.0)])
+    with_them = short_fit(more, y, n_iter=1500, burn_in=300, **params)
+    without = short_fit(X, y, n_iter=1500, burn_in=300, **{**params, "unpenalized": None})
+    assert (with_them.coef_draws_[..., 3:] == 0).all()
+    assert with_them.shrinkage_[3] == 1
+    intercepts = with_them.intercept_draws_, without.intercept_draws_
+    error = intercepts[1].std() * 5 / np.sqrt(min(map(ess_bulk, intercepts)))
+    assert abs(intercepts[0].mean() - intercepts[1].mean()) < error
+    assert 0.8 < intercepts[0].std() / intercepts[1].std() < 1.25

@@ -122,8 +122,8 @@ def test_the_diagonal_of_the_inverse_is_estimated_without_bias(form, seed):
 @pytest.mark.parametrize("form", FORMS)
 def test_the_information_takes_the_place_of_the_likelihood_of_z(form, seed):
     solver, _, d = both(seed, form)
-    rows, beta = solver.form.rows, np.linspace(-0.5, 0.5, d.shape[1])
-    want = FixedPrior(rows.columns, 0.1).add_to(rows.information(beta[None]))
+    rows, beta = solver.form.rows, np.random.default_rng(seed).uniform(-0.5, 0.5, (3, d.shape[1]))
+    want = FixedPrior(rows.columns, 0.1).add_to(rows.information(beta))
     units = np.eye(len(want))
     np.testing.assert_allclose(solver.information(beta).form.times(units), want, rtol=1e-9, atol=1e-9)
 

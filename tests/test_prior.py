@@ -25,14 +25,25 @@ def separable(n=60, p=4):
 
 
 def test_expected_nonzero_gives_the_scale_of_piironen_and_vehtari():
-    rate = 100.5 / 401
-    assert tau_scale(None, 5, 50, 400, rate) == pytest.approx(5 / 45 / np.sqrt(rate * (1 - rate)) / 20)
+    rate = 0.25
+    pseudo_variance = rate * (1 - rate) / stats.norm.pdf(stats.norm.ppf(rate)) ** 2
+    assert tau_scale(None, 5, 50, 400, rate) == pytest.approx(5 / 45 * np.sqrt(pseudo_variance) / 20)
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.1, 0.005])
+def test_expected_nonzero_is_the_effective_number_at_the_median_of_tau(rate):
+    X = np.random.default_rng(0).standard_normal((2000, 50))
+    model = HorseshoeProbitClassifier(expected_nonzero=5, standardize=True, n_iter=4, burn_in=4, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, np.arange(2000) < 2000 * rate)
+    assert model.prior_["m_eff_at_tau_0"] == pytest.approx(5)
 
 
 def test_expected_nonzero_is_the_global_scale_it_stands_for():
     X, y = separable()
     y = y ^ (np.arange(len(y)) % 7 == 0)
-    scale = tau_scale(None, 2, 4, len(y), (y.sum() + 0.5) / (len(y) + 1))
+    scale = tau_scale(None, 2, 4, len(y), y.mean())
     by_count, by_scale = (
         HorseshoeProbitClassifier(n_iter=20, burn_in=10, random_state=0, **given).fit(X, y).coef_draws_
         for given in ({"expected_nonzero": 2}, {"global_scale": scale})
@@ -180,7 +191,7 @@ def test_a_model_remembers_its_prior(sampler):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X * [1, 2, 3, 4], y)
-    sd, n, rate = X.std(axis=0) * [1, 2, 3, 4], len(y), (y.sum() + 0.5) / (len(y) + 1)
+    sd, n, rate = X.std(axis=0) * [1, 2, 3, 4], len(y), y.mean()
     assert model.prior_ == pytest.approx(describe_prior(tau_scale(None, 2, 4, n, rate), 3.0, sd, n, rate))
 
 
@@ -189,6 +200,6 @@ def test_prior_is_that_of_the_shrunk_columns_on_their_own_scale(sampler):
     X, y = separable()
     params = {"n_iter": 5, "burn_in": 5, "slab_scale": 1.0, "sampler": sampler, "random_state": 0}
     odd = HorseshoeProbitClassifier(standardize=True, unpenalized=[1], **params).fit(X * [1, 2, 3, 4], y)
-    n, rate = len(y), (y.sum() + 0.5) / (len(y) + 1)
+    n, rate = len(y), y.mean()
     assert odd.prior_ == pytest.approx(describe_prior(1.0, 1.0, np.ones(3), n, rate))
     assert f"{odd.inclusion_score_[[0, 2, 3]].sum():.1f} of 3 shrunk coefficients" in odd.summary().attrs["header"]

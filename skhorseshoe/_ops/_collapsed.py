@@ -255,10 +255,11 @@ class Collapsed:
     def shrinkage(self, lambda_sq_inv, tau_sq_inv, beta):
         """kappa_j = var(beta_j | y, scales) / var(beta_j | scales); (n_chains, n_shrunk).
 
-        It is 1 - w_j x_j' (F^-1 + X W X')^-1 x_j, F the diagonal of the rows' Fisher information at beta (q,).
+        It is 1 - w_j x_j' (F^-1 + X W X')^-1 x_j, F the diagonal of the rows' Fisher information, averaged over the
+        rows of beta (m, q).
         """
         out = self._empty(self.w.shape)
-        root = np.sqrt(self._information(self.predictor(beta[None])[0]))
+        root = np.sqrt(sum(map(self._information, self.predictor(beta))) / len(beta))
 
         def some(first, last):
             for c in range(first, last):
