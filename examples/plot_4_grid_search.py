@@ -24,7 +24,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 # ----------
 #
 # Short chains are the point here, so the convergence warnings are switched off. Without burn-in there is nothing to
-# tune the default sampler with, and ``sampler="auto"`` takes ``"gibbs"``; from 100 sweeps on it takes ``"hmc"``. With
+# tune the default sampler with, and ``sampler="auto"`` takes ``"pxda"``; from 100 sweeps on it takes ``"hmc"``. With
 # ``n_jobs=2`` two fits run at once; each takes its share of the cores, and nothing has to be set on the classifier.
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)

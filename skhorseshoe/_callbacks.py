@@ -49,40 +49,50 @@ class _Teller:
         halves = np.linspace(max(burn_in, self.now), last, _PARTS + 1).astype(int)
         self.edges = sorted({edge for edge in (burn_in, *halves[1:]) if edge > self.now})
         n = _blocks(self.now, last, self.size) if self.nested else len(self.edges)
-        self.root = self.part = model._init_callback_context(max_subtasks=n)
-        self.root.call_on_fit_task_begin(**given)
+        self.stop = False  # whether a callback has asked for it; that is obeyed when there is a draw
+        self.open = []  # the tasks that have begun: the fit, its part if there are parts, the block
+        self._begin(model._init_callback_context(max_subtasks=n))
         if self.edges:
-            self._open()
+            self._begin_block()
 
     def __call__(self, t):
         end_of_part = not self.nested and t in self.edges
-        if (t - self.now) < self.size and not end_of_part and t < self.edges[-1]:
-            return False
-        return self._tell(t, end_of_part)
+        if (t - self.now) >= self.size or end_of_part or t >= self.edges[-1]:
+            self._tell(t, end_of_part)
+        return self.stop
 
     def _tell(self, t, end_of_part):
         """A block has ended."""
-        stop = self.block.call_on_fit_task_end(**self.given, reconstruction_attributes=self._fitted())
-        if end_of_part:
-            self.part.call_on_fit_task_end(**self.given)
         self.now = t
-        if t < self.edges[-1] and not stop:
-            self._open(new_part=end_of_part)
-        return stop
+        self._end()
+        if end_of_part:
+            self._end()
+        over = self.run.stopped_by != "n_iter" or (self.stop and self.run.draws.n)
+        if t < self.edges[-1] and not over:
+            self._begin_block(new_part=end_of_part)
 
     def close(self):
-        """The fit has ended."""
-        self.root.call_on_fit_task_end(**self.given)
+        """The fit has ended, perhaps in the middle of a block."""
+        while self.open:
+            self._end()
 
-    def _open(self, new_part=True):
+    def _begin_block(self, new_part=True):
         """Begin the next block, and its part if there are parts."""
         if not self.nested and new_part:
             end = next(edge for edge in self.edges if edge > self.now)
             n = _blocks(self.now, end, self.size)
-            self.part = self.root.subcontext(task_name=self._name(end), max_subtasks=n)
-            self.part.call_on_fit_task_begin(**self.given)
-        self.block = self.part.subcontext(task_name="sweeps")
-        self.block.call_on_fit_task_begin(**self.given)
+            self._begin(self.open[-1].subcontext(task_name=self._name(end), max_subtasks=n))
+        self._begin(self.open[-1].subcontext(task_name="sweeps"))
+
+    def _begin(self, task):
+        self.open.append(task)
+        task.call_on_fit_task_begin(**self.given)
+
+    def _end(self):
+        """End the innermost task; for a block the callbacks can have the model as it is now."""
+        task = self.open.pop()
+        fitted = self._fitted() if task.max_subtasks == 0 else None
+        self.stop |= task.call_on_fit_task_end(**self.given, reconstruction_attributes=fitted)
 
     def _name(self, end):
         burn_in = self.run.settings.burn_in

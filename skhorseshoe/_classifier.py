@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from . import _fitting, _saved
 from ._compat import CallbackSupportMixin, Interval, StrOptions, _fit_context
+from ._lazy import in_client
 from ._ops import MAX_CHAINS
 from ._posterior import PosteriorMixin
 
@@ -138,7 +139,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     ess_ : ndarray of shape (n_features,)
         Bulk effective sample size of each coefficient, over all chains; nan with fewer than four draws a chain.
     n_iter_ : int
-        Sweeps of each chain after burn-in that were run; fewer than ``n_iter`` if ``fit`` stopped before.
+        Sweeps of each chain after burn-in, with those that ``warm_start`` or ``checkpoint`` brought from earlier fits;
+        fewer than ``n_iter`` if ``fit`` stopped before.
     stopped_by_ : {"n_iter", "target_ess", "interrupt", "callback"}
         Why sampling ended.
     sampler_ : str
@@ -281,15 +283,17 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
 
         Parameters
         ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        X : array-like, table, sparse matrix, CuPy array or Dask collection of shape (n_samples, n_features)
             Numeric columns. C-contiguous or CSR float32 and float64 arrays are used as they are; float32 keeps the
             passes over X in float32. Sparse columns are never made dense. Dense float16 is kept in 16 bits on a GPU and
-            computed in float32.
+            computed in float32. The rows of a Dask array or frame stay with the workers of its cluster.
         y : array-like of shape (n_samples,)
             Labels of two classes, of any kind that NumPy can sort.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w. Only
-            the sampler "hmc" can have weights that are not whole numbers.
+            the sampler "hmc" can have weights that are not whole numbers. With more columns than rows that is far
+            slower than whole weights, such as ``class_weight={0: 1, 1: 3}``. Rows of Dask collections need weights
+            above 0.
 
         Returns
         -------
@@ -298,11 +302,12 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Raises
         ------
         ValueError
-            If X or y cannot be used; the message says why.
+            If X or y cannot be used, or parameters contradict one another; the message says why.
         MemoryError
             If the draws and the working set cannot fit, before anything is computed; or if a GPU runs out of memory.
         RuntimeError
-            If ``device`` names a GPU that cannot be used.
+            If ``device`` names a GPU that cannot be used, another fit writes to the folder of ``checkpoint``, or a
+            cluster is lost.
         numpy.linalg.LinAlgError
             If a matrix cannot be factorised, or conjugate gradients on sparse columns do not converge, in whatever
             sweep that is; the message says what to do.
@@ -326,6 +331,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
             vars(self).clear()
             vars(self).update(before | kept)
             raise
+
+    score = in_client(ClassifierMixin.score)
 
     def __getstate__(self):
         return _saved.stamp(super().__getstate__())

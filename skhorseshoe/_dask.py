@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
+import pandas as pd
+from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import column_or_1d
 
@@ -12,13 +14,14 @@ from ._input import check_X, encode_labels, is_dask
 from ._segments import layout
 
 _SAMPLERS = "auto", "hmc", "pxda", "gibbs"
+_LABELS = 2**20  # of those in memory, in a chunk
 # The X of a fit that is under way, and the lengths of its chunks.
 _counted = ContextVar("_counted", default=(None, None))
 
 try:
     import dask.array as da
     import distributed
-    from dask import delayed
+    from dask import compute, delayed
 
     from ._dask_rows import DaskRows, Shards, settle, survey
     from ._dask_worker import pack
@@ -28,6 +31,22 @@ except ImportError as error:
     ) from error
 
 
+@contextmanager
+def _aside():
+    """In a task of Dask's: its thread is free meanwhile, for the tasks that it waits for."""
+    try:
+        distributed.secede()
+        away = True
+    except (ValueError, KeyError, AttributeError):  # not in a task, or in one that has given its thread up already
+        away = False
+    try:
+        yield
+    finally:
+        if away:
+            distributed.rejoin()
+
+
+@_aside()
 def prepare(model, X, y, sample_weight, choose):
     """The shape of X, and a function that opens ``DaskRows``; sets what the model knows before a fit.
 
@@ -37,11 +56,13 @@ def prepare(model, X, y, sample_weight, choose):
     given = X
     X, lengths, y, weight = _aligned(model, client, X, y, sample_weight)
     shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    names = getattr(model, "feature_names_in_", None)
     bounds, edges = layout(*shape)
     ends = bounds[edges]
     chunks = {0: tuple(np.diff(ends).tolist())}
     parts = _zipped(*(array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight)))
-    tallies = _gather(client, [delayed(_tally)(y_part, weight_part) for _, y_part, weight_part in parts])
+    starts = ends[:-1].tolist()
+    tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(parts, starts, strict=True)])
     labels = np.unique(np.concatenate([labels for labels, _ in tallies]))
     model.classes_, _ = encode_labels(labels)
     by_class = _class_weight(model, tallies)
@@ -52,7 +73,7 @@ def prepare(model, X, y, sample_weight, choose):
         raise ValueError(f"sampler={model.sampler_!r} does not take {why} here. Use sampler='hmc' or 'auto'.")
 
     def pack_of(i):
-        facts = by_class, model.classes_, shape, dtype, int(ends[i]), int(ends[i + 1])
+        facts = by_class, model.classes_, names, shape, dtype, int(ends[i]), int(ends[i + 1])
         return delayed(pack, pure=False)(*parts[i], *facts)
 
     row = shape[1] * dtype.itemsize
@@ -61,7 +82,7 @@ def prepare(model, X, y, sample_weight, choose):
     @contextmanager
     def open_rows(*args, **kwargs):
         device = model.device, shape[0] * shape[1]  # all workers choose the same, whatever they hold
-        with Shards(client, pack_of, sizes.tolist(), chunk, shape[1], device) as shards:
+        with _aside(), Shards(client, pack_of, sizes.tolist(), chunk, shape[1], device) as shards:
             token = _counted.set((given, lengths))  # callbacks that score X need as many answers as there are labels
             try:
                 yield DaskRows(shards, shape, dtype, *args, **kwargs)
@@ -91,7 +112,9 @@ def _aligned(model, client, X, y, sample_weight):
     """
     if not is_dask(X):
         raise ValueError(
-            "y or sample_weight is a Dask collection, but X is not: give X as one, or compute() the others."
+            "y or sample_weight is a Dask collection, but X is not: give X as one, or compute() the others. "
+            "Transformers of scikit-learn before the classifier, such as StandardScaler in a Pipeline, bring X into "
+            "memory: leave them out; standardize=True scales the columns on the cluster."
         )
     if X.ndim != 2 or not (hasattr(X, "columns") or isinstance(X._meta, np.ndarray)):
         raise ValueError(
@@ -99,34 +122,46 @@ def _aligned(model, client, X, y, sample_weight):
             "Make such chunks with map_blocks: X.map_blocks(lambda block: block.toarray(), dtype=X.dtype, "
             "meta=numpy.empty((0, 0))) where they are sparse, X.map_blocks(cupy.asnumpy) where they are CuPy's."
         )
-    check_X(model, _example(X), reset=True)
-    X, lengths = _known(client, X)
+    dtype = check_X(model, _example(X), reset=True).dtype
+    X, lengths = _known(client, X, functools.partial(_numbers, dtype=dtype))
     n = X.shape[0]
     if n == 0:
         raise ValueError("X has 0 rows in all its partitions: there is nothing to fit.")
-    weight = None if sample_weight is None else _column(client, "sample_weight", sample_weight, n)
+    weight = None if sample_weight is None else _column(client, "sample_weight", sample_weight, n, np.float64)
     return X, lengths, _column(client, "y", y, n), weight
 
 
-def _column(client, name, given, n):
+def _column(client, name, given, n, dtype=None):
     if is_dask(given):
-        given, _ = _known(client, given)
-        given = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
+        if given.ndim == 2 and given.shape[1] == 1:
+            given = given[given.columns[0]] if hasattr(given, "columns") else given[:, 0]
+        given, _ = _known(client, given, functools.partial(column_or_1d, dtype=dtype))
     else:
-        given = da.from_array(column_or_1d(np.asarray(given)), chunks="auto")
+        # Dask does not know how large objects are, so it cannot find chunks of them by itself.
+        given = da.from_array(column_or_1d(given, dtype=dtype), chunks=_LABELS)
     if given.shape != (n,):
         raise ValueError(f"{name} has shape {given.shape}, but X has {n} rows: give one value for each.")
-    return given
+    return given if dtype is None else given.astype(dtype)
+
+
+def _numbers(rows, dtype):
+    """A partition as an array; what is missing in nullable columns is NaN."""
+    return rows.to_numpy(dtype, na_value=np.nan) if hasattr(rows, "columns") else np.asarray(rows)
 
 
 def _example(X):
     """Two rows in memory of the same kind, for checks of the columns."""
     if hasattr(X, "columns"):
-        return X._meta_nonempty
+        return X._meta_nonempty.iloc[[0, 0]]  # the second that Dask invents is missing in nullable columns
+    if np.isnan(X.shape[1]):
+        raise ValueError(
+            "X does not know how many columns it has. Give the number where it is made, as in dask.array.from_delayed("
+            "part, (numpy.nan, 12), dtype), or have it counted: X.compute_chunk_sizes()."
+        )
     return np.zeros((2, X.shape[1]), X.dtype)
 
 
-def _known(client, collection):
+def _known(client, collection, to_array):
     """The same as an array of known length, each chunk with all columns; and the lengths of the given chunks."""
     if hasattr(collection, "chunks") and collection.ndim == 2:
         collection = collection.rechunk({1: -1}, method="tasks")
@@ -135,10 +170,9 @@ def _known(client, collection):
     # Taken apart once: Dask gives other tasks the same names when it optimises the same collection for another end.
     parts = np.ravel(collection.to_delayed())
     lengths = _gather(client, [delayed(len)(part) for part in parts])
-    dtype = np.asarray(collection._meta).dtype
-    to_array = delayed(np.asarray)
+    dtype, array_of = to_array(collection._meta).dtype, delayed(to_array)
     blocks = [
-        da.from_delayed(to_array(part), (n, *collection.shape[1:]), dtype)
+        da.from_delayed(array_of(part), (n, *collection.shape[1:]), dtype)
         for part, n in zip(parts, lengths, strict=True)
         if n
     ]
@@ -173,8 +207,11 @@ def _gather(client, tasks):
             future.release()
 
 
-def _tally(y, weight):
-    """The labels, and the weight of each."""
+def _tally(y, weight, start):
+    """The labels, and the weight of each; start : number of the first row."""
+    missing = np.flatnonzero(pd.isna(y))
+    if len(missing):
+        raise ValueError(f"The label of row {start + missing[0]} is missing: leave such rows out.")
     labels, codes = np.unique(np.asarray(y), return_inverse=True)
     return labels, np.bincount(codes, weight, len(labels))
 
@@ -208,4 +245,11 @@ def map_rows(method, X, args, kwargs):
 
 
 def _answer(method, like, args, kwargs, rows):
-    return method(rows, *args, **kwargs) if len(rows) else like
+    return method(rows, *args, **kwargs) if rows.shape[0] else like
+
+
+def accuracy(model, X, y, sample_weight):
+    """The accuracy; predictions and labels come here for it, but not X."""
+    # One by one: Dask warns of arrays and frames together. A list is not searched for collections.
+    y, predicted, weight = (compute(part, traverse=False)[0] for part in (y, model.predict(X), sample_weight))
+    return accuracy_score(y, predicted, sample_weight=weight)

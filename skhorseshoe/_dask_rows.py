@@ -293,7 +293,7 @@ def settle(client, futures, tasks, check):
         try:
             wait(futures, timeout=patience)
             return
-        except TimeoutError:
+        except (TimeoutError, ValueError):  # a ValueError: the client has been closed, as check will say
             check()
         except CancelledError:
             return
@@ -329,9 +329,10 @@ def survey(client):
 
     try:
         return client.run_on_scheduler(look)
-    except OSError as error:
+    except (OSError, AttributeError, RuntimeError) as error:  # the latter two where the client has been closed
+        why = error if isinstance(error, OSError) else "the client has been closed"
         raise RuntimeError(
-            f"The scheduler of {client} cannot be reached ({error}): it has ended, or the network has. Start a cluster "
+            f"The scheduler of {client} cannot be reached ({why}): it has ended, or the network has. Start a cluster "
             "and fit again; with checkpoint= the run goes on where it was."
         ) from error
 

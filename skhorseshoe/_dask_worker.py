@@ -7,10 +7,10 @@ from ._segments import ADD, Segment, collapse, layout
 from ._threads import open_threads
 
 
-def pack(X, y, weight, class_weight, classes, shape, dtype, start, stop):
+def pack(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
     """One segment, rows start to stop - 1 of all, checked and as the kernels take it. It runs as a task of Dask's.
 
-    weight, class_weight : None for none. classes : the two labels. shape, dtype : of all of X.
+    weight, class_weight, names : None for none. classes : the two labels. shape, dtype : of all of X.
     """
     X = np.asarray(X)
     if X.shape != (stop - start, shape[1]) or len(y) != len(X):
@@ -23,6 +23,7 @@ def pack(X, y, weight, class_weight, classes, shape, dtype, start, stop):
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
         what = "NaN" if np.isnan(X[row, column]) else "infinity or a value too large"
+        column = column if names is None else repr(names[column])
         raise ValueError(
             f"Input X contains {what}: row {start + row}, column {column}. Drop such rows, or impute them."
         )

@@ -28,7 +28,7 @@ class Draws:
         room = n_draws if room is None else min(n_draws, room)
         self._arrays = {
             "coef": np.empty((n_chains, room, len(columns.order)), dtype),
-            "intercept": np.zeros((n_chains, room), dtype),
+            "intercept": np.zeros((n_chains, room)),
             "global_scale": np.empty((n_chains, room)),
             "acceptance": np.ones((n_chains, room)),
         }
@@ -73,7 +73,9 @@ class Draws:
             self._count(beta[:, :p], intercept, tau)
         if at is not None:
             largest = np.finfo(arrays["coef"].dtype).max / 4  # so that no number of float32 or difference is infinite
-            arrays["coef"][:, at] = np.clip(beta[:, :p], -largest, largest)
+            coef = arrays["coef"][:, at] = np.clip(beta[:, :p], -largest, largest).astype(arrays["coef"].dtype)
+            if self.columns.fit_intercept:  # which takes up what is rounded off, for a row at the mean of the columns
+                intercept = intercept + (beta[:, :p] - coef) @ self.columns.mean_of_X
             arrays["intercept"][:, at] = np.clip(intercept, -largest, largest)
             arrays["global_scale"][:, at] = tau
             arrays["acceptance"][:, at] = acceptance

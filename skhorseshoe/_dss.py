@@ -13,21 +13,44 @@ about the mean.
 """
 
 import warnings
-from bisect import bisect_left
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve
+from scipy.linalg import cholesky, solve_triangular
 from sklearn.linear_model import lars_path_gram
 
 _FIRST_STEPS = 16  # of the path; then twice as many until one is good enough
 _JITTER = 1e-12  # relative, for columns that are copies of one another
 
 
-def sparsest(draws, information, level):
-    """Columns of the first summary on the path that lies in the region; (p,) bool.
+class Path(NamedTuple):
+    """The summaries, from the empty one on as far as the path was followed: to the first good one, or beyond it.
 
-    draws : (n_chains, n_draws, p). information : X'WX (q, q), bordered by the intercept if there is one; its scale does
-    not matter. ValueError if it is zero.
+    A distance is d of the best coefficients on a support from the mean, times the number of rows where ``information``
+    is X'WX: the divergence of all rows together.
+    """
+
+    supports: np.ndarray  # (k, p) bool
+    distances: np.ndarray  # (k,)
+    radius: float  # what a distance may be at most, in the same unit
+
+    @property
+    def chosen(self):
+        """Place of the first summary that is good enough."""
+        return int(np.argmax(self.distances <= self.radius))
+
+
+def sparsest(draws, information, level):
+    """Columns of the first summary on the path that lies in the region; (p,) bool. Parameters as for ``follow``."""
+    path = follow(draws, information, level)
+    return path.supports[path.chosen]
+
+
+def follow(draws, information, level):
+    """The ``Path``; its last summary, if no other one, is good enough.
+
+    draws : (n_chains, n_draws, p). information : X'WX (q, q), bordered by the intercept if there is one; for the choice
+    its scale does not matter. ValueError if it is zero.
     """
     if not information.any():
         raise ValueError(
@@ -46,12 +69,11 @@ def sparsest(draws, information, level):
     moments = mean[:, None] * S * mean
     moves = np.flatnonzero(np.diag(moments) > 0)
     moments = moments[np.ix_(moves, moves)]
-    largest = moments.diagonal().max(initial=0.0)
-    if largest > 0:  # the path ends early where numbers are small
-        moments, radius = moments / largest, radius / largest
-    selected = np.zeros(p, dtype=bool)
-    selected[moves[_first_within(moments, radius)]] = True
-    return selected
+    largest = moments.diagonal().max(initial=0.0) or 1.0
+    supports, distances = _lasso_path(moments / largest, radius / largest)  # it ends early where numbers are small
+    of_all = np.zeros((len(supports), p), dtype=bool)
+    of_all[:, moves] = supports
+    return Path(of_all, distances * (largest / 2), radius / 2)
 
 
 def _distances(offsets, S):
@@ -59,32 +81,43 @@ def _distances(offsets, S):
     return np.einsum("ij,ij->i", offsets @ S, offsets)
 
 
-def _first_within(moments, radius):
-    """Indices of the first support on the lasso path whose best coefficients are no further than radius from 1."""
+def _lasso_path(moments, radius):
+    """Supports (k, p) on the lasso path, at least until one is good enough, and how far from 1 is the best on each."""
     p = len(moments)
+    if p == 0:
+        return np.zeros((1, 0), dtype=bool), np.zeros(1)
     target = moments.sum(axis=1)
-    if target.sum() <= radius:
-        return np.zeros(0, dtype=int)
     steps = _FIRST_STEPS
     while True:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the path ends early where columns are copies
             _, _, path = lars_path_gram(target, moments, n_samples=1, max_iter=steps, method="lasso")
-        # Supports grow along the path, but for the odd column that leaves it, so distances fall.
-        supports = [np.flatnonzero(coef) for coef in path.T]
-        at = bisect_left(supports, True, key=lambda s: _projected_distance(moments, target, s) <= radius)
-        if at < len(supports):
-            return supports[at]
+        supports = path.T != 0
+        distances = _projected_distances(moments, target, supports)
+        if (distances <= radius).any():
+            return supports, distances
         if len(supports) <= steps:
-            return np.arange(p)
+            return np.vstack([supports, np.ones(p, dtype=bool)]), np.append(distances, 0.0)
         steps *= 2
 
 
-def _projected_distance(moments, target, support):
-    """Distance from 1 of the best coefficients that are zero outside the support."""
+def _projected_distances(moments, target, supports):
+    """Distances from 1 of the best coefficients that are zero outside each support."""
+    leaves = (supports[:-1] & ~supports[1:]).any(axis=1)
+    runs = np.split(supports, 1 + np.flatnonzero(leaves))  # in each, a support holds those before it
+    return np.concatenate([_nested_distances(moments, target, run) for run in runs])
+
+
+def _nested_distances(moments, target, supports):
+    """The same, where each support holds those before it: one factor serves all."""
+    order = np.flatnonzero(supports[-1])
+    order = order[np.argsort(supports[:, order].argmax(axis=0), kind="stable")]
+    inner = moments[np.ix_(order, order)]
+    inner[np.diag_indices_from(inner)] *= 1 + _JITTER
+    factor = cholesky(inner, lower=True)
+    steps = solve_triangular(factor, target[order], lower=True)
     rest = np.ones(len(moments))
-    if len(support):
-        inner = moments[np.ix_(support, support)]
-        inner[np.diag_indices_from(inner)] *= 1 + _JITTER
-        rest[support] -= solve(inner, target[support], assume_a="pos")
-    return rest @ moments @ rest
+    rest[order] -= solve_triangular(factor, steps, lower=True, trans=1)
+    # From the last one back each column that is left out adds a square: nothing is subtracted that could cancel.
+    added = np.append(np.cumsum(steps[::-1] ** 2)[::-1], 0.0)
+    return rest @ moments @ rest + added[supports.sum(axis=1)]

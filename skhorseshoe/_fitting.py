@@ -2,6 +2,7 @@
 
 import traceback
 from contextlib import nullcontext, suppress
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from ._weights import arrange, is_whole, is_wide, rows_that_count
 from .diagnostics import convergence
 
 DEVICES = _device.NAMES
+_REPORTED = "burn_in", "thin", "expected_nonzero", "fit_intercept"  # as they were at the fit
 
 
 class _Task(NamedTuple):
@@ -36,8 +38,16 @@ class _Task(NamedTuple):
 def fit(model, X, y, sample_weight):
     """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``."""
     given = X, y, {} if sample_weight is None else {"sample_weight": sample_weight}
+    model._asked = {name: getattr(model, name) for name in _REPORTED}
     if model.n_iter < model.thin:
         raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
+    if model.target_ess is not None and model.max_draws is not None:
+        most = model.max_draws * model.n_chains
+        if most < model.target_ess:
+            raise ValueError(
+                f"target_ess={model.target_ess} cannot be reached with max_draws={model.max_draws} draws of each of "
+                f"{model.n_chains} chains, {most} in all: raise max_draws, or leave it out."
+            )
     task = (_prepare_dask if _input.is_dask(X, y, sample_weight) else _prepare)(model, X, y, sample_weight)
     ops, device, _ = task.device
     model.device_ = device
@@ -61,7 +71,7 @@ def fit(model, X, y, sample_weight):
                 run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
                 _go(model, run, checkpoint, given)
             separated = run.separated()
-            unbounded = () if model.slab_scale else rows.one_sided()
+            unbounded = _unbounded(rows, model.slab_scale)
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
             model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.share())
@@ -69,7 +79,7 @@ def fit(model, X, y, sample_weight):
     _summarise(model, run.draws)
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
-    _report.warn_if_unconverged(model, rows.columns.informative, separated, unbounded)
+    _report.warn_if_unconverged(model, rows.columns.informative, separated, *unbounded)
 
 
 def release(model, error=None):
@@ -141,9 +151,21 @@ def _checkpoint(model, problem, settings, device):
         raise ValueError(
             "checkpoint and warm_start=True are two ways to go on: with checkpoint, raise n_iter and fit again."
         )
-    seed = "fresh" if model.random_state is None else str(model.random_state).split("(")[0]
-    what = {**_snapshot.described(problem, settings), "random_state": seed, "device": device}
+    seed = model.random_state
+    if not isinstance(seed, Integral):  # a generator is known by what it has drawn, a fresh seed by nothing
+        seed = "fresh" if seed is None else f"a generator that draws {problem.key.tolist()}"
+    what = {**_snapshot.described(problem, settings), "random_state": str(seed), "device": device}
     return Checkpoint(model.checkpoint, model.checkpoint_interval, what, _saved.version())
+
+
+def _unbounded(rows, slab_scale):
+    """Numbers of the columns whose own coefficient nothing bounds: those that are shrunk, and those that are not."""
+    unpenalized = rows.columns.unpenalized
+    if slab_scale is not None and not unpenalized.any():
+        return (), ()
+    found = rows.one_sided()
+    free = unpenalized[found]
+    return () if slab_scale is not None else found[~free], found[free]
 
 
 def _go(model, run, checkpoint, given):

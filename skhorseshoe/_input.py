@@ -11,6 +11,7 @@ from ._ops._reading import ahead, cut
 
 _CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
+_NUMBER = "Turn them into a number that means something, such as days since an event, or drop them."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 
@@ -36,6 +37,8 @@ def check_X(estimator, X, *, reset, **y):
         checked = validate_data(estimator, X, reset=reset, **how, **y)
         _check_finite(checked[0] if y else checked, estimator)
     except (ValueError, TypeError) as error:
+        if np.ndim(y.get("y")) == 1:
+            _refuse_missing(y["y"])
         better = _name_bad_column(X, error)
         if better is error:
             raise
@@ -103,7 +106,7 @@ def _refuse_missing(y):
     """Raise a ValueError where a label is None or, among other objects, NaN; numbers have been looked at."""
     y = np.asarray(y)
     if y.dtype == object:
-        missing = [label is None or label != label for label in y.tolist()]
+        missing = [label is None or type(label).__name__ == "NAType" or label != label for label in y.tolist()]
         if any(missing):
             raise ValueError(f"The label of row {missing.index(True)} is missing: leave such rows out.")
 
@@ -136,9 +139,14 @@ def column_mask(given, p, names):
     elif np.issubdtype(given.dtype, np.integer):
         if not ((given >= -p) & (given < p)).all():
             raise ValueError(
-                f"unpenalized has indices {given.tolist()}, but X has {p} columns: 0 to {p - 1} are allowed."
+                f"unpenalized has indices {given.tolist()}, but X has {p} columns: {-p} to {p - 1} are allowed."
             )
         mask[given] = True
+        if mask.sum() < len(given):
+            raise ValueError(
+                f"unpenalized has an index more than once: {given.tolist()[:9]}. If it is meant as a mask, give it as "
+                "booleans."
+            )
     else:
         known = {} if names is None else {name: j for j, name in enumerate(names)}
         unknown = [name for name in given.tolist() if name not in known]
@@ -161,13 +169,12 @@ def _column_types(table):
 
 
 def _refuse_times(table):
-    """Raise a ValueError that names the first column of dates, times or durations."""
+    """Raise a ValueError for dates, times or durations that names the first such column of a table."""
+    if getattr(getattr(table, "dtype", None), "kind", None) in ("m", "M"):
+        raise ValueError(f"X holds dates or durations (its dtype is {table.dtype}), not numbers. {_NUMBER}")
     for name, dtype in _column_types(table):
         if dtype.startswith(_TIMES):
-            raise ValueError(
-                f"Column {name!r} holds dates or durations (its dtype is {dtype}), not numbers. Turn it into a number "
-                "that means something, such as days since an event, or drop it."
-            )
+            raise ValueError(f"Column {name!r} holds dates or durations (its dtype is {dtype}), not numbers. {_NUMBER}")
 
 
 def _name_bad_column(table, error):

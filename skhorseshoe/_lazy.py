@@ -18,3 +18,17 @@ def by_blocks(method):
         return map_rows(getattr(model, method.__name__), X, args, kwargs)
 
     return answer
+
+
+def in_client(score):
+    """``score`` of a classifier: of Dask collections it gathers predictions, whose number is unknown before."""
+
+    @functools.wraps(score)
+    def answer(model, X, y, sample_weight=None):
+        if not is_dask(X, y, sample_weight):
+            return score(model, X, y, sample_weight)
+        from ._dask import accuracy
+
+        return accuracy(model, X, y, sample_weight)
+
+    return answer

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ._iterative import is_needed
+from ._ops import in_words
 from ._segments import layout
 
 
@@ -43,10 +44,24 @@ def available():
     elif hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     limits += _left_by_limits()
-    group = Path("/sys/fs/cgroup")
-    with suppress(OSError, ValueError):  # no container, or one without a limit
-        limits.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    limits += _left_by_container(Path("/sys/fs/cgroup"))
     return min(limits) if limits else None
+
+
+def _left_by_container(folder):
+    """Bytes that the limit of a container leaves, of either version of cgroups; a list, empty without a limit."""
+    left = []
+    for limit, used, prefix in (
+        ("memory.max", "memory.current", ""),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_"),
+    ):
+        with suppress(OSError, ValueError):  # another version, or no limit
+            most, now = (int((folder / name).read_text()) for name in (limit, used))
+            lines = (folder / used).with_name("memory.stat").read_text().splitlines()
+            stat = dict(line.split() for line in lines)
+            files = sum(int(stat.get(f"{prefix}{kind}_file", 0)) for kind in ("active", "inactive"))
+            left.append(most - now + files)
+    return left
 
 
 def _left_by_limits():
@@ -66,7 +81,7 @@ def check_copy(n_bytes, why, cure=""):
     """Raise MemoryError if a copy of rows of X cannot fit. why : it is made, cure : what to do; for the message."""
     free = available()
     if free is not None and n_bytes > free:
-        raise MemoryError(f"{why} copies {_words(n_bytes)} of X, but only {_words(free)} are available.{cure}")
+        raise MemoryError(f"{why} copies {in_words(n_bytes)} of X, but only {in_words(free)} are available.{cure}")
 
 
 def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
@@ -74,8 +89,8 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
     draws, working_set = forecast(
         n, p, int(n_chains), int(n_draws), n_threads, sampler, item, no_matrix
     )  # int: NumPy's would overflow
-    words = f"{_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
-    words += f"{_words(working_set)} of working set"
+    words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
+    words += f"{in_words(working_set)} of working set"
     free = available()
     if free is not None and draws + working_set > free:
         if draws > working_set:
@@ -85,7 +100,9 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
         else:
             size, fewer = (n, "rows") if sampler == "collapsed" else (p, "columns")
             cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
-        raise MemoryError(f"This fit needs {words} beside X, but only {_words(free)} are available. {cure}")
+            if 8 * size * size < 2**20:
+                cure = "It is little more than any fit takes: give the process more memory."
+        raise MemoryError(f"This fit needs {words} beside X, but only {in_words(free)} are available. {cure}")
     return words
 
 
@@ -94,10 +111,6 @@ def check_result(n_rows, n_draws):
     needed, free = 8 * int(n_rows) * int(n_draws), available()
     if free is not None and needed > free:
         raise MemoryError(
-            f"The result needs {_words(needed)} ({n_rows} rows x {n_draws} draws), but only {_words(free)} are "
-            "available. Lower max_draws, or ask for fewer rows at a time."
+            f"The result needs {in_words(needed)} ({n_rows} rows x {n_draws} draws), but only {in_words(free)} are "
+            "available. Use fewer draws (max_draws), or ask for fewer rows at a time."
         )
-
-
-def _words(n_bytes):
-    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(1, round(n_bytes / 2**20))} MiB"

@@ -11,20 +11,24 @@ _SECONDS = 5.0  # between two lines
 
 @contextmanager
 def visible(verbose):
-    """Let the logger be heard during a fit, if the application has not configured logging itself."""
-    if not verbose or logger.hasHandlers():
+    """Let the logger be heard during a fit: by the application's own handlers if it has any, at its own level if it has
+    set one for this logger."""
+    if not verbose:
         yield
         return
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("[skhorseshoe] %(message)s"))
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    handler, level = None, logger.level
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("[skhorseshoe] %(message)s"))
+        logger.addHandler(handler)
+    if level == logging.NOTSET:  # that of the root logger counts, which leaves out what is no warning
+        logger.setLevel(logging.INFO)
     try:
         yield
     finally:
         logger.setLevel(level)
-        logger.removeHandler(handler)
+        if handler is not None:
+            logger.removeHandler(handler)
 
 
 def reporter(verbose, burn_in, n_iter):

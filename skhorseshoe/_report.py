@@ -11,6 +11,10 @@ MIN_ESS_PER_CHAIN = 100
 MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
 MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
 _NAMED = 3  # columns in a warning
+_ONE_SIDED = (
+    "all values in one class lie on one side of those in the other, as where a level occurs in one class only. So the "
+    "data set no bound to the coefficient"
+)
 
 
 def names_of(model):
@@ -22,7 +26,7 @@ def names_of(model):
 def others(model):
     """The draws that belong to no feature, by name."""
     draws = {"(global scale)": model.global_scale_draws_}
-    if model.fit_intercept:
+    if model._asked["fit_intercept"]:
         draws = {"(intercept)": model.intercept_draws_, **draws}
     return draws
 
@@ -89,11 +93,12 @@ def warn_if_far_from_zero(model, distance, dtype):
         )
 
 
-def warn_if_unconverged(model, informative, separated, one_sided=()):
+def warn_if_unconverged(model, informative, separated, one_sided=(), free=()):
     """One ConvergenceWarning for all that keeps the draws from being what was wanted.
 
     informative : (p,) bool, False for constant columns. separated : whether the classes are separated completely and
-    no slab bounds the coefficients. one_sided : the columns, by number, whose own coefficient nothing bounds.
+    no slab bounds the coefficients. one_sided, free : the columns, by number, whose own coefficient nothing bounds,
+    those that are shrunk and those that are not.
     """
     extra = others(model)
     checks = convergence(np.stack(list(extra.values()), axis=-1))
@@ -108,9 +113,13 @@ def warn_if_unconverged(model, informative, separated, one_sided=()):
         )
     elif len(one_sided):
         said.append(
-            f"{_listed(model, one_sided)}: all values in one class lie on one side of those in the other, as where a "
-            "level occurs in one class only. So the data set no bound to the coefficient, and its mean and interval "
-            "differ from run to run: slab_scale=2 sets one."
+            f"{_listed(model, one_sided)}: {_ONE_SIDED}, and its mean and interval differ from run to run: "
+            "slab_scale=2 sets one."
+        )
+    if len(free):
+        said.append(
+            f"{_listed(model, free)}: {_ONE_SIDED}, nor does slab_scale to one that is unpenalized. Take the column "
+            "out of unpenalized and set slab_scale=2, merge a rare level with another, or drop the column."
         )
     found = _not_converged(model, names, rhat, ess, cured=bool(said))
     if separated and not found:
@@ -137,12 +146,10 @@ def _not_converged(model, names, rhat, ess, cured):
     failed = ~((rhat <= MAX_RHAT) & (ess >= wanted))
     if not failed.any():
         return ""
-    cure = f"Raise n_iter (now {model.n_iter}) and burn_in (now {model.burn_in})"
     if n_draws < 4:
-        return f"{n_draws} draws a chain are too few to tell whether the chains have converged. {cure}."
+        return f"{n_draws} draws a chain are too few to tell whether the chains have converged. {_more(model, n_draws)}"
     badness = np.maximum((rhat - 1) / (MAX_RHAT - 1), wanted / ess)
     worst = int(np.argmax(np.where(failed & np.isfinite(badness), badness, 0.0)))
-    factor = int(np.ceil(1.2 * wanted / max(1.0, ess[worst])))
     text = (
         f"The chains have not converged for {failed.sum()} of {len(failed)} quantities. The worst is "
         f"{names[worst]!r} with R-hat {rhat[worst]:.4f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "
@@ -153,19 +160,44 @@ def _not_converged(model, names, rhat, ess, cured):
             f"{text} But max_draws={model.max_draws} keeps {n_draws} draws of each chain, and R-hat and sample sizes "
             f"are of these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
         )
-    if cured:
-        return text
-    return f"{text} {cure} about {max(2, factor)}-fold, and thin (now {model.thin}) with them to keep memory as it is."
+    return text if cured else f"{text} {_more(model, n_draws, int(np.ceil(1.2 * wanted / max(1.0, ess[worst]))))}"
+
+
+def _more(model, n_draws, factor=1):
+    """What to do for so many times as many independent draws; n_draws : of a chain, that are kept."""
+    if model.stopped_by_ in ("interrupt", "callback"):
+        return f"The run was ended after {model.n_iter_} of {model.n_iter} sweeps: let it go on for longer."
+    if n_draws < MIN_ESS_PER_CHAIN and model.thin > 1:
+        return f"Lower thin (now {model.thin}), of which only {n_draws} draws of each chain are left."
+    fold = f" about {max(2, factor)}-fold" if n_draws >= 4 else ""
+    if model.warm_start:
+        return f"Fit again, which adds draws, with n_iter={max(1, factor - 1) * model.n_iter_}."
+    if model.checkpoint is not None:
+        return (
+            f"Raise n_iter (now {model.n_iter}){fold} and fit again: the checkpoint goes on. A longer burn_in (now "
+            f"{model.burn_in}) needs another folder."
+        )
+    thin = ""
+    if n_draws >= 4 * MIN_ESS_PER_CHAIN:  # enough to keep no more
+        thin = f", and thin (now {model.thin}) with them to keep memory as it is"
+    return f"Raise n_iter (now {model.n_iter}) and burn_in (now {model.burn_in}){fold}{thin}."
 
 
 def _short_of_target(model, names, ess):
     """A sentence where fewer independent draws have been made than were asked for."""
-    least = int(np.argmin(ess))
+    least, n_draws = int(np.argmin(ess)), model.global_scale_draws_.shape[1]
     if ess[least] >= model.target_ess:
         return []
-    factor = int(np.ceil(1.2 * model.target_ess / ess[least]))
-    return [
-        f"target_ess={model.target_ess} has not been reached: after n_iter={model.n_iter} draws of each chain the "
-        f"smallest bulk effective sample size is {ess[least]:.0f} ({names[least]!r}). Raise n_iter about "
-        f"{max(2, factor)}-fold."
-    ]
+    factor = max(2, int(np.ceil(1.2 * model.target_ess / ess[least])))
+    text = (
+        f"target_ess={model.target_ess} has not been reached: after {model.n_iter_} sweeps the smallest bulk effective "
+        f"sample size is {ess[least]:.0f} ({names[least]!r})"
+    )
+    if model.moments_ is not None:
+        return [
+            f"{text}, of the {n_draws} draws of each chain that max_draws={model.max_draws} keeps. Raise max_draws to "
+            f"{factor * n_draws}, or leave it out."
+        ]
+    if model.warm_start:
+        return [f"{text}. Fit again, which adds draws, with n_iter={(factor - 1) * model.n_iter_}."]
+    return [f"{text}. Raise n_iter (now {model.n_iter}) about {factor}-fold."]

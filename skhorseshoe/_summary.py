@@ -62,34 +62,36 @@ def summary_frame(model, level, sort_by):
 def _moments(model, draws):
     """Mean, standard deviation and share above zero, of every draw, where they are not all among ``draws`` too."""
     if model.moments_ is not None:
-        there = np.append(np.ones(model.n_features_in_, bool), [model.fit_intercept, True])
+        there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
         return (model.moments_[name][there] for name in ("mean", "sd", "prob_positive"))
     sd = draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0
     return draws.mean(axis=(0, 1)), sd, (draws > 0).mean(axis=(0, 1))
 
 
 def _sorted(frame, sort_by, n_extra):
-    """Features by a column, the largest first; signed columns by size. What belongs to no feature stays at the end."""
+    """Features by a column, the largest first, of the shrinkage the smallest; signed columns by size. What belongs to
+    no feature stays at the end."""
     if sort_by not in frame.columns:
         raise ValueError(f"sort_by={sort_by!r} is not a column of the summary: it has {', '.join(frame.columns)}.")
     features = frame.iloc[:-n_extra]
-    order = np.argsort(-features[sort_by].abs().to_numpy(), kind="stable")
+    size = features[sort_by].abs().to_numpy()
+    order = np.argsort(size if sort_by == "shrinkage" else -size, kind="stable")
     return frame.iloc[np.append(order, np.arange(len(features), len(frame)))]
 
 
 def header(model, frame):
     """The prior, the sampler, the state of the chains and the effective number of nonzero coefficients, in words."""
     n_chains, n_draws = model.global_scale_draws_.shape
-    prior, shrunk = model.prior_, model.shrinkage_ > 0
+    prior, asked, shrunk = model.prior_, model._asked, model.shrinkage_ > 0
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
     kept = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all; "
     lines = {
         "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
-        + (f" from expected_nonzero={model.expected_nonzero:g}" if model.expected_nonzero is not None else "")
+        + ("" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}")
         + ("" if prior["slab_scale"] is None else f", slab of standard deviation {prior['slab_scale']:g}"),
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
-        "Draws": f"{n_chains} chains x {n_draws} draws ({kept}burn_in={model.burn_in}, thin={model.thin}), ended by "
-        f"{model.stopped_by_} after {model.n_iter_} sweeps",
+        "Draws": f"{n_chains} chains x {n_draws} draws ({kept}burn_in={asked['burn_in']}, thin={asked['thin']}), "
+        f"ended by {model.stopped_by_} after {model.n_iter_} sweeps",
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
         "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
         f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} at its median tau)",

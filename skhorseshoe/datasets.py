@@ -1,9 +1,15 @@
-"""Synthetic data whose truth is known."""
+"""Synthetic data whose truth is known.
+
+``SIGNALS`` and ``RARE_EVENT_SIGNALS`` are the coefficients of the columns that matter, from the first column on: of
+`make_sparse_probit` and of `make_rare_events`.
+"""
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
+
+__all__ = ["RARE_EVENT_SIGNALS", "SIGNALS", "make_correlated_probit", "make_rare_events", "make_sparse_probit"]
 
 SIGNALS = (1.3, 4.0, -1.0, 1.6, 5.0, -2.0)
 RARE_EVENT_SIGNALS = (1.0, -0.8, 0.6, -0.4, 0.3)
@@ -32,6 +38,18 @@ def make_sparse_probit(n_samples=2000, n_features=50, *, dtype=np.float64, rando
     y : ndarray of shape (n_samples,), int64, 0 or 1
     coef : ndarray of shape (n_features,), float64
         The true coefficients.
+
+    Raises
+    ------
+    ValueError
+        If there is no row or no column, or ``dtype`` is neither of the two.
+
+    Examples
+    --------
+    >>> from skhorseshoe.datasets import make_sparse_probit
+    >>> X, y, coef = make_sparse_probit(1000, 8, random_state=0)
+    >>> X.shape, coef.tolist()
+    ((1000, 8), [1.3, 4.0, -1.0, 1.6, 5.0, -2.0, 0.0, 0.0])
     """
     rng, X = _columns(n_samples, n_features, 0.0, dtype, random_state)
     coef = np.zeros(n_features)
@@ -71,6 +89,19 @@ def make_rare_events(
         The true coefficients.
     intercept : float
         The true intercept.
+
+    Raises
+    ------
+    ValueError
+        If there is no row or no column, ``dtype`` is neither of the two, or ``event_rate`` or ``rho`` is not in its
+        interval.
+
+    Examples
+    --------
+    >>> from skhorseshoe.datasets import make_rare_events
+    >>> X, y, coef, intercept = make_rare_events(20_000, 8, event_rate=0.01, random_state=0)
+    >>> int(y.sum())  # about 200
+    209
     """
     if not 0 < event_rate < 1:
         raise ValueError(f"event_rate must be between 0 and 1, as in 0.005 for 0.5 %; got {event_rate!r}.")
@@ -118,6 +149,20 @@ def make_correlated_probit(
     y : ndarray of shape (n_samples,), int64, 0 or 1
     coef : ndarray of shape (n_features,), float64
         The true coefficients.
+
+    Raises
+    ------
+    ValueError
+        If there is no row or no column, ``dtype`` is neither of the two, ``rho`` or ``n_signals`` is not in its range,
+        or ``signal`` is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skhorseshoe.datasets import make_correlated_probit
+    >>> X, y, coef = make_correlated_probit(random_state=0)
+    >>> np.flatnonzero(coef)
+    array([  0,  60, 120, 180, 240])
     """
     rng, X = _columns(n_samples, n_features, rho, dtype, random_state)
     if not 0 <= n_signals <= n_features:

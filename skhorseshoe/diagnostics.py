@@ -13,6 +13,7 @@ References
 
 from functools import cached_property
 from math import log10, prod
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,19 @@ MAX_RHAT = 1.01  # chains above it have not converged (Vehtari et al. 2021, sect
 
 
 class Convergence(NamedTuple):
-    """What `convergence` returns: the diagnostics of those names, each of the trailing shape of the draws."""
+    """What `convergence` returns: the diagnostics of those names, each of the trailing shape of the draws.
+
+    Attributes
+    ----------
+    rhat : ndarray of float64 or float
+        As the function `rhat` returns it.
+    ess_bulk : ndarray of float64 or float
+        As the function `ess_bulk` returns it.
+    ess_tail : ndarray of float64 or float
+        As the function `ess_tail` returns it.
+    mcse_mean : ndarray of float64 or float
+        As the function `mcse_mean` returns it.
+    """
 
     rhat: np.ndarray
     ess_bulk: np.ndarray
@@ -154,7 +167,11 @@ def autocorrelation(draws, max_lag):
     ------
     ValueError
         Also if the chains are too short for `max_lag`.
+    TypeError
+        Also if `max_lag` is not a whole number.
     """
+    if isinstance(max_lag, bool) or not isinstance(max_lag, Integral):
+        raise TypeError(f"max_lag must be a whole number, at least 0; got {max_lag!r}.")
     draws = _check(draws)
     n_chains, n_draws, *trailing = draws.shape
     if not 0 <= max_lag < max(1, n_draws // 2) or n_draws < 4:

@@ -7,6 +7,7 @@ from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from . import _device, _input
 from ._classifier import HorseshoeProbitClassifier
 from ._compat import Interval, StrOptions, _check_sample_weight, _fit_context
-from ._dss import sparsest
+from ._dss import follow
 from ._iterative import is_needed
 from ._predictive import evenly
 from ._report import interval
@@ -57,6 +58,11 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         The fitted classifier.
     support_ : ndarray of shape (n_features,), bool
         Which columns are selected.
+    path_ : dict or None
+        With ``rule="dss"`` what the choice was made from: "supports" of shape (n_supports, n_features), bool, columns
+        of ever larger summaries, the first with none; "distances" of shape (n_supports,), from each to the posterior
+        mean, the Kullback-Leibler divergence summed over the (weighted) rows; "radius", within which the summary has to
+        be; "chosen", the number of the first that is. ``support_`` is that and the unpenalised columns.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -165,12 +171,21 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             check_is_fitted(model)
         else:
             model = clone(model).fit(X, y, **given)
-        rows = _device.to_host(_input.check_X(model, X, reset=False))
-        self.estimator_ = model
+        self._take_names(model, X)
+        self.estimator_, self.path_ = model, None
         unpenalized = model.shrinkage_ == 0
-        self.support_ = getattr(self, f"_{self.rule}")(model, rows, y, **given) | unpenalized
-        validate_data(self, X, skip_check_array=True)  # names and number of columns
+        self.support_ = getattr(self, f"_{self.rule}")(model, X, y, **given) | unpenalized
         return self
+
+    def _take_names(self, model, X):
+        """The names and the number of columns, once they are those that the classifier knows."""
+        if _input.is_dask(X):  # whose frames scikit-learn does not know
+            self.n_features_in_ = model.n_features_in_
+            if hasattr(model, "feature_names_in_"):
+                self.feature_names_in_ = model.feature_names_in_
+            return
+        validate_data(model, X, reset=False, skip_check_array=True)
+        validate_data(self, X, skip_check_array=True)
 
     def _classifier(self):
         if self.estimator is None and not self.prefit:
@@ -184,6 +199,11 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _check_rule(self, X):
         """Before the classifier is fitted, which may take hours."""
+        if self.rule == "dss" and _input.is_dask(X):
+            raise ValueError(
+                "rule='dss' reads the rows in memory, and X is a Dask collection. Take rule='interval' or 'shrinkage', "
+                "or fit with prefit=True on rows that have room, such as a sample."
+            )
         if self.rule == "dss" and _device.is_sparse(X) and is_needed(X.shape[1]):
             raise ValueError(
                 f"rule='dss' works with a matrix of {X.shape[1]} x {X.shape[1]}, which has no room. Take "
@@ -202,21 +222,24 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return model.shrinkage_ < 0.5
 
     def _dss(self, model, X, y, sample_weight=None):
+        X = _device.to_host(_input.check_X(model, X, reset=False))
         X, weight = _weighted(model, X, y, sample_weight)
         centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
         points = _few(model.coef_draws_)
         ops = _device.resolve("cpu", sparse=issparse(X)).ops
-        if model.fit_intercept:  # about their means, the columns lose no digits to the intercept
+        if model._asked["fit_intercept"]:  # about their means, the columns lose no digits to the intercept
             centre, _ = ops.moments(X, weight)
             points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
         with open_threads(count_threads(model.n_jobs)) as threads:
-            information = ops.gram(X, weight, centre, scale, model.fit_intercept, threads, points)
-        return sparsest(model.coef_draws_, information, 0.5 if self.level is None else self.level)
+            information = ops.gram(X, weight, centre, scale, model._asked["fit_intercept"], threads, points)
+        path = follow(model.coef_draws_, information, 0.5 if self.level is None else self.level)
+        self.path_ = {**path._asdict(), "chosen": path.chosen}
+        return path.supports[path.chosen]
 
 
 def _unfrozen(estimator):
     """What a FrozenEstimator holds; anything else as it is."""
-    return getattr(estimator, "estimator", estimator)
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
 def _weighted(model, X, y, sample_weight):

@@ -35,7 +35,7 @@ ALLOWED = {
     "_sides": {"_device", "_ops"},
     "_draws": {"_running", "diagnostics"},
     "_prior": {"_sparsity"},
-    "_memory": {"_iterative", "_segments"},
+    "_memory": {"_iterative", "_ops", "_segments"},
     "_start": {"_gibbs"},
     "_gibbs": {"_ops"},
     "_versions": {"_device", "_threads"},
@@ -70,7 +70,7 @@ ALLOWED = {
     "_weights": {"_compat", "_device", "_input", "_memory"},
     "_callbacks": {"_compat", "_draws", "diagnostics"},
     "_checkpoint": {"_draws", "_files", "_lock", "_snapshot"},
-    "_classifier": {"_compat", "_fitting", "_ops", "_posterior", "_saved"},
+    "_classifier": {"_compat", "_fitting", "_lazy", "_ops", "_posterior", "_saved"},
     "_run": {"_adapt", "_chains", "_draws", "_interrupt", "_prior", "_start"},
     "_snapshot": {"_draws"},
     "selection": {

@@ -131,7 +131,7 @@ def test_half_a_request_is_refused(fitted, labelled):
 def test_log_likelihood_that_cannot_fit_is_refused_before_it_is_computed(fitted, labelled, monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 8 * 200 * 1500 - 1)
     monkeypatch.setattr(_predictive, "_each_predictor", None)
-    with pytest.raises(MemoryError, match=r"200 rows x 1500 draws.*Lower max_draws"):
+    with pytest.raises(MemoryError, match=r"200 rows x 1500 draws.*Use fewer draws"):
         fitted.to_arviz(*labelled)
 
 

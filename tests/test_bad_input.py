@@ -48,6 +48,7 @@ def columns(**changed):
         ),
         pytest.param(X, np.ones(30), ValueError, "only one class, .*two classes are needed", id="one class"),
         pytest.param(X, np.array([*14 * "aa", None, "b"], object), ValueError, "label of row 28 is missing", id="None"),
+        pytest.param(X, pd.Series([*14 * "aa", pd.NA, "b"], dtype="string"), ValueError, "label of row 28", id="NA"),
         pytest.param(X, np.array([*15 * "a", np.nan, *14 * "b"], object), ValueError, "missing|NaN", id="NaN label"),
         pytest.param(X, np.arange(30) % 3, ValueError, "OneVsRestClassifier", id="three classes"),
         pytest.param(X, X[:, 0], ValueError, "continuous", id="numbers for labels"),
@@ -59,6 +60,8 @@ def columns(**changed):
         pytest.param(X[:0], Y[:0], ValueError, "0 sample", id="no rows"),
         pytest.param(X[:, :0], Y, ValueError, "0 feature", id="no columns"),
         pytest.param(X + 1j, Y, ValueError, "[Cc]omplex", id="complex"),
+        pytest.param(X.astype("datetime64[s]"), Y, ValueError, "dates or durations .*datetime64", id="dates"),
+        pytest.param(X.astype("timedelta64[s]"), Y, ValueError, "dates or durations .*timedelta64", id="durations"),
     ],
 )
 def test_unusable_data_are_refused_without_noise(data, labels, error, says):
@@ -190,6 +193,24 @@ def test_draws_that_cannot_fit_are_refused_with_numbers_and_a_cure(n_iter, monke
         HorseshoeProbitClassifier(n_iter=n_iter).fit(X, Y)
 
 
+CGROUPS = {
+    "version 2": ("memory.max", "memory.current", "memory.stat", ""),
+    "version 1": ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_"),
+}
+
+
+@pytest.mark.parametrize("version", CGROUPS)
+def test_what_a_container_keeps_of_files_can_be_had(version, tmp_path):
+    most, now, stat, prefix = CGROUPS[version]
+    (tmp_path / "memory").mkdir()
+    (tmp_path / most).write_text("8000\n")
+    (tmp_path / now).write_text("7900\n")
+    (tmp_path / stat).write_text(f"anon 100\n{prefix}inactive_file 5000\n{prefix}active_file 2000\n")
+    assert _memory._left_by_container(tmp_path) == [7100]
+    (tmp_path / most).write_text("max\n")
+    assert _memory._left_by_container(tmp_path) == []
+
+
 def test_what_this_machine_has_is_enough_to_refuse_a_trillion_draws():
     with pytest.raises(MemoryError, match="GiB are available"):
         HorseshoeProbitClassifier(n_iter=10**12).fit(X, Y)
@@ -197,6 +218,8 @@ def test_what_this_machine_has_is_enough_to_refuse_a_trillion_draws():
 
 def test_matrices_that_cannot_fit_are_refused_with_another_cure(monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 2**20)
+    with pytest.raises(MemoryError, match=r"only 1 MiB are available\. It is little more than any fit takes"):
+        HorseshoeProbitClassifier(n_iter=10).fit(X, Y)
     with pytest.raises(MemoryError, match=r"only 1 MiB are available\. The 500 x 500 matrices"):
         HorseshoeProbitClassifier(n_iter=10, sampler="hmc").fit(np.zeros((30, 500)), Y)
 

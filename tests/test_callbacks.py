@@ -28,6 +28,7 @@ class Recorder:
 
     def __init__(self, stop_after=None):
         self.stop_after, self.begun, self.ended, self.closed = stop_after, [], [], 0
+        self.open = []
         self.max_propagation_depth = None
 
     def setup(self, estimator, context):
@@ -38,8 +39,10 @@ class Recorder:
 
     def on_fit_task_begin(self, estimator, context):
         self.begun.append((context.task_name, context.max_subtasks))
+        self.open.append(context)
 
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        assert context is self.open.pop()  # once, and after those within it
         draws = getattr(fitted_estimator, "coef_draws_", None)
         n = 0 if draws is None else draws.shape[1]
         self.ended.append((context.task_name, n))
@@ -55,6 +58,30 @@ def test_every_task_that_begins_ends_and_there_are_some_20_blocks(problem):
     assert blocks[-1] == model.coef_draws_.shape[1] == 100
     assert recorder.ended[-1][0] == "fit"
     assert (recorder.setups, recorder.closed) == (1, 1)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(
+    ("ended_by", "stop_after", "params"),
+    [
+        ("n_iter", None, {}),
+        ("target_ess", None, {"n_iter": 10_000, "burn_in": 500, "target_ess": 20}),
+        ("callback", 1, {}),
+        ("callback", 1, {"burn_in": 1000, "thin": 7}),
+        ("callback", 15, {}),
+        ("callback", 16, {"burn_in": 0}),
+    ],
+)
+def test_every_task_that_begins_ends_once_however_the_fit_ends(weak_problem, ended_by, stop_after, params, nested):
+    recorder = Recorder(stop_after)
+    model = classifier(**params)
+    if nested:
+        model = GridSearchCV(model, {"random_state": [0]}, cv=2, error_score="raise")
+    model.set_callbacks(recorder).fit(*weak_problem)
+    assert getattr(model, "best_estimator_", model).stopped_by_ == ended_by
+    assert not recorder.open
+    assert len(recorder.begun) == len(recorder.ended)
+    assert "sweeps" in dict(recorder.ended)
 
 
 @pytest.fixture
@@ -100,6 +127,13 @@ def test_a_request_to_stop_before_the_first_draw_waits_for_it(problem):
     assert (model.stopped_by_, model.n_iter_) == ("callback", 1)
 
 
+def test_a_request_to_stop_waits_for_no_end_of_a_block_once_there_is_a_draw(problem):
+    recorder = Recorder(stop_after=1)
+    model = classifier(n_iter=400, burn_in=400).set_callbacks(recorder).fit(*problem)
+    assert (model.stopped_by_, model.n_iter_) == ("callback", 1)
+    assert [n for name, n in recorder.ended if name == "sweeps"] == [0] * 10 + [1]
+
+
 def test_callbacks_are_closed_when_a_fit_fails(problem, monkeypatch):
     monkeypatch.setattr("skhorseshoe._run.Run._step", lambda self: 1 / 0)
     recorder = Recorder()
@@ -140,6 +174,13 @@ def test_a_progress_bar_shows_the_parts(problem, time_for_rhat):
     assert "burn-in, 40 sweeps" in text
     assert "sweeps 101-200, worst R-hat" in text
     assert "100%" in text
+
+
+def test_the_bars_of_a_fit_that_is_good_enough_are_full(weak_problem):
+    pytest.importorskip("rich", reason="scikit-learn's bar is drawn by rich")
+    text = shown(classifier(n_iter=10_000, burn_in=500, target_ess=20), *weak_problem)
+    last = [line for line in text.splitlines() if "sweeps 1-5000" in line][-1]
+    assert "100%" in last
 
 
 def test_a_search_shows_one_bar_for_each_candidate_and_fold(problem):

@@ -160,6 +160,15 @@ def test_target_ess_stops_at_the_same_draw_when_it_goes_on(weak_problem, tmp_pat
     assert again.stopped_by_ == "target_ess"
 
 
+def test_a_generator_is_known_by_what_it_draws(problem, tmp_path):
+    def seeded(seed):
+        return classifier(tmp_path, random_state=np.random.RandomState(seed))
+
+    assert same(seeded(1).fit(*problem), seeded(1).fit(*problem))
+    with pytest.raises(ValueError, match=r"random_state \(was a generator that draws \[\d+, \d+\], is a generator"):
+        seeded(2).fit(*problem)
+
+
 def test_a_fresh_seed_is_remembered(problem, tmp_path):
     first = classifier(tmp_path, random_state=None).fit(*problem)
     assert same(first, classifier(tmp_path, random_state=None).fit(*problem))

@@ -307,3 +307,7 @@ def test_autocorrelation_needs_draws(n_draws, max_lag):
         autocorrelation(np.ones((2, n_draws)), max_lag)
     with pytest.raises(ValueError, match="finite"):
         autocorrelation(np.full((2, 10), np.nan), 2)
+    for max_lag in (2.5, "2", True, None):
+        with pytest.raises(TypeError, match=f"max_lag must be a whole number.* got {max_lag!r}"):
+            autocorrelation(np.ones((2, 10)), max_lag)
+    assert autocorrelation(np.ones((2, 10)), np.int8(2)).shape == (3,)

@@ -48,7 +48,7 @@ def test_thinning_comes_first(problem, whole):
 
 def test_float32_rounds_the_coefficients(problem, whole):
     model = classifier(draws_dtype="float32").fit(*problem)
-    assert model.coef_draws_.dtype == model.intercept_draws_.dtype == np.float32
+    assert model.coef_draws_.dtype == np.float32
     assert np.array_equal(model.coef_draws_, whole.coef_draws_.astype(np.float32))
     np.testing.assert_allclose(model.predict_proba(problem[0]), whole.predict_proba(problem[0]), atol=1e-6)
     np.testing.assert_allclose(model.summary().to_numpy(), whole.summary().to_numpy(), rtol=1e-2, atol=1e-5)
@@ -149,3 +149,14 @@ def test_the_warning_says_that_few_draws_are_kept(weak_problem):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         classifier(n_iter=2000, burn_in=200, max_draws=400).fit(*weak_problem)
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "pxda"])
+def test_rounded_draws_predict_as_well_where_columns_are_far_from_zero(sampler, seed, short_fit):
+    """What is rounded off the coefficients is large times the columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((100, 3)) + np.array([1e6, -1e7, 0])
+    y = X[:, 0] - 1e6 + rng.standard_normal(100) > 0
+    whole, rounded = (short_fit(X, y, sampler=sampler, draws_dtype=dtype) for dtype in ("float64", "float32"))
+    assert rounded.coef_draws_.dtype == np.float32
+    np.testing.assert_allclose(rounded.predict_proba_samples(X), whole.predict_proba_samples(X), atol=1e-5)

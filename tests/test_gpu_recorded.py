@@ -135,7 +135,7 @@ def test_the_number_of_a_sweep_may_be_the_largest(one_gpu, problem, launches):
     theirs.sweep = theirs.sweep.sweep
     for chains in (ours, theirs):
         chains.state = chains.state._replace(sweep=start)
-        chains.centre.burn_in = 2**33
+        chains.points.burn_in = 2**33
         for _ in range(3):
             chains.advance()
     assert len(launches) == 2

@@ -141,7 +141,7 @@ def test_memory_of_intervals_does_not_grow_with_rows_times_draws(fitted, seed):
 def test_samples_that_cannot_fit_are_refused_before_the_first(fitted, problem, monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 8 * 200 * 450 - 1)
     monkeypatch.setattr(_predictive, "_each_predictor", None)
-    with pytest.raises(MemoryError, match=r"200 rows x 450 draws.*Lower max_draws"):
+    with pytest.raises(MemoryError, match=r"200 rows x 450 draws.*Use fewer draws"):
         fitted.predict_proba_samples(problem[0])
 
 
@@ -241,12 +241,21 @@ def test_html_header_is_escaped(problem, short_fit):
     assert "<b>" not in html
 
 
-@pytest.mark.parametrize("column", ["mean", "sd", "shrinkage", "rhat"])
-def test_summary_is_sorted_by_size_with_the_others_last(named, column):
+@pytest.mark.parametrize(("column", "sign"), [("mean", 1), ("sd", 1), ("shrinkage", -1), ("rhat", 1)])
+def test_summary_is_sorted_by_size_with_the_others_last(named, column, sign):
+    """What is shrunk least comes first."""
     frame = named.summary(sort_by=column)
     assert list(frame.index[-2:]) == ["(intercept)", "(global scale)"]
-    assert (frame[column].iloc[:-2].abs().diff().dropna() <= 0).all()
+    assert (frame[column].iloc[:-2].abs().diff().dropna() * sign <= 0).all()
     pd.testing.assert_frame_equal(frame.loc[named.summary().index], named.summary())
+
+
+def test_the_summary_is_of_the_fit_whatever_is_set_afterwards(problem, short_fit):
+    model = short_fit(*problem)
+    before = model.summary()
+    model.set_params(burn_in=7, thin=9, expected_nonzero=3, fit_intercept=False)
+    pd.testing.assert_frame_equal(model.summary(), before)
+    assert model.summary().attrs["header"] == before.attrs["header"]
 
 
 def test_summary_cannot_be_sorted_by_what_it_does_not_hold(named):

@@ -9,18 +9,20 @@ import polars as pl
 import pytest
 import sklearn
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
-from skhorseshoe._dss import sparsest
+from skhorseshoe._dss import follow, sparsest
 from skhorseshoe.datasets import make_sparse_probit
 
 RULES = ("dss", "interval", "shrinkage")
@@ -333,3 +335,55 @@ def test_weights_are_routed_to_the_classifier_and_to_the_rule(seed):
     legacy = make_pipeline(HorseshoeSelector(SHORT), LogisticRegression())
     legacy.fit(X, y, horseshoeselector__sample_weight=first)
     assert list(legacy[0].get_support()[:2]) == [True, False]
+
+
+@pytest.mark.parametrize("wrap", [OneVsRestClassifier, CalibratedClassifierCV, HorseshoeSelector])
+def test_only_the_classifier_itself_or_a_frozen_one_is_taken(wrap, noisy):
+    with pytest.raises(TypeError, match="estimator must be a HorseshoeProbitClassifier"):
+        HorseshoeSelector(wrap(HorseshoeProbitClassifier())).fit(*noisy[:2])
+
+
+@short_chains
+@pytest.mark.parametrize("rule", ["interval", "shrinkage"])
+def test_rules_of_the_posterior_alone_read_no_rows(rule, noisy, short_fit):
+    class Unread(np.ndarray):
+        def __getitem__(self, at):
+            raise AssertionError("a row was read")
+
+    X, y, _ = noisy
+    X = X.to_numpy()
+    selector = HorseshoeSelector(short_fit(X, y), rule=rule, prefit=True).fit(X.view(Unread))
+    assert selector.n_features_in_ == X.shape[1]
+
+
+@pytest.mark.parametrize("p", [1, 6, 40])
+def test_the_path_says_how_far_each_summary_is(seed, p):
+    draws, moments = posterior(seed, p)
+    path = follow(draws, moments, 0.9)
+    assert not path.supports[0].any()
+    for support, reached in zip(path.supports, path.distances, strict=True):
+        expected, radius = distance(draws, moments, np.flatnonzero(support))
+        assert 2 * reached == pytest.approx(expected, rel=1e-6, abs=1e-6 * radius)
+    assert 2 * path.radius == pytest.approx(radius)
+    assert (path.distances[: path.chosen] > path.radius).all()
+    assert path.distances[path.chosen] <= path.radius
+    assert np.array_equal(path.supports[path.chosen], sparsest(draws, moments, 0.9))
+
+
+def test_the_path_is_there_where_nothing_or_everything_is_selected(seed):
+    noise, mean = np.random.default_rng(seed).standard_normal((2, 400, 30)), np.linspace(0.1, 1, 30)
+    nothing, everything = follow(noise + mean, np.eye(30), 0.9999), follow(1e-6 * noise + mean, np.eye(30), 0.5)
+    assert not nothing.supports[nothing.chosen].any()
+    assert len(nothing.supports) > 10
+    assert everything.supports[everything.chosen].all()
+    for path in (nothing, everything):  # of orthogonal columns none leaves the path
+        assert (np.diff(path.distances) < 0).all()
+    assert follow(np.zeros((2, 5, 3)), np.eye(3), 0.5).distances.tolist() == [0.0]
+
+
+def test_the_selector_keeps_the_path_of_its_choice(fitted, noisy):
+    selector = HorseshoeSelector(fitted, prefit=True).fit(noisy[0])
+    path = selector.path_
+    assert np.array_equal(path["supports"][path["chosen"]], selector.support_)
+    assert path["distances"][path["chosen"]] <= path["radius"] < path["distances"][path["chosen"] - 1]
+    assert HorseshoeSelector(fitted, rule="interval", prefit=True).fit(noisy[0]).path_ is None

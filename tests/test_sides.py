@@ -132,9 +132,51 @@ def test_columns_too_far_from_zero_are_named(dtype, distance, told, seed):
         assert ("give X as float64" in said[0]) == (dtype == "float32")
 
 
+@pytest.mark.parametrize("slab_scale", [None, 2.0])
+def test_a_level_of_one_class_that_is_not_shrunk_has_another_cure(slab_scale, seed):
+    """A slab does not bound it, and its chains may look well."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((300, 2)), columns=["a", "b"])
+    y = X["a"] + rng.standard_normal(300) > 0
+    X["site"] = np.where(y & (np.arange(300) < 20), 1.0, 0.0)
+    model = HorseshoeProbitClassifier(n_iter=300, slab_scale=slab_scale, unpenalized=["site"], random_state=seed)
+    with pytest.warns(ConvergenceWarning, match=r"Column 'site': .* nor does slab_scale to one that is unpenalized"):
+        model.fit(X, y)
+
+
 def test_a_target_that_is_not_reached_is_said(weak_problem, seed):
-    with pytest.warns(
-        ConvergenceWarning, match=r"target_ess=50000 has not been reached: .* n_iter=4000 .* Raise n_iter"
-    ):
+    says = r"target_ess=50000 has not been reached: after 4000 sweeps .* Raise n_iter \(now 4000\) about \d-fold"
+    with pytest.warns(ConvergenceWarning, match=says):
         model = HorseshoeProbitClassifier(target_ess=50_000, n_iter=4000, random_state=seed).fit(*weak_problem)
     assert model.stopped_by_ == "n_iter"
+
+
+def test_a_target_beyond_the_draws_that_are_kept_is_refused(weak_problem):
+    with pytest.raises(ValueError, match=r"max_draws=250 draws of each of 4 chains, 1000 in all: raise max_draws"):
+        HorseshoeProbitClassifier(target_ess=5000, max_draws=250).fit(*weak_problem)
+
+
+def test_a_target_missed_by_the_draws_that_are_kept_asks_for_more_of_them(weak_problem, seed):
+    model = HorseshoeProbitClassifier(target_ess=990, max_draws=250, n_iter=2000, random_state=seed)
+    with pytest.warns(ConvergenceWarning, match=r"max_draws=250 keeps\. Raise max_draws to \d+, or leave it out"):
+        model.fit(*weak_problem)
+
+
+ADVICE = {
+    "as given": ({"n_iter": 40}, r"Raise n_iter \(now 40\) and burn_in \(now 10\) about \d+-fold\.$"),
+    "many draws": ({"n_iter": 500, "burn_in": 0}, r"-fold, and thin \(now 1\) with them"),
+    "thinned away": ({"n_iter": 200, "thin": 20}, r"Lower thin \(now 20\), of which only 10 draws"),
+    "thinned to nothing": ({"n_iter": 200, "thin": 100}, r"2 draws a chain are too few .* Lower thin \(now 100\)"),
+    "warm start": ({"n_iter": 40, "warm_start": True}, r"Fit again, which adds draws, with n_iter=\d+\.$"),
+    "checkpoint": ({"n_iter": 40, "checkpoint": True}, r"fit again: the checkpoint goes on\. A longer burn_in"),
+}
+
+
+@pytest.mark.parametrize("case", ADVICE)
+def test_the_advice_is_one_that_can_be_followed(case, breast_cancer, tmp_path):
+    params, says = ADVICE[case]
+    params = {"burn_in": 10, "random_state": 0, **params}
+    if "checkpoint" in params:
+        params["checkpoint"] = tmp_path
+    with pytest.warns(ConvergenceWarning, match=says):
+        HorseshoeProbitClassifier(**params).fit(*breast_cancer)

@@ -1,5 +1,6 @@
 """What a fit says while it runs: nothing, or with ``verbose`` its forecast and its progress."""
 
+import io
 import logging
 
 import pytest
@@ -27,6 +28,21 @@ def test_verbose_is_heard_where_nobody_has_set_up_logging(problem, short_fit, mo
     assert not heard.out
     assert not logging.getLogger("skhorseshoe").handlers
     assert logging.getLogger("skhorseshoe").level == logging.NOTSET
+
+
+@pytest.mark.parametrize(("level", "heard"), [(logging.NOTSET, True), (logging.ERROR, False)])
+def test_verbose_is_heard_by_the_handlers_of_an_application(problem, short_fit, monkeypatch, level, heard):
+    """As ``logging.basicConfig()`` leaves it: a handler of the root logger, and the level of warnings."""
+    root, ours, written = logging.getLogger(), logging.getLogger("skhorseshoe"), io.StringIO()
+    monkeypatch.setattr(root, "handlers", [logging.StreamHandler(written)])
+    monkeypatch.setattr(root, "level", logging.WARNING)
+    ours.setLevel(level)
+    try:
+        short_fit(*problem, verbose=1)
+        assert written.getvalue().count("for draws") == heard
+        assert (ours.level, ours.handlers) == (level, [])
+    finally:
+        ours.setLevel(logging.NOTSET)
 
 
 def test_a_fit_is_silent_by_default(problem, short_fit, capsys, caplog):

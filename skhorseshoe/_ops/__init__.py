@@ -2,7 +2,7 @@
 
 This file holds what they share: the streams of random numbers. A variate is a function of
 (seed; attempt, sweep, index, chain and purpose), so every back end draws the same ones. And what they do where rounding
-has made a matrix indefinite.
+has made a matrix indefinite, and how bytes are written.
 """
 
 from numpy.linalg import LinAlgError
@@ -29,3 +29,8 @@ def not_definite(q, minor):
         f"X'X + D is not positive definite ({q} columns, minor {minor}), even with its diagonal raised by "
         f"{JITTERS[-1]:g}. Some columns of X are very large or nearly equal: scale them (StandardScaler) or drop one."
     )
+
+
+def in_words(n_bytes):
+    """A number of bytes in MiB or GiB."""
+    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(1, round(n_bytes / 2**20))} MiB"

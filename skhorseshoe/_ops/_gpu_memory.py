@@ -3,8 +3,8 @@
 import cupy as cp
 import numpy as np
 
-from .._memory import _words as in_words
 from .._stage import MAX_STEPS
+from . import in_words
 from ._gpu_stream import HostRows, room_for_parts
 from ._reading import is_on_disk
 from .cuda import MAX_CHAINS, MOST_BLOCKS, THREADS

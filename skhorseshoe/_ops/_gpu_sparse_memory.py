@@ -1,7 +1,7 @@
 """What a fit of sparse rows takes of a GPU's memory."""
 
 from .._iterative import is_without_matrix
-from .._memory import _words as in_words
+from . import in_words
 from ._gpu_csr import BLOCKS, Csr, most_pieces
 from ._gpu_memory import WIDENED, check_room, passes_kept
 from ._gpu_memory import working_set as of_coefficients

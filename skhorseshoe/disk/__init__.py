@@ -2,13 +2,14 @@
 
 import time
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from .. import _progress
 from ._bar import bar, check_rich
-from ._parts import Parts
+from ._parts import Parts, check_dense
 from ._sources import open_source
 from ._store import DTYPES, Store, open_rows
 
@@ -31,8 +32,9 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
         A path leads to a parquet or CSV file, to a folder of either, or to a zarr array; the files of a folder are read
         in the order of their names, part.2 before part.10, those of a list in its order. Arrays are NumPy's, zarr's or
         HDF5's, of shape (n_samples, n_features). Tables are those of pandas, polars or pyarrow; a pyarrow data set and
-        a lazy frame of polars are iterables of them. An item of an iterable may also be a pair of rows and their
-        labels. To go on, an iterable must yield the same items again.
+        a lazy frame of polars are iterables of them, as is a Dask frame of its partitions. An item of an iterable may
+        also be a pair of rows and their labels. To go on, an iterable must yield the same items again; a generator must
+        be made anew, since it cannot be read twice.
     folder : path-like
         Where to write; made if there is none. Something else in it at the start is an error.
     y : str, array-like of shape (n_samples,) or None, default=None
@@ -59,11 +61,14 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     ------
     ValueError
         If a column is not numeric, a number is missing or infinite, parts have different columns, or the folder holds
-        other rows, or rows of a source that cannot be known again; the message says where, and what to do.
+        other rows, or rows of a source that cannot be known again, or a file cannot be read; the message says where,
+        and what to do.
     RuntimeError
         If another conversion to the folder is under way. One that was killed does not count.
     ImportError
         If ``source`` needs pyarrow or zarr, or ``progress=True`` rich, and it is not installed.
+    TypeError
+        If ``source`` is something else, such as a sparse matrix or a Dask array.
 
     See Also
     --------
@@ -84,8 +89,10 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     if progress:
         check_rich()
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
-    columns = None if columns is None else list(columns)
+    columns = None if columns is None else _check_columns(list(columns), name)
     needed = None if columns is None else [*columns, *([] if name is None else [name])]
+    check_dense(source)
+    folder = Path(folder).expanduser()
     parts, what, n_rows = open_source(source, labels, needed)
     store = Store(folder, {"source": what, "y": name, "columns": columns, "dtype": dtype}, dtype or "float32")
     if not store.manifest["complete"]:
@@ -120,22 +127,41 @@ def load(folder, *, check=False):
     ValueError
         If the folder holds no rows, those of a conversion that has not ended, or a file that is damaged.
     """
-    manifest, X, codes = open_rows(folder, check)
+    manifest, X, codes = open_rows(Path(folder).expanduser(), check)
     names, classes = manifest["names"], manifest["classes"]
     if None not in names:
         X = pd.DataFrame(X, columns=names, copy=False)
     return X, None if classes is None else np.array(classes)[codes]
 
 
+def _check_columns(columns, y):
+    """The names of columns that a user gives; a ValueError unless they can be those of X."""
+    if not columns:
+        raise ValueError("columns=[] takes no column: name one at least, or give None for all of them but y.")
+    twice = sorted({str(name) for name in columns if columns.count(name) > 1})
+    if twice:
+        raise ValueError(f"columns names {', '.join(twice)} more than once: name every column once.")
+    if y is not None and y in columns:
+        raise ValueError(f"columns names {y!r}, which is y: the labels cannot be a column of X too. Leave it out.")
+    return columns
+
+
 def _write(parts, read, store, reports):
     """Append all parts of the source that the folder does not have."""
     last = store.manifest["position"]
-    for position, part in parts(last and last["at"]):
-        again = last is not None and position == last["at"]
-        X, codes = read(part, last["row"] if again else store.n)
-        if again:
-            store.check_same(X, codes)
-        elif len(X):
+    parts = iter(parts(last and last["at"]))
+    if last is not None:
+        position, part = next(parts, (None, None))
+        if position != last["at"]:
+            raise ValueError(
+                f"The source has ended before row {store.n}, where the last call stopped, or comes in other parts now. "
+                f"Give the same one anew (a generator cannot be read twice), or remove {str(store.folder)!r} to start "
+                "anew."
+            )
+        store.check_same(*read(part, last["row"]))
+    for position, part in parts:
+        X, codes = read(part, store.n)
+        if len(X):
             store.append(X, codes, position, read.names, read.classes)
             for report in reports:
                 report(store.n)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
 _EXACT = {"float32": 2**24, "float64": 2**53}  # up to where a float has every whole number
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")
@@ -31,9 +32,10 @@ class Parts:
         labels = None
         if isinstance(part, tuple):
             part, labels = part
+        check_dense(part)
         columns = _columns(part)
         if columns is None:
-            X = self._of_array(np.asarray(part), first)
+            X = self._of_array(part, first)
         else:
             self._see_names(columns, first)
             X = self._of_columns([_values(part, name) for name in self.names], self.names, first)
@@ -46,10 +48,13 @@ class Parts:
         if len(set(columns)) < len(columns):
             twice = sorted({str(name) for name in columns if columns.count(name) > 1})
             raise ValueError(f"Columns {twice} are there more than once: rename them.")
+        _check_names(self.names or columns)
         if self.y is not None and self.y not in columns:
             raise ValueError(f"y={self.y!r} is no column of the source; it has {_some(columns)}.")
         if self.names is None:
             self.names = [name for name in columns if name != self.y]
+        if not self.names:
+            raise ValueError(f"The source has no column for X, only {_some(columns) or 'none at all'}.")
         missing = _some(name for name in self.names if name not in set(columns))
         more = _some(set(columns) - {*self.names, self.y}) if self.all else ""
         if missing or more:
@@ -60,7 +65,8 @@ class Parts:
             )
         self.seen = columns
 
-    def _of_array(self, array, first):
+    def _of_array(self, given, first):
+        array = np.asarray(given)
         if array.ndim != 2:
             raise ValueError(f"Parts must have two dimensions, rows and columns; got an array of shape {array.shape}.")
         if self.y is not None or not self.all:
@@ -74,6 +80,11 @@ class Parts:
             raise ValueError(
                 f"The part of the source from row {first} on has {array.shape[1]} columns, others {len(self.names)}."
             )
+        if not self.names:
+            raise ValueError(f"The source has no columns: its shape is {array.shape}.")
+        if np.ma.isMaskedArray(given) and given.mask.any():
+            row, j = np.argwhere(given.mask)[0]
+            raise ValueError(_not_finite(_named(self.names, j), "a missing value", first + row))
         if array.dtype.kind in "biuf":
             return self._checked(array, self.names, first)
         return self._of_columns(list(array.T), self.names, first)
@@ -96,10 +107,7 @@ class Parts:
             value, name = given[at], _named(names, at[1] if len(at) > 1 else 0, j)
             if np.isfinite(value):
                 raise ValueError(f"{name} holds {value} in row {first + at[0]}, which is too large for {dtype}.")
-            raise ValueError(
-                f"{name} holds {'a missing value' if np.isnan(value) else value} in row {first + at[0]}. Rows on disk "
-                "must be finite numbers: fill them in, or leave the row or the column out."
-            )
+            raise ValueError(_not_finite(name, "a missing value" if np.isnan(value) else value, first + at[0]))
         return out
 
     def _codes(self, labels, m, first):
@@ -107,6 +115,7 @@ class Parts:
             if self.classes:
                 raise ValueError(f"The part of the source from row {first} on has no labels, and those before have.")
             return np.zeros(m, np.uint8)
+        masked = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else False
         labels = np.asarray(labels)
         if labels.shape != (m,):
             raise ValueError(f"{m} rows from row {first} on need as many labels; got an array of shape {labels.shape}.")
@@ -115,12 +124,19 @@ class Parts:
                 raise ValueError(f"The part of the source from row {first} on has labels, and those before have none.")
             self.classes = []
         codes, found = pd.factorize(labels)
-        if (codes < 0).any():
-            raise ValueError(f"The label of row {first + int(np.argmax(codes < 0))} is missing: leave the row out.")
+        missing = (codes < 0) | masked
+        if missing.any():
+            raise ValueError(f"The label of row {first + int(np.argmax(missing))} is missing: leave the row out.")
         found = [value.item() if hasattr(value, "item") else value for value in found]
-        for value in found:
+        for k, value in enumerate(found):
             if not isinstance(value, str | int | float):
                 raise ValueError(f"Labels must be strings, numbers or booleans; got {value!r}.")
+            if self.classes and isinstance(value, str) != isinstance(self.classes[0], str):
+                raise ValueError(
+                    f"The label of row {first + int(np.argmax(codes == k))} is {value!r}, and others are like "
+                    f"{self.classes[0]!r}: labels must be all text or all numbers. Make them one, by astype(str) for "
+                    "example, and give the tables one after the other as the source."
+                )
             if value not in self.classes:
                 self.classes.append(value)
         if len(self.classes) > 256:
@@ -128,6 +144,30 @@ class Parts:
                 f"y has more than 256 different values, such as {self.classes[:3]}: no classes to predict."
             )
         return np.array([self.classes.index(value) for value in found], np.uint8)[codes]
+
+
+def check_dense(rows):
+    """A TypeError for sparse rows."""
+    if issparse(rows):
+        raise TypeError(
+            "Sparse rows cannot be written to disk: fit reads them as they are, from memory. Or give parts of them as "
+            "arrays, one after the other: (rows[i : i + 1000].toarray() for i in range(0, rows.shape[0], 1000))."
+        )
+
+
+def _check_names(names):
+    """A ValueError for names of columns that a frame would not get back from JSON."""
+    for name in names:
+        if isinstance(name, tuple):
+            raise ValueError(
+                f"Columns have names of several levels, such as {name!r}: flatten them, frame.columns = "
+                '["_".join(map(str, name)) for name in frame.columns].'
+            )
+        if not isinstance(name, str | int | float) or name != name:
+            raise ValueError(
+                f"Names of columns must be strings or numbers; got {name!r}: rename it, or all of them, "
+                "frame.columns = frame.columns.map(str)."
+            )
 
 
 def _columns(part):
@@ -157,6 +197,13 @@ def _numbers(values, name):
     some = (other if len(other) else given).head(1).tolist()
     first = f", such as {some[0]!r}" if some else ""
     raise ValueError(f"{name} is not numeric (its dtype is {values.dtype}{first}). {_CURE}")
+
+
+def _not_finite(name, what, row):
+    return (
+        f"{name} holds {what} in row {row}. Rows on disk must be finite numbers: fill them in, or leave the row or the "
+        "column out."
+    )
 
 
 def _narrowest(given, names, j):

@@ -4,9 +4,12 @@ A source is a function of a position. It yields pairs of a position and the part
 an array and its labels; called with that position, it yields this part first. None is the beginning.
 """
 
+import inspect
 import json
 import re
+import warnings
 import zlib
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -33,14 +36,16 @@ class Source(NamedTuple):
 def open_source(source, labels, columns):
     """The ``Source`` for what a user gives. labels : an array of them, or None. columns : the ones needed, or None."""
     if isinstance(source, str | Path):
-        return _open_path(Path(source), labels, columns)
+        return _open_path(Path(source).expanduser(), labels, columns)
     if isinstance(source, list | tuple) and source and all(isinstance(item, str | Path) for item in source):
         _refuse_labels(labels)
-        return _open_files([Path(item) for item in source], columns)
+        return _open_files([Path(item).expanduser() for item in source], columns)
     if hasattr(source, "to_batches"):  # pyarrow tables and data sets
         source = source.to_batches()
     elif hasattr(source, "collect_batches"):  # lazy frames of polars
         source = source.collect_batches()
+    elif getattr(source, "__dask_graph__", lambda: None)() is not None:  # None for other libraries' own arrays
+        source = _of_dask(source)
     elif hasattr(source, "columns") and hasattr(source, "dtypes"):  # frames
         source = [source]
     if hasattr(source, "shape") and hasattr(source, "dtype"):  # NumPy, zarr, HDF5
@@ -51,7 +56,29 @@ def open_source(source, labels, columns):
             "source must be a path to parquet, CSV or zarr, a list of paths, an array, a table, or an iterable of "
             f"tables or arrays; got {type(source).__name__}."
         )
-    return Source(lambda at: enumerate(islice(source, at, None), at or 0), None)
+    return _iterable(source)
+
+
+def _of_dask(source):
+    if not hasattr(source, "columns"):
+        raise TypeError(
+            f"source is a Dask {type(source).__name__}. Give its blocks of rows one after the other, (block.compute() "
+            "for block in source.to_delayed().ravel()), with labels as pairs (rows, labels); or leave them on a "
+            "cluster, where fit reads them as they are."
+        )
+    return (part.compute() for part in source.to_delayed())
+
+
+def _iterable(items):
+    def parts(at):
+        if inspect.isgenerator(items) and inspect.getgeneratorstate(items) != inspect.GEN_CREATED:
+            raise ValueError(
+                "source is a generator that has been read from already, by a call that ended with an error perhaps. It "
+                "cannot be read twice: make it anew."
+            )
+        return enumerate(islice(items, at, None), at or 0)
+
+    return Source(parts, None)
 
 
 def _open_path(path, labels, columns):
@@ -80,7 +107,7 @@ def _open_files(paths, columns):
             f"{[file.name for file in files[:3]]}. Other files can be given as an iterable of frames."
         )
     if csv:
-        return _csv(csv, columns)
+        return _csv(csv)
     below = {part for path, file in found for part in file.relative_to(path).parts[:-1] if "=" in part}
     beside = {tuple(part for part in file.parts[:-1] if "=" in part) for file in files}
     if below or len(beside) > 1:
@@ -97,11 +124,35 @@ def _visible(file, folder):
 
 def _natural(file):
     """The order of part.2 and part.10 is that of their numbers."""
-    return [int(word) if word.isdigit() else word for word in re.split(r"(\d+)", str(file))]
+    return [int(word) if word.isdecimal() else word for word in re.split(r"(\d+)", str(file))]
 
 
 def _stamps(files):
-    return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+    """Whatever the folder that a process is in, and whichever way leads to them."""
+    stats = [(file.resolve(), file.stat()) for file in files]
+    return [f"{file} of {at.st_size} bytes, {np.datetime64(at.st_mtime_ns, 'ns')}" for file, at in stats]
+
+
+@contextmanager
+def _reading(file):
+    """Errors of the libraries that read a file become ones that name it."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"The file {str(file)!r} is not in UTF-8 ({error}). Give pandas.read_csv(file, encoding='latin-1', "
+            "chunksize=100_000) as the source, with the encoding that it has."
+        ) from error
+    except pd.errors.ParserWarning as error:
+        raise ValueError(
+            f"The file {str(file)!r} has lines of more fields than its header has names, as of a table that was "
+            "written with the names of its rows. Write it without them (row.names=FALSE in R), or give "
+            "pandas.read_csv(file, index_col=0, chunksize=100_000) as the source."
+        ) from error
+    except Exception as error:  # each library has its own
+        if isinstance(error, ImportError | MemoryError) or getattr(error, "errno", None):
+            raise
+        raise ValueError(f"The file {str(file)!r} cannot be read: {str(error).strip()}") from error
 
 
 def _refuse_labels(labels):
@@ -131,14 +182,15 @@ def _array(array, labels, what):
         )
     if what is not None and labels is not None:
         what = [what, f"labels {_contents(np.asarray(labels))}"]
+    labels = None if labels is None else np.asanyarray(labels)  # as they are if they are masked
     n, p = array.shape
     chunk = array.chunks[0] if getattr(array, "chunks", None) else 1
     step = chunk * max(1, _PART // (chunk * max(1, p)))
 
     def parts(at):
         for start in range(at or 0, n, step):
-            rows = np.asarray(array[start : start + step])
-            yield start, rows if labels is None else (rows, np.asarray(labels[start : start + step]))
+            rows = array[start : start + step]
+            yield start, rows if labels is None else (rows, labels[start : start + step])
 
     return Source(parts, what, n)
 
@@ -149,33 +201,41 @@ def _zarr(path, labels):
     if not hasattr(array, "shape"):
         raise ValueError(f"source {str(path)!r} is a group of zarr: give the path of one array in it.")
     stamps = json.dumps(_stamps(sorted(file for file in path.rglob("*") if file.is_file())))
-    return _array(array, labels, f"{path}, checksum of names, sizes and times {zlib.crc32(stamps.encode()):08x}")
+    total = zlib.crc32(stamps.encode())
+    return _array(array, labels, f"{path.resolve()}, checksum of names, sizes and times {total:08x}")
 
 
-def _csv(files, columns):
+def _csv(files):
     def parts(at):
-        first, skipped = at or (0, 0)
+        first, row = at or (0, 0)
         for i, file in enumerate(files[first:], first):
-            names = list(pd.read_csv(file, nrows=0).columns)
-            wanted = None if columns is None else [name for name in names if name in columns]
-            begin, skipped = skipped, 0
-            chunks = pd.read_csv(
-                file,
-                header=None,
-                names=names,
-                usecols=wanted,
-                skiprows=1 + begin,
-                chunksize=max(1, _PART // max(1, len(names))),
-                index_col=False,
-                low_memory=False,
-                **_DIGITS,
-            )
-            with chunks:
-                for frame in chunks:
-                    yield [i, begin], frame
-                    begin += len(frame)
+            with _reading(file):
+                for begin, frame in _frames(file):
+                    if begin >= row:
+                        yield [i, begin], frame
+            row = 0
 
     return Source(parts, _stamps(files))
+
+
+def _frames(file):
+    """Pairs of a number of a row and a frame of the rows from there on, read from the start.
+
+    All columns are read: if pandas is to leave some out, it does not see that a line has too many fields. Only its
+    reader knows where a row begins, as there may be empty lines and quoted ends of lines.
+    """
+    size = max(1, _PART // max(1, len(pd.read_csv(file, nrows=0, index_col=False).columns)))
+    begin = 0
+    with pd.read_csv(file, chunksize=size, index_col=False, low_memory=False, **_DIGITS) as chunks:
+        while (frame := _next(chunks)) is not None:
+            yield begin, frame
+            begin += len(frame)
+
+
+def _next(chunks):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        return next(chunks, None)
 
 
 def _parquet(files, columns):
@@ -184,7 +244,7 @@ def _parquet(files, columns):
     def parts(at):
         first, group, row = at or (0, 0, 0)
         for i, name in enumerate(files[first:], first):
-            with pq.ParquetFile(name) as file:
+            with _reading(name), pq.ParquetFile(name) as file:
                 names = file.schema_arrow.names
                 wanted = None if columns is None else [name for name in names if name in columns]
                 size = max(1, _PART // max(1, len(names)))
@@ -197,7 +257,11 @@ def _parquet(files, columns):
                     row = 0
                 group = 0
 
-    return Source(parts, _stamps(files), sum(pq.read_metadata(file).num_rows for file in files))
+    n_rows = 0
+    for name in files:
+        with _reading(name):
+            n_rows += pq.read_metadata(name).num_rows
+    return Source(parts, _stamps(files), n_rows)
 
 
 def _need(module, path):

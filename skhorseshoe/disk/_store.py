@@ -61,7 +61,7 @@ class Store:
 
     def _compare(self, what):
         was = self.manifest["what"]
-        different = [f"{name} (was {was.get(name)}, is {now})" for name, now in what.items() if was.get(name) != now]
+        different = [_difference(name, was.get(name), now) for name, now in what.items() if was.get(name) != now]
         if different:
             raise ValueError(
                 f"{str(self.folder)!r} holds rows of another conversion: {', '.join(different)}. Give another folder, "
@@ -180,6 +180,23 @@ class Store:
         self.commit()
 
 
+def _difference(name, was, now):
+    """In words; of two lists, of files for example, only what is not in both."""
+    if isinstance(was, list) and isinstance(now, list):
+        olds, news = dict.fromkeys(map(str, was)), dict.fromkeys(map(str, now))
+        was, now = [item for item in olds if item not in news], [item for item in news if item not in olds]
+        if not was and not now:
+            return f"{name} (the same, in another order or number)"
+    return f"{name} (was {_few(was)}, is {_few(now)})"
+
+
+def _few(what):
+    if not isinstance(what, list):
+        return what
+    what = list(map(str, what))
+    return ("; ".join(what[:3]) or "none of them") + (f" and {len(what) - 3} more" if len(what) > 3 else "")
+
+
 def x_file(dtype):
     """Name of the file of X."""
     return f"X-{dtype}.npy"
@@ -233,8 +250,10 @@ def open_rows(folder, check):
 def _map(path, dtype, shape):
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-        if array.dtype != dtype or array.shape != shape or path.stat().st_size != _HEADER + array.nbytes:
+        if array.dtype != dtype or array.shape != shape:
             raise ValueError(f"it holds {array.shape} of {array.dtype}, not {shape} of {dtype}")
+        if path.stat().st_size != _HEADER + array.nbytes:
+            raise ValueError(f"it has {path.stat().st_size} bytes, not {_HEADER + array.nbytes}")
     except (ValueError, EOFError, OSError) as error:
         raise ValueError(damaged(path, error)) from error
     return array

@@ -63,12 +63,17 @@ def places(names, known):
     names = [names] if isinstance(names, str) else list(names)
     if not names:
         raise ValueError("names is empty: give at least one, or None.")
-    where = {name: place for place, name in enumerate(known)}
+    where, times = {name: place for place, name in enumerate(known)}, Counter(known)
     for name in names:
         if name not in where:
             near = get_close_matches(str(name), map(str, known), n=3)
             hint = f"Did you mean {', '.join(map(repr, near))}?" if near else f"The last ones are {known[-3:]}."
             raise ValueError(f"names: there is no {name!r} among the {len(known)} quantities of this model. {hint}")
+        if times[name] > 1:
+            raise ValueError(
+                f"names: {times[name]} quantities of this model are called {name!r}. Fit with another name for the "
+                "feature, or leave it out of names."
+            )
     return [where[name] for name in names]
 
 

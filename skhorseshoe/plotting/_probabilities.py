@@ -27,11 +27,6 @@ _BESIDE_CLASS = 40  # letters of what stands beside the label of a class
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
-def _probability_draws(before, classifier, X, n_draws=None):
-    """Draws of P(y = classes_[1] | x), shape (n_samples, n_draws): all, or so many spread evenly over the chains."""
-    return classifier.predict_proba_samples(X if before is None else before.transform(X), max_draws=n_draws)
-
-
 class ProbabilityIntervalDisplay:
     """For single rows: which probability of the second class, and how sure it is.
 
@@ -119,14 +114,14 @@ class ProbabilityIntervalDisplay:
         """
         before, classifier = unwrap(estimator)
         level = level_of(level, classifier)
-        names = list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(X)))
-        draws = _probability_draws(before, classifier, X)
+        rows = X if before is None else before.transform(X)
+        mean = classifier.predict_proba(rows)[:, 1]
         if y is not None:
-            y = _check_labels(y, len(draws), classifier.classes_)
+            y = _check_labels(y, len(mean), classifier.classes_)
         display = cls(
-            names=names,
-            mean=draws.mean(axis=1),
-            interval=_report.interval(draws.T[None], level),
+            names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
+            mean=mean,
+            interval=classifier.predict_interval(rows, level).T,
             level=level,
             classes=classifier.classes_,
             y=y,
@@ -256,7 +251,8 @@ class PosteriorCalibrationDisplay:
         level : float or None, default=None
             Level of the band at each point, in (0, 1). None is the classifier's ``credible_level``.
         n_draws : int, default=400
-            Posterior draws to draw outcomes from, at least 20; the memory is about ``16 * n_samples * n_draws`` bytes.
+            Posterior draws to draw outcomes from: at least 20, and one of each chain. The memory is about
+            ``16 * n_samples * n_draws`` bytes.
         random_state : int, RandomState instance or None, default=0
             Seed of the outcomes that are drawn.
         limit : float, default=1.0
@@ -279,13 +275,15 @@ class PosteriorCalibrationDisplay:
 
         before, classifier = unwrap(estimator)
         level = level_of(level, classifier)
-        check_count("n_draws", n_draws, 20)
+        check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        predicted, place, counts = np.unique(estimator.predict_proba(X)[:, 1], return_inverse=True, return_counts=True)
+        rows = X if before is None else before.transform(X)
+        proba = classifier.predict_proba(rows)[:, 1]
+        predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = _check_labels(y, len(place), classifier.classes_) == classifier.classes_[1]
         curves = [
             _isotonic(rng.random(len(p)) < p, place, counts)
-            for p in _probability_draws(before, classifier, X, n_draws).T
+            for p in classifier.predict_proba_samples(rows, max_draws=n_draws).T
         ]
         display = cls(
             predicted=predicted,

@@ -10,7 +10,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from faults import SHORT_CHAINS, arrays, at_question, bits, da, dd, frames, staff
+from dask import delayed
+from faults import (
+    SHORT_CHAINS,
+    arrays,
+    at_question,
+    bits,
+    check_that_nothing_is_left,
+    da,
+    dd,
+    distributed,
+    frames,
+    staff,
+)
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -77,8 +89,9 @@ def test_weights_are_those_of_memory(client, data, seed, class_weight):
     X, y = data
     weight = np.random.default_rng(seed).integers(1, 4, len(y)) / 2
     model = HorseshoeProbitClassifier(n_iter=5, burn_in=9, sampler="hmc", class_weight=class_weight, random_state=seed)
-    lazy = bits(model.fit(*arrays(X, y), sample_weight=da.from_array(weight, chunks=4_000)))
-    assert lazy == bits(model.fit(X, y, sample_weight=weight))
+    expected = bits(model.fit(X, y, sample_weight=weight))
+    assert bits(model.fit(*arrays(X, y), sample_weight=da.from_array(weight, chunks=4_000))) == expected
+    assert bits(model.fit(*arrays(X, y), sample_weight=pd.Series(weight, dtype=object))) == expected
 
 
 def unknown_chunks(X, y):
@@ -100,7 +113,15 @@ def made_dense(X, y):
     return X.map_blocks(lambda block: block.toarray(), dtype=X.dtype, meta=np.empty((0, 0))), y
 
 
+def words(y, dtype):
+    return pd.Series(np.where(y, "yes", "no")).astype(dtype)
+
+
 UNUSUAL = {
+    "labels that are objects": lambda X, y: (arrays(X, y)[0], words(y, object)),
+    "labels that are categories": lambda X, y: (arrays(X, y)[0], words(y, "category")),
+    "a series of nullable labels": lambda X, y: (arrays(X, y)[0], dd.from_pandas(words(y, "string"), npartitions=4)),
+    "nullable columns": lambda X, y: (frames(X, y)[0].astype("Float64"), y),
     "sparse chunks made dense": made_dense,
     "columns split over chunks": lambda X, y: (da.from_array(X, chunks=(3_000, 4)), da.from_array(y, chunks=7_000)),
     "fewer partitions than workers": lambda X, y: arrays(X, y, rows=len(X)),
@@ -225,6 +246,27 @@ def nan_in_the_middle(X, y):
     return arrays(X, y)
 
 
+def missing_label(X, y, dtype):
+    labels = words(y, dtype)
+    labels[11_111] = None
+    return arrays(X, y)[0], labels
+
+
+def missing_label_in_a_series(X, y):
+    X, y = missing_label(X, y, "str")
+    return X, dd.from_pandas(y, npartitions=4)
+
+
+def missing_in_a_nullable_column(X, y):
+    X = pd.DataFrame(X).rename(columns="c{}".format).astype("Float64")
+    X.loc[11_111, "c3"] = pd.NA
+    return dd.from_pandas(X, npartitions=4), y
+
+
+def unknown_number_of_columns(X, y):
+    return da.from_delayed(delayed(np.asarray)(X), (np.nan, np.nan), X.dtype), y
+
+
 def with_words(X, y):
     X, y = frames(X, y)
     return X.assign(word="yes"), y
@@ -232,11 +274,19 @@ def with_words(X, y):
 
 BAD = {
     "NaN": (nan_in_the_middle, "contains NaN: row 11111, column 3"),
+    "NA in a frame": (missing_in_a_nullable_column, "contains NaN: row 11111, column 'c3'"),
+    "columns not counted": (unknown_number_of_columns, r"how many columns it has.*X.compute_chunk_sizes\(\)"),
+    "a label is None": (lambda X, y: missing_label(X, y, object), "The label of row 11111 is missing"),
+    "a label is NA": (lambda X, y: missing_label(X, y, "string"), "The label of row 11111 is missing"),
+    "a label is NaN, far away": (missing_label_in_a_series, "The label of row 11111 is missing"),
     "labels too short": (lambda X, y: (arrays(X, y)[0], y[:-1]), r"y has shape \(19999,\), but X has 20000 rows"),
     "one class": (lambda X, y: arrays(X, 0 * y), "one class"),
     "three classes": (lambda X, y: arrays(X, np.arange(len(y)) % 3), "Only binary"),
     "no rows": (lambda X, y: arrays(X[:0], y[:0]), "0 rows"),
-    "X in memory": (lambda X, y: (X, arrays(X, y)[1]), "y or sample_weight is a Dask collection, but X is not"),
+    "X in memory": (
+        lambda X, y: (X, arrays(X, y)[1]),
+        "y or sample_weight is a Dask collection, but X is not.*standardize=True",
+    ),
     "sparse chunks": (
         sparse_chunks,
         r"of csr_matrix. Make such chunks .*block.toarray\(\), dtype=X.dtype",
@@ -295,6 +345,33 @@ def test_predictions_of_a_frame_check_its_names(data, classifier):
     np.testing.assert_array_equal(model.predict_proba(lazy).compute(scheduler="threads"), model.predict_proba(X))
     with pytest.raises(ValueError, match="feature names"):
         model.predict_proba(lazy.rename(columns={"c3": "other"}))
+
+
+def test_predictions_of_sparse_chunks_are_those_of_sparse_rows(data, classifier):
+    model = clone(classifier).set_params(n_iter=4).fit(*data)
+    lazy, _ = sparse_chunks(*data)
+    got = model.predict_proba(lazy).compute(scheduler="threads")
+    np.testing.assert_allclose(got, model.predict_proba(data[0]), rtol=1e-12)
+
+
+def test_a_score_of_collections_is_that_of_memory(data, classifier):
+    X, y = pd.DataFrame(data[0]).rename(columns="c{}".format), words(data[1], "str")
+    model = clone(classifier).set_params(n_iter=4).fit(X, y)
+    want, weight = model.score(X, y), np.ones(len(y))
+    lazy_X, lazy_y = dd.from_pandas(X, npartitions=3), dd.from_pandas(y, npartitions=2)
+    assert model.score(lazy_X, y, sample_weight=weight) == want
+    assert model.score(lazy_X, lazy_y) == want
+    assert model.score(X, lazy_y) == want
+
+
+def test_a_fit_in_a_task_leaves_its_thread_to_the_rows(data, classifier, expected):
+    """There is no other thread, and two such tasks."""
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        tasks = [client.submit(lambda _: bits(clone(classifier).fit(*arrays(*data))), i) for i in range(2)]
+        assert [task.result(timeout=60) for task in tasks] == [expected] * 2
+        del tasks
+        check_that_nothing_is_left(client)
 
 
 def test_dask_is_asked_for_where_it_is_missing(run_python):

@@ -106,6 +106,18 @@ def test_rows_that_change_when_they_are_loaded_again_are_an_error(client, data, 
         classifier.fit(noisy, y)
 
 
+@pytest.mark.parametrize("where", ["here", "by address"])
+def test_a_client_that_is_closed_during_a_fit_is_named(cluster, client, data, classifier, monkeypatch, where):
+    address = cluster if where == "here" else cluster.scheduler_address
+    with (
+        distributed.Client(address, set_as_default=False) as own,
+        own.as_current(),
+        at_question(monkeypatch, 20, lambda shards: own.close()),
+        pytest.raises(RuntimeError, match=r"the client has been closed.*checkpoint="),
+    ):
+        classifier.fit(*arrays(*data))
+
+
 @pytest.fixture
 def ctrl_c():
     """Sends one to this process."""

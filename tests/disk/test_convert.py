@@ -10,6 +10,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 import rich.progress
+import scipy.sparse
 from tables import NAMES, SOURCES, in_parts, stopped, write_parquet
 
 from skhorseshoe import disk
@@ -79,6 +80,19 @@ def test_labels_keep_their_kind(kind, tmp_path):
     assert y.dtype.kind == {"bool": "b", "int": "i", "float": "f"}.get(kind, "U")
 
 
+def test_dask(frame, tmp_path):
+    """A frame is read by its partitions; of an array the error names the way, which is gone here."""
+    dask = pytest.importorskip("dask.dataframe", reason="reads Dask frames, an optional library", exc_type=ImportError)
+    X, y = disk.convert(dask.from_pandas(frame, npartitions=5), tmp_path / "rows", y="ill")
+    np.testing.assert_array_equal(X, frame[NAMES].astype(np.float32))
+    assert y.tolist() == frame["ill"].tolist()
+    source = dask.from_pandas(frame[NAMES].astype(np.float32), npartitions=5).to_dask_array(lengths=True)
+    with pytest.raises(TypeError, match=r"\(block\.compute\(\) for block in source\.to_delayed\(\)\.ravel\(\)\)"):
+        disk.convert(source, tmp_path / "more")
+    X, _ = disk.convert((block.compute() for block in source.to_delayed().ravel()), tmp_path / "more")
+    np.testing.assert_array_equal(X, frame[NAMES].astype(np.float32))
+
+
 # Narrow, but exact ----------------------------------------------------------------------------------------------------
 
 NARROWEST = {
@@ -126,6 +140,10 @@ def column(values):
     return [pd.DataFrame({"a": np.ones(50), "b": np.ones(50)}), pd.DataFrame({"a": np.ones(2), "b": values})]
 
 
+def named(*names):
+    return pd.DataFrame(np.ones((2, 2)), columns=list(names))
+
+
 REFUSED = {
     "text": (column(["x", "y"]), {}, r"Column 'b' is not numeric .*'x'.*OneHotEncoder"),
     "numbers in text": (column(["1", "2"]), {}, r"Column 'b' is not numeric .*'1'"),
@@ -152,6 +170,35 @@ REFUSED = {
     "names of an array": (np.ones((3, 2)), {"y": "b"}, r"an array has no names"),
     "labels of frames": (column([1, 2]), {"y": np.ones(3)}, r"y is an array, which goes with one array"),
     "too few labels": (np.ones((3, 2)), {"y": np.ones(2)}, r"\(3, 2\) and \(2,\)"),
+    "text among numbers": (
+        column([1, "1"]),
+        {"y": "b"},
+        r"The label of row 51 is '1', and others are like 1.0: .*all text",
+    ),
+    "text, then numbers": (
+        [pd.DataFrame({"a": [1], "b": [k]}) for k in ("1", 1)],
+        {"y": "b"},
+        r"The label of row 1 is 1, and others are like '1'",
+    ),
+    "a hidden number": (np.ma.masked_equal([[1, 2], [3, 4]], 4), {}, r"Column 1 holds a missing value in row 1"),
+    "a hidden number in a pair": (
+        [(np.ma.masked_less([[2.0], [1]], 2), [0, 1])],
+        {},
+        r"Column 0 .* missing value in row 1",
+    ),
+    "a hidden label": (np.ones((2, 2)), {"y": np.ma.masked_equal([1, 2], 2)}, r"The label of row 1 is missing"),
+    "names of two levels": (named(("a", "x"), ("a", "y")), {}, r"\('a', 'x'\): flatten them, .*\"_\"\.join"),
+    "names that are dates": (
+        named(*pd.to_datetime(["2020-01-01", "2020-01-02"])),
+        {},
+        r"strings or numbers; got Timestamp",
+    ),
+    "no name": (named("a", None), {}, r"strings or numbers; got (nan|None): rename it"),
+    "a column twice": (column([1, 2]), {"columns": ["a", "b", "a"]}, r"columns names a more than once"),
+    "the labels in X": (column([1, 2]), {"columns": ["a", "b"], "y": "b"}, r"columns names 'b', which is y"),
+    "columns of none": (column([1, 2]), {"columns": []}, r"columns=\[\] takes no column"),
+    "labels only": (pd.DataFrame({"b": [1, 2]}), {"y": "b"}, r"no column for X, only b"),
+    "no columns": (np.ones((3, 0)), {}, r"no columns: its shape is \(3, 0\)"),
     "dtype": (column([1, 2]), {"dtype": "int8"}, r"float16, float32, float64, or None; got 'int8'"),
 }
 
@@ -165,6 +212,12 @@ def test_refused_with_the_place_and_the_cure(what, tmp_path):
         disk.load(tmp_path / "rows")
 
 
+def test_names_that_are_numbers_come_back(tmp_path):
+    for i, names in enumerate(([3, 4], [0.5, 1.5], ["a", 1])):
+        X, _ = disk.convert(named(*names), tmp_path / f"{i}")
+        assert list(X.columns) == names
+
+
 def test_a_call_put_right_starts_anew_where_nothing_was_written(frame, tmp_path):
     with pytest.raises(ValueError, match="'ill' is not numeric"):
         disk.convert(frame, tmp_path / "rows")
@@ -174,6 +227,10 @@ def test_a_call_put_right_starts_anew_where_nothing_was_written(frame, tmp_path)
 def test_sources_that_are_none(frame, tmp_path):
     with pytest.raises(TypeError, match="got int"):
         disk.convert(3, tmp_path / "rows")
+    rows = scipy.sparse.coo_array(np.eye(3))
+    for sparse in (rows, [rows]):
+        with pytest.raises(TypeError, match=r"fit reads them as they are.*\.toarray\(\)"):
+            disk.convert(sparse, tmp_path / "rows")
     with pytest.raises(FileNotFoundError, match="does not exist"):
         disk.convert(tmp_path / "none", tmp_path / "rows")
     with pytest.raises(FileNotFoundError, match=r"sorted\(glob\.glob\(pattern\)\)"):

@@ -96,6 +96,36 @@ def test_other_rows_do_not_go_on(frame, tmp_path):
     assert len(X) == len(frame)
 
 
+def test_a_source_that_has_become_shorter_does_not_go_on(frame, tmp_path):
+    stopped(frame, tmp_path / "rows")
+    source = iter(in_parts(frame))
+    list(source)
+    for shorter in (in_parts(frame[:150]), source):
+        with pytest.raises(
+            ValueError, match=r"ended before row 250, where the last call stopped.*cannot be read twice"
+        ):
+            disk.convert(shorter, tmp_path / "rows", y="ill")
+        with pytest.raises(ValueError, match="has stopped after 250 rows"):
+            disk.load(tmp_path / "rows")
+    disk.convert(in_parts(frame[:250]), tmp_path / "rows", y="ill")  # what is there to its end is whole
+
+
+@pytest.mark.parametrize("commit", [1, 2**26], ids=["rows written", "no rows written"])
+def test_a_generator_is_not_read_twice(commit, frame, tmp_path, monkeypatch):
+    monkeypatch.setattr(_store, "COMMIT", commit)
+    parts = in_parts(frame)
+    parts[3] = parts[3].assign(age="old")
+    source = (part for part in parts)
+    with pytest.raises(ValueError, match="'age' is not numeric"):
+        disk.convert(source, tmp_path / "rows", y="ill")
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"a generator that has been read from already.*make it anew"):
+            disk.convert(source, tmp_path / "rows", y="ill")
+        list(source)
+    with pytest.raises(ValueError, match="has stopped after"):
+        disk.load(tmp_path / "rows")
+
+
 def test_what_is_whole_is_not_made_again(frame, tmp_path):
     source = write_parquet(frame, tmp_path / "source")
     disk.convert(source, tmp_path / "rows", y="ill")
@@ -104,10 +134,32 @@ def test_what_is_whole_is_not_made_again(frame, tmp_path):
     assert len(X) == len(frame)
     assert contents(tmp_path / "rows") == before
     os.utime(source / "part.3.parquet", ns=(0, 0))
-    with pytest.raises(ValueError, match="another conversion: source"):
+    with pytest.raises(ValueError, match=r"another conversion: source .was \S+part.3.parquet of") as caught:
+        disk.convert(source, tmp_path / "rows", y="ill")
+    assert "1970-01-01" in str(caught.value)
+    assert "part.4.parquet" not in str(caught.value)
+    for file in source.iterdir():
+        os.utime(file, ns=(0, 0))
+    with pytest.raises(ValueError, match=r"part.2.parquet \S+ \S+ bytes, 1970\S+ and 9 more"):
         disk.convert(source, tmp_path / "rows", y="ill")
     with pytest.raises(ValueError, match="another conversion: source"):
         disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+
+
+def test_a_source_is_the_same_by_whatever_path(frame, tmp_path, monkeypatch):
+    source = write_parquet(frame, tmp_path / "source")
+    disk.convert(source, tmp_path / "rows", y="ill")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    for same in ("source", "~/source", [f"~/source/part.{i}.parquet" for i in range(12)]):
+        X, _ = disk.convert(same, "~/rows", y="ill")
+        assert len(X) == len(frame)
+    disk.load("~/rows")
+    files = [f"source/part.{i}.parquet" for i in range(12)]
+    with pytest.raises(ValueError, match=r"source .the same, in another order or number"):
+        disk.convert(files[::-1], "rows", y="ill")
+    assert not (tmp_path / "~").exists()
 
 
 def test_an_iterable_cannot_tell_whether_it_is_the_same(frame, tmp_path):
@@ -310,6 +362,13 @@ def test_damaged_files_are_refused(file, damage, frame, tmp_path):
     disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
     damage(tmp_path / "rows" / file)
     with pytest.raises(ValueError, match=f"{file}' is damaged or foreign"):
+        disk.load(tmp_path / "rows")
+
+
+def test_a_byte_too_many_is_told_in_bytes(frame, tmp_path):
+    disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
+    grow(tmp_path / "rows" / "y.npy")
+    with pytest.raises(ValueError, match="it has 729 bytes, not 728"):
         disk.load(tmp_path / "rows")
 
 

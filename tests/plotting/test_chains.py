@@ -93,6 +93,15 @@ def test_bad_names_and_counts(display, model):
     assert display.from_estimator(model, names="age").names == ["age"]
 
 
+@pytest.mark.parametrize("display", [TraceDisplay, AutocorrelationDisplay])
+def test_a_name_of_two_quantities_is_refused(display, data, short_fit):
+    X, y = data
+    fit = short_fit(X.rename(columns={"dose": "(intercept)"}), y)
+    with pytest.raises(ValueError, match=r"2 quantities of this model are called '\(intercept\)'"):
+        display.from_estimator(fit, names=["age", "(intercept)"])
+    assert display.from_estimator(fit, names=["age", "(global scale)"]).names == ["age", "(global scale)"]
+
+
 def test_limits_of_the_chain_displays(model, data, short_fit):
     with pytest.raises(ValueError, match="At most 8 curves can be told apart; got 9"):
         AutocorrelationDisplay.from_estimator(model, worst=9)

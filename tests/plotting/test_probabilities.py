@@ -1,9 +1,13 @@
 """Probabilities of rows and their calibration as they are drawn: tests of the artists' data, not of pixels."""
 
+import tracemalloc
+import warnings
+
 import numpy as np
 import pytest
 from artists import NAMES, drawn, segments, texts
 from matplotlib import pyplot as plt
+from scipy.sparse import csr_matrix
 from scipy.special import ndtr
 from sklearn.isotonic import IsotonicRegression
 
@@ -31,6 +35,30 @@ def test_order_and_number_of_probabilities(model, data):
     assert len(display.points_) == 1
     assert display.legend_ is None
     assert ProbabilityIntervalDisplay.from_estimator(model, X[:2].reset_index()[NAMES]).names == [0, 1]
+
+
+def test_the_memory_of_intervals_does_not_grow_with_rows_times_draws(clf, data, monkeypatch):
+    X = np.tile(data[0].to_numpy(), (25, 1))  # 5000 rows of 800 draws
+    monkeypatch.setattr(ProbabilityIntervalDisplay, "plot", lambda self, **_: self)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of names that are not there
+        tracemalloc.start()
+        try:
+            display = ProbabilityIntervalDisplay.from_estimator(clf, X)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert display.interval.shape == (2, len(X))
+    assert peak < 0.25 * 8 * len(X) * clf.intercept_draws_.size
+
+
+def test_rows_that_are_sparse(data, short_fit):
+    X, y = csr_matrix(data[0].to_numpy()), data[1]
+    fit = short_fit(X, y)
+    display = ProbabilityIntervalDisplay.from_estimator(fit, X[:5], y[:5])
+    assert display.names == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(display.interval, fit.predict_interval(X[:5]).T)
+    PosteriorCalibrationDisplay.from_estimator(fit, X, y, n_draws=20)
 
 
 def test_bad_labels(model, data):
@@ -94,3 +122,10 @@ def test_calibration_is_reproducible_and_can_be_enlarged(model, data):
         one.plot(limit=1.5)
     with pytest.raises(ValueError, match="n_draws must be at least 20; got 5"):
         PosteriorCalibrationDisplay.from_estimator(model, X, y, n_draws=5)
+
+
+def test_calibration_takes_a_draw_of_each_chain(data, short_fit):
+    fit = short_fit(*data, n_chains=24, n_iter=4)
+    with pytest.raises(ValueError, match="n_draws must be at least 24; got 20"):
+        PosteriorCalibrationDisplay.from_estimator(fit, *data, n_draws=20)
+    PosteriorCalibrationDisplay.from_estimator(fit, *data, n_draws=24)
