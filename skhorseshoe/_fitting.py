@@ -23,6 +23,7 @@ from ._weights import arrange, is_whole, is_wide, rows_that_count
 from .diagnostics import convergence
 
 DEVICES = _device.NAMES
+_SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
 _REPORTED = "burn_in", "thin", "expected_nonzero", "fit_intercept"  # as they were at the fit
 
 
@@ -97,6 +98,8 @@ def _prepare(model, X, y, sample_weight):
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     many, asked = is_needed(X.shape[1]), _device.beside(model.device, X)
     model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), is_wide(X, weight), many)
+    if model.sampler == "auto" and model.sampler_ == "hmc" and X.shape[1] > _SLOW and is_wide(X, weight):
+        _report.warn_of_slow_weights(X.shape[1])
     device = _back_end(model, asked, X)
     X, y, weight = arrange(X, y, weight, model.sampler_)
 

@@ -76,6 +76,17 @@ def warn_if_scales_differ(model, columns):
     )
 
 
+def warn_of_slow_weights(n_columns):
+    """A warning for weights that keep a wide table from the sampler that is made for it."""
+    warnings.warn(
+        "The weights (sample_weight, class_weight) are not whole numbers, so the sampler is 'hmc', whose matrices are "
+        f"{n_columns} x {n_columns}. With more columns than rows, whole weights such as class_weight={{0: 1, 1: 3}} "
+        "are many times faster: 'collapsed' takes them, whose matrices are of the size of the rows.",
+        UserWarning,
+        stacklevel=6,
+    )
+
+
 def warn_if_far_from_zero(model, distance, dtype):
     """One warning for columns so far from zero that rounding takes a noticeable part of their spread.
 

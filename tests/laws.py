@@ -8,7 +8,10 @@ import pytest
 from scipy import stats
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._columns import Columns
+from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu
+from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean
 
 TAU_0 = 0.7
@@ -125,3 +128,10 @@ def agrees_with_gold(model, gold):
         below = (draws[..., None] < gold[f"{name}_q"].T).astype(float)
         assert (abs(below.mean(axis=(0, 1)) - gold["quantile_levels"]) < 5 * mcse_mean(below)).all()
     assert abs(model.predict_proba(gold["X"])[:, 1] - gold["prob_mean"]).max() < 0.02
+
+
+def row_alone(x, value, ops):
+    """``Rows`` of one row x (1, 3), with an intercept, whose columns are not taken for constant."""
+    rows = Rows(x, np.full(1, value, np.uint8), True, ops, Threads(1))
+    rows._translate = ops.to_device(Columns(np.zeros(3), np.ones(3), np.zeros(3, bool), True, False))
+    return rows

@@ -103,7 +103,8 @@ def test_names_indices_and_masks_mean_the_same_columns(data):
     ("given", "message"),
     [
         (["a"], r"names \['a'\], but X has no column names"),
-        ([4], r"indices \[4\], but X has 4 columns: 0 to 3"),
+        ([4], r"indices \[4\], but X has 4 columns: -4 to 3"),
+        ([0, 0, 1, 0], "an index more than once: .*as booleans"),
         ([True, False], "a mask of 2 entries, but X has 4 columns"),
         ([0, 1, 2, 3], "all 4 columns"),
         ([[1]], "one-dimensional"),

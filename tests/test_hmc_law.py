@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from laws import TAU_0, X, bounded, largest, mostly_slow, planted, prior_draws, redrawn
+from laws import TAU_0, X, bounded, largest, mostly_slow, planted, prior_draws, redrawn, row_alone
 
 from skhorseshoe import _hmc
 from skhorseshoe._design import Rows
@@ -23,9 +23,7 @@ class RowsOfManyDataSets:
     """Each chain has its own y: the score of every row by the kernel, for both values of y."""
 
     def __init__(self, ops):
-        self.rows = [
-            [Rows(X[i : i + 1], np.full(1, value, np.uint8), True, ops, ALONE) for value in (0, 1)] for i in range(6)
-        ]
+        self.rows = [[row_alone(X[i : i + 1], value, ops) for value in (0, 1)] for i in range(6)]
 
     def score(self, beta):
         loglik, score = np.zeros(len(beta)), np.zeros(beta.shape)

@@ -1,10 +1,12 @@
 """Weights of rows and classes: a row of weight w counts as w rows."""
 
+import warnings
+
 import numpy as np
 import pytest
 from laws import agree
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, _fitting
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu
 from skhorseshoe._threads import Threads
@@ -48,20 +50,17 @@ def test_whole_weights_are_repeated_rows_where_rows_are_not_sorted(data, monkeyp
 
 def test_the_log_likelihood_of_the_passes_is_weighted(data):
     X, y, _ = data
+    X = np.column_stack([X, np.ones(len(X))])  # in place of an intercept, beside which a row alone is constant
     weight = np.random.default_rng(1).uniform(0.1, 3, len(X))
     coef = np.random.default_rng(2).standard_normal((2, 4))
-
-    def rows(some):
-        return Rows(X[some], y[some].astype(np.uint8), True, cpu, Threads(1), weight=weight[some])
-
-    everything = slice(None)
-    loglik, score = rows(everything).score(coef)
-    one_by_one = [Rows(X[[i]], y[[i]].astype(np.uint8), True, cpu, Threads(1)) for i in range(len(X))]
+    everything = Rows(X, y.astype(np.uint8), False, cpu, Threads(1), weight=weight)
+    loglik, score = everything.score(coef)
+    one_by_one = [Rows(X[[i]], y[[i]].astype(np.uint8), False, cpu, Threads(1)) for i in range(len(X))]
     np.testing.assert_allclose(loglik, sum(w * r.score(coef)[0] for w, r in zip(weight, one_by_one, strict=True)))
     np.testing.assert_allclose(score, sum(w * r.score(coef)[1] for w, r in zip(weight, one_by_one, strict=True)))
     for ask in (lambda r: r.gram(), lambda r: r.information(coef)):
         want = sum(w * ask(r) for w, r in zip(weight, one_by_one, strict=True))
-        np.testing.assert_allclose(ask(rows(everything)), want, rtol=1e-10)
+        np.testing.assert_allclose(ask(everything), want, rtol=1e-10)
 
 
 @pytest.mark.parametrize("scale", [0.25, pytest.param(40.0, marks=pytest.mark.slow)])
@@ -160,3 +159,21 @@ def test_weights_that_make_too_many_rows_are_refused_before_they_are_made(sample
     X, y = weak_problem
     with pytest.raises(MemoryError, match=r"copies .* of X, but only .* are available. Use sampler='hmc'"):
         HorseshoeProbitClassifier(sampler=sampler).fit(X, y, sample_weight=np.full(len(y), 1e12))
+
+
+@pytest.mark.parametrize(("class_weight", "sampler", "told"), [
+    (None, "auto", False), ({0: 1, 1: 3}, "auto", False),
+    ({0: 1, 1: 2.5}, "auto", True), ({0: 1, 1: 2.5}, "hmc", False),
+])  # fmt: skip
+def test_weights_that_make_a_wide_table_slow_are_said(class_weight, sampler, told, monkeypatch):
+    monkeypatch.setattr(_fitting, "_SLOW", 40)
+    X = np.random.default_rng(0).standard_normal((20, 60))
+    model = HorseshoeProbitClassifier(class_weight=class_weight, sampler=sampler, n_iter=4, burn_in=4, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, X[:, 0] > 0)
+    said = [
+        w for w in caught if "not whole numbers, so the sampler is 'hmc', whose matrices are 60 x 60" in str(w.message)
+    ]
+    assert len(said) == told
+    assert all(w.filename == __file__ for w in said)
