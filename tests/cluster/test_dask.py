@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from dask import delayed
 from faults import (
     SHORT_CHAINS,
     arrays,
@@ -19,6 +18,7 @@ from faults import (
     check_that_nothing_is_left,
     da,
     dd,
+    delayed,
     distributed,
     frames,
     staff,
