@@ -42,7 +42,9 @@ def open_source(source, labels, columns):
         return _open_files([Path(item).expanduser() for item in source], columns)
     if hasattr(source, "to_batches"):  # pyarrow tables and data sets
         source = source.to_batches()
-    elif hasattr(source, "collect_batches"):  # lazy frames of polars
+    elif type(source).__name__ == "LazyFrame":
+        if not hasattr(source, "collect_batches"):
+            raise TypeError("This polars cannot read a LazyFrame by batches: update it, or give source.collect().")
         source = source.collect_batches()
     elif getattr(source, "__dask_graph__", lambda: None)() is not None:  # None for other libraries' own arrays
         source = _of_dask(source)

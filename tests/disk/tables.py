@@ -55,9 +55,10 @@ SOURCES = {
     "frames": lambda frame, folder: in_parts(frame),
     "a generator": lambda frame, folder: (part for part in in_parts(frame)),
     "polars": lambda frame, folder: in_parts(pl.DataFrame({name: frame[name].to_numpy() for name in frame})),
-    "polars, lazy": lambda frame, folder: pl.DataFrame({name: frame[name].to_numpy() for name in frame}).lazy(),
     "pyarrow": lambda frame, folder: in_parts(pa.Table.from_pandas(frame, preserve_index=False)),
 }
+if hasattr(pl.LazyFrame, "collect_batches"):  # newer versions of polars
+    SOURCES["polars, lazy"] = lambda frame, folder: pl.from_pandas(frame).lazy()
 
 
 def stopped(frame, folder):
