@@ -275,7 +275,7 @@ def _call(held, method, *args):
     """What will be the result of a call to an actor; an exception where it is known to be lost."""
     try:
         return getattr(held.actor, method)(*args)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:  # by the version of Dask
         return error
 
 
