@@ -13,10 +13,11 @@ class Columns:
     Of a column that is constant the rows tell nothing that the intercept does not. The sampler's coefficient of it has
     the law of the prior, which has no mean; that of X's own column is 0.
 
-    mean, sd : (p,) of the columns of X. unpenalized : (p,) bool. size : (p,) their root mean squares.
+    mean, sd : (p,) of the columns of X. constant : (p,) bool, which are, beside an intercept. unpenalized : (p,) bool.
+    size : (p,) their root mean squares. unit : (p,) by which a column is divided, infinite for those without a say.
     """
 
-    def __init__(self, mean, sd, unpenalized, fit_intercept, standardize):
+    def __init__(self, mean, sd, constant, unpenalized, fit_intercept, standardize):
         p = len(mean)
         self.fit_intercept, self.standardize = bool(fit_intercept), bool(standardize)
         self.unpenalized = unpenalized
@@ -27,11 +28,11 @@ class Columns:
             self.scale = np.where(sd > 0, sd, np.where(root > 0, root, 1.0))
         if fit_intercept:
             self.centre = np.where(standardize | (abs(mean) > FAR * sd), mean, 0.0)
-        self.informative = (sd if fit_intercept else root) > 0
-        self._unit = np.where(self.informative, self.scale, np.inf)  # by which a coefficient of X's own is divided
+        self.unit = np.where(constant if fit_intercept else root == 0, np.inf, self.scale)
+        self.informative = ((sd if fit_intercept else root) > 0) & np.isfinite(self.unit)
         self.order = np.argsort(unpenalized, kind="stable")
         self.place = np.argsort(self.order)
-        self.moved = bool(unpenalized.any() or standardize or self.centre.any() or not self.informative.all())
+        self.moved = bool(unpenalized.any() or standardize or self.centre.any() or not np.isfinite(self.unit).all())
         self.size = root
         # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.
         self.mean = ((mean - self.centre) / self.scale)[self.order] if fit_intercept else np.zeros(p)
@@ -44,7 +45,7 @@ class Columns:
             return beta
         p = len(self.order)
         out = beta.copy()
-        out[:, :p] = beta[:, self.place] / self._unit
+        out[:, :p] = beta[:, self.place] / self.unit
         if self.fit_intercept:
             out[:, p] -= (out[:, :p] * self.centre).sum(axis=1)
         return out
@@ -57,7 +58,7 @@ class Columns:
         out = sums.copy()
         if self.fit_intercept:
             out[:, :p] -= sums[:, p:] * self.centre
-        out[:, :p] = (out[:, :p] / self._unit)[:, self.order]
+        out[:, :p] = (out[:, :p] / self.unit)[:, self.order]
         return out
 
     def matrix(self, H):

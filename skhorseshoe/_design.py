@@ -7,6 +7,7 @@ from ._segments import ADD, Segment, collapse, layout
 from ._sides import one_sided
 from ._threads import Threads
 
+_ROUNDING = 64 * np.finfo(np.float64).eps  # of a standard deviation that is a sum over rows, in means
 _WHOLE = "latent", "score", "extremes"  # asked of all rows together; of the rest, threads share the segments
 
 
@@ -36,11 +37,12 @@ class Rows:
         self.n, p = self.shape
         with np.errstate(over="ignore", invalid="ignore"):  # too large a column is refused by its size
             self._size, self._ones, mean, variance = self._total("moments")
-            spread = np.sqrt(np.where(variance > (4 * np.finfo(np.float64).eps * mean) ** 2, variance, 0.0))
-            sd = np.where(spread > 4 * np.finfo(self.dtype).eps * abs(mean), spread, 0.0)  # within rounding it is none
+            spread = np.sqrt(np.where(variance > (_ROUNDING * mean) ** 2, variance, 0.0))  # of a constant it is none
+            digits = np.finfo(np.promote_types(self.dtype, np.float32)).eps  # in which the passes compute
+            sd = np.where(spread > 4 * digits * abs(mean), spread, 0.0)
             self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in spreads
         unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
-        self.columns = Columns(mean, sd, unpenalized, fit_intercept, standardize)
+        self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
         self._translate = self.ops.to_device(self.columns)
 
     def _total(self, question, *args, of=None, **scratch):
@@ -106,7 +108,7 @@ class Rows:
 
     def _matrix(self, beta=None, spare=()):
         c = self.columns
-        (H,) = self._total("gram", c.centre, c.scale, c.fit_intercept, beta, spare=spare)
+        (H,) = self._total("gram", c.centre, c.unit, c.fit_intercept, beta, spare=spare)
         return c.matrix(H)
 
     def collapsed(self, fixed, n_chains):
@@ -116,7 +118,7 @@ class Rows:
             *self.held[:2],
             c.order,
             c.centre + c.scale * c.mean[c.place],  # with an intercept the means of X's columns
-            c.scale,
+            c.unit,
             c.mean if c.fit_intercept else None,
             fixed.variances,
             fixed.slab_precision,

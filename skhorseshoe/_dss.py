@@ -112,6 +112,8 @@ def _nested_distances(moments, target, supports):
     """The same, where each support holds those before it: one factor serves all."""
     order = np.flatnonzero(supports[-1])
     order = order[np.argsort(supports[:, order].argmax(axis=0), kind="stable")]
+    if not len(order):
+        return np.full(len(supports), moments.sum())
     inner = moments[np.ix_(order, order)]
     inner[np.diag_indices_from(inner)] *= 1 + _JITTER
     factor = cholesky(inner, lower=True)

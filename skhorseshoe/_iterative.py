@@ -61,7 +61,7 @@ class ByRows:
         self.bounds = np.linspace(0, rows.n, n_blocks + 1).astype(np.int64)
         mean, variance = ops.moments(self.X, self.weight)
         size = float(self.weight.sum()) if len(weight) else rows.n
-        square = (size * (variance + (mean - columns.centre) ** 2) / columns.scale**2)[columns.order]
+        square = (size * (variance + (mean - columns.centre) ** 2) / columns.unit**2)[columns.order]
         diagonal = np.append(square, size)[: len(fixed.anchor)] + fixed.anchor**2 + fixed.diagonal
         self.diagonal = ops.to_device(diagonal)
 

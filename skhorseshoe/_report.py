@@ -177,9 +177,7 @@ def _not_converged(model, names, rhat, ess, cured):
 def _more(model, n_draws, factor=1):
     """What to do for so many times as many independent draws; n_draws : of a chain, that are kept."""
     if model.stopped_by_ in ("interrupt", "callback"):
-        return f"The run was ended after {model.n_iter_} of {model.n_iter} sweeps: let it go on for longer."
-    if n_draws < MIN_ESS_PER_CHAIN and model.thin > 1:
-        return f"Lower thin (now {model.thin}), of which only {n_draws} draws of each chain are left."
+        return f"The run was ended after {model.n_iter_} sweeps: let it go on for longer."
     fold = f" about {max(2, factor)}-fold" if n_draws >= 4 else ""
     if model.warm_start:
         return f"Fit again, which adds draws, with n_iter={max(1, factor - 1) * model.n_iter_}."
@@ -188,6 +186,8 @@ def _more(model, n_draws, factor=1):
             f"Raise n_iter (now {model.n_iter}){fold} and fit again: the checkpoint goes on. A longer burn_in (now "
             f"{model.burn_in}) needs another folder."
         )
+    if n_draws < MIN_ESS_PER_CHAIN and model.thin > 1:
+        return f"Lower thin (now {model.thin}), of which only {n_draws} draws of each chain are left."
     thin = ""
     if n_draws >= 4 * MIN_ESS_PER_CHAIN:  # enough to keep no more
         thin = f", and thin (now {model.thin}) with them to keep memory as it is"

@@ -119,10 +119,11 @@ class Run:
         return not self.problem.fixed.slab_precision and self.problem.rows.separated_by(self.chains.state.beta)
 
     def warn_of_interrupt(self):
+        torn = "" if self.whole else " It was cut in the middle of a sweep, from where warm_start cannot go on."
         warnings.warn(
             f"fit was interrupted after {self.done} of {self.settings.n_iter} sweeps: the model holds the "
             f"{self.draws.n} draws of each of its {self.settings.n_chains} chains that were made by then. A second "
-            "Ctrl-C ends fit at once, and with it a search or cross-validation that it is part of.",
+            f"Ctrl-C ends fit at once, and with it a search or cross-validation that it is part of.{torn}",
             UserWarning,
             stacklevel=5,
         )

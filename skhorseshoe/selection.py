@@ -159,7 +159,8 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         NotFittedError
             If it is not fitted and ``prefit=True``.
         ValueError
-            If X or y cannot be used, or ``rule="dss"`` is to select from more than 8000 sparse columns or where all
+            If X or y cannot be used (with ``prefit=True``, "interval" and "shrinkage" look at the columns alone, not at
+            the rows), or ``rule="dss"`` is to select from more than 8000 sparse columns or where all
             probabilities are 0 or 1 under every draw; the message says why.
         """
         model = self._classifier()
@@ -180,10 +181,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def _take_names(self, model, X):
         """The names and the number of columns, once they are those that the classifier knows."""
         if _input.is_dask(X):  # whose frames scikit-learn does not know
-            self.n_features_in_ = model.n_features_in_
-            if hasattr(model, "feature_names_in_"):
-                self.feature_names_in_ = model.feature_names_in_
-            return
+            X = X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
         validate_data(model, X, reset=False, skip_check_array=True)
         validate_data(self, X, skip_check_array=True)
 

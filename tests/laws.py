@@ -133,5 +133,5 @@ def agrees_with_gold(model, gold):
 def row_alone(x, value, ops):
     """``Rows`` of one row x (1, 3), with an intercept, whose columns are not taken for constant."""
     rows = Rows(x, np.full(1, value, np.uint8), True, ops, Threads(1))
-    rows._translate = ops.to_device(Columns(np.zeros(3), np.ones(3), np.zeros(3, bool), True, False))
+    rows._translate = ops.to_device(Columns(np.zeros(3), np.ones(3), np.zeros(3, bool), np.zeros(3, bool), True, False))
     return rows

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from laws import agree
+from scipy.sparse import csr_array
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu
+from skhorseshoe._ops import cpu, sparse
 from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import ess_bulk
 
@@ -164,3 +165,34 @@ def test_a_constant_column_takes_nothing_from_the_intercept(params, seed, short_
     error = intercepts[1].std() * 5 / np.sqrt(min(map(ess_bulk, intercepts)))
     assert abs(intercepts[0].mean() - intercepts[1].mean()) < error
     assert 0.8 < intercepts[0].std() / intercepts[1].std() < 1.25
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+@pytest.mark.parametrize("n", [300, 1000, 10_000])
+def test_a_constant_is_one_whatever_its_sum_rounds_to(n, kind, standardize):
+    values = np.array([0.1, 0.3, 1 / 3, 2.7, 99.99, -1e-8, 1e6 + 0.1])
+    X = np.column_stack([np.random.default_rng(0).standard_normal(n), np.tile(values, (n, 1))])
+    rows = Rows(kind(X), np.zeros(n, np.uint8), True, sparse if kind is csr_array else cpu, Threads(1))
+    assert rows.columns.informative.tolist() == [True] + [False] * 7
+    assert np.isinf(rows.columns.unit[1:]).all()
+
+
+@pytest.mark.parametrize(("dtype", "values"), [
+    ("float16", np.arange(2000, 2025)), ("float32", 20231101 + np.array([0, 2])), ("float64", 1e13 + np.arange(3)),
+])  # fmt: skip
+@pytest.mark.parametrize("sampler", ["hmc", "pxda", "gibbs"])
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.filterwarnings("ignore:Column")
+def test_a_column_of_few_digits_is_no_constant(dtype, values, sampler, standardize, short_fit):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.choice(values, 500), rng.standard_normal(500)])
+    far = (X[:, 0] - values.mean()) / values.std()
+    params = {"sampler": sampler, "standardize": standardize, "n_iter": 300}
+    model = short_fit(X.astype(dtype), far + X[:, 1] + rng.standard_normal(500) > 0, **params)
+    assert np.isfinite(model.coef_draws_).all()
+    assert (model.coef_draws_[..., 0] != 0).all()
+    if dtype == "float16":
+        assert 0.6 < model.coef_[0, 0] * values.std() < 1.5
+    if dtype != "float32":  # of which a warning says that it leaves no digits
+        assert 0.3 < model.coef_[0, 1] < 2

@@ -121,7 +121,7 @@ def test_moments_keep_their_digits_far_from_zero(seed):
 def test_giving_up_draws_takes_little_more_memory(seed):
     """Of a thousandth of the draws, not of all of them again."""
     p, room = 500, 1000
-    columns = Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), False, False)
+    columns = Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), np.zeros(p, bool), False, False)
     draws, rng = Draws(1, 4 * room, columns, cpu.Outbox(), room), np.random.default_rng(seed)
     state = SimpleNamespace(beta=rng.standard_normal((1, p)), tau_sq_inv=np.ones(1))
     chains = SimpleNamespace(state=state, shrinkage=lambda: np.zeros((1, p)))

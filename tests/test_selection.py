@@ -379,6 +379,8 @@ def test_the_path_is_there_where_nothing_or_everything_is_selected(seed):
     for path in (nothing, everything):  # of orthogonal columns none leaves the path
         assert (np.diff(path.distances) < 0).all()
     assert follow(np.zeros((2, 5, 3)), np.eye(3), 0.5).distances.tolist() == [0.0]
+    opposite = np.array([1.0, -1.0]) + 0.1 * noise[..., :2]  # of two columns that are one: nothing is predicted
+    assert not follow(opposite, np.ones((2, 2)), 0.5).supports[0].any()
 
 
 def test_the_selector_keeps_the_path_of_its_choice(fitted, noisy):

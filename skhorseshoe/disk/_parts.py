@@ -175,7 +175,9 @@ def _columns(part):
     if _is_arrow(part):
         index = (part.schema.pandas_metadata or {}).get("index_columns", [])
         return [name for name in part.schema.names if name not in index]
-    return list(part.columns) if hasattr(part, "columns") else None
+    if not hasattr(part, "columns"):
+        return None
+    return [name.item() if isinstance(name, np.generic) else name for name in part.columns]
 
 
 def _values(table, name):

@@ -26,7 +26,7 @@ from faults import (
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, _dask_rows, _iterative, _segments
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _dask_rows, _iterative, _segments
 from skhorseshoe._compat import HAS_CALLBACKS
 
 pytestmark = SHORT_CHAINS
@@ -406,3 +406,19 @@ def test_the_examples_of_the_page_run(data, tmp_path):
     local_cluster, memory_map, parquet = printed
     assert "dask.array" in local_cluster
     assert memory_map == parquet != ""
+
+
+@pytest.mark.parametrize("rule", ["interval", "shrinkage"])
+def test_a_selector_knows_the_columns_of_a_collection(data, classifier, rule):
+    """And reads none of its rows."""
+    X, y = data
+    frame, _ = frames(X, y)
+    model = clone(classifier).fit(frame.compute(), y)
+    selector = HorseshoeSelector(model, rule=rule, prefit=True).fit(frame)
+    assert list(selector.feature_names_in_) == list(frame.columns)
+    with pytest.raises(ValueError, match="same order"):
+        HorseshoeSelector(model, rule=rule, prefit=True).fit(frame[frame.columns[::-1]])
+    with pytest.raises(ValueError, match="now missing"):
+        HorseshoeSelector(model, rule=rule, prefit=True).fit(frame[["c0"]])
+    with pytest.raises(ValueError, match="rule='dss' reads the rows in memory"):
+        HorseshoeSelector(model, prefit=True).fit(frame)
