@@ -7,7 +7,7 @@ from ._segments import ADD, Segment, collapse, layout
 from ._sides import one_sided
 from ._threads import Threads
 
-_ROUNDING = 64 * np.finfo(np.float64).eps  # of a standard deviation that is a sum over rows, in means
+_ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 _WHOLE = "latent", "score", "extremes"  # asked of all rows together; of the rest, threads share the segments
 
 

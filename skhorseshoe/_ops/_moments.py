@@ -4,13 +4,19 @@
 def combine_moments(blocks):
     """Weighted mean and variance, (p,) float64 each, without cancellation (Chan, Golub & LeVeque 1983).
 
+    Columns are summed about their first number, so that one whose numbers are all alike has no variance, not even by
+    rounding.
+
     blocks : pairs of rows (m, p) float64, which are overwritten, and their weights (m,).
     """
-    total = mean = square = 0.0
+    first, total, mean, square = None, 0.0, 0.0, 0.0
     for block, weight in blocks:
         share = float(weight.sum())
         if share == 0.0:
             continue
+        if first is None:
+            first = block[0].copy()
+        block -= first
         centre = weight @ block / share
         block -= centre
         block *= block
@@ -18,4 +24,4 @@ def combine_moments(blocks):
         total += share
         square = square + (weight @ block + apart**2 * (share * (total - share) / total))
         mean = mean + apart * (share / total)
-    return mean, square / total
+    return first + mean, square / total
