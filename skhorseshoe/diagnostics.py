@@ -33,7 +33,7 @@ MAX_RHAT = 1.01  # chains above it have not converged (Vehtari et al. 2021, sect
 class Convergence(NamedTuple):
     """What `convergence` returns: the diagnostics of those names, each of the trailing shape of the draws.
 
-    Attributes
+    Parameters
     ----------
     rhat : ndarray of float64 or float
         As the function `rhat` returns it.
