@@ -6,7 +6,7 @@ All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arr
 from functools import partial
 
 from . import _collapsed, _gibbs, _iterative
-from ._stage import POINTS
+from ._stage import some_points
 
 
 class _UntunedChains:
@@ -87,6 +87,7 @@ class CollapsedChains(_UntunedChains):
         z = self.rows.some_latent(start.beta)
         start = _collapsed.CollapsedState(start.beta, z, start.lambda_sq_inv, start.tau_sq_inv, 0)
         super().__init__(problem, start, burn_in, saved)
+        self.information = None
 
     def advance(self):
         """One sweep."""
@@ -96,7 +97,9 @@ class CollapsedChains(_UntunedChains):
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
-        kappa = self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self._seen())
+        if self.information is None:
+            self.information = self.rows.information(self._seen())
+        kappa = self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.information)
         return self.problem.rows.ops.to_host(kappa)
 
 
@@ -114,8 +117,8 @@ class _Points:
         if seen < 0 or state.sweep > self.burn_in:
             return
         n_states = (self.burn_in - self.burn_in // 2) * len(state.beta)
-        if seen % -(-n_states // POINTS) == 0:
-            self.kept = (*(self.kept if seen else ()), state.beta[:POINTS].copy())
+        new = (beta.copy() for beta in some_points(state.beta, seen, n_states))
+        self.kept = (*(self.kept if seen else ()), *new)
 
 
 def shrinkage(information, state, fixed, ops):

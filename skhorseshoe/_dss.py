@@ -40,12 +40,6 @@ class Path(NamedTuple):
         return int(np.argmax(self.distances <= self.radius))
 
 
-def sparsest(draws, information, level):
-    """Columns of the first summary on the path that lies in the region; (p,) bool. Parameters as for ``follow``."""
-    path = follow(draws, information, level)
-    return path.supports[path.chosen]
-
-
 def follow(draws, information, level):
     """The ``Path``; its last summary, if no other one, is good enough.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 _ACCEPTANCE = 0.8  # that the step is tuned to
 _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
-POINTS = 32  # at which the information is averaged
+_POINTS = 32  # at which the information is averaged
 _SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this share if that is more
 _STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
 MAX_STEPS = 7
@@ -60,8 +60,7 @@ class Stage:
             return
         self.rates[moves] += state.acceptance.mean()
         n_states = (self.length - self.length // 2) * len(state.beta)
-        if seen % -(-n_states // POINTS) == 0:
-            self.points += (state.beta[:POINTS],)
+        self.points += some_points(state.beta, seen, n_states)
         if seen == 0:
             self.first = state.beta.mean(axis=0)
         offset = state.beta - self.first
@@ -107,6 +106,12 @@ class Stage:
         vars(stage).update(ops.to_device(saved), **counts)
         stage.points = (stage.points,) if len(saved["points"]) else ()
         return stage
+
+
+def some_points(beta, seen, n_states):
+    """The coefficients of the chains (n_chains, q), if they are among those at which the information is averaged; a
+    tuple of them or of nothing. seen : sweeps before. n_states : that there will be, of all chains."""
+    return (beta[:_POINTS],) if seen % -(-n_states // _POINTS) == 0 else ()
 
 
 def ends(burn_in):

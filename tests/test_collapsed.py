@@ -99,7 +99,7 @@ def test_shrinkage_equals_that_of_the_matrix_over_the_columns(heavy):
     problem = Problem(30, 50, 2, slab_precision=0.0 if heavy else 0.25)
     problem.lambda_sq_inv[:, 7 : 7 + len(heavy)] = heavy
     beta = np.random.default_rng(2).standard_normal((3, 51)) / 5
-    kappa = problem.rows.shrinkage(problem.lambda_sq_inv, problem.tau_sq_inv, beta)
+    kappa = problem.rows.shrinkage(problem.lambda_sq_inv, problem.tau_sq_inv, problem.rows.information(beta))
     eta = problem.columns[:, :-1] @ beta[:, :-1].T + beta[:, -1] + beta[:, :-1] @ problem.anchor
     weight = np.exp(-(eta**2) - np.log(2 * np.pi) - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1)
     for c in range(2):

@@ -74,7 +74,9 @@ def test_matrices_and_products_are_those_of_the_cpu(both):
     both.same_matrices()
     np.testing.assert_allclose(*both.ask("predictor", both.beta), **CLOSE)
     np.testing.assert_allclose(*both.ask("some_latent", both.beta), **CLOSE)
-    np.testing.assert_allclose(*both.ask("shrinkage", both.lambda_sq_inv, both.tau_sq_inv, both.beta), **CLOSE)
+    ours, theirs = both.ask("information", both.beta)
+    np.testing.assert_allclose(ours, theirs, **CLOSE)
+    np.testing.assert_allclose(*both.ask("shrinkage", both.lambda_sq_inv, both.tau_sq_inv, theirs), **CLOSE)
 
 
 def test_latent_scores_are_those_of_the_cpu(both):

@@ -22,7 +22,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
-from skhorseshoe._dss import follow, sparsest
+from skhorseshoe._dss import follow
 from skhorseshoe.datasets import make_sparse_probit
 
 RULES = ("dss", "interval", "shrinkage")
@@ -39,6 +39,12 @@ def noisy(seed):
 @pytest.fixture(scope="module")
 def fitted(noisy, short_fit):
     return short_fit(*noisy[:2], n_iter=500, burn_in=200)
+
+
+def sparsest(draws, moments, level):
+    """Columns of the first summary on the path that is good enough; (p,) bool."""
+    path = follow(draws, moments, level)
+    return path.supports[path.chosen]
 
 
 def posterior(seed, p, n_draws=400):

@@ -252,14 +252,17 @@ class Collapsed:
         precision = self.Precision(projected @ columns.T, self.threads)
         return precision.draw((projected @ z)[None], 1.0 / self.w[c, heavy][None], noise[None])[0]
 
-    def shrinkage(self, lambda_sq_inv, tau_sq_inv, beta):
+    def information(self, beta):
+        """The Fisher information of each row, averaged over the rows of beta (m, q); (n,)."""
+        return sum(map(self._information, self.predictor(beta))) / len(beta)
+
+    def shrinkage(self, lambda_sq_inv, tau_sq_inv, information):
         """kappa_j = var(beta_j | y, scales) / var(beta_j | scales); (n_chains, n_shrunk).
 
-        It is 1 - w_j x_j' (F^-1 + X W X')^-1 x_j, F the diagonal of the rows' Fisher information, averaged over the
-        rows of beta (m, q).
+        It is 1 - w_j x_j' (F^-1 + X W X')^-1 x_j, F the diagonal of the rows' Fisher information (n,).
         """
         out = self._empty(self.w.shape)
-        root = np.sqrt(sum(map(self._information, self.predictor(beta))) / len(beta))
+        root = np.sqrt(information)
 
         def some(first, last):
             for c in range(first, last):
