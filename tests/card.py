@@ -68,3 +68,10 @@ def sparse_rows(n, p, density=0.2, dtype="float64", index="int32", whole=None):
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     y = rng.integers(0, 2, n).astype(np.uint8)
     return X, y
+
+
+def check_any_batch(model, X):
+    """A row has the same answer whatever rows come with it; the answers (n, 2)."""
+    proba = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(X[40:42]), proba[40:42])
+    return proba

@@ -8,10 +8,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
-from skhorseshoe import HorseshoeProbitClassifier, _fitting, _memory, _report
+from skhorseshoe import HorseshoeProbitClassifier, _fitting, _memory
 from skhorseshoe.datasets import make_sparse_probit
 
 X = np.random.default_rng(0).standard_normal((30, 3))
@@ -347,71 +347,6 @@ def test_duplicates_share_one_coefficient(seed, short_fit):
     single = short_fit(X, y, n_iter=2000, burn_in=500).coef_[0, 0]
     double = short_fit(np.column_stack([X, X[:, 0]]), y, n_iter=2000, burn_in=500).coef_[0, [0, 2]].sum()
     assert abs(double - single) < 0.2 * single
-
-
-@pytest.fixture(scope="module")
-def judged(weak_problem, seed):
-    """A well-mixed model, to be given other diagnostics."""
-    return HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(*weak_problem)
-
-
-def warning_of(judged, monkeypatch, informative=(True, True, True), **diagnostics):
-    for name, values in diagnostics.items():
-        monkeypatch.setattr(judged, name, np.array(values))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        _report.warn_if_unconverged(judged, np.array(informative), False)
-    return [str(w.message) for w in caught]
-
-
-def test_an_easy_problem_does_not_warn(weak_problem, seed):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(*weak_problem)
-
-
-def test_one_warning_names_the_worst_and_points_to_the_caller(breast_cancer, seed):
-    model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, random_state=seed)
-    with pytest.warns(ConvergenceWarning) as caught:
-        model.fit(*breast_cancer)
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    text = str(caught[0].message)
-    worst = model.summary()["ess"].idxmin()
-    assert f"The worst is '{worst}' with R-hat {model.summary().rhat[worst]:.3f}" in text
-    assert f"sample size of {model.summary().ess[worst]:.0f} " in text
-    assert "n_iter (now 40)" in text
-    assert "burn_in (now 10)" in text
-
-
-def test_the_worst_feature_is_named_by_its_column(judged, monkeypatch):
-    monkeypatch.setattr(judged, "feature_names_in_", np.array(["age", "dose", "sex"], dtype=object), raising=False)
-    (text,) = warning_of(judged, monkeypatch, rhat_=[1.0, 1.2, 1.0], ess_=[900, 20, 900])
-    assert "1 of 5 quantities" in text
-    assert "'dose' with R-hat 1.200" in text
-
-
-def test_the_worst_is_one_that_failed(judged, monkeypatch):
-    (text,) = warning_of(judged, monkeypatch, rhat_=[1.5, 1.0, 1.0], ess_=[600, 450, 900])
-    assert "'x0' with R-hat 1.500" in text
-
-
-@pytest.mark.parametrize(("rhat", "ess", "expected"), [(1.0, 401, 0), (1.0, 399, 1), (1.009, 900, 0), (1.011, 900, 1)])
-def test_thresholds_of_the_warning(judged, monkeypatch, rhat, ess, expected):
-    assert len(warning_of(judged, monkeypatch, rhat_=[1.0, 1.0, rhat], ess_=[900, 900, ess])) == expected
-
-
-def test_constant_columns_are_left_out_of_the_warning(judged, monkeypatch):
-    bad = {"rhat_": [1.0, 2.0, 1.0], "ess_": [900, 5, 900]}
-    assert not warning_of(judged, monkeypatch, informative=(True, False, True), **bad)
-    (text,) = warning_of(judged, monkeypatch, informative=(False, True, True), **bad)
-    assert "1 of 4 quantities" in text
-    assert "'x1' with R-hat 2.000" in text
-
-
-def test_too_few_draws_to_judge_is_a_warning_of_its_own():
-    with pytest.warns(ConvergenceWarning, match="3 draws a chain are too few"):
-        HorseshoeProbitClassifier(n_iter=3, burn_in=0).fit(X, Y)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

@@ -1,0 +1,114 @@
+"""The one ConvergenceWarning of a fit: what it names, and advice that can be followed."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from skhorseshoe import HorseshoeProbitClassifier, _report
+
+
+@pytest.fixture(scope="module")
+def judged(weak_problem, seed):
+    """A well-mixed model, to be given other diagnostics."""
+    return HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(*weak_problem)
+
+
+def warning_of(judged, monkeypatch, informative=(True, True, True), **diagnostics):
+    for name, values in diagnostics.items():
+        monkeypatch.setattr(judged, name, np.array(values))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _report.warn_if_unconverged(judged, np.array(informative), False)
+    return [str(w.message) for w in caught]
+
+
+def test_an_easy_problem_does_not_warn(weak_problem, seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(*weak_problem)
+
+
+def test_one_warning_names_the_worst_and_points_to_the_caller(breast_cancer, seed):
+    model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, random_state=seed)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(*breast_cancer)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    text = str(caught[0].message)
+    worst = model.summary()["ess"].idxmin()
+    assert f"The worst is '{worst}' with R-hat {model.summary().rhat[worst]:.3f}" in text
+    assert f"sample size of {model.summary().ess[worst]:.0f} " in text
+    assert "n_iter (now 40)" in text
+    assert "burn_in (now 10)" in text
+
+
+def test_the_worst_feature_is_named_by_its_column(judged, monkeypatch):
+    monkeypatch.setattr(judged, "feature_names_in_", np.array(["age", "dose", "sex"], dtype=object), raising=False)
+    (text,) = warning_of(judged, monkeypatch, rhat_=[1.0, 1.2, 1.0], ess_=[900, 20, 900])
+    assert "1 of 5 quantities" in text
+    assert "'dose' with R-hat 1.200" in text
+
+
+def test_the_worst_is_one_that_failed(judged, monkeypatch):
+    (text,) = warning_of(judged, monkeypatch, rhat_=[1.5, 1.0, 1.0], ess_=[600, 450, 900])
+    assert "'x0' with R-hat 1.500" in text
+
+
+@pytest.mark.parametrize(("rhat", "ess", "expected"), [(1.0, 401, 0), (1.0, 399, 1), (1.009, 900, 0), (1.011, 900, 1)])
+def test_thresholds_of_the_warning(judged, monkeypatch, rhat, ess, expected):
+    assert len(warning_of(judged, monkeypatch, rhat_=[1.0, 1.0, rhat], ess_=[900, 900, ess])) == expected
+
+
+def test_constant_columns_are_left_out_of_the_warning(judged, monkeypatch):
+    bad = {"rhat_": [1.0, 2.0, 1.0], "ess_": [900, 5, 900]}
+    assert not warning_of(judged, monkeypatch, informative=(True, False, True), **bad)
+    (text,) = warning_of(judged, monkeypatch, informative=(False, True, True), **bad)
+    assert "1 of 4 quantities" in text
+    assert "'x1' with R-hat 2.000" in text
+
+
+def test_too_few_draws_to_judge_is_a_warning_of_its_own(weak_problem):
+    with pytest.warns(ConvergenceWarning, match="3 draws a chain are too few"):
+        HorseshoeProbitClassifier(n_iter=3, burn_in=0).fit(
+            np.random.default_rng(0).standard_normal((30, 3)), np.arange(30) % 2
+        )
+
+
+def test_a_target_that_is_not_reached_is_said(weak_problem, seed):
+    says = r"target_ess=50000 has not been reached: after 4000 sweeps .* Raise n_iter \(now 4000\) about \d-fold"
+    with pytest.warns(ConvergenceWarning, match=says):
+        model = HorseshoeProbitClassifier(target_ess=50_000, n_iter=4000, random_state=seed).fit(*weak_problem)
+    assert model.stopped_by_ == "n_iter"
+
+
+def test_a_target_beyond_the_draws_that_are_kept_is_refused(weak_problem):
+    with pytest.raises(ValueError, match=r"max_draws=250 draws of each of 4 chains, 1000 in all: raise max_draws"):
+        HorseshoeProbitClassifier(target_ess=5000, max_draws=250).fit(*weak_problem)
+
+
+def test_a_target_missed_by_the_draws_that_are_kept_asks_for_more_of_them(weak_problem, seed):
+    model = HorseshoeProbitClassifier(target_ess=990, max_draws=250, n_iter=2000, random_state=seed)
+    with pytest.warns(ConvergenceWarning, match=r"max_draws=250 keeps\. Raise max_draws to \d+, or leave it out"):
+        model.fit(*weak_problem)
+
+
+ADVICE = {
+    "as given": ({"n_iter": 40}, r"Raise n_iter \(now 40\) and burn_in \(now 10\) about \d+-fold\.$"),
+    "many draws": ({"n_iter": 500, "burn_in": 0}, r"-fold, and thin \(now 1\) with them"),
+    "thinned away": ({"n_iter": 200, "thin": 20}, r"Lower thin \(now 20\), of which only 10 draws"),
+    "thinned to nothing": ({"n_iter": 200, "thin": 100}, r"2 draws a chain are too few .* Lower thin \(now 100\)"),
+    "warm start": ({"n_iter": 40, "warm_start": True}, r"Fit again, which adds draws, with n_iter=\d+\.$"),
+    "checkpoint": ({"n_iter": 40, "checkpoint": True}, r"fit again: the checkpoint goes on\. A longer burn_in"),
+}
+
+
+@pytest.mark.parametrize("case", ADVICE)
+def test_the_advice_is_one_that_can_be_followed(case, breast_cancer, tmp_path):
+    params, says = ADVICE[case]
+    params = {"burn_in": 10, "random_state": 0, **params}
+    if "checkpoint" in params:
+        params["checkpoint"] = tmp_path
+    with pytest.warns(ConvergenceWarning, match=says):
+        HorseshoeProbitClassifier(**params).fit(*breast_cancer)
