@@ -83,14 +83,47 @@ def test_coefficients_have_the_mean_and_covariance_of_their_law(n_threads):
         want[-1] -= want[:-1] @ problem.anchor
         np.testing.assert_allclose(mean[c], want, rtol=1e-6, atol=1e-8)
 
-    n, p = 4, 6
-    problem = Problem(n, p, n + p + 1)
-    problem.lambda_sq_inv[:] = problem.lambda_sq_inv[0]
-    noise = np.eye(n + p + 1)
-    A = problem.set().rows.coefficients(np.zeros((n + p + 1, n)), noise[:, : p + 1], noise[:, p + 1 :])
+
+def mean_and_covariance(problem, n, p):
+    """Of the coefficients, which are linear in z and in their noise."""
+    m = 2 * n + p + 1
+    units = np.eye(m)
+    A = problem.set().rows.coefficients(units[:, :n], units[:, n:-n], units[:, -n:])
     A[:, -1] += A[:, :-1] @ problem.anchor
-    Q = problem.columns.T @ problem.columns + np.diag(1 / problem.variances(0))
-    np.testing.assert_allclose(A.T @ A, np.linalg.inv(Q), rtol=1e-8, atol=1e-10)
+    return A[:n].T, A[n:].T @ A[n:]
+
+
+@pytest.mark.parametrize("heavy", [[], [1e-9, 1e-7, 1e-8]])
+def test_coefficients_have_the_covariance_of_their_law(heavy):
+    n, p = 5, 7
+    problem = Problem(n, p, 2 * n + p + 1, slab_precision=0.0 if heavy else 0.25)
+    problem.lambda_sq_inv[:] = problem.lambda_sq_inv[0]
+    problem.lambda_sq_inv[:, 1 : 1 + len(heavy)] = heavy
+    mean, covariance = mean_and_covariance(problem, n, p)
+    w, x = problem.variances(0), problem.columns
+    want = np.linalg.inv(x.T @ x + np.diag(1 / w))
+    np.testing.assert_allclose(mean, want @ x.T, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(covariance, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("weights", [(1e8, 1e9), (1e15, 1e16), (1e14, 1e40)])
+def test_coefficients_of_the_same_heavy_columns_make_up_for_each_other(weights):
+    """Their sum is that of one such column, and none is larger than its weight lets it be."""
+    n, p = 5, 7
+    problem = Problem(n, p, 2 * n + p + 1, slab_precision=0.0)
+    problem.lambda_sq_inv[:] = problem.lambda_sq_inv[0]
+    rows, (first, second) = problem.rows, problem.order[[1, 2]]
+    problem.X[:, second] = problem.X[:, first]
+    problem.centre[second], problem.scale[second] = problem.centre[first], problem.scale[first]
+    rows.root[2], rows.square[2] = rows.root[1], rows.square[1]
+    problem.lambda_sq_inv[:, 1], problem.lambda_sq_inv[:, 2] = 0.5 / np.array(weights)
+    mean, covariance = mean_and_covariance(problem, n, p)
+    columns, w = np.delete(problem.columns, 2, axis=1), np.delete(problem.variances(0), 2)
+    columns[:, 1], w[1] = rows._columns(np.array([1]))[0], sum(weights)
+    want = np.linalg.inv(columns.T @ columns + np.diag(1 / w))[1]
+    np.testing.assert_allclose(mean[1] + mean[2], want @ columns.T, rtol=1e-5)
+    alone = weights[0] * weights[1] / sum(weights)  # the variance of each while their sum is known
+    np.testing.assert_allclose(covariance[[1, 2], [1, 2]], alone, rtol=0.5)
 
 
 @pytest.mark.parametrize("heavy", [[], [1e-6, 1e-9, 1e-14]])

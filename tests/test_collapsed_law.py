@@ -129,19 +129,24 @@ def beside_tau(term):
     """``_Move`` with something added to its log-density."""
 
     class Changed(_collapsed._Move):
-        def _value(self, shift, P, log_det):
-            return super()._value(shift, P, log_det) + term(self, shift, P, log_det)
+        def _value(self, shift, P):
+            return super()._value(shift, P) + term(self, shift, P)
 
     return Changed
 
 
+def of_free(m, shift, numbers):
+    """The sum of log(1 + numbers e^(2 shift)) over the columns that are not held, of each chain."""
+    return np.where(m.held, 0.0, np.log1p(numbers * np.exp(2 * shift)[:, None])).sum(axis=1)
+
+
 TAU_ERRORS = {
-    "without |V|": lambda m, shift, P, log_det: 0.5 * log_det,
-    "without z'Pz": lambda m, shift, P, log_det: 3 * np.log(m.z @ P @ m.z),
-    "its prior twice": lambda m, shift, P, log_det: shift - np.log1p(np.exp(2 * shift) / (TAU_0**2 * m.tau_sq_inv)),
-    "the choice of the held": lambda m, shift, P, log_det: np.log1p(m.odds[m.free] * np.exp(2 * shift)).sum(),
-    "the slab": lambda m, shift, P, log_det: 0.5 * np.log1p(m.bound * np.exp(2 * shift)).sum(),
-    "the Jacobian of the held": lambda m, shift, P, log_det: shift * len(m.held),
+    "without |V|": lambda m, shift, P: 0.5 * m.rows.log_det,
+    "without z'Pz": lambda m, shift, P: 3 * np.log(np.einsum("ci,cij,cj->c", m.z, P, m.z)),
+    "its prior twice": lambda m, shift, P: shift - np.log1p(np.exp(2 * shift) / (TAU_0**2 * m.tau_sq_inv)),
+    "the choice of the held": lambda m, shift, P: of_free(m, shift, m.odds),
+    "the slab": lambda m, shift, P: 0.5 * of_free(m, shift, m.bound),
+    "the Jacobian of the held": lambda m, shift, P: shift * m.held.sum(axis=1),
 }
 LOCAL_ERRORS = {
     "without (1 + w s)^(-1/2)": lambda new, e, w, b, s, r, q, n: new + 0.5 * np.log1p(w * s),

@@ -103,6 +103,8 @@ BARRIERS = {
     "PIVOT_READY": "gaussians",
     "COLUMN_READY": "gaussians",
     "ELEMENT_READY": "gaussians",
+    "PRODUCT_READY": "collapsed",
+    "ALL_JOINED": "collapsed",
     "ROW_HANDED": "collapsed",
     "ROW_DRAWN": "collapsed",
     "SCALES_READ": "collapsed",

@@ -12,10 +12,16 @@ from skhorseshoe._design import Rows
 from skhorseshoe._prior import FixedPrior
 from skhorseshoe._run import Problem
 from skhorseshoe._start import initial_state
+from skhorseshoe.datasets import make_correlated_probit
 
 KEY = np.array([1, 2], np.uint32)
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
-CHAINS = {"gibbs": _chains.GibbsChains, "pxda": _chains.PxdaChains, "hmc": _adapt.HmcChains}
+CHAINS = {
+    "gibbs": _chains.GibbsChains,
+    "pxda": _chains.PxdaChains,
+    "hmc": _adapt.HmcChains,
+    "collapsed": _chains.CollapsedChains,
+}
 
 
 @pytest.fixture
@@ -46,6 +52,24 @@ def test_the_host_waits_for_nothing_in_a_sweep(sampler, card, problem):
     for _ in range(3):
         chains.advance()
     assert fake_cupy.ndarray.reads == before
+
+
+@needs_compiler
+def test_the_host_hears_of_the_slice_of_tau_one_attempt_late(card, monkeypatch):
+    """It looks at flags in pinned memory, while the next attempt is queued, and at nothing else."""
+    X, y, _ = make_correlated_probit(8, 20, random_state=0)
+    X[:, 3] *= 1e6  # heavy columns are no reason to wait
+    chains = chains_of("collapsed", back_end(), X, y)
+    chains.advance()
+    before, attempts, heavy = fake_cupy.ndarray.reads, [], []
+    make = chains.rows._make
+    monkeypatch.setattr(chains.rows, "_make", lambda *given: attempts.append(given) or make(*given))
+    for _ in range(3):
+        chains.advance()
+        heavy += [joined.weights for joined in chains.rows.joined]
+    assert fake_cupy.ndarray.reads == before
+    assert len(attempts) > 6
+    assert any((weights > 0).any() for weights in heavy)
 
 
 @needs_compiler

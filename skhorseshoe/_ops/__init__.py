@@ -31,6 +31,14 @@ def not_definite(q, minor):
     )
 
 
+def rows_not_definite(n, minor):
+    """The same for a matrix over the rows."""
+    return LinAlgError(
+        f"I + X W X' is not positive definite ({n} rows, minor {minor}), even with its diagonal raised by "
+        f"{JITTERS[-1]:g}. Some columns of X are very large: scale them (StandardScaler)."
+    )
+
+
 def in_words(n_bytes):
     """A number of bytes in MiB or GiB."""
     return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(1, round(n_bytes / 2**20))} MiB"

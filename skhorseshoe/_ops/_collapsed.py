@@ -7,15 +7,32 @@ This is what all devices share. Arrays are those of the device; NumPy's function
 own. ``_cpu_collapsed.py`` and ``_gpu_collapsed.py`` have the rest.
 """
 
-import numpy as np
+from typing import NamedTuple
 
-from . import JITTERS
+import numpy as np
 
 _HEAVY = 1e6  # times the least scale of V: columns beyond are brought in one by one
 _LEAST = 1e-280  # of lambda^-2, which can underflow
 _LARGEST = 1e250  # of w_j |x_j|^2
 _WIDTH = 2.0  # of the slice in log tau
 _HELD = 100.0  # w_j |x_j|^2 at which a column is held half of the time while tau moves
+
+
+class Joined(NamedTuple):
+    """The columns with huge weights, which joined a matrix P one by one, and what is left of that for their draws.
+
+    which, weights, factors, precision : (m,). The columns, the lightest first, with their weights w_k; a weight of 0
+    is that of a column which has not joined. With P_k the matrix after column k, and P_0 that before all of them,
+    g_k = P_(k-1) x_k is row k of ``products`` (m, n), ``factors`` w_k / (1 + w_k x_k'g_k), so that
+    P_k = P_(k-1) - factor g_k g_k', and ``precision`` is 1 / w_k + x_k'g_k: that of coefficient k given z and the
+    coefficients of the columns after it.
+    """
+
+    which: object
+    weights: object
+    factors: object
+    precision: object
+    products: object
 
 
 class Collapsed:
@@ -28,7 +45,7 @@ class Collapsed:
     X and y are on the device, the others on the host.
     """
 
-    Precision = None  # of the back end, for the coefficients of heavy columns
+    Precision = None  # of the back end, for the shrinkage of heavy columns
     block = 0  # elements of a block of columns
 
     def __init__(self, X, y, order, centre, scale, anchor, variances, slab_precision, n_chains, threads):
@@ -50,72 +67,79 @@ class Collapsed:
         self.P = self._empty((n_chains, n, n))
         self.spare = self._empty((n_chains, n, n))
         self.log_det = self._empty(n_chains)
+        self.joined = [None] * n_chains  # of the matrices that were made last
 
     # The n x n matrices ----------------------------------------------------------------------------------------------
 
     def set(self, lambda_sq_inv, tau_sq_inv):
         """Take the scales of the chains: lambda^-2 (n_chains, n_shrunk) and tau^-2 (n_chains,)."""
-
-        def some(first, last):
-            for c in range(first, last):
-                self.w[c, : self.n_shrunk] = self._variances(lambda_sq_inv[c], tau_sq_inv[c])
-                self.log_det[c] = self._invert(self.w[c], self.P[c])
-
-        self._run(some, self.n_chains)
+        self.w[:, : self.n_shrunk] = self._variances(lambda_sq_inv, tau_sq_inv)
+        self._make(self.P, range(self.n_chains))
 
     def _variances(self, lambda_sq_inv, tau_sq_inv):
         least = self.square[: self.n_shrunk] / _LARGEST
-        return 1.0 / np.maximum(tau_sq_inv * lambda_sq_inv + self.slab_precision, np.maximum(least, 1.0 / _LARGEST))
+        precision = tau_sq_inv[:, None] * lambda_sq_inv + self.slab_precision
+        return 1.0 / np.maximum(precision, np.maximum(least, 1.0 / _LARGEST))
 
-    def _invert(self, w, P, row_root=None):
-        """P = V^-1 in place, and log|V|; row_root : (n,) that multiplies the rows of X, or None.
+    def _make(self, matrices, chains):
+        """The inverse of V for the w of each of these chains, with log|V|. matrices : those of all chains."""
+
+        def some(first, last):
+            for c in chains[first:last]:
+                self.log_det[c] = self._invert(c, matrices[c])
+
+        self._run(some, len(chains))
+
+    def _invert(self, c, P, row_root=None):
+        """P = V^-1 in place for chain c, and log|V|; row_root : (n,) that multiplies the rows of X, or None.
 
         A few columns with huge weights would cost the others all digits in a Cholesky factor. They join P afterwards,
         one by one, with errors of the size of rounding. There are fewer of them than rows.
         """
-        heavy = self._heavy(w)
-        log_det = self._invert_light(w, heavy, P, row_root)
-        if len(heavy):
-            columns = self._columns(heavy)
+        w = self.w[c]
+        heavy, which = self._heavy(w)
+        log_det = self._invert_light(self._where(heavy, 0.0, self.root * np.sqrt(w)), P, row_root)
+        self.joined[c] = None
+        if len(which):
+            columns, weights = self._columns(which), w[which] * heavy[which]
             if row_root is not None:
                 columns *= row_root
-            log_det += self._add_heavy(P, columns, w[heavy])
+            rise, *rest = self._add_heavy(c, P, columns, weights)
+            self.joined[c] = Joined(which, weights, *rest)
+            log_det = log_det + rise
         return log_det
 
     def _heavy(self, w):
-        """Columns with huge weights beside the others, the lightest first."""
+        """Which columns have huge weights beside the others, (q,) bool, and their numbers, the lightest first.
+
+        The numbers may begin with those of other columns.
+        """
         n, weight = len(self.X), w * self.square
         level = 1.0
         if len(weight) >= n:
             level = np.maximum(self._smallest(weight, len(weight) - n), 1.0)
-        (heavy,) = (weight > _HEAVY * level).nonzero()
-        return heavy if len(heavy) < 2 else heavy[weight[heavy].argsort(kind="stable")]
+        heavy = weight > _HEAVY * level
+        return heavy, self._heaviest(heavy, weight)
 
-    def _invert_light(self, w, heavy, P, row_root=None):
-        """As ``_invert``, without the heavy columns."""
-        root = self.root * np.sqrt(w)
-        root[heavy] = 0.0
-        diagonal = P.reshape(-1)[:: len(P) + 1]
-        # Rounding can make a nearly singular matrix indefinite; then the diagonal is raised by a share of itself.
-        for jitter in JITTERS:
-            P[...] = 0.0
-            diagonal[...] = 1.0
+    def _invert_light(self, root, P, row_root=None):
+        """P = (I + X diag(root)^2 X')^-1 in place, and the log-determinant of the matrix that is inverted."""
+
+        def build(V):
+            V[...] = 0.0
+            self._diagonal(V)[...] = 1.0
             for _, block in self._blocks(root, self.starts):
                 if row_root is not None:
                     block *= row_root[:, None]
-                self._add_products(block, P)
-            diagonal *= 1.0 + jitter
-            minor = self._factorise(P)
-            if minor == 0:
-                break
-        else:
-            raise np.linalg.LinAlgError(
-                f"I + X W X' is not positive definite ({len(P)} rows, minor {minor}), even with its diagonal "
-                f"raised by {JITTERS[-1]:g}. Some columns of X are very large: scale them (StandardScaler)."
-            )
-        log_det = 2.0 * np.log(diagonal).sum()
+                self._add_products(block, V)
+
+        self._factorise(build, P)
+        log_det = 2.0 * np.log(self._diagonal(P)).sum()
         self._invert_factor(P)
         return log_det
+
+    @staticmethod
+    def _diagonal(matrix):
+        return matrix.reshape(-1)[:: len(matrix) + 1]
 
     # Products with X by blocks of columns ----------------------------------------------------------------------------
 
@@ -158,13 +182,15 @@ class Collapsed:
 
     # What a device does by itself ------------------------------------------------------------------------------------
 
-    # Beside what follows, children have ``_empty`` (an array of this shape), ``_placed`` and ``_on_host`` (an array of
-    # the host brought to the device, and the way back), ``_smallest`` (the k-th number of an array from below, counted
-    # from 0), ``_run`` (as ``Threads.run``), ``_fill`` (a block of columns),
-    # ``_add_products`` (to the triangle that the next reads), ``_factorise`` (in place; the minor that is not positive,
-    # or 0), ``_invert_factor`` (the inverse, in place of the factor), ``_add_heavy`` (as the kernel ``add_heavy``),
-    # ``_quadratic`` (z'Pz), ``_information`` (of rows about their linear predictors) and ``_scan_local_scales`` (given
-    # how close the columns are to z, it draws in place).
+    # Beside what follows, children have ``_empty`` (an array of this shape), ``_placed`` (an array of the host brought
+    # to the device), ``_where`` (as NumPy's), ``_smallest`` (the k-th number of an array from below, counted from 0),
+    # ``_heaviest`` (the numbers of what ``_heavy`` has found), ``_run`` (as ``Threads.run``), ``_fill`` (a block of
+    # columns), ``_add_products`` (to the triangle that the next reads), ``_factorise`` (in place, what a function
+    # builds; rounding can make a nearly singular matrix indefinite, then the diagonal is raised by a share of itself),
+    # ``_invert_factor`` (the inverse, in place of the factor), ``_add_heavy`` and ``_draw_heavy`` (as the kernels),
+    # ``_times_each`` and ``_quadratic`` (Pz and z'Pz of each chain), ``_information`` (of rows about their linear
+    # predictors), ``_scan_local_scales`` (given how close the columns are to z, it draws in place), ``_any_left`` (as
+    # that of ``Watch``) and ``_chains`` (those for which a flag is set, or more).
 
     def _columns(self, which):
         """Single columns as rows, scaled; (len(which), n) float64."""
@@ -202,55 +228,53 @@ class Collapsed:
         with probability h_j / (1 + h_j), h_j = lambda_j^2 tau^2 |x_j|^2 / ``_HELD``: then lambda_j tau stays as tau
         moves, otherwise lambda_j does.
         """
-        lambda_sq_inv, tau_sq_inv, uniform = lambda_sq_inv.copy(), tau_sq_inv.copy(), self._on_host(uniform)
+        move = _Move(self, z, lambda_sq_inv, tau_sq_inv, tau_0, chances)
+        growth = np.exp(2.0 * self._slice(move, uniform))
+        self.P, self.spare = self.spare, self.P
+        return tau_sq_inv / growth, self._where(move.held, lambda_sq_inv * growth[:, None], lambda_sq_inv)
 
-        def some(first, last):
-            for c in range(first, last):
-                move = _Move(self, c, z[c], lambda_sq_inv[c], tau_sq_inv[c], tau_0, chances[c])
-                shift = _slice(move, uniform[c])
-                tau_sq_inv[c] *= np.exp(-2.0 * shift)
-                lambda_sq_inv[c, move.held] *= np.exp(2.0 * shift)
-                move.take(shift)
+    def _slice(self, move, uniform):
+        """A slice step from 0 in an interval of fixed length for each chain (Neal 2003); 0 if no attempt is in it.
 
-        self._run(some, self.n_chains)
-        return tau_sq_inv, lambda_sq_inv
+        Chains that have come to their ends stay there while the others go on. The last move is to where all end.
+        """
+        where, log_level = self._where, move.now + np.log(uniform[:, 0])
+        low = -_WIDTH * uniform[:, 1]
+        high, shift, active = low + _WIDTH, 0.0 * low, low <= 0.0
+        for k in range(uniform.shape[1] - 2):
+            if not self._any_left(active, k):
+                return shift
+            shift = where(active, low + (high - low) * uniform[:, 2 + k], shift)
+            outside = active & ~(move(shift, self._chains(active)) >= log_level)
+            low, high = where(outside & (shift < 0), shift, low), where(outside & (shift >= 0), shift, high)
+            active = outside
+        shift = where(active, 0.0, shift)
+        move(shift, self._chains(active))
+        return shift
 
     def coefficients(self, z, prior_noise, row_noise):
         """beta given z and the scales (Bhattacharya, Chakraborty & Mallick 2016); (n_chains, q).
 
-        prior_noise (n_chains, q), row_noise (n_chains, n) : standard normal.
+        P must be as ``set`` or ``global_scale`` has left it. prior_noise (n_chains, q), row_noise (n_chains, n) :
+        standard normal. The coefficients of heavy columns are drawn first, the others integrated out: the formula for
+        all at once is a difference of terms of the size of w, which loses all digits.
         """
-        w, z, P, apart = self.w.copy(), z.copy(), list(self.P), []
-        for c in range(self.n_chains):
-            heavy = self._heavy(w[c])
-            if len(heavy):
-                coef, P[c] = self._heavy_coefficients(c, heavy, z[c], prior_noise[c, heavy]), self.spare[c]
-                z[c] -= coef @ self._columns(heavy)
-                w[c, heavy] = 0.0
-                apart.append((c, heavy, coef))
+        w, rest, apart = self.w.copy(), z.copy(), [(c, joined) for c, joined in enumerate(self.joined) if joined]
+        heavy = []
+        for c, joined in apart:
+            heavy.append(self._draw_heavy(joined, rest[c], prior_noise[c, joined.which]))
+            w[c, joined.which] = self._where(joined.weights > 0, 0.0, w[c, joined.which])
         u = np.sqrt(w) * prior_noise
-        v = self._times(u) + row_noise
-        rest = z - v
-        for c in range(self.n_chains):
-            rest[c] = P[c] @ rest[c]
-        beta = u + w * self._products(rest)
-        for c, heavy, coef in apart:
-            beta[c, heavy] = coef
+        rest -= self._times(u) + row_noise
+        inverse = self._times_each(rest)
+        for c, (_, _, factors, _, products) in apart:  # without the heavy columns
+            inverse[c] += (factors * (products @ rest[c])) @ products
+        beta = u + w * self._products(inverse)
+        for (c, joined), coef in zip(apart, heavy, strict=True):
+            beta[c, joined.which] = self._where(joined.weights > 0, coef, beta[c, joined.which])
         if self.anchor is not None:
             beta[:, -1] -= beta[:, :-1] @ self.anchor
         return beta
-
-    def _heavy_coefficients(self, c, heavy, z, noise):
-        """Coefficients of the heavy columns, the others integrated out; leaves P without these columns in ``spare``.
-
-        The formula for all coefficients at once is a difference of terms of the size of w, which loses all digits.
-        """
-        P = self.spare[c]
-        self._invert_light(self.w[c], heavy, P)
-        columns = self._columns(heavy)
-        projected = columns @ P
-        precision = self.Precision(projected @ columns.T, self.threads)
-        return precision.draw((projected @ z)[None], 1.0 / self.w[c, heavy][None], noise[None])[0]
 
     def information(self, beta):
         """The Fisher information of each row, averaged over the rows of beta (m, q); (n,)."""
@@ -263,88 +287,71 @@ class Collapsed:
         """
         out = self._empty(self.w.shape)
         root = np.sqrt(information)
+        self.w[:, : self.n_shrunk] = self._variances(lambda_sq_inv, tau_sq_inv)
 
         def some(first, last):
             for c in range(first, last):
                 w, P = self.w[c], self.spare[c]
-                w[: self.n_shrunk] = self._variances(lambda_sq_inv[c], tau_sq_inv[c])
-                self._invert(w, P, root)
+                self._invert(c, P, root)
                 for columns, block in self._blocks(self.root, self.starts):
                     block *= root[:, None]
                     out[c, columns] = 1.0 - w[columns] * (block * (P @ block)).sum(axis=0)
 
         self._run(some, self.n_chains)
-        for c in range(self.n_chains):
-            heavy = self._heavy(self.w[c])
-            if len(heavy):
-                out[c, heavy] = self._heavy_shrinkage(c, heavy, root)
+        for c, joined in enumerate(self.joined):
+            (at,) = ((),) if joined is None else (joined.weights > 0).nonzero()
+            if len(at):
+                out[c, joined.which[at]] = self._heavy_shrinkage(c, joined.which[at], root)
         return out[:, : self.n_shrunk]
 
     def _heavy_shrinkage(self, c, heavy, root):
         """The same for the heavy columns, of which the difference from 1 leaves nothing but rounding."""
-        P, d = self.spare[c], 1.0 / self.w[c, heavy]
-        self._invert_light(self.w[c], heavy, P, root)
+        P, d, light = self.spare[c], 1.0 / self.w[c, heavy], self.root * np.sqrt(self.w[c])
+        light[heavy] = 0.0
+        self._invert_light(light, P, root)
         columns = self._columns(heavy) * root
         return d * self.Precision(columns @ P @ columns.T, self.threads).inverse_diagonal(d[None], 0)[0]
 
 
 class _Move:
-    """Log-density of a shift of log tau for one chain, beta and the length of z integrated out; the columns that are
-    held keep lambda_j tau."""
+    """Log-density of a shift of log tau for each chain, beta and the length of z integrated out; the columns that are
+    held keep lambda_j tau. It is called with the shifts of all chains, and with those whose shift is another one than
+    before, of which it makes the matrices."""
 
-    def __init__(self, rows, c, z, lambda_sq_inv, tau_sq_inv, tau_0, chances):
-        self.rows, self.c, self.z = rows, c, z
+    def __init__(self, rows, z, lambda_sq_inv, tau_sq_inv, tau_0, chances):
+        self.rows, self.z = rows, z
         self.lambda_sq_inv, self.tau_sq_inv, self.tau_0 = lambda_sq_inv, tau_sq_inv, tau_0
-        variances = 1.0 / np.maximum(lambda_sq_inv * tau_sq_inv, 1.0 / _LARGEST)
-        self.odds = np.minimum(variances * rows.square[: rows.n_shrunk] / _HELD, _LARGEST)
-        is_held = chances * (1.0 + self.odds) < self.odds
-        (self.held,), (self.free,) = is_held.nonzero(), (~is_held).nonzero()
-        self.bound = variances[self.free] * rows.slab_precision
-        self.w, self.log_det = rows.w[c].copy(), None
-        self.now = self._value(0.0, rows.P[c], rows.log_det[c])
+        variances = 1.0 / np.maximum(lambda_sq_inv * tau_sq_inv[:, None], 1.0 / _LARGEST)
+        odds = np.minimum(variances * rows.square[: rows.n_shrunk] / _HELD, _LARGEST)
+        self.held = chances * (1.0 + odds) < odds
+        # Of the others, which are free: those of their choice, and of the slab.
+        self.odds, self.bound = (rows._where(self.held, 0.0, x) for x in (odds, variances * rows.slab_precision))
+        self.before = rows.w[:, : rows.n_shrunk].copy()
+        self.now = self._value(0.0 * tau_sq_inv, rows.P)
 
-    def __call__(self, shift):
-        rows, free = self.rows, self.free
+    def __call__(self, shift, chains):
+        rows = self.rows
         w = rows._variances(self.lambda_sq_inv, self.tau_sq_inv * np.exp(-2.0 * shift))
-        self.w[free] = w[free]
-        self.log_det = rows._invert(self.w, rows.spare[self.c])
-        return self._value(shift, rows.spare[self.c], self.log_det)
+        rows.w[:, : rows.n_shrunk] = rows._where(self.held, self.before, w)
+        rows._make(rows.spare, chains)
+        return self._value(shift, rows.spare)
 
-    def _value(self, shift, P, log_det):
-        ratio = np.exp(-2.0 * shift) * self.tau_sq_inv * self.tau_0**2  # tau_0^2 / tau^2
+    def _value(self, shift, P):
+        rows = self.rows
+        growth = np.exp(2.0 * shift)
+        ratio = self.tau_sq_inv * self.tau_0**2 / growth  # tau_0^2 / tau^2
         prior = -0.5 * np.log(ratio) - np.log1p(1.0 / ratio)  # of log tau
-        held = self.lambda_sq_inv[self.held]
-        prior += _log_prior(held * np.exp(2.0 * shift)).sum()  # of log lambda_j = log psi_j - log tau
-        prior -= 0.5 * np.log1p(self.bound * np.exp(2.0 * shift)).sum()  # the slab, beta integrated out
-        choice = -np.log1p(self.odds[self.free] * np.exp(2.0 * shift)).sum()  # of which columns are held
-        return float(prior + choice - 0.5 * log_det - 0.5 * len(P) * np.log(self.rows._quadratic(P, self.z)))
-
-    def take(self, shift):
-        """Make the scales at the last shift that was evaluated, or 0, those of the chain."""
-        if shift == 0.0:
-            return
-        rows, c = self.rows, self.c
-        rows.w[c] = self.w
-        rows.log_det[c] = self.log_det
-        rows.P[c] = rows.spare[c]
+        by_chain = growth[:, None]
+        of_held = _log_prior(rows._where(self.held, self.lambda_sq_inv, 1.0) * by_chain)  # log psi_j - log tau
+        # The slab, beta integrated out; and the choice of which columns are held.
+        of_free = -0.5 * np.log1p(self.bound * by_chain) - np.log1p(self.odds * by_chain)
+        prior += rows._where(self.held, of_held, of_free).sum(axis=1)
+        return prior - 0.5 * rows.log_det - 0.5 * len(P[0]) * np.log(rows._quadratic(P, self.z))
 
 
 def _log_prior(lambda_sq_inv):
     """log p(log lambda) of lambda ~ C+(0, 1), up to a constant."""
     return 0.5 * np.log(lambda_sq_inv) - np.log1p(lambda_sq_inv)
-
-
-def _slice(move, uniform):
-    """A slice step from 0 in an interval of fixed length (Neal 2003); 0 if no attempt is in the slice."""
-    level = move.now + np.log(uniform[0])
-    low = -_WIDTH * uniform[1]
-    high = low + _WIDTH
-    for u in uniform[2:]:
-        shift = low + (high - low) * u
-        if move(shift) >= level:
-            return shift
-        low, high = (shift, high) if shift < 0 else (low, shift)
-    return 0.0
 
 
 def closest(closeness, n_columns):

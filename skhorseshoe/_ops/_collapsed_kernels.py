@@ -75,27 +75,45 @@ def quadratic(P, z):
 
 
 @kernel
-def add_heavy(P, columns, weights, g):
-    """P after the columns (m, n) join with these weights, of any size; returns the rise of log|V|. g : (n,) scratch.
+def add_heavy(P, columns, weights, factors, precision, products):
+    """P after the columns (m, n) join one by one with these weights, of any size; returns the rise of log|V|.
 
-    A column that lies among those before it, as far as rounding can tell, adds nothing to what their weights say.
+    factors, precision (m,), products (m, n) : overwritten, as in ``Joined``. A column that lies among those before it,
+    as far as rounding can tell, adds nothing to what their weights say. Its coefficient is then what the weights of
+    those let it be, of which that of the column before is the largest: together they make up for it.
     """
-    rise = 0.0
+    rise, told = 0.0, 0.0
     before = np.diag(P).copy()
     for k in range(columns.shape[0]):
-        x = columns[k]
+        x, g = columns[k], products[k]
         size = 0.0
         for i in range(g.shape[0]):
             g[i] = _dot(P[i], x)
             size += x[i] * x[i] * before[i]
         s = _dot(g, x)
-        if s <= IN_THE_SPAN * size:
-            continue
-        _add(P, -weights[k] / (1.0 + weights[k] * s), g)
-        rise += math.log1p(weights[k] * s)
-    for i in range(g.shape[0]):
+        if s > IN_THE_SPAN * size:
+            factors[k], precision[k] = weights[k] / (1.0 + weights[k] * s), 1.0 / weights[k] + s
+            _add(P, -factors[k], g)
+            rise += math.log1p(weights[k] * s)
+        else:
+            factors[k], precision[k] = 0.0, 1.0 / weights[k] + told * size
+        told = 1.0 / (weights[k] * size)
+    for i in range(before.shape[0]):
         P[i, i] = max(P[i, i], ROUNDING * before[i])
     return rise
+
+
+@kernel
+def draw_heavy(columns, precision, products, noise, rest, coef):
+    """Coefficients of the columns that joined P, given z and integrated over all others; coef (m,), overwritten.
+
+    The last to join comes first: its law has those before it integrated out, as has the P that it joined. rest : (n,),
+    z, of which each column takes its part. noise : (m,) standard normal.
+    """
+    for k in range(coef.shape[0] - 1, -1, -1):
+        coef[k] = _dot(products[k], rest) / precision[k] + noise[k] / math.sqrt(precision[k])
+        for i in range(rest.shape[0]):
+            rest[i] -= coef[k] * columns[k, i]
 
 
 @kernel

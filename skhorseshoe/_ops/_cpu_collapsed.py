@@ -4,9 +4,11 @@ import ctypes
 
 import numpy as np
 
+from . import JITTERS, rows_not_definite
 from ._collapsed import Collapsed, closest
 from ._collapsed_kernels import (
     add_heavy,
+    draw_heavy,
     fill_columns,
     mirror,
     quadratic,
@@ -25,18 +27,29 @@ class CollapsedRows(Collapsed):
     Precision = Precision
     block = 2**17
     _empty = staticmethod(np.empty)
-    _quadratic = staticmethod(quadratic)
+    _where = staticmethod(np.where)
     _information = staticmethod(fisher_weight)
 
     @staticmethod
     def _placed(values):
         return values
 
-    _on_host = _placed
+    @staticmethod
+    def _any_left(flags, step):
+        return flags.any()
+
+    @staticmethod
+    def _chains(flags):
+        return flags.nonzero()[0]
 
     @staticmethod
     def _smallest(values, k):
         return np.partition(values, k)[k]
+
+    @staticmethod
+    def _heaviest(heavy, weight):
+        (which,) = heavy.nonzero()
+        return which[weight[which].argsort(kind="stable")]
 
     def _run(self, some, n_tasks):
         self.threads.run(some, n_tasks)
@@ -55,11 +68,15 @@ class CollapsedRows(Collapsed):
     def _add_products(block, P):
         add_products(block, P, of_columns=False)
 
-    @staticmethod
-    def _factorise(P):
-        info = ctypes.c_int(0)
-        potrf(*_in_place(P), ctypes.byref(info))
-        return info.value
+    def _factorise(self, build, P):
+        for jitter in JITTERS:
+            build(P)
+            self._diagonal(P)[...] *= 1.0 + jitter
+            info = ctypes.c_int(0)
+            potrf(*_in_place(P), ctypes.byref(info))
+            if info.value == 0:
+                return
+        raise rows_not_definite(len(P), info.value)
 
     @staticmethod
     def _invert_factor(P):
@@ -67,8 +84,21 @@ class CollapsedRows(Collapsed):
         mirror(P)
 
     @staticmethod
-    def _add_heavy(P, columns, weights):
-        return add_heavy(P, columns, weights, np.empty(len(P)))
+    def _add_heavy(c, P, columns, weights):
+        factors, precision, products = *np.empty((2, len(weights))), np.empty(columns.shape)
+        return add_heavy(P, columns, weights, factors, precision, products), factors, precision, products
+
+    def _draw_heavy(self, joined, rest, noise):
+        coef = np.empty(len(noise))
+        draw_heavy(self._columns(joined.which), joined.precision, joined.products, noise, rest, coef)
+        return coef
+
+    def _times_each(self, z):
+        return np.array([P @ x for P, x in zip(self.P, z, strict=True)])
+
+    @staticmethod
+    def _quadratic(P, z):
+        return np.array([quadratic(*each) for each in zip(P, z, strict=True)])
 
     def latent(self, z, n_scans, index, sweep, key):
         z = z.copy()

@@ -1,23 +1,32 @@
 """``CollapsedRows`` on the GPU: products by cuBLAS, factors by cuSOLVER, kernels for what goes row by row.
 
-All arrays of size n x n, n x p and p stay on the GPU. The host decides what ``Collapsed`` decides: which columns are
-heavy, and when a slice step of tau ends.
+All arrays of size n x n, n x p and p stay on the GPU, and so does what is decided by them: the numbers of heavy columns
+begin with those of as many others as there may be, whose weights are 0. The host only hears, one attempt late, that the
+slice steps of tau have come to their ends.
 """
 
 import cupy as cp
 import numpy as np
 
+from . import JITTERS, rows_not_definite
 from ._collapsed import Collapsed, closest
-from ._collapsed_kernels import IN_THE_SPAN, ROUNDING
 from ._gpu_clock import random_arguments
 from ._gpu_gaussian import Precision
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
 from ._gpu_lapack import add_products, potrf, solve_lower, workspace_for
 from ._gpu_memory import WIDENED
+from ._gpu_outbox import Watch
 from ._gpu_rows import element
+from ._gpu_verdict import VERDICT
 from .cuda import THREADS
 
 _TOGETHER = 32  # lambda_j that are drawn before P follows
+_SUMS = {"shared_bytes": 8 * THREADS // 32}  # of a block
+
+
+def _times_each(P, z):
+    """P z of each chain."""
+    return (P @ z[:, :, None]).reshape(z.shape)
 
 
 class CollapsedRows(Collapsed):
@@ -27,22 +36,35 @@ class CollapsedRows(Collapsed):
     block = WIDENED
     _empty = staticmethod(cp.empty)
     _placed = staticmethod(cp.asarray)
-    _on_host = staticmethod(cp.asnumpy)
+    _where = staticmethod(cp.where)
     _add_products = staticmethod(add_products)
 
     def __init__(self, X, *others):
         n = len(X)
-        self.inverse = cp.empty((n, n))
-        self.workspace, self.info = workspace_for(self.inverse), cp.zeros(1, cp.int32)
+        self.scratch = cp.empty((n, n))
+        self.workspace, self.info = workspace_for(self.scratch), cp.zeros(1, cp.int32)
+        self.no_diagonal, self.jitters = cp.zeros(n), cp.asarray(np.array(JITTERS[1:]))
+        self.verdict, self.watch = VERDICT.place(rows_not_definite), Watch()
         super().__init__(X, *others)
+        self.most_heavy = min(n - 1, len(self.root))
+        self.products = cp.zeros((self.n_chains, self.most_heavy, n))
 
     @staticmethod
     def _smallest(values, k):
         return cp.sort(values)[k]  # by a library; CuPy's partition is a kernel that no tool has checked for races
 
+    def _heaviest(self, heavy, weight):
+        return cp.where(heavy, weight, 0.0).argsort()[len(weight) - self.most_heavy :]
+
     @staticmethod
     def _run(some, n_tasks):
         some(0, n_tasks)
+
+    def _any_left(self, flags, step):
+        return self.watch.any_left(flags, step)
+
+    def _chains(self, flags):
+        return range(self.n_chains)
 
     def _kernel(self, name):
         return kernel("collapsed", name, element(self.X))
@@ -50,9 +72,12 @@ class CollapsedRows(Collapsed):
     # Columns of X ----------------------------------------------------------------------------------------------------
 
     def _fill(self, root, first, block):
-        given = self.X, self.order, self.centre, root, i64(first), block
-        sizes = i64(block.size), i32(block.shape[1]), i32(len(self.order))
-        launch(self._kernel("fill_columns"), blocks_for(block.size), *given, *sizes)
+        self._launch_fill(self.X, self.order, self.centre, root, first, block)
+
+    def _launch_fill(self, X, order, centre, root, first, block):
+        sizes = i64(block.size), i32(block.shape[1]), i32(len(order))
+        function = self._kernel("fill_columns")
+        launch(function, blocks_for(block.size), X, order, centre, root, i64(first), block, *sizes)
 
     def _columns(self, which):
         """As ``Collapsed._columns``, for which of any shape."""
@@ -66,42 +91,48 @@ class CollapsedRows(Collapsed):
 
     # The n x n matrices ----------------------------------------------------------------------------------------------
 
-    def _factorise(self, P):
+    def _factorise(self, build, P):
+        V = self.scratch
+        build(V)
+        P[...] = V
         potrf(P, self.workspace, self.info)
-        return int(self.info[0])
+        n = i32(len(P))
+        again = self.info, self.jitters, i32(len(self.jitters)), self.verdict
+        launch(kernel("scales", "repair"), 1, V, self.no_diagonal, P, n, *again, shared_bytes=16)
 
     def _invert_factor(self, P):
-        self.inverse[...] = 0.0
-        self.inverse.reshape(-1)[:: len(P) + 1] = 1.0
-        solve_lower(P, self.inverse)  # row j is column j of L^-1
-        cp.matmul(self.inverse, self.inverse.T, out=P)
+        inverse = self.scratch
+        inverse[...] = 0.0
+        self._diagonal(inverse)[...] = 1.0
+        solve_lower(P, inverse)  # row j is column j of L^-1
+        cp.matmul(inverse, inverse.T, out=P)
 
-    @staticmethod
-    def _add_heavy(P, columns, weights):
-        diagonal = P.reshape(-1)[:: len(P) + 1]
-        before, rise = diagonal.copy(), 0.0
-        for x, weight in zip(columns, weights):  # noqa: B905 - as many of both
-            g = P @ x
-            s, size = (g * x).sum(), (x * x * before).sum()
-            weight = weight * (s > IN_THE_SPAN * size)
-            P -= g[:, None] * (weight / (1.0 + weight * s) * g)
-            rise = rise + cp.log1p(weight * s)
-        diagonal[...] = cp.maximum(diagonal, ROUNDING * before)
-        return rise
+    def _add_heavy(self, c, P, columns, weights):
+        factors, precision, rise = cp.empty_like(weights), cp.empty_like(weights), cp.empty(1)
+        out = factors, precision, self.products[c], rise
+        sizes = i32(len(P)), i32(len(weights))
+        launch(self._kernel("add_heavy"), 1, P, self._diagonal(P).copy(), columns, weights, *out, *sizes, **_SUMS)
+        return rise[0], factors, precision, self.products[c]
+
+    def _draw_heavy(self, joined, rest, noise):
+        coef = cp.empty_like(noise)
+        given = self._columns(joined.which), joined.weights, joined.precision, joined.products, noise
+        sizes = i32(len(rest)), i32(len(coef))
+        launch(self._kernel("draw_heavy"), 1, *given, rest, coef, *sizes, **_SUMS)
+        return coef
 
     def _quadratic(self, P, z):
-        return self._forms(P[None], z[None], (P @ z)[None])[0, 0]
+        return self._forms(P, z, _times_each(P, z))[:, 0]
 
     def _forms(self, P, z, Pz):
         """z'Pz, the trace of P and 0 for each chain."""
         out = cp.empty((len(P), 3))
         function = self._kernel("quadratic_forms")
-        launch(function, len(P), P, z, Pz, out, i32(z.shape[1]), shared_bytes=8 * THREADS // 32)
+        launch(function, len(P), P, z, Pz, out, i32(z.shape[1]), **_SUMS)
         return out
 
     def _times_each(self, z):
-        """P z of each chain."""
-        return (self.P @ z[:, :, None]).reshape(z.shape)
+        return _times_each(self.P, z)
 
     @staticmethod
     def _information(eta):

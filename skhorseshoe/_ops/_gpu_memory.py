@@ -19,7 +19,8 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     """Bytes on the GPU beside X; an upper bound. Most are matrices: q x q, for "collapsed" n x n."""
     q = p + 1
     square = 8 * (n * n if sampler == "collapsed" else q * q)
-    factors = 2 * n_chains if sampler in ("hmc", "collapsed") else n_chains if n_chains * square <= BESIDE else 1
+    factors = n_chains if n_chains * square <= BESIDE else 1
+    factors = {"hmc": 2 * n_chains, "collapsed": 3 * n_chains}.get(sampler, factors)
     blocks = 3 * max(q, min(n * q, max(WIDENED, 64 * n)))  # of X in float64, and what is made of them
     blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
     launches = -(-n_chains // MAX_CHAINS)  # of a pass, all of whose sums are there at a time
@@ -47,8 +48,9 @@ def place(X, n_chains, sampler):
     free, _ = free_and_total()
     words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
     on_disk = is_on_disk(X)
-    if needed + of_X > free and isinstance(X, np.ndarray) and sampler != "collapsed":  # that reads X by columns
-        parts = room_for_parts(of_X, has["multiProcessorCount"])
+    if needed + of_X > free and isinstance(X, np.ndarray):
+        by_columns = sampler == "collapsed"
+        parts = room_for_columns(X) if by_columns else room_for_parts(of_X, has["multiProcessorCount"])
         if needed + parts < min(free, needed + of_X):
             what = f"{in_words(needed + parts)} for parts of X and the working set"
             return X.view(HostRows), (
@@ -57,6 +59,11 @@ def place(X, n_chains, sampler):
             )
     check_room(words, needed + of_X, _CURE)
     return X, f"{words}; X is read from its file once and stays there" if on_disk else words
+
+
+def room_for_columns(X):
+    """Bytes of the two buffers for blocks of columns of X."""
+    return 2 * min(X.nbytes, X.itemsize * max(64 * len(X), WIDENED))
 
 
 def check_room(words, needed, cure):

@@ -15,7 +15,7 @@ class HostRows(np.ndarray):
 
 
 class Streamed:
-    """The rows of a ``HostRows`` as a pass reads them.
+    """The rows of a ``HostRows`` as a pass reads them, or some of their columns.
 
     A part goes through pinned memory into one of two buffers on the GPU, while the GPU still computes on the other. All
     chains share it.
@@ -43,35 +43,46 @@ class Streamed:
         n_blocks = len(edges) - 1
         together = max(_BLOCKS, PART * n_blocks // max(1, self.X.nbytes))
         cuts = [(b, min(b + together, n_blocks)) for b in range(0, n_blocks, together)]
-        self._make_room(max(edges[end] - edges[b] for b, end in cuts))
+        self._make_room(max(edges[end] - edges[b] for b, end in cuts) * self.shape[1])
         for b, end in cuts:
-            slot = self.slots[self.turn]
-            self.turn = 1 - self.turn
-            yield (b, end), edges[b], slot.load(self.X[edges[b] : edges[end]], self.stream)
+            slot = self._next()
+            yield (b, end), edges[b], slot.load(self.X[edges[b] : edges[end]], slice(None), self.stream)
             slot.used.record()
 
-    def _make_room(self, n_rows):
-        if not self.slots or len(self.slots[0].pinned) < n_rows:
+    def columns(self, which, read):
+        """Call ``read``, which queues what reads them, with the columns of these numbers on the GPU, (n, m)."""
+        self._make_room(len(self.X) * len(which))
+        slot = self._next()
+        read(slot.load(self.X, which, self.stream))
+        slot.used.record()
+
+    def _next(self):
+        self.turn = 1 - self.turn
+        return self.slots[self.turn]
+
+    def _make_room(self, size):
+        if not self.slots or self.slots[0].pinned.size < size:
             self.stream.synchronize()
-            self.slots = [_Slot((n_rows, self.shape[1]), self.dtype) for _ in range(2)]
+            self.slots = [_Slot(size, self.dtype) for _ in range(2)]
 
 
 class _Slot:
     """A buffer on the GPU, and one of the host on the way there."""
 
-    def __init__(self, shape, dtype):
-        self.pinned, self.buffer = empty_pinned(shape, dtype), cp.empty(shape, dtype)
+    def __init__(self, size, dtype):
+        self.pinned, self.buffer = empty_pinned(size, dtype), cp.empty(size, dtype)
         self.copied, self.used = (cp.cuda.Event(disable_timing=True) for _ in range(2))
         self.used.record()  # the memory may be that of an array which the current stream has yet to read
 
-    def load(self, rows, stream):
-        """The rows on the GPU, for what is queued on the current stream from now on."""
+    def load(self, rows, columns, stream):
+        """These columns of rows on the GPU, for what is queued on the current stream from now on."""
         self.copied.synchronize()  # what was here before has left the pinned buffer
+        shape = len(rows), rows.shape[1] if isinstance(columns, slice) else len(columns)
+        pinned, out = (memory[: shape[0] * shape[1]].reshape(shape) for memory in (self.pinned, self.buffer))
         for some in _read(rows):
-            np.copyto(self.pinned[some], rows[some])
-        out = self.buffer[: len(rows)]
+            pinned[some] = rows[some, columns]
         stream.wait_event(self.used)
-        out.set(self.pinned[: len(rows)], stream=stream)
+        out.set(pinned, stream=stream)
         self.copied.record(stream)
         cp.cuda.get_current_stream().wait_event(self.copied)
         return out
@@ -101,5 +112,5 @@ def _read(X):
 
 
 def room_for_parts(n_bytes, multiprocessors):
-    """Bytes of the two buffers for an X of so many bytes; an upper bound."""
+    """Bytes of the two buffers for an X of so many bytes that is read by rows; an upper bound."""
     return 2 * min(n_bytes, max(PART, 2 * _BLOCKS * n_bytes // multiprocessors))

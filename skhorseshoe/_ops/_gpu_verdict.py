@@ -10,25 +10,28 @@ from . import MAX_CHAINS, not_definite
 class _Verdict(threading.local):
     """Of the fit that this thread is making."""
 
-    minors = None  # (MAX_CHAINS, 2) int32 on the GPU: for each chain the minor that failed, or 0, and the columns
+    def __init__(self):
+        self.minors = {}
 
-    def place(self):
-        """Where kernels note it."""
-        if self.minors is None:
-            self.minors = cp.zeros((MAX_CHAINS, 2), cp.int32)
-        return self.minors
+    def place(self, error=not_definite):
+        """Where kernels note it: (MAX_CHAINS, 2) int32, for each chain the minor that failed, or 0, and the size.
+
+        error : makes the error of size and minor.
+        """
+        if error not in self.minors:
+            self.minors[error] = cp.zeros((MAX_CHAINS, 2), cp.int32)
+        return self.minors[error]
 
     def raise_if_bad(self):
         """Raise the LinAlgError if one has failed, and forget it."""
-        if self.minors is None:
-            return
-        bad = [(q, minor) for minor, q in cp.asnumpy(self.minors).tolist() if minor]
-        if bad:
-            self.forget()
-            raise not_definite(*bad[0])
+        for error, minors in self.minors.items():
+            bad = [(size, minor) for minor, size in cp.asnumpy(minors).tolist() if minor]
+            if bad:
+                self.forget()
+                raise error(*bad[0])
 
     def forget(self):
-        self.minors = None
+        self.minors = {}
 
 
 VERDICT = _Verdict()

@@ -11,7 +11,7 @@ import numpy as np
 
 from ._gpu_answers import each_block, mean_probability, ndtr, quantiles  # noqa: F401 - part of what a back end offers
 from ._gpu_clock import ATTEMPTS, CLOCK, random_arguments
-from ._gpu_collapsed import CollapsedRows  # noqa: F401 - as are these
+from ._gpu_collapsed_host import collapsed_rows as CollapsedRows  # noqa: F401 - as are these
 from ._gpu_csr import Csr
 from ._gpu_gaussian import Precision, Root, Whitening, times_symmetric  # noqa: F401
 from ._gpu_input import checked, put_beside  # noqa: F401
@@ -34,7 +34,7 @@ def using(name):
     """A context in which everything is computed on this GPU, as in "cuda:0"."""
     with _card(name):
         before = VERDICT.minors, CLOCK.zero, CLOCK.attempts  # of a fit in which this is a prediction
-        VERDICT.minors, CLOCK.zero, CLOCK.attempts = None, None, ATTEMPTS
+        VERDICT.minors, CLOCK.zero, CLOCK.attempts = {}, None, ATTEMPTS
         try:
             yield
         except BaseException as error:

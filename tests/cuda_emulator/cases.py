@@ -57,10 +57,12 @@ def gaussians(ops, card, rng, sizes):
 def collapsed(ops, card, rng, sizes):
     """More columns than rows."""
     X, y = rng.standard_normal((9, 40)), rng.integers(0, 2, 9).astype(np.uint8)
+    X[:, 4:7] *= 1e4  # heavy columns
     beta, tau = ops.to_device(rng.standard_normal((2, 41))), ops.to_device(np.ones(2))
     held, none = ops.hold(X, y, np.empty(0))[:2], np.zeros(40)
     rows = ops.CollapsedRows(*held, np.arange(40), none, none + 1.0, none, np.full(1, 9.0), 0.1, 2, None)
     rows.set(beta[:, :40] ** -2, tau)
+    yield from (rows.P.copy(), rows.coefficients(rows.some_latent(beta), beta, beta[:, :9] + 0.0))
     z = rows.latent(rows.some_latent(beta), 2, 0, 1, KEY)
     yield from (z, rows.length(z, 0, 1, KEY), rows.local_scales(z, beta[:, :40] ** -2, tau, 38, 0, 1, KEY), rows.P)
 

@@ -19,6 +19,8 @@ enum SyncPoint {
     PIVOT_FREE,
     PIVOT_READY,
     COLUMN_READY,
+    PRODUCT_READY,
+    ALL_JOINED,
     ROW_HANDED,
     ROW_DRAWN,
     SCALES_READ,

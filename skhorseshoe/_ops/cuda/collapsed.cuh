@@ -10,6 +10,7 @@
 #define LARGEST_TERM 1e9
 #define ROUNDING 1e-16
 #define LEAST_PRECISION 1e-280
+#define IN_THE_SPAN 1e-13
 
 // Column k of the coefficients at row i, centred: order[k] is its number in X, which continues with a column of ones.
 __device__ __forceinline__ double entry(const ELEMENT* X, const long long* order, const double* centre, long long i,
@@ -58,6 +59,80 @@ quadratic_forms(const double* P, const double* z, const double* Pz, double* out,
         out[3 * c] = fmax(total, ROUNDING * size);
         out[3 * c + 1] = trace;
         out[3 * c + 2] = 0.0;
+    }
+}
+
+// P (n, n) after the m columns (m, n) have joined one by one, those whose weights are 0 left out; before : the diagonal of
+// P, which is another array. factors, precision (m), products (m, n), rise (1) as in the counterpart; of the columns left
+// out factors is 0 and products what it was. One block.
+extern "C" __global__ void __launch_bounds__(256)
+add_heavy(double* P, const double* before, const double* columns, const double* weights, double* factors, double* precision,
+          double* products, double* rise, int n, int m) {
+    DYNAMIC_SHARED(double, shared);
+    const int lane = threadIdx.x & 31, warps = blockDim.x >> 5;
+    double told = 0.0, total = 0.0;
+    for (int k = 0; k < m; ++k) {
+        const double weight = weights[k];
+        if (!(weight > 0.0)) {
+            if (threadIdx.x == 0) factors[k] = 0.0;
+            continue;
+        }
+        const double* x = columns + (long long)k * n;
+        double* g = products + (long long)k * n;
+        for (int i = threadIdx.x >> 5; i < n; i += warps) {
+            double value = 0.0;
+            for (int j = lane; j < n; j += 32) value += P[(long long)i * n + j] * x[j];
+            for (int offset = 16; offset > 0; offset >>= 1) value += __shfl_xor_sync(0xffffffffu, value, offset);
+            if (lane == 0) g[i] = value;
+        }
+        SYNC(PRODUCT_READY);
+        double s = 0.0, size = 0.0;
+        for (int i = threadIdx.x; i < n; i += blockDim.x) {
+            s += g[i] * x[i];
+            size += x[i] * x[i] * before[i];
+        }
+        s = block_sum(s, shared);
+        size = block_sum(size, shared);
+        const bool joins = s > IN_THE_SPAN * size;
+        const double factor = joins ? weight / (1.0 + weight * s) : 0.0;
+        if (threadIdx.x == 0) {
+            factors[k] = factor;
+            precision[k] = 1.0 / weight + (joins ? s : told * size);
+        }
+        if (joins) {
+            total += log1p(weight * s);
+            for (int i = threadIdx.x >> 5; i < n; i += warps) {
+                const double scaled = factor * g[i];
+                for (int j = lane; j < n; j += 32) P[(long long)i * n + j] -= scaled * g[j];
+            }
+        }
+        told = 1.0 / (weight * size);
+    }
+    SYNC(ALL_JOINED);
+    for (int i = threadIdx.x; i < n; i += blockDim.x) {
+        double* entry = P + (long long)i * n + i;
+        *entry = fmax(*entry, ROUNDING * before[i]);
+    }
+    if (threadIdx.x == 0) *rise = total;
+}
+
+// Coefficients of the columns that have joined, the last first; rest (n), from which each column is taken, in place. One
+// block, each thread of which has its entries of rest for itself.
+extern "C" __global__ void __launch_bounds__(256)
+draw_heavy(const double* columns, const double* weights, const double* precision, const double* products,
+           const double* noise, double* rest, double* coef, int n, int m) {
+    DYNAMIC_SHARED(double, shared);
+    for (int k = m - 1; k >= 0; --k) {
+        if (!(weights[k] > 0.0)) {
+            if (threadIdx.x == 0) coef[k] = 0.0;
+            continue;
+        }
+        const long long at = (long long)k * n;
+        double sum = 0.0;
+        for (int i = threadIdx.x; i < n; i += blockDim.x) sum += products[at + i] * rest[i];
+        const double drawn = block_sum(sum, shared) / precision[k] + noise[k] / sqrt(precision[k]);
+        for (int i = threadIdx.x; i < n; i += blockDim.x) rest[i] -= drawn * columns[at + i];
+        if (threadIdx.x == 0) coef[k] = drawn;
     }
 }
 
