@@ -10,6 +10,7 @@ from ._compat import CallbackSupportMixin, Interval, StrOptions, _fit_context
 from ._lazy import in_client
 from ._ops import MAX_CHAINS
 from ._posterior import PosteriorMixin
+from ._prior import LARGEST_SCALE, LEAST_SCALE
 
 
 class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, PosteriorMixin, BaseEstimator):
@@ -58,22 +59,24 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         If True, the prior is one for columns of unit variance: ``slab_scale`` and ``global_scale`` are on their scale.
         X is not copied, and coefficients and probabilities are for the columns as given.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply ``sample_weight``; "balanced" gives both the same total. It changes what
-        the probabilities mean; with few events no weights are needed.
+        Weights of the classes, which multiply ``sample_weight``; "balanced" gives both the same total. With few events
+        none are needed. They change what the probabilities mean, and a class whose rows count as more than they are
+        makes intervals too narrow and lets noise be selected, by every rule.
     coef_summary : {"mean", "median", "selected"}, default="mean"
         What ``coef_`` holds: the posterior mean, the posterior median, or the mean where the credible interval of
         level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
     credible_level : float, default=0.9
-        Level of the equal-tailed credible intervals, in (0, 1).
+        Level of the equal-tailed credible intervals, in (0, 1), of ``summary`` and the displays unless they are given
+        another, and of ``coef_summary="selected"``. ``predict_interval`` and ``HorseshoeSelector`` have their own.
     sampler : {"auto", "hmc", "collapsed", "pxda", "gibbs"}, default="auto"
         How to draw; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
         during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
         very much more alike; "pxda" adds a move of the scale of its hidden scores. "collapsed" integrates the
         coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows, in
-        dense X. "auto" takes "hmc" for weights that are not whole numbers; else "collapsed" for dense X in memory with
-        more columns than rows; else "pxda" where ``burn_in`` is below 100, too short for tuning, or columns are more
-        than 8000, where data augmentation solves by conjugate gradients and "hmc" would factorise matrices of their
-        number squared, several in every sweep; else "hmc".
+        dense X. "auto" takes "hmc" for weights that are not whole numbers; else "collapsed" for dense X with more
+        columns than rows that is not on a cluster; else "pxda" where ``burn_in`` is below 100, too short for tuning, or
+        columns are more than 8000, where data augmentation solves by conjugate gradients and "hmc" would factorise
+        matrices of their number squared, several in every sweep; else "hmc".
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
         GPU if there is one that works and X is dense and has more than about four million elements, else the CPU, and
@@ -135,9 +138,11 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         prior that is learnt from all columns: where a large share of the columns matters it lets noise in, and the
         credible interval is the rule to use.
     rhat_ : ndarray of shape (n_features,)
-        Rank-normalised split R-hat of each coefficient; nan with fewer than four draws a chain.
+        Rank-normalised split R-hat of each coefficient; nan with fewer than four draws a chain, and where the draws are
+        all the same, as those of a constant column are.
     ess_ : ndarray of shape (n_features,)
-        Bulk effective sample size of each coefficient, over all chains; nan with fewer than four draws a chain.
+        Bulk effective sample size of each coefficient, over all chains; nan with fewer than four draws a chain. Of
+        draws that are all the same it is their number.
     n_iter_ : int
         Sweeps of each chain after burn-in, with those that ``warm_start`` or ``checkpoint`` brought from earlier fits;
         fewer than ``n_iter`` if ``fit`` stopped before.
@@ -196,9 +201,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         "max_draws": [Interval(Integral, 2, None, closed="left"), None],
         "draws_dtype": [StrOptions({"float64", "float32"})],
         "fit_intercept": ["boolean"],
-        "global_scale": [Interval(Real, 1e-100, 1e100, closed="both"), None],
+        "global_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
         "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
-        "slab_scale": [Interval(Real, 1e-100, 1e100, closed="both"), None],
+        "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
         "unpenalized": ["array-like", None],
         "standardize": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -288,7 +293,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
             passes over X in float32. Sparse columns are never made dense. Dense float16 is kept in 16 bits on a GPU and
             computed in float32. The rows of a Dask array or frame stay with the workers of its cluster.
         y : array-like of shape (n_samples,)
-            Labels of two classes, of any kind that NumPy can sort.
+            Labels of two classes: numbers, booleans or strings.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w. Only
             the sampler "hmc" can have weights that are not whole numbers. With more columns than rows that is far
@@ -303,6 +308,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         ------
         ValueError
             If X or y cannot be used, or parameters contradict one another; the message says why.
+        TypeError
+            If X is of a kind that is not read, such as a lazy frame of Polars.
         MemoryError
             If the draws and the working set cannot fit, before anything is computed; or if a GPU runs out of memory.
         RuntimeError
@@ -316,7 +323,12 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         -----
         ConvergenceWarning
             If R-hat is above 1.01 or the effective sample size below 100 a chain, for any coefficient, the intercept
-            or tau. Coefficients of constant columns do not count.
+            or tau (coefficients of constant columns do not count); if ``target_ess`` has not been reached; or if the
+            data set no bound to coefficients, because columns separate the classes or all values of one in one class
+            lie on one side of those in the other, however the chains look.
+        UserWarning
+            If columns are on very different scales, have values far out, or lie too far from zero for their digits; if
+            weights make the fit of a wide table slow; or if ``fit`` was interrupted, or cannot write its checkpoint.
         """
         before = vars(self).copy()
         try:

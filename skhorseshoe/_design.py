@@ -3,12 +3,13 @@
 import numpy as np
 
 from ._columns import Columns
+from ._far_out import far_out, step_of
 from ._segments import ADD, Segment, collapse, layout
 from ._sides import one_sided
 from ._threads import Threads
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
-_WHOLE = "latent", "score", "extremes"  # asked of all rows together; of the rest, threads share the segments
+_WHOLE = "latent", "score", "extremes", "sample"  # asked of all rows together; of the rest, threads share the segments
 
 
 class Rows:
@@ -40,6 +41,7 @@ class Rows:
             spread = np.sqrt(np.where(variance > (_ROUNDING * mean) ** 2, variance, 0.0))  # of a constant it is none
             digits = np.finfo(np.promote_types(self.dtype, np.float32)).eps  # in which the passes compute
             sd = np.where(spread > 4 * digits * abs(mean), spread, 0.0)
+            self.spread = spread
             self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in spreads
         unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
         self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
@@ -127,8 +129,15 @@ class Rows:
         )
 
     def one_sided(self):
-        """Numbers of the columns that alone tell some rows of a class apart; see ``_sides``."""
-        return one_sided(*self._total("extremes", self.columns.fit_intercept, of=(self.X, self.y, self.weight)))
+        """Numbers of the columns that alone tell some rows of a class apart, see ``_sides``, and the ranges of their
+        values, in the unit of the prior."""
+        found, spans = one_sided(*self._total("extremes", self.columns.fit_intercept, of=(self.X, self.y, self.weight)))
+        return found, spans / self.columns.unit[found]
+
+    def far_out(self):
+        """Numbers of the columns whose spread is that of a few values, and the range of the others."""
+        (rows,) = self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))
+        return far_out(rows, self.spread)
 
     def separated_by(self, beta):
         """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""

@@ -39,48 +39,61 @@ class _Task(NamedTuple):
 def fit(model, X, y, sample_weight):
     """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``."""
     given = X, y, {} if sample_weight is None else {"sample_weight": sample_weight}
-    model._asked = {name: getattr(model, name) for name in _REPORTED}
-    if model.n_iter < model.thin:
-        raise ValueError(f"thin={model.thin} keeps none of n_iter={model.n_iter} sweeps: thin may be at most n_iter.")
-    if model.target_ess is not None and model.max_draws is not None:
-        most = model.max_draws * model.n_chains
-        if most < model.target_ess:
-            raise ValueError(
-                f"target_ess={model.target_ess} cannot be reached with max_draws={model.max_draws} draws of each of "
-                f"{model.n_chains} chains, {most} in all: raise max_draws, or leave it out."
-            )
+    model._asked = {name: _plain(getattr(model, name)) for name in _REPORTED}
+    settings = Settings(**{name: _plain(getattr(model, name)) for name in Settings._fields})
+    slab_scale = _plain(model.slab_scale)
+    _check_counts(settings)
     task = (_prepare_dask if _input.is_dask(X, y, sample_weight) else _prepare)(model, X, y, sample_weight)
     ops, device, _ = task.device
     model.device_ = device
     unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
     columns = {"unpenalized": unpenalized, "standardize": model.standardize}
     n_threads = count_threads(model.n_jobs)
-    settings = Settings(model.sampler_, **{name: getattr(model, name) for name in Settings._fields[1:]})
+    settings = settings._replace(sampler=model.sampler_)
     with _progress.visible(model.verbose), open_threads(n_threads) as threads, ops.using(device):
-        _announce(model, task, n_threads)
+        _announce(model, settings, task, n_threads)
         with task.open(model.fit_intercept, ops, threads, **columns) as rows:
-            _report.warn_if_scales_differ(model, rows.columns)
+            far = rows.far_out()
+            _report.warn_if_far_out(model, *far, rows.spread)
+            _report.warn_if_scales_differ(model, rows.columns, far[0])
             _report.warn_if_far_from_zero(model, rows.distance, rows.dtype)
             n, p = rows.size(), rows.columns.n_shrunk
             tau_0 = tau_scale(model.global_scale, model.expected_nonzero, p, n, rows.share())
-            problem = Problem(rows, FixedPrior(rows.columns, model.slab_scale), tau_0, _key(model.random_state))
+            problem = Problem(rows, FixedPrior(rows.columns, slab_scale), tau_0, _key(model.random_state))
             saved = _snapshot.resume(model, problem, settings) if model.warm_start else None
             if saved is not None:
-                settings = settings._replace(n_iter=model.n_iter + int(saved["n_iter"]))
+                settings = settings._replace(n_iter=settings.n_iter + int(saved["n_iter"]))
             checkpoint = _checkpoint(model, problem, settings, device)
             with checkpoint or nullcontext():
-                run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(model.n_iter))
+                run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(settings.n_iter))
                 _go(model, run, checkpoint, given)
             separated = run.separated()
-            unbounded = _unbounded(rows, model.slab_scale)
+            unbounded = _unbounded(rows, slab_scale)
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
-            model.prior_ = describe_prior(tau_0, model.slab_scale, rows.columns.sd[:p], n, rows.share())
+            model.prior_ = describe_prior(tau_0, slab_scale, rows.columns.sd[:p], n, rows.share())
             model._saved_run = _snapshot.of(run) if model.warm_start and run.whole else None
     _summarise(model, run.draws)
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
-    _report.warn_if_unconverged(model, rows.columns.informative, separated, *unbounded)
+    _report.warn_if_unconverged(model, rows.columns.informative, separated, unbounded)
+
+
+def _plain(value):
+    """A number of NumPy's as one of Python's, which has room for sums of sweeps and can be written down."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_counts(settings):
+    """Raise a ValueError where numbers of sweeps and draws contradict one another."""
+    n_iter, thin, target, most = settings.n_iter, settings.thin, settings.target_ess, settings.max_draws
+    if n_iter < thin:
+        raise ValueError(f"thin={thin} keeps none of n_iter={n_iter} sweeps: thin may be at most n_iter.")
+    if None not in (target, most) and most * settings.n_chains < target:
+        raise ValueError(
+            f"target_ess={target} cannot be reached with max_draws={most} draws of each of {settings.n_chains} chains, "
+            f"{most * settings.n_chains} in all: raise max_draws, or leave it out."
+        )
 
 
 def release(model, error=None):
@@ -123,11 +136,11 @@ def _prepare_dask(model, X, y, sample_weight):
     return _Task(shape, device, False, open_rows)
 
 
-def _announce(model, task, n_threads):
+def _announce(model, settings, task, n_threads):
     """Forecast the memory, and log it."""
-    n_draws = min(model.n_iter // model.thin, model.max_draws or model.n_iter)
-    item = np.dtype(model.draws_dtype).itemsize
-    words = check_memory(*task.shape, model.n_chains, n_draws, n_threads, model.sampler_, item, task.no_matrix)
+    n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.n_iter)
+    item = np.dtype(settings.draws_dtype).itemsize
+    words = check_memory(*task.shape, settings.n_chains, n_draws, n_threads, settings.sampler, item, task.no_matrix)
     if model.verbose:
         _, device, reason = task.device
         _progress.logger.info("%d rows of %d features on %s (%s): %s", *task.shape, device, reason, words)
@@ -162,18 +175,17 @@ def _checkpoint(model, problem, settings, device):
 
 
 def _unbounded(rows, slab_scale):
-    """Numbers of the columns whose own coefficient nothing bounds: those that are shrunk, and those that are not."""
-    unpenalized = rows.columns.unpenalized
-    if slab_scale is not None and not unpenalized.any():
-        return (), ()
-    found = rows.one_sided()
-    free = unpenalized[found]
-    return () if slab_scale is not None else found[~free], found[free]
+    """``Unbounded``: the columns whose own coefficient the data do not bound, nor a slab that is far beyond."""
+    found, spans = rows.one_sided()
+    free = rows.columns.unpenalized[found]
+    bounded = np.zeros(len(found), bool) if slab_scale is None else slab_scale * spans <= _report.FAR_SLAB
+    shrunk = ~free & ~bounded
+    return _report.Unbounded(found[shrunk], spans[shrunk], found[free])
 
 
 def _go(model, run, checkpoint, given):
     """Run to the end, with all that watches: the log, the callbacks, the checkpoint."""
-    log = _progress.reporter(model.verbose, model.burn_in, run.settings.n_iter)
+    log = _progress.reporter(model.verbose, run.settings.burn_in, run.settings.n_iter)
     tell = teller(model, *given, run)
 
     def report(t):

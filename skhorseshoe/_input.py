@@ -64,11 +64,13 @@ def _check_finite(X, estimator):
         except ValueError:
             row, j = np.argwhere(~np.isfinite(X[rows]))[0]
             names = getattr(estimator, "feature_names_in_", None)
-            what = "NaN" if np.isnan(X[rows][row, j]) else f"infinity or a value too large for {X.dtype}"
+            missing = np.isnan(X[rows][row, j])
+            what = "NaN" if missing else f"infinity or a value too large for {X.dtype}"
+            cure = "impute them (SimpleImputer in a Pipeline)" if missing else "clip them, or make them NaN and impute"
             raise ValueError(
                 f"Input X contains {what}: the first is in row {rows.start + row} of column "
-                f"{j if names is None else repr(names[j])}. {type(estimator).__name__} does not accept missing values: "
-                "impute them (SimpleImputer in a Pipeline), or drop such rows."
+                f"{j if names is None else repr(names[j])}. {type(estimator).__name__} does not accept "
+                f"{'missing' if missing else 'infinite'} values: {cure}, or drop such rows."
             ) from None
 
 

@@ -153,8 +153,8 @@ class PosteriorMixin:
         level : float or None, default=None
             Level of the credible interval, in (0, 1); None takes ``credible_level``.
         sort_by : str or None, default=None
-            Name of a column, such as "mean" or "shrinkage": features in descending order of its absolute value. None
-            keeps the order of the columns of X.
+            Name of a column, such as "mean": features in descending order of its absolute value, by "shrinkage" in
+            ascending order. None keeps the order of the columns of X.
 
         Returns
         -------

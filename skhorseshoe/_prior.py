@@ -4,6 +4,7 @@ import numpy as np
 
 from ._sparsity import row_information
 
+LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100
 _WIDE = 100.0  # standard deviation of the intercept and of unpenalised coefficients; wide on the probit scale
 
 
@@ -25,7 +26,13 @@ def tau_scale(global_scale, expected_nonzero, p, n, rate):
         raise ValueError(
             f"expected_nonzero={expected_nonzero} must be below the number of columns that are shrunk, which is {p}."
         )
-    return float(expected_nonzero / (p - expected_nonzero) / np.sqrt(row_information(rate) * n))
+    found = float(expected_nonzero / (p - expected_nonzero) / np.sqrt(row_information(rate) * n))
+    if not LEAST_SCALE <= found <= LARGEST_SCALE:
+        raise ValueError(
+            f"expected_nonzero={expected_nonzero} of {p} columns makes the scale of the prior {found:.1g}: it must be "
+            f"from {LEAST_SCALE:g} to {LARGEST_SCALE:g}. Choose a number that is less extreme."
+        )
+    return found
 
 
 class FixedPrior:

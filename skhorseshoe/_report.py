@@ -1,6 +1,7 @@
 """What the draws come to: names, point estimates and intervals, and the convergence warning."""
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -10,6 +11,8 @@ from .diagnostics import MAX_RHAT, convergence
 MIN_ESS_PER_CHAIN = 100
 MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
 MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
+NOISE = 0.95  # shrinkage from where a column is one
+FAR_SLAB = 20  # scores between the ends of a column, from where a slab hardly bounds its coefficient
 _NAMED = 3  # columns in a warning
 _ONE_SIDED = (
     "all values in one class lie on one side of those in the other, as where a level occurs in one class only. So the "
@@ -50,16 +53,35 @@ def point(draws, mean, how, level):
     draws (n_chains, n_draws, ...). An intercept (no trailing axis) is not selected: it is its mean.
     """
     if how == "median":
-        return np.median(draws, axis=(0, 1))
+        return np.median(draws, axis=(0, 1)).astype(np.float64)
     if how == "mean" or draws.ndim == 2:
         return mean
     lower, upper = interval(draws, level)
     return np.where((lower > 0) | (upper < 0), mean, 0.0)
 
 
-def warn_if_scales_differ(model, columns):
-    """One warning for shrunk columns whose scales differ so much that one prior cannot suit them all."""
-    shrunk = np.flatnonzero(columns.informative & ~columns.unpenalized)
+def warn_if_far_out(model, which, usual, spread):
+    """One warning for columns whose spread is that of a few values far out; see ``_far_out``. spread : (p,)."""
+    if not len(which):
+        return
+    worst = np.argmax(spread[which] / usual)
+    name = names_of(model)[which[worst]]
+    warnings.warn(
+        f"{_listed(model, which)} {'have' if len(which) > 1 else 'has'} values far out: the standard deviation of "
+        f"{name!r} is {spread[which[worst]]:.2g}, but nine in ten of its values lie within {usual[worst]:.2g}. Such "
+        "values, as of typing errors, decide over a coefficient, scaled or not. Clip them, or give the column's "
+        "logarithm or quantiles (QuantileTransformer).",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+def warn_if_scales_differ(model, columns, without=()):
+    """One warning for shrunk columns whose scales differ so much that one prior cannot suit them all.
+
+    without : numbers of columns whose scale is another matter.
+    """
+    shrunk = np.setdiff1d(np.flatnonzero(columns.informative & ~columns.unpenalized), without)
     if model.standardize or len(shrunk) < 2:
         return
     spread = columns.by_column(columns.sd[: columns.n_shrunk])[shrunk]
@@ -104,13 +126,26 @@ def warn_if_far_from_zero(model, distance, dtype):
         )
 
 
-def warn_if_unconverged(model, informative, separated, one_sided=(), free=()):
+class Unbounded(NamedTuple):
+    """The columns, by number, whose own coefficient the data set no bound to."""
+
+    shrunk: np.ndarray  # those to which no slab sets one that is near
+    spans: np.ndarray  # of their values, in the unit of the prior
+    free: np.ndarray  # those that are not shrunk
+
+
+NONE_UNBOUNDED = Unbounded(*np.empty((3, 0), int))
+
+
+def warn_if_unconverged(model, informative, separated, unbounded=NONE_UNBOUNDED):
     """One ConvergenceWarning for all that keeps the draws from being what was wanted.
 
     informative : (p,) bool, False for constant columns. separated : whether the classes are separated completely and
-    no slab bounds the coefficients. one_sided, free : the columns, by number, whose own coefficient nothing bounds,
-    those that are shrunk and those that are not.
+    no slab bounds the coefficients.
     """
+    # Of what is noise to the model the posterior keeps to zero, whatever the likelihood does beyond.
+    matters = model.shrinkage_[unbounded.shrunk] < NOISE
+    one_sided, spans, free = unbounded.shrunk[matters], unbounded.spans[matters], unbounded.free
     extra = others(model)
     checks = convergence(np.stack(list(extra.values()), axis=-1))
     names = [*np.array(names_of(model), dtype=object)[informative], *extra]
@@ -123,16 +158,15 @@ def warn_if_unconverged(model, informative, separated, one_sided=(), free=()):
             "sweeps are no remedy: slab_scale=2 sets one, and mixes far better."
         )
     elif len(one_sided):
-        said.append(
-            f"{_listed(model, one_sided)}: {_ONE_SIDED}, and its mean and interval differ from run to run: "
-            "slab_scale=2 sets one."
-        )
+        said.append(f"{_listed(model, one_sided)}: {_ONE_SIDED}{_bound(model, spans)}")
     if len(free):
         said.append(
             f"{_listed(model, free)}: {_ONE_SIDED}, nor does slab_scale to one that is unpenalized. Take the column "
             "out of unpenalized and set slab_scale=2, merge a rare level with another, or drop the column."
         )
-    found = _not_converged(model, names, rhat, ess, cured=bool(said))
+    all_names = np.array(names_of(model), dtype=object)
+    cured = {*all_names[one_sided], *all_names[free], *extra} if said else ()
+    found = _not_converged(model, names, rhat, ess, names if separated else cured)
     if separated and not found:
         return
     said = [found, *said] if found else said
@@ -140,6 +174,18 @@ def warn_if_unconverged(model, informative, separated, one_sided=(), free=()):
         said += _short_of_target(model, names, ess)
     if said:
         warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=5)
+
+
+def _bound(model, spans):
+    """What sets a bound to coefficients of columns with values in such ranges."""
+    slab, span = model.slab_scale or 2, spans.max()
+    differ = "" if model.slab_scale else ", and its mean and interval differ from run to run"
+    if slab * span <= FAR_SLAB:
+        return f"{differ}: slab_scale={slab} sets one."
+    return (
+        f"{differ}. slab_scale={slab} sets one where the values of the column lie within {FAR_SLAB / slab:.3g} of one "
+        f"another, and here they lie {span:.3g} apart. Leave columns of zeros and ones unscaled, and scale others."
+    )
 
 
 def _listed(model, columns):
@@ -150,7 +196,7 @@ def _listed(model, columns):
 
 
 def _not_converged(model, names, rhat, ess, cured):
-    """What R-hat and the effective sample sizes say, or ""; cured : whether a better cure than more sweeps is known."""
+    """What R-hat and the effective sample sizes say, or "". cured : names of what is in need of more than sweeps."""
     n_chains, n_draws = model.global_scale_draws_.shape
     wanted = MIN_ESS_PER_CHAIN * n_chains
     # Where nothing can be computed (fewer than four draws) nothing is known to be well.
@@ -171,7 +217,9 @@ def _not_converged(model, names, rhat, ess, cured):
             f"{text} But max_draws={model.max_draws} keeps {n_draws} draws of each chain, and R-hat and sample sizes "
             f"are of these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
         )
-    return text if cured else f"{text} {_more(model, n_draws, int(np.ceil(1.2 * wanted / max(1.0, ess[worst]))))}"
+    to_do = failed & ~np.isin(names, list(cured))
+    fold = np.where(to_do & np.isfinite(badness), badness, 0.0).max()
+    return f"{text} {_more(model, n_draws, int(np.ceil(1.2 * fold)))}" if to_do.any() else text
 
 
 def _more(model, n_draws, factor=1):

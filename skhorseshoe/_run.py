@@ -14,8 +14,9 @@ from ._start import initial_state
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
-# Root mean square of a column whose sums over rows stay finite.
+# Root mean squares of a column whose sums over rows stay finite, and whose squares and coefficients do.
 _LARGEST = {"float16": 1e30, "float32": 1e30, "float64": 1e150}
+_LEAST = {"float16": 0.0, "float32": 1e-30, "float64": 1e-150}
 _CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, "collapsed": CollapsedChains}
 
 
@@ -147,10 +148,15 @@ def _is_check(n):
 
 
 def _check_size(columns, dtype):
-    size, limit = columns.size, _LARGEST[dtype.name]
-    if not (size <= limit).all():
-        worst = np.argmax(np.where(np.isnan(size), np.inf, size))
-        raise ValueError(
-            f"Column {worst} of X is too large for {dtype}: its root mean square is {size[worst]:.1g}, and {limit:.0g} "
-            "is the largest that can be summed. Scale the columns first, for example with StandardScaler."
-        )
+    size, largest, least = columns.size, _LARGEST[dtype.name], _LEAST[dtype.name]
+    if not (size <= largest).all():
+        worst, what = np.argmax(np.where(np.isnan(size), np.inf, size)), "large"
+        limit = f"{largest:.0g} is the largest that can be summed. Scale the columns first (StandardScaler)"
+    elif ((size > 0) & (size < least)).any():
+        worst, what = np.argmin(np.where(size > 0, size, np.inf)), "small"
+        limit = f"{least:.0g} is the least that can be squared. Take its logarithm first, or multiply the column"
+    else:
+        return
+    raise ValueError(
+        f"Column {worst} of X is too {what} for {dtype}: its root mean square is {size[worst]:.1g}, and {limit}."
+    )

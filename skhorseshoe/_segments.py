@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
+from ._far_out import sample
 from ._sides import extremes, widest
 
 _MAX_BLOCKS = 64
@@ -93,6 +94,10 @@ class Segment(NamedTuple):
         """The least and the largest values in each class, as far as they tell ``one_sided`` columns; (2, p) each."""
         return extremes(self.X, ops.to_host(self.y), fit_intercept)
 
+    def sample(self, ops, threads, step):
+        """The rows whose numbers among all rows are multiples of ``step``; (m, p)."""
+        return (sample(self.X, self.start, step),)
+
     def _misplaced(self, ops, threads, coef, intercept, rows):
         upper = ops.mean_probability(self.X[rows], coef[None], intercept[None], threads, 64)[:, 1]
         return ((upper > 0.5) != ops.to_host(self.y[rows])).any()
@@ -132,5 +137,9 @@ def _join(a, b):
     return tuple(zlib.crc32(x.to_bytes(4, "little") + y.to_bytes(4, "little")) for x, y in zip(a, b, strict=True))
 
 
+def _stack(a, b):
+    return tuple(np.concatenate(both) for both in zip(a, b, strict=True))
+
+
 ADD = {"latent": _add, "score": _add, "gram": _add, "misplaced": _add}
-ADD |= {"moments": _merge, "extremes": widest, "checksum": _join}
+ADD |= {"moments": _merge, "extremes": widest, "sample": _stack, "checksum": _join}

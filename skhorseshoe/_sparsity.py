@@ -24,7 +24,8 @@ def describe_prior(tau_0, slab_scale, sd, n, rate):
     Its mean over lambda_j ~ C+(0, 1) is b_j a_j / (1 + a_j); that over tau follows by partial fractions.
     """
     slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
-    h = n * sd[sd > 0] ** 2 * row_information(rate)
+    h = n * sd**2 * row_information(rate)
+    h = h[h > 0]
     share = h / (h + slab_precision)
     a = np.clip(tau_0 * np.sqrt(h + slab_precision), 1e-150, 1e150)
     mean = 1 - (1 + 2 / pi * a * np.log(a)) / (1 + a**2)

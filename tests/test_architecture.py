@@ -30,8 +30,9 @@ PIECES = {
 }
 # What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
 ALLOWED = {
-    "_design": {"_columns", "_segments", "_sides", "_threads"},
-    "_segments": {"_sides"},
+    "_design": {"_columns", "_far_out", "_segments", "_sides", "_threads"},
+    "_segments": {"_far_out", "_sides"},
+    "_far_out": {"_device"},
     "_sides": {"_device", "_ops"},
     "_draws": {"_running", "diagnostics"},
     "_prior": {"_sparsity"},
@@ -70,7 +71,7 @@ ALLOWED = {
     "_weights": {"_compat", "_device", "_input", "_memory"},
     "_callbacks": {"_compat", "_draws", "diagnostics"},
     "_checkpoint": {"_draws", "_files", "_lock", "_snapshot"},
-    "_classifier": {"_compat", "_fitting", "_lazy", "_ops", "_posterior", "_saved"},
+    "_classifier": {"_compat", "_fitting", "_lazy", "_ops", "_posterior", "_prior", "_saved"},
     "_run": {"_adapt", "_chains", "_draws", "_interrupt", "_prior", "_start"},
     "_snapshot": {"_draws"},
     "selection": {

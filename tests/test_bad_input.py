@@ -34,7 +34,7 @@ def columns(**changed):
     ("data", "labels", "error", "says"),
     [
         pytest.param(with_entry(np.nan), Y, ValueError, r"NaN: the first is in row \d+ of column \d", id="nan"),
-        pytest.param(with_entry(np.inf), Y, ValueError, r"infinity .* in row \d+ of column \d", id="inf"),
+        pytest.param(with_entry(np.inf), Y, ValueError, r"infinity .* in row \d+ of .* clip them", id="inf"),
         pytest.param(
             pd.DataFrame(with_entry(np.nan), columns=list("abc")),
             Y,
@@ -46,6 +46,8 @@ def columns(**changed):
         pytest.param(
             (X * 1e37).astype(np.float32), Y, ValueError, "too large for .*StandardScaler", id="too large for float32"
         ),
+        pytest.param(X * 1e-155, Y, ValueError, "too small for float64: its root mean square", id="too small"),
+        pytest.param((X * 1e-42).astype("f4"), Y, ValueError, "too small for float32", id="too small for float32"),
         pytest.param(X, np.ones(30), ValueError, "only one class, .*two classes are needed", id="one class"),
         pytest.param(X, np.array([*14 * "aa", None, "b"], object), ValueError, "label of row 28 is missing", id="None"),
         pytest.param(X, pd.Series([*14 * "aa", pd.NA, "b"], dtype="string"), ValueError, "label of row 28", id="NA"),
@@ -359,3 +361,32 @@ def test_which_columns_count_as_constant(fit_intercept, dtype, short_fit, monkey
     varying = X * [1e6, 1e-6, 1] + [0, 0, 1000]
     short_fit(np.hstack([constants, varying]).astype(dtype), Y, fit_intercept=fit_intercept)
     assert judged == [[False] + 19 * [not fit_intercept] + 3 * [True]]
+
+
+def test_the_smallest_columns_that_are_taken_give_finite_answers(short_fit):
+    for dtype, factor in (("float64", 1e-148), ("float32", 1e-28), ("float16", 1e-3)):
+        model = short_fit((X * factor).astype(dtype), Y, standardize=True)
+        assert np.isfinite(model.summary()[["mean", "sd", "5%", "95%", "ess"]]).all(axis=None)
+        assert np.isfinite([model.prior_["m_eff"], model.prior_["m_eff_at_tau_0"]]).all()
+
+
+NUMPY_NUMBERS = {
+    "n_iter": np.uint8(200),
+    "burn_in": np.uint8(150),
+    "n_chains": np.int8(3),
+    "thin": np.int64(2),
+    "max_draws": np.int8(50),
+    "slab_scale": np.float32(2),
+    "target_ess": np.float32(140),
+    "global_scale": np.float64(0.5),
+}
+
+
+def test_numbers_of_numpy_are_parameters_like_any_other(tmp_path, short_fit):
+    """Sums of small integers would overflow, and a checkpoint has no word for them."""
+    plain = {name: value.item() for name, value in NUMPY_NUMBERS.items()}
+    want = short_fit(X, Y, **plain)
+    for checkpoint in (None, tmp_path):
+        got = short_fit(X, Y, checkpoint=checkpoint, **NUMPY_NUMBERS)
+        np.testing.assert_array_equal(got.coef_draws_, want.coef_draws_)
+        assert type(got.n_iter_) is int

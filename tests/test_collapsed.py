@@ -108,7 +108,8 @@ def test_coefficients_have_the_covariance_of_their_law(heavy):
 
 @pytest.mark.parametrize("weights", [(1e8, 1e9), (1e15, 1e16), (1e14, 1e40)])
 def test_coefficients_of_the_same_heavy_columns_make_up_for_each_other(weights):
-    """Their sum is that of one such column, and none is larger than its weight lets it be."""
+    """Their sum is that of one such column, and none is larger than its weight lets it be; where rounding cannot tell
+    the columns apart, it is less."""
     n, p = 5, 7
     problem = Problem(n, p, 2 * n + p + 1, slab_precision=0.0)
     problem.lambda_sq_inv[:] = problem.lambda_sq_inv[0]
@@ -123,7 +124,11 @@ def test_coefficients_of_the_same_heavy_columns_make_up_for_each_other(weights):
     want = np.linalg.inv(columns.T @ columns + np.diag(1 / w))[1]
     np.testing.assert_allclose(mean[1] + mean[2], want @ columns.T, rtol=1e-5)
     alone = weights[0] * weights[1] / sum(weights)  # the variance of each while their sum is known
-    np.testing.assert_allclose(covariance[[1, 2], [1, 2]], alone, rtol=0.5)
+    variances = covariance[[1, 2], [1, 2]]
+    assert (variances > 1e6).all()
+    assert (variances < 1.001 * alone).all()
+    if max(weights) < 1e12:
+        np.testing.assert_allclose(variances, alone, rtol=1e-5)
 
 
 @pytest.mark.parametrize("heavy", [[], [1e-6, 1e-9, 1e-14]])

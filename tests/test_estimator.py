@@ -133,6 +133,7 @@ def test_number_of_chains(problem, short_fit, n_chains):
 def test_coef_is_the_summary_of_the_draws(problem, short_fit, summary):
     model = short_fit(*problem, coef_summary=summary)
     middle = getattr(np, summary)
+    assert short_fit(*problem, coef_summary=summary, draws_dtype="float32").coef_.dtype == np.float64
     np.testing.assert_allclose(model.coef_[0], middle(model.coef_draws_.reshape(-1, 8), axis=0), rtol=1e-12)
     np.testing.assert_allclose(model.intercept_, middle(model.intercept_draws_), rtol=1e-12)
 

@@ -55,6 +55,7 @@ def test_expected_nonzero_is_the_global_scale_it_stands_for():
     ("given", "message"),
     [
         ({"expected_nonzero": 2, "global_scale": 1.0}, "give one of them"),
+        ({"expected_nonzero": 1e-300}, "makes the scale of the prior .*: it must be from 1e-100 to 1e"),
         ({"expected_nonzero": 4}, "must be below the number of columns that are shrunk, which is 4"),
     ],
 )

@@ -38,7 +38,7 @@ def test_columns_of_all_kinds(kind, fit_intercept, block, monkeypatch):
     monkeypatch.setattr(_sides, "_BLOCK", block * len(NAMES))
     X, y = columns()
     X = csr_array(X.to_numpy()) if kind == "csr" else X.to_numpy().astype(kind)
-    found = {NAMES[j] for j in one_sided(*extremes(X, y, fit_intercept))}
+    found = {NAMES[j] for j in one_sided(*extremes(X, y, fit_intercept))[0]}
     assert found == (WITH_INTERCEPT if fit_intercept else WITHOUT)
 
 
@@ -49,7 +49,7 @@ def test_columns_in_pieces_of_the_rows(fit_intercept, cuts):
     X, y = columns()
     pieces = zip(np.split(X.to_numpy(), cuts), np.split(y, cuts), strict=True)
     low, high = functools.reduce(widest, (extremes(rows, labels, fit_intercept) for rows, labels in pieces))
-    assert {NAMES[j] for j in one_sided(low, high)} == (WITH_INTERCEPT if fit_intercept else WITHOUT)
+    assert {NAMES[j] for j in one_sided(low, high)[0]} == (WITH_INTERCEPT if fit_intercept else WITHOUT)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
@@ -60,7 +60,7 @@ def test_columns_on_a_gpu(kind, one_gpu):
         from skhorseshoe._ops._gpu_csr import Csr
 
         held = Csr.of(csr_array(X.to_numpy()))
-    assert {NAMES[j] for j in one_sided(*extremes(held, y, True))} == WITH_INTERCEPT
+    assert {NAMES[j] for j in one_sided(*extremes(held, y, True))[0]} == WITH_INTERCEPT
 
 
 def test_a_column_is_read_as_long_as_it_may_be_one():
@@ -76,7 +76,7 @@ def test_a_column_is_read_as_long_as_it_may_be_one():
 
     X = np.random.default_rng(0).standard_normal((10_000, 300))
     low, high = extremes(X.view(Counted), (np.arange(10_000) % 2).astype(np.uint8), True)
-    assert not len(one_sided(low, high))
+    assert not len(one_sided(low, high)[0])
     assert Counted.rows < 5000
 
 
@@ -97,6 +97,51 @@ def test_a_level_of_one_class_is_named_with_its_cure(slab_scale, told, seed):
     if told:
         assert "-fold" not in text  # more sweeps are no remedy
         assert [w.category for w in caught] == [ConvergenceWarning]
+
+
+def fit_with_level(seed, rows_of_level, scaled=False, **params):
+    """A level of events alone in so many rows beside a column that matters; what was said."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((2000, 2)), columns=["a", "b"])
+    y = X["a"] + rng.standard_normal(2000) > 0
+    X["rare"] = 0.0
+    X.loc[np.flatnonzero(y)[:rows_of_level], "rare"] = 1.0
+    if scaled:
+        X["rare"] /= X["rare"].std()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = HorseshoeProbitClassifier(random_state=seed, **{"n_iter": 300, "burn_in": 300, **params}).fit(X, y)
+    return model, " ".join(str(w.message) for w in caught)
+
+
+def test_a_slab_is_too_far_for_a_level_that_was_scaled(seed):
+    """Then slab_scale=2 is neither the cure nor a bound."""
+    for slab_scale in (None, 2.0):
+        _, text = fit_with_level(seed, 4, scaled=True, slab_scale=slab_scale)
+        assert "Column 'rare': all values in one class lie on one side" in text
+        assert "slab_scale=2" in text
+        assert "lie within 10 of one another, and here they lie 22.4 apart" in text
+    _, text = fit_with_level(seed, 4, scaled=True, slab_scale=0.5)
+    assert "one side" not in text
+
+
+def test_a_level_that_is_noise_to_the_model_is_not_named(seed):
+    """Two rows of a common class say nothing, so the posterior keeps the coefficient at zero."""
+    model, text = fit_with_level(seed, 2, global_scale=1e-3)
+    assert model.shrinkage_[2] > 0.95
+    assert "one side" not in text
+    model, text = fit_with_level(seed, 200)
+    assert model.shrinkage_[2] < 0.95
+    assert "one side" in text
+
+
+def test_more_sweeps_are_advised_beside_a_level_if_another_column_needs_them(seed):
+    for n_iter, fails in ((20, True), (1000, False)):
+        model, text = fit_with_level(seed, 4, n_iter=n_iter, burn_in=n_iter)
+        summary = model.summary().loc[["a", "b"]]
+        assert ((summary["rhat"] > 1.01) | (summary["ess"] < 400)).any() == fails
+        assert "Column 'rare'" in text
+        assert ("-fold" in text) == fails
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -7,7 +7,7 @@ from sklearn.utils.fixes import parse_version
 
 from skhorseshoe import HorseshoeProbitClassifier
 
-ESTIMATOR = HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0)  # "gibbs", where weights allow it
+ESTIMATOR = HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0)  # "pxda", where weights allow it
 VERSION = parse_version(sklearn.__version__)
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

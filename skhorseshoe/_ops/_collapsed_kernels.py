@@ -79,10 +79,10 @@ def add_heavy(P, columns, weights, factors, precision, products):
     """P after the columns (m, n) join one by one with these weights, of any size; returns the rise of log|V|.
 
     factors, precision (m,), products (m, n) : overwritten, as in ``Joined``. A column that lies among those before it,
-    as far as rounding can tell, adds nothing to what their weights say. Its coefficient is then what the weights of
-    those let it be, of which that of the column before is the largest: together they make up for it.
+    as far as rounding can tell, adds nothing to what their weights say. About its coefficient the data are then taken
+    to say as much as rounding does, so that coefficients of the same columns do not drive each other away.
     """
-    rise, told = 0.0, 0.0
+    rise = 0.0
     before = np.diag(P).copy()
     for k in range(columns.shape[0]):
         x, g = columns[k], products[k]
@@ -96,8 +96,7 @@ def add_heavy(P, columns, weights, factors, precision, products):
             _add(P, -factors[k], g)
             rise += math.log1p(weights[k] * s)
         else:
-            factors[k], precision[k] = 0.0, 1.0 / weights[k] + told * size
-        told = 1.0 / (weights[k] * size)
+            factors[k], precision[k] = 0.0, 1.0 / weights[k] + IN_THE_SPAN * size
     for i in range(before.shape[0]):
         P[i, i] = max(P[i, i], ROUNDING * before[i])
     return rise

@@ -65,6 +65,8 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
         and what to do.
     RuntimeError
         If another conversion to the folder is under way. One that was killed does not count.
+    FileNotFoundError
+        If ``source`` is a path, and nothing is there.
     ImportError
         If ``source`` needs pyarrow or zarr, or ``progress=True`` rich, and it is not installed.
     TypeError

@@ -3,6 +3,7 @@
 from numbers import Real
 
 import numpy as np
+from sklearn.utils import column_or_1d
 
 from .. import _report
 from ._common import (
@@ -337,7 +338,7 @@ def _isotonic(y, place, counts):
 
 def _check_labels(y, n_samples, classes):
     """y as an array of one label a row, all of them labels of the classifier."""
-    y = np.asarray(y)
+    y = column_or_1d(y)
     if y.shape != (n_samples,):
         raise ValueError(f"y must have one label for each of the {n_samples} rows of X; got shape {y.shape}.")
     strange = np.setdiff1d(y, classes)

@@ -4,6 +4,7 @@ import tracemalloc
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from artists import NAMES, drawn, segments, texts
 from matplotlib import pyplot as plt
@@ -70,6 +71,15 @@ def test_bad_labels(model, data):
             display.from_estimator(model, X[:4], ["dead", "ill", "well", "well"])
     with pytest.raises(ValueError, match="order must be one of 'probability', 'original'"):
         ProbabilityIntervalDisplay.from_estimator(model, X[:4], order="size")
+
+
+def test_labels_in_a_frame_of_one_column(model, data):
+    X, y = data
+    frame = pd.DataFrame({"y": np.asarray(y)})
+    one, other = (ProbabilityIntervalDisplay.from_estimator(model, X, labels) for labels in (y, frame))
+    np.testing.assert_array_equal(one.y, other.y)
+    one, other = (PosteriorCalibrationDisplay.from_estimator(model, X, labels) for labels in (y, frame))
+    np.testing.assert_array_equal(one.observed, other.observed)
 
 
 def test_calibration_curve_is_the_isotonic_regression(model, data):

@@ -70,7 +70,7 @@ add_heavy(double* P, const double* before, const double* columns, const double* 
           double* products, double* rise, int n, int m) {
     DYNAMIC_SHARED(double, shared);
     const int lane = threadIdx.x & 31, warps = blockDim.x >> 5;
-    double told = 0.0, total = 0.0;
+    double total = 0.0;
     for (int k = 0; k < m; ++k) {
         const double weight = weights[k];
         if (!(weight > 0.0)) {
@@ -97,7 +97,7 @@ add_heavy(double* P, const double* before, const double* columns, const double* 
         const double factor = joins ? weight / (1.0 + weight * s) : 0.0;
         if (threadIdx.x == 0) {
             factors[k] = factor;
-            precision[k] = 1.0 / weight + (joins ? s : told * size);
+            precision[k] = 1.0 / weight + (joins ? s : IN_THE_SPAN * size);
         }
         if (joins) {
             total += log1p(weight * s);
@@ -106,7 +106,6 @@ add_heavy(double* P, const double* before, const double* columns, const double* 
                 for (int j = lane; j < n; j += 32) P[(long long)i * n + j] -= scaled * g[j];
             }
         }
-        told = 1.0 / (weight * size);
     }
     SYNC(ALL_JOINED);
     for (int i = threadIdx.x; i < n; i += blockDim.x) {
