@@ -20,7 +20,8 @@ def sample(X, start, step):
 
     start : number of the first row of X.
     """
-    which = np.arange(-start % step, X.shape[0], step)
+    first = -start % step
+    which = np.arange(first, X.shape[0], step) if _device.is_sparse(X) else slice(first, None, step)
     with _device.of(X):
         rows = _device.to_host(X[which])
     return np.asarray(rows.toarray() if issparse(rows) else rows, np.float64)

@@ -157,6 +157,14 @@ def test_a_level_of_one_class_is_named(client, data, classifier):
         classifier.fit(*arrays(X, y))
 
 
+def test_values_far_out_are_named(client, data, classifier):
+    X, y = data
+    X = X.copy()
+    X[[100, 2000], 1] = 1e7
+    with pytest.warns(UserWarning, match=r"Column 'x1' has values far out: .* Clip them"):
+        classifier.fit(*arrays(X, y))
+
+
 def test_target_ess_stops_where_it_stops_in_memory(client, data, seed):
     model = HorseshoeProbitClassifier(n_iter=500, burn_in=100, n_chains=4, target_ess=20, random_state=seed)
     lazy = clone(model).fit(*arrays(*data))
