@@ -1,12 +1,14 @@
 """Open the built pages as a reader would: python docs/check_pages.py docs/_build/html
 
 Every page is loaded in a headless Chromium from a local server. Wrong are: a link or an anchor that leads nowhere, a
-picture that does not show, a request that fails or leaves this machine, an error on the console.
+picture that does not show, a request that fails or leaves this machine, an error on the console; a method that the API
+lacks, a ConvergenceWarning in the output of the gallery.
 """
 
 import shutil
 import sys
 import threading
+import zlib
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,11 +19,20 @@ from playwright.sync_api import sync_playwright
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 LINKS = "[...document.querySelectorAll('a[href]')].map(a => a.href)"
 IDS = "[...document.querySelectorAll('[id]')].map(e => e.id)"
+OUTPUT = "[...document.querySelectorAll('.sphx-glr-script-out')].map(e => e.textContent).join()"
 BROKEN = "[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.currentSrc || i.src)"
 LOAD_ALL = """async () => {
   for (const i of document.images) i.loading = 'eager';
   await Promise.all([...document.images].map(i => i.decode().catch(() => null)));
 }"""
+
+UNCONVERGED = "gallery/plot_2_chains.html"  # shows such chains
+# Methods of the package and methods that are inherited: a page has those of its class only if it is told so.
+DOCUMENTED = {
+    "HorseshoeProbitClassifier": "fit predict predict_proba predict_proba_samples predict_interval predict_log_proba "
+    "decision_function summary to_arviz",
+    "HorseshoeSelector": "fit transform fit_transform inverse_transform get_support get_feature_names_out",
+}
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -47,6 +58,8 @@ def look(browser, root, path, wrong):
     page.goto(root + path)
     page.evaluate(LOAD_ALL)
     wrong.extend(f"{path}: broken picture: {src}" for src in page.evaluate(BROKEN))
+    if path != UNCONVERGED and "ConvergenceWarning" in page.evaluate(OUTPUT):
+        wrong.append(f"{path}: a ConvergenceWarning")
     found = page.evaluate(LINKS), set(page.evaluate(IDS))
     page.close()
     return found
@@ -66,6 +79,15 @@ def check_links(folder, root, links, anchors, wrong):
                 wrong.append(f"{path}: leads to {to}#{anchor}, which has no such place")
 
 
+def check_api(folder, wrong):
+    """Note each method of ``DOCUMENTED`` that the inventory of the pages does not have."""
+    *_, packed = (folder / "objects.inv").read_bytes().split(b"\n", 4)
+    there = {line.split()[0] for line in zlib.decompress(packed).decode().splitlines()}
+    for name, methods in DOCUMENTED.items():
+        missing = {f"skhorseshoe.{name}.{method}" for method in methods.split()} - there
+        wrong.extend(f"objects.inv: no {method}" for method in sorted(missing))
+
+
 def main(folder):
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*.html"))
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -78,6 +100,7 @@ def main(folder):
             links[path], anchors[path] = look(browser, root, path, wrong)
         browser.close()
     check_links(folder, root, links, anchors, wrong)
+    check_api(folder, wrong)
     print(*dict.fromkeys(wrong), f"{len(paths)} pages, {sum(map(len, links.values()))} links", sep="\n")
     return len(wrong) > 0
 
