@@ -51,7 +51,7 @@ class Csr:
         """X, an array or matrix of SciPy's in CSR form, or rows that are on the GPU already."""
         if isinstance(X, cls):
             return X
-        return cls(*map(brought, (X.data, *_alike(X.indices, X.indptr, X.shape[0]))), X.shape)
+        return cls(*map(brought, (X.data, *alike(X.indices, X.indptr, X.shape[0]))), X.shape)
 
     @cached_property
     def definitions(self):
@@ -66,7 +66,7 @@ class Csr:
     @cached_property
     def blocks(self):
         """Blocks of a pass over the rows."""
-        return max(1, min(BLOCKS, -(-self.shape[0] // _BLOCK_ROWS)))
+        return blocks_of(self.shape[0])
 
     @cached_property
     def by_column(self):
@@ -80,7 +80,7 @@ class Csr:
             edges = cp.asarray(np.arange(p + 1, dtype=index))
             starts = cp.searchsorted(self.indices[order], edges).astype(index)
             data, rows = data[order], rows[order]
-        cuts, firsts, stored = _pieces(cp.asnumpy(starts).astype(np.int64), self.blocks)
+        cuts, firsts, stored = pieces(cp.asnumpy(starts).astype(np.int64), self.blocks)
         return ByColumn(data, rows, starts, cp.asarray(cuts), cp.asarray(firsts), len(cuts) - 1, stored)
 
     def launch(self, name, grid, *arguments, shared_bytes=0):
@@ -118,7 +118,12 @@ class Csr:
         return csr_array((data, indices, starts - starts[0]), shape=self.shape)
 
 
-def _alike(indices, indptr, n):
+def blocks_of(n):
+    """Blocks of a pass over n rows."""
+    return max(1, min(BLOCKS, -(-n // _BLOCK_ROWS)))
+
+
+def alike(indices, indptr, n):
     """Both of one type, as the kernels read them; that of the rows' numbers too."""
     wide = np.int64 in (indices.dtype, indptr.dtype) or n > np.iinfo(np.int32).max
     return (values.astype(np.int64 if wide else np.int32, copy=False) for values in (indices, indptr))
@@ -134,7 +139,7 @@ def most_pieces(size, p):
     return min(size // _PIECE, _MOST_PIECES) + p
 
 
-def _pieces(starts, n_blocks):
+def pieces(starts, n_blocks):
     """How columns that begin at starts (p + 1,) are cut: the first number of each piece, the first sum of each column,
     of the ones and of the totals, and how many numbers there are of each column."""
     stored = np.diff(starts)

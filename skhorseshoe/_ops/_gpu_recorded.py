@@ -9,6 +9,7 @@ import numpy as np
 from ._gpu_clock import CLOCK
 from ._gpu_csr import Csr
 from ._gpu_gaussian import fits_one_block
+from ._gpu_sparse_parts import Parts
 from ._gpu_stream import Streamed
 
 _LOG = logging.getLogger("skhorseshoe")
@@ -18,7 +19,8 @@ SPARSE_ROWS = 2**18  # of which a pass leaves a number for each chain, in memory
 def recorded(sweep, rows, q):
     """As ``cpu.recorded``: a ``Recorded`` where all kernels of a sweep are ours, and it keeps little memory."""
     X = rows.held[0]
-    if isinstance(X, Streamed) or (isinstance(X, Csr) and X.shape[0] > SPARSE_ROWS) or not fits_one_block(q):
+    stays = not isinstance(X, (Streamed, Parts)) and not (isinstance(X, Csr) and X.shape[0] > SPARSE_ROWS)
+    if not stays or not fits_one_block(q):
         return sweep
     return Recorded(sweep)
 

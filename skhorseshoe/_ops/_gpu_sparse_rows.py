@@ -1,4 +1,5 @@
-"""Questions to sparse rows on the GPU; they have the names and the answers of ``sparse.py``.
+"""Questions to sparse rows on the GPU; they have the names and the answers of ``sparse.py``. Of rows that are more than
+one part (``_gpu_sparse_parts``) the answers of the parts are added.
 
 A pass reads the stored numbers twice: by rows, for what is drawn or derived of each row and chain, and by columns, for
 the sums over rows. Every sum has one owner and a fixed order, which depends on X and the number of chains alone.
@@ -12,6 +13,7 @@ from ._gpu_clock import random_arguments
 from ._gpu_csr import Csr, lanes_for
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, padded
 from ._gpu_memory import WIDENED
+from ._gpu_sparse_parts import PART, HeldParts, HostCsr, StreamedParts, cut, parts_of, stored_in
 from ._gpu_stream import brought
 from .cuda import MAX_CHAINS, THREADS, TYPES, compiled_chains, sparse_definitions
 
@@ -22,39 +24,64 @@ _STRIP = 512  # columns of X'X whose sums a warp has there
 
 
 def hold(X, y, weight):
-    """X as ``Csr``, y (n,) and the weights (n,) or (0,), on the current device."""
-    return Csr.of(X), cp.asarray(brought(y), dtype=cp.uint8), brought(weight)
+    """X as ``Csr``, or as ``Parts`` if that is more than one or on the host; y (n,) and the weights (n,) or (0,), on
+    the current device."""
+    if isinstance(X, HostCsr):
+        X = StreamedParts(X, cut(X.indptr))
+    else:
+        X = Csr.of(X)
+        if X.size > PART:
+            X = HeldParts(X, cut(cp.asnumpy(X.indptr)))
+    return X, cp.asarray(brought(y), dtype=cp.uint8), brought(weight)
 
 
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
     """As ``cpu.latent``; ``bounds`` and ``threads`` say nothing to a GPU."""
-    out = _pass("latent_rows", X, coef, (y, i64(first_row), *random_arguments(key, sweep)))
+    random = random_arguments(key, sweep)
+    out = _sum("latent_rows", X, coef, lambda rows: (y[rows], i64(first_row + rows.start), *random))
     return out[:, :-1], out[:, -1]
 
 
 def score(X, y, weight, coef, bounds, threads):
     """As ``cpu.score``."""
-    out = _pass("score_rows", X, coef, (y, *_if_any(weight)))
+    out = _sum("score_rows", X, coef, lambda rows: (y[rows], *_if_any(weight[rows])))
     return out[:, -1], out[:, :-1]
 
 
 def gram_product(X, weight, vectors, bounds, threads):
     """As ``sparse.gram_product``."""
-    return _pass("product_rows", X, vectors, _if_any(weight), "float64")[:, :-1]
+    return _sum("product_rows", X, vectors, lambda rows: _if_any(weight[rows]), "float64")[:, :-1]
 
 
 def gram_noise(X, weight, shape, bounds, attempt, sweep, purpose, key, threads):
     """As ``sparse.gram_noise``."""
-    given = *_if_any(weight), np.uint32(attempt), *random_arguments(key, sweep, purpose)
-    return _pass("noise_rows", X, cp.zeros(shape), given, "float64")[:, :-1]
+    random = np.uint32(attempt), *random_arguments(key, sweep, purpose)
+
+    def given(rows):
+        return *_if_any(weight[rows]), i64(rows.start), *random
+
+    return _sum("noise_rows", X, cp.zeros(shape), given, "float64")[:, :-1]
 
 
-def _pass(name, X, coef, given, real=None):
+def _sum(name, X, coef, given, real=None):
     """Sums over the rows (n_chains, q + 1) of what a kernel makes of each, and in the last column its totals.
 
-    coef : (n_chains, q). given : the kernel's arguments beside X and the chains. real : the type in which rows are
-    computed, X's own by default.
+    coef : (n_chains, q). given : of a slice of rows, the kernel's arguments beside X and the chains. real : the type in
+    which rows are computed, X's own by default.
     """
+    return sum_up(_pass(name, part, coef, given(rows), real) for rows, part in parts_of(X))
+
+
+def sum_up(answers):
+    """Those of all parts, added one after the other."""
+    total = None
+    for answer in answers:
+        total = answer if total is None else total + answer
+    return total
+
+
+def _pass(name, X, coef, given, real):
+    """The same for a ``Csr``; given : the arguments."""
     (n, p), (n_chains, q), columns = X.shape, coef.shape, X.by_column
     real, index = real or X.dtype.name, X.indices.dtype.name
     bytes_of_real, pieces = TYPES[real][3], columns.n_pieces
@@ -82,24 +109,43 @@ def _pass(name, X, coef, given, real=None):
 
 def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     """As ``sparse.gram``, on the host."""
-    (n, p), columns = X.shape, X.by_column
-    q = p + fit_intercept
-    shift = np.where(columns.stored == n, centre, 0.0)
-    squared = weight
-    if beta is not None:
-        information = information_weights(X, *uncentred(beta, centre, scale, p))
-        squared = squared * information if len(squared) else information
-    H, sums = cp.zeros((q, q)), cp.empty(p)
-    read = *X.arrays, columns.data, columns.rows, columns.starts
-    given = *_if_any(squared), cp.asarray(shift), H, sums, i32(q)
-    X.launch("gram_columns", (p, -(-p // _STRIP)), *read, *given, shared_bytes=8 * _WARPS * (_STRIP + 1))
-    H = cp.asnumpy(H)
-    finish(H, cp.asnumpy(sums), _total(squared, n), centre - shift, scale)
+    n, p = X.shape
+    shift = np.where(stored_in(X) == n, centre, 0.0)
+    points = None if beta is None else uncentred(beta, centre, scale, p)
+    size = 0.0
+
+    def answers():
+        nonlocal size
+        for rows, part in parts_of(X):
+            squared = weight[rows]
+            if points is not None:
+                information = _information(part, *points)
+                squared = squared * information if len(squared) else information
+            size += _total(squared, part.shape[0])
+            yield _gram(part, squared, shift, p + fit_intercept)
+
+    both = cp.asnumpy(sum_up(answers()))
+    H = np.ascontiguousarray(both[:-1])
+    finish(H, both[-1, :p], size, centre - shift, scale)
     return H
+
+
+def _gram(X, squared, shift, q):
+    """Sums of the products of the columns (q, q), and beneath them those of the columns."""
+    p, columns = X.shape[1], X.by_column
+    out = cp.zeros((q + 1, q))
+    read = *X.arrays, columns.data, columns.rows, columns.starts
+    given = *_if_any(squared), cp.asarray(shift), out[:-1], out[-1], i32(q)
+    X.launch("gram_columns", (p, -(-p // _STRIP)), *read, *given, shared_bytes=8 * _WARPS * (_STRIP + 1))
+    return out
 
 
 def information_weights(X, coef, intercept):
     """As ``sparse.information_weights``, on the device; coef (m, p) and intercept (m,) are on the host."""
+    return cp.concatenate([_information(part, coef, intercept) for _, part in parts_of(X)])
+
+
+def _information(X, coef, intercept):
     n, m = X.shape[0], len(coef)
     coef, intercept = cp.asarray(np.ascontiguousarray(coef.T)), cp.asarray(np.atleast_1d(intercept))
     out = cp.empty(n)
@@ -113,11 +159,22 @@ def information_weights(X, coef, intercept):
 
 def moments(X, weight):
     """As ``sparse.moments``, on the host."""
+    size, mean, variance = 0.0, 0.0, 0.0
+    for rows, part in parts_of(X):
+        total, mean_of_part, square = _moments(part, weight[rows])
+        size += total
+        share, apart = total / size, mean_of_part - mean
+        variance = variance + share * (square / total - variance) + share * (1 - share) * apart**2
+        mean = mean + share * apart
+    return mean, variance
+
+
+def _moments(X, weight):
     (n, p), columns = X.shape, X.by_column
     total, mean, square = _total(weight, n), cp.empty(p), cp.empty(p)
     given = *_if_any(weight), i64(n), np.float64(total), mean, square
     X.launch("column_moments", p, columns.data, columns.rows, columns.starts, *given, shared_bytes=8 * _WARPS)
-    return cp.asnumpy(mean), cp.asnumpy(square) / total
+    return total, cp.asnumpy(mean), cp.asnumpy(square)
 
 
 def product(X, coef):

@@ -7,6 +7,7 @@ from cupyx import empty_pinned
 from ._reading import WINDOW, ahead, cut
 
 PART = 2**28  # bytes that are copied together, if a few blocks read as much
+_ALIGNED = 256  # bytes
 _BLOCKS = 4  # blocks that read a part, at least: one alone is slower than the copy
 
 
@@ -14,19 +15,80 @@ class HostRows(np.ndarray):
     """An X of the host that the GPU has no room for."""
 
 
-class Streamed:
-    """The rows of a ``HostRows`` as a pass reads them, or some of their columns.
+class Conveyor:
+    """Arrays on their way to the GPU: through pinned memory into one of two buffers, while it computes on the other."""
 
-    A part goes through pinned memory into one of two buffers on the GPU, while the GPU still computes on the other. All
-    chains share it.
-    """
+    def __init__(self):
+        self.stream = cp.cuda.Stream(non_blocking=True)
+        self.slots = []
+        self.turn = 0
+
+    def reserve(self, n_bytes):
+        """Make buffers of so many bytes, unless they are as large."""
+        if not self.slots or len(self.slots[0].pinned) < n_bytes:
+            self.stream.synchronize()
+            self.slots = []
+            self.slots = [_Slot(n_bytes) for _ in range(2)]
+
+    def bring(self, layout, write):
+        """Arrays on the GPU, for what is queued on the current stream from now on and until ``done`` is called.
+
+        layout : the shape and dtype of each. write : fills such arrays of the host.
+        """
+        size = room_of(layout)
+        self.reserve(size)
+        self.turn = 1 - self.turn
+        return self.slots[self.turn].load(layout, size, write, self.stream)
+
+    def done(self):
+        """What reads the arrays brought last has been queued."""
+        self.slots[self.turn].used.record()
+
+
+class _Slot:
+    """A buffer on the GPU, and one of the host on the way there."""
+
+    def __init__(self, n_bytes):
+        self.pinned, self.buffer = empty_pinned(n_bytes, np.uint8), cp.empty(n_bytes, cp.uint8)
+        self.copied, self.used = (cp.cuda.Event(disable_timing=True) for _ in range(2))
+        self.used.record()  # the memory may be that of an array which the current stream has yet to read
+
+    def load(self, layout, size, write, stream):
+        self.copied.synchronize()  # what was here before has left the pinned buffer
+        write(*_arrays(self.pinned, layout))
+        stream.wait_event(self.used)
+        self.buffer[:size].set(self.pinned[:size], stream=stream)
+        self.copied.record(stream)
+        cp.cuda.get_current_stream().wait_event(self.copied)
+        return _arrays(self.buffer, layout)
+
+
+def room_of(layout):
+    """Bytes of a buffer for arrays of these shapes and dtypes."""
+    return sum(_aligned(*array) for array in layout)
+
+
+def _aligned(shape, dtype):
+    return -(-int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize // _ALIGNED) * _ALIGNED
+
+
+def _arrays(memory, layout):
+    """Arrays of these shapes and dtypes, one after the other in a buffer."""
+    out, at = [], 0
+    for shape, dtype in layout:
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        out.append(memory[at : at + size].view(dtype).reshape(shape))
+        at += _aligned(shape, dtype)
+    return out
+
+
+class Streamed:
+    """The rows of a ``HostRows`` as a pass reads them, or some of their columns; all chains share what is brought."""
 
     def __init__(self, X):
         self.X = X.view(np.ndarray)
         self.shape, self.dtype = X.shape, X.dtype
-        self.stream = cp.cuda.Stream(non_blocking=True)
-        self.slots = []
-        self.turn = 0
+        self.conveyor = Conveyor()
 
     def __len__(self):
         return len(self.X)
@@ -43,49 +105,24 @@ class Streamed:
         n_blocks = len(edges) - 1
         together = max(_BLOCKS, PART * n_blocks // max(1, self.X.nbytes))
         cuts = [(b, min(b + together, n_blocks)) for b in range(0, n_blocks, together)]
-        self._make_room(max(edges[end] - edges[b] for b, end in cuts) * self.shape[1])
+        n_rows = max(edges[end] - edges[b] for b, end in cuts)
+        self.conveyor.reserve(room_of([((n_rows, self.shape[1]), self.dtype)]))
         for b, end in cuts:
-            slot = self._next()
-            yield (b, end), edges[b], slot.load(self.X[edges[b] : edges[end]], slice(None), self.stream)
-            slot.used.record()
+            yield (b, end), edges[b], self._bring(self.X[edges[b] : edges[end]], slice(None), self.shape[1])
+            self.conveyor.done()
 
     def columns(self, which, read):
         """Call ``read``, which queues what reads them, with the columns of these numbers on the GPU, (n, m)."""
-        self._make_room(len(self.X) * len(which))
-        slot = self._next()
-        read(slot.load(self.X, which, self.stream))
-        slot.used.record()
+        read(self._bring(self.X, which, len(which)))
+        self.conveyor.done()
 
-    def _next(self):
-        self.turn = 1 - self.turn
-        return self.slots[self.turn]
+    def _bring(self, rows, columns, n_columns):
+        def write(pinned):
+            for some in _read(rows):
+                pinned[some] = rows[some, columns]
 
-    def _make_room(self, size):
-        if not self.slots or self.slots[0].pinned.size < size:
-            self.stream.synchronize()
-            self.slots = [_Slot(size, self.dtype) for _ in range(2)]
-
-
-class _Slot:
-    """A buffer on the GPU, and one of the host on the way there."""
-
-    def __init__(self, size, dtype):
-        self.pinned, self.buffer = empty_pinned(size, dtype), cp.empty(size, dtype)
-        self.copied, self.used = (cp.cuda.Event(disable_timing=True) for _ in range(2))
-        self.used.record()  # the memory may be that of an array which the current stream has yet to read
-
-    def load(self, rows, columns, stream):
-        """These columns of rows on the GPU, for what is queued on the current stream from now on."""
-        self.copied.synchronize()  # what was here before has left the pinned buffer
-        shape = len(rows), rows.shape[1] if isinstance(columns, slice) else len(columns)
-        pinned, out = (memory[: shape[0] * shape[1]].reshape(shape) for memory in (self.pinned, self.buffer))
-        for some in _read(rows):
-            pinned[some] = rows[some, columns]
-        stream.wait_event(self.used)
-        out.set(pinned, stream=stream)
-        self.copied.record(stream)
-        cp.cuda.get_current_stream().wait_event(self.copied)
-        return out
+        (part,) = self.conveyor.bring([((len(rows), n_columns), self.dtype)], write)
+        return part
 
 
 def brought(values):

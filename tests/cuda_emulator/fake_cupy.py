@@ -184,7 +184,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return method
 
     sum, mean, all, any = map(_method, ("sum", "mean", "all", "any"))
-    copy, reshape, astype = map(_method, ("copy", "reshape", "astype"))
+    copy, reshape, astype, view = map(_method, ("copy", "reshape", "astype", "view"))
     swapaxes, argsort = map(_method, ("swapaxes", "argsort"))
 
     def nonzero(self):

@@ -34,11 +34,14 @@ struct Product {
 
 struct Noise {
     u32 attempt, sweep, purpose, k0, k1;
+    long long first_row;  // the number of row 0 among those whose random numbers these are
     double total;
     __device__ __forceinline__ REAL operator()(REAL, bool, const double* weight, long long row, u32 chain) {
         double unused;
+        const double scale = weight ? sqrt(weight[row]) : 1.0;
+        row += first_row;
         const double e = normal_and_unit(attempt, sweep, (u32)row, stream_of(chain, purpose, row), k0, k1, &unused);
-        return REAL(weight ? e * sqrt(weight[row]) : e);
+        return REAL(e * scale);
     }
 };
 
@@ -139,10 +142,10 @@ product_rows(const ELEMENT* data, const INDEX* indices, const INDEX* starts, con
 // Independent N(0, w_i).
 extern "C" __global__ void BOUNDS
 noise_rows(const ELEMENT*, const INDEX*, const INDEX*, const Values*, Values* out, double* sums, long long pieces,
-           long long n, int, int, int chains, int chain0, int lanes, const double* weight, int weighted, u32 attempt,
-           const u32* since, u32 sweep, u32 purpose, u32 k0, u32 k1) {
+           long long n, int, int, int chains, int chain0, int lanes, const double* weight, int weighted,
+           long long first_row, u32 attempt, const u32* since, u32 sweep, u32 purpose, u32 k0, u32 k1) {
     const Rows rows = {0, 0, 0, 0, weighted ? weight : 0, 0, n, 0, 0, chains, chain0, lanes};
-    Noise task = {attempt, *since + sweep, purpose, k0, k1, 0.0};
+    Noise task = {attempt, *since + sweep, purpose, k0, k1, first_row, 0.0};
     pass(rows, task, out, SHARES);
 }
 
