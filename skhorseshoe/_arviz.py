@@ -19,6 +19,7 @@ def from_model(model, rows, max_draws):
     groups["sample_stats"] = {"acceptance_rate": _predictive.evenly(model.acceptance_draws_, max_draws)}
     if rows is not None:
         groups["log_likelihood"] = {"y": _predictive.log_likelihood(model, *rows, max_draws)}
+        groups["observed_data"] = {"y": rows[1].astype(int)}
     names = {
         "coords": {"feature": names_of(model)},
         "dims": {"coef": ["feature"], "y": ["row"]},

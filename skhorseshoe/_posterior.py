@@ -194,7 +194,8 @@ class PosteriorMixin:
         -------
         data : arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x. Group "posterior": coef (chain, draw, feature),
-            intercept and global_scale (chain, draw). With X and y also "log_likelihood": y (chain, draw, row).
+            intercept and global_scale (chain, draw); group "sample_stats": acceptance_rate (chain, draw). With X and y
+            also "log_likelihood": y (chain, draw, row), and "observed_data": y (row), 1 for the second class, else 0.
 
         Raises
         ------

@@ -56,6 +56,14 @@ def test_columns_without_names_are_numbered(problem, short_fit):
     assert posterior["coef"].coords["feature"].values.tolist() == [f"x{j}" for j in range(8)]
 
 
+def test_observed_labels_come_with_the_log_likelihood(data, fitted, labelled):
+    y = data["observed_data"]["y"]
+    assert y.dims == ("row",)
+    assert np.array_equal(y.values, (labelled[1] == fitted.classes_[1]).astype(int))
+    alone = fitted.to_arviz()
+    assert "observed_data" not in (alone.groups() if LINE == 0 else alone.children)
+
+
 def test_log_likelihood_is_there_on_request(data, fitted, labelled):
     assert "log_likelihood" not in (fitted.to_arviz().groups() if LINE == 0 else fitted.to_arviz().children)
     values = data["log_likelihood"]["y"]
