@@ -41,4 +41,6 @@ def rows_not_definite(n, minor):
 
 def in_words(n_bytes):
     """A number of bytes in MiB or GiB."""
+    if n_bytes >= 2**60:  # of weights that are no counts
+        return f"{n_bytes / 2**30:.1e} GiB"
     return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(1, round(n_bytes / 2**20))} MiB"
