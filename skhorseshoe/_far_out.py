@@ -6,25 +6,28 @@ from scipy.sparse import issparse
 from . import _device
 
 _ROWS, _NUMBERS, _FEW_ROWS = 1000, 2**20, 64  # of X in a sample, at most, but rows at least
+_TOGETHER = 2**14  # columns looked at together
+_SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: its multiples are all over the place
 _CENTRAL = 0.05, 0.95  # quantiles between which the usual values lie
 _TIMES = 20  # their range is the standard deviation at which a column is named; of a lognormal with sigma 2 it is 2
 
 
 def step_of(n, p):
-    """Every how many rows one is in the sample."""
+    """Of how many rows one is in the sample."""
     return -(-n // max(_FEW_ROWS, min(_ROWS, _NUMBERS // p)))
 
 
 def sample(X, start, step):
-    """The rows of X, wherever it is, whose numbers are multiples of ``step``; (m, p) float64.
+    """One of every ``step`` rows of X, wherever it is; (m, p), sparse if X is, on the host.
 
-    start : number of the first row of X.
+    Which one depends on the rows' numbers alone, and follows no period that the rows may have. start : number of the
+    first row of X.
     """
-    first = -start % step
-    which = np.arange(first, X.shape[0], step) if _device.is_sparse(X) else slice(first, None, step)
+    strides = np.arange(start // step, (start + X.shape[0] - 1) // step + 1, dtype=np.uint64)
+    at = strides * np.uint64(step) + (strides * _SCRAMBLE >> np.uint64(33)) % np.uint64(step)
+    which = at.astype(np.int64) - start
     with _device.of(X):
-        rows = _device.to_host(X[which])
-    return np.asarray(rows.toarray() if issparse(rows) else rows, np.float64)
+        return _device.to_host(X[which[(which >= 0) & (which < X.shape[0])]])
 
 
 def far_out(rows, spread):
@@ -34,7 +37,13 @@ def far_out(rows, spread):
 
     rows : as ``sample`` gives them. spread : (p,) standard deviations over all rows.
     """
-    low, high = np.quantile(rows, _CENTRAL, axis=0, method="nearest")  # of few rows, not on the way to the last
-    usual = high - low
+    usual = np.concatenate([_usual(rows[:, first : first + _TOGETHER]) for first in range(0, len(spread), _TOGETHER)])
     (which,) = ((usual > 0) & (spread > _TIMES * usual) & np.isfinite(spread)).nonzero()  # what overflows is refused
     return which, usual[which]
+
+
+def _usual(rows):
+    """The range of the central values of each column; of few rows, not on the way to the last."""
+    rows = rows.toarray() if issparse(rows) else rows
+    low, high = np.quantile(np.asarray(rows, np.float64), _CENTRAL, axis=0, method="nearest")
+    return high - low

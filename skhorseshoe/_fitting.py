@@ -23,6 +23,7 @@ from ._weights import arrange, is_whole, is_wide, rows_that_count
 from .diagnostics import convergence
 
 DEVICES = _device.NAMES
+_COLUMN = 5  # standard deviations between the ends of a usual column
 _SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
 _REPORTED = "burn_in", "thin", "expected_nonzero", "fit_intercept"  # as they were at the fit
 
@@ -58,7 +59,7 @@ def fit(model, X, y, sample_weight):
             _report.warn_if_scales_differ(model, rows.columns, far[0])
             _report.warn_if_far_from_zero(model, rows.distance, rows.dtype)
             n, p = rows.size(), rows.columns.n_shrunk
-            tau_0 = tau_scale(model.global_scale, model.expected_nonzero, p, n, rows.share())
+            tau_0 = tau_scale(*map(_plain, (model.global_scale, model.expected_nonzero)), p, n, rows.share())
             problem = Problem(rows, FixedPrior(rows.columns, slab_scale), tau_0, _key(model.random_state))
             saved = _snapshot.resume(model, problem, settings) if model.warm_start else None
             if saved is not None:
@@ -67,7 +68,8 @@ def fit(model, X, y, sample_weight):
             with checkpoint or nullcontext():
                 run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(settings.n_iter))
                 _go(model, run, checkpoint, given)
-            separated = run.separated()
+            widest = _COLUMN * rows.columns.sd[:p].max(initial=0.0)
+            separated = not _report.is_bound(slab_scale, widest) and run.separated()
             unbounded = _unbounded(rows, slab_scale)
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
@@ -76,7 +78,7 @@ def fit(model, X, y, sample_weight):
     _summarise(model, run.draws)
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
-    _report.warn_if_unconverged(model, rows.columns.informative, separated, unbounded)
+    _report.warn_if_unconverged(model, rows.columns.informative, separated and widest, unbounded)
 
 
 def _plain(value):
@@ -178,8 +180,7 @@ def _unbounded(rows, slab_scale):
     """``Unbounded``: the columns whose own coefficient the data do not bound, nor a slab that is far beyond."""
     found, spans = rows.one_sided()
     free = rows.columns.unpenalized[found]
-    bounded = np.zeros(len(found), bool) if slab_scale is None else slab_scale * spans <= _report.FAR_SLAB
-    shrunk = ~free & ~bounded
+    shrunk = ~free & ~_report.is_bound(slab_scale, spans)
     return _report.Unbounded(found[shrunk], spans[shrunk], found[free])
 
 

@@ -140,8 +140,8 @@ NONE_UNBOUNDED = Unbounded(*np.empty((3, 0), int))
 def warn_if_unconverged(model, informative, separated, unbounded=NONE_UNBOUNDED):
     """One ConvergenceWarning for all that keeps the draws from being what was wanted.
 
-    informative : (p,) bool, False for constant columns. separated : whether the classes are separated completely and
-    no slab bounds the coefficients.
+    informative : (p,) bool, False for constant columns. separated : where the classes are separated completely and no
+    slab bounds the coefficients, the range of the widest column, else False.
     """
     # Of what is noise to the model the posterior keeps to zero, whatever the likelihood does beyond.
     matters = model.shrinkage_[unbounded.shrunk] < NOISE
@@ -153,9 +153,14 @@ def warn_if_unconverged(model, informative, separated, unbounded=NONE_UNBOUNDED)
     ess = np.append(model.ess_[informative], checks.ess_bulk)
     said = []
     if separated:
+        bound = "slab_scale=2 sets one, and mixes far better"
+        if not is_bound(2, separated):
+            bound += ", once the columns are scaled (standardize=True)"
+        elif model.slab_scale is not None:
+            bound += f"; slab_scale={model.slab_scale:g} is too far"
         said.append(
             "The columns separate the classes completely, so the data set no bound to the coefficients, and more "
-            "sweeps are no remedy: slab_scale=2 sets one, and mixes far better."
+            f"sweeps are no remedy: {bound}."
         )
     elif len(one_sided):
         said.append(f"{_listed(model, one_sided)}: {_ONE_SIDED}{_bound(model, spans)}")
@@ -176,15 +181,21 @@ def warn_if_unconverged(model, informative, separated, unbounded=NONE_UNBOUNDED)
         warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=5)
 
 
+def is_bound(slab_scale, span):
+    """Whether a slab bounds the coefficient of a column whose values have this range; with None there is none."""
+    return (np.inf if slab_scale is None else slab_scale) * span <= FAR_SLAB
+
+
 def _bound(model, spans):
     """What sets a bound to coefficients of columns with values in such ranges."""
     slab, span = model.slab_scale or 2, spans.max()
     differ = "" if model.slab_scale else ", and its mean and interval differ from run to run"
-    if slab * span <= FAR_SLAB:
+    if is_bound(slab, span):
         return f"{differ}: slab_scale={slab} sets one."
     return (
         f"{differ}. slab_scale={slab} sets one where the values of the column lie within {FAR_SLAB / slab:.3g} of one "
-        f"another, and here they lie {span:.3g} apart. Leave columns of zeros and ones unscaled, and scale others."
+        f"another, and here they lie {span:.3g} apart. Leave columns of zeros and ones unscaled"
+        f"{', with standardize=False' if model.standardize else ''}, and scale others."
     )
 
 

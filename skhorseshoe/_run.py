@@ -116,8 +116,8 @@ class Run:
             self.stopped_by = "target_ess"
 
     def separated(self):
-        """Whether nothing bounds the coefficients: the classes are separated completely, and there is no slab."""
-        return not self.problem.fixed.slab_precision and self.problem.rows.separated_by(self.chains.state.beta)
+        """Whether the coefficients of a chain separate the classes completely."""
+        return self.problem.rows.separated_by(self.chains.state.beta)
 
     def warn_of_interrupt(self):
         torn = "" if self.whole else " It was cut in the middle of a sweep, from where warm_start cannot go on."

@@ -55,6 +55,7 @@ def count_threads(n_jobs):
     Inside a task of joblib's it is never more than that task's share of the machine: joblib states the share in
     the environment of its processes, and in its threads it is one.
     """
+    n_jobs = None if n_jobs is None else int(n_jobs)
     cores = joblib.cpu_count()
     share = cores
     stated = [os.environ.get(name, "") for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")]

@@ -378,7 +378,8 @@ NUMPY_NUMBERS = {
     "max_draws": np.int8(50),
     "slab_scale": np.float32(2),
     "target_ess": np.float32(140),
-    "global_scale": np.float64(0.5),
+    "expected_nonzero": np.float16(1.3),
+    "n_jobs": np.int8(2),
 }
 
 

@@ -15,12 +15,19 @@ def judged(weak_problem, seed):
     return HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(*weak_problem)
 
 
-def warning_of(judged, monkeypatch, informative=(True, True, True), **diagnostics):
+def warning_of(
+    judged,
+    monkeypatch,
+    informative=(True, True, True),
+    separated=False,
+    unbounded=_report.NONE_UNBOUNDED,
+    **diagnostics,
+):
     for name, values in diagnostics.items():
         monkeypatch.setattr(judged, name, np.array(values))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _report.warn_if_unconverged(judged, np.array(informative), False)
+        _report.warn_if_unconverged(judged, np.array(informative), separated, unbounded)
     return [str(w.message) for w in caught]
 
 
@@ -38,7 +45,7 @@ def test_one_warning_names_the_worst_and_points_to_the_caller(breast_cancer, see
     assert caught[0].filename == __file__
     text = str(caught[0].message)
     worst = model.summary()["ess"].idxmin()
-    assert f"The worst is '{worst}' with R-hat {model.summary().rhat[worst]:.3f}" in text
+    assert f"The worst is '{worst}' with R-hat {model.summary().rhat[worst]:.4f} " in text
     assert f"sample size of {model.summary().ess[worst]:.0f} " in text
     assert "n_iter (now 40)" in text
     assert "burn_in (now 10)" in text
@@ -92,6 +99,66 @@ def test_a_target_missed_by_the_draws_that_are_kept_asks_for_more_of_them(weak_p
     model = HorseshoeProbitClassifier(target_ess=990, max_draws=250, n_iter=2000, random_state=seed)
     with pytest.warns(ConvergenceWarning, match=r"max_draws=250 keeps\. Raise max_draws to \d+, or leave it out"):
         model.fit(*weak_problem)
+
+
+@pytest.mark.parametrize(
+    ("slab_scale", "widest", "says"),
+    [
+        (None, 5.0, "slab_scale=2 sets one, and mixes far better."),
+        (None, 5000.0, "mixes far better, once the columns are scaled (standardize=True)."),
+        (2.0, 5000.0, "mixes far better, once the columns are scaled (standardize=True)."),
+        (50.0, 5.0, "mixes far better; slab_scale=50 is too far."),
+    ],
+)
+def test_classes_that_are_separated_have_a_cure_that_works(judged, monkeypatch, slab_scale, widest, says):
+    monkeypatch.setattr(judged, "slab_scale", slab_scale)
+    (text,) = warning_of(judged, monkeypatch, separated=widest, rhat_=[1.5, 1.0, 1.0], ess_=[9, 900, 900])
+    assert text.endswith(says)
+    assert "-fold" not in text
+
+
+def test_a_slab_that_is_far_is_no_bound_to_separated_classes(seed):
+    """The slab is one for a unit of X, and there are many in a column."""
+    X = 1000 * np.random.default_rng(seed).standard_normal((300, 2))
+    y = X.sum(axis=1) > 0
+    with pytest.warns(ConvergenceWarning, match="separate the classes completely.* once the columns are scaled"):
+        HorseshoeProbitClassifier(n_iter=300, burn_in=300, slab_scale=2, random_state=seed).fit(X, y)
+
+
+LEVEL = _report.Unbounded(np.array([1]), np.array([1.0]), np.array([], int))  # x1, of zeros and ones
+SCALED_LEVEL = LEVEL._replace(spans=np.array([28.3]))
+
+
+@pytest.mark.parametrize(("worst", "advised"), [(1, False), (0, True)])
+def test_more_sweeps_are_advised_beside_a_level_if_another_column_needs_them(judged, monkeypatch, worst, advised):
+    ess = np.full(3, 900.0)
+    ess[worst] = 20
+    given = {"rhat_": [1.0, 1.0, 1.0], "ess_": ess, "shrinkage_": [0.5, 0.5, 0.5]}
+    (text,) = warning_of(judged, monkeypatch, unbounded=LEVEL, **given)
+    assert "Column 'x1': all values in one class lie on one side" in text
+    assert ("about 24-fold" in text) == advised
+
+
+def test_a_level_that_is_noise_to_the_model_is_not_named_by_the_warning(judged, monkeypatch):
+    given = {"rhat_": [1.0, 1.0, 1.0], "ess_": [900, 900, 900]}
+    assert warning_of(judged, monkeypatch, unbounded=LEVEL, shrinkage_=[0.5, 0.94, 0.5], **given)
+    assert not warning_of(judged, monkeypatch, unbounded=LEVEL, shrinkage_=[0.5, 0.96, 0.5], **given)
+
+
+@pytest.mark.parametrize(("slab_scale", "standardize"), [(None, False), (2.0, False), (None, True), (2.0, True)])
+def test_a_slab_is_no_cure_for_a_level_that_was_scaled(judged, monkeypatch, slab_scale, standardize):
+    monkeypatch.setattr(judged, "slab_scale", slab_scale)
+    monkeypatch.setattr(judged, "standardize", standardize)
+    given = {"rhat_": [1.0, 1.0, 1.0], "ess_": [900, 900, 900], "shrinkage_": [0.5, 0.5, 0.5]}
+    (text,) = warning_of(judged, monkeypatch, unbounded=SCALED_LEVEL, **given)
+    assert "within 10 of one another, and here they lie 28.3 apart" in text
+    assert ("standardize=False" in text) == standardize
+    assert ("differ from run to run" in text) == (slab_scale is None)
+
+
+def test_r_hat_counts_in_how_many_sweeps_are_advised(judged, monkeypatch):
+    (text,) = warning_of(judged, monkeypatch, rhat_=[1.06, 1.0, 1.0], ess_=[300, 900, 900])
+    assert "about 8-fold" in text  # 1.2 times (1.06 - 1) / 0.01
 
 
 ADVICE = {

@@ -1,11 +1,13 @@
 """Columns whose spread is that of a few values far out: found wherever the rows are, and named with a cure."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
+import scipy.sparse
+from scipy.sparse import csr_array, issparse
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._far_out import far_out, sample, step_of
@@ -54,18 +56,47 @@ def test_few_rows(n, seed):
     assert 1 < usual[0] < 6
 
 
+def of_host(rows):
+    return rows.toarray() if issparse(rows) else rows
+
+
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
-def test_the_sample_is_the_same_in_pieces(kind, tmp_path):
-    X = np.random.default_rng(0).standard_normal((1000, 4))
+def test_the_sample_is_the_same_in_pieces(kind):
+    X = np.column_stack([np.arange(1000.0), np.random.default_rng(0).standard_normal((1000, 3))])
     whole = sample(X, 0, 7)
-    np.testing.assert_array_equal(whole, X[::7])
+    assert (whole[:, 0] // 7 == np.arange(len(whole))).all()  # one of each seven
     parts = [Segment(kind(X[a:b]), None, None, None, a) for a, b in ((0, 3), (3, 4), (4, 600), (600, 1000))]
-    np.testing.assert_array_equal(np.concatenate([part.sample(cpu, None, 7)[0] for part in parts]), whole)
+    pieces = [of_host(part.sample(cpu, None, 7)[0]) for part in parts]
+    np.testing.assert_array_equal(np.concatenate(pieces), whole)
+    np.testing.assert_array_equal(of_host(sample(kind(X), 0, 1)), X)
 
 
 def test_the_sample_of_a_gpu(one_gpu):
     X = np.random.default_rng(0).standard_normal((50, 3))
-    np.testing.assert_array_equal(sample(one_gpu.to_device(X), 0, 4), X[::4])
+    np.testing.assert_array_equal(sample(one_gpu.to_device(X), 0, 4), sample(X, 0, 4))
+
+
+@pytest.mark.parametrize("period", [5, 24, 64])
+def test_the_sample_follows_no_period_of_the_rows(period):
+    """As of hours in a day: a column that is flat in one of them has other values in the others."""
+    t = np.arange(1000 * period)
+    X = np.column_stack([np.where(t % period == 0, 0.0, 500.0), t])
+    (rows,) = (sample(X, 0, step_of(*X.shape)),)
+    shares = np.bincount((rows[:, 1] % period).astype(int), minlength=period) / len(rows)
+    assert abs(shares - 1 / period).max() < 0.05
+    assert not len(far_out(rows, X.std(axis=0))[0])
+
+
+def test_many_sparse_columns_are_never_dense_together():
+    X = scipy.sparse.random_array((80, 300_000), density=1e-5, format="csr", rng=0)
+    tracemalloc.start()
+    try:
+        found = far_out(sample(X, 0, step_of(*X.shape)), np.ones(300_000))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert not len(found[0])
+    assert peak < 64 * 300_000 * 8 / 2
 
 
 def test_the_sample_is_small():

@@ -153,8 +153,8 @@ def test_a_matrix_that_is_not_definite_is_repaired_or_noticed(one_gpu):
     never[20, 20] = -1.0
 
     def factor(rows, matrix, place):
-        out = place(np.zeros((33, 33)))
-        rows._factorise(lambda V: V.__setitem__(..., place(matrix)), out)
+        out = place(matrix)
+        rows._factorise(out, lambda: out.__setitem__(..., place(matrix)))
         return out
 
     want = factor(both.theirs, nearly, np.array)
@@ -291,6 +291,31 @@ def test_an_x_without_room_on_the_card_is_read_from_the_host(dtype, n_unpenalize
     np.testing.assert_array_equal(draws_of(streamed), draws_of(on_card))
     np.testing.assert_array_equal(streamed.shrinkage_, on_card.shrinkage_)
     assert card.memory.most < forecast + room
+
+
+@needs_compiler
+def test_chains_share_what_is_brought_from_the_host(card, monkeypatch):
+    """Each question reads X once, however many chains there are."""
+    stream, ops = (importlib.import_module(f"skhorseshoe._ops.{name}") for name in ("_gpu_stream", "gpu"))
+    X, y = np.random.default_rng(0).standard_normal((9, 150)), np.arange(9) % 2
+    held = ops.hold(X.view(stream.HostRows), y.astype(np.uint8), np.empty(0))[:2]
+    monkeypatch.setattr(importlib.import_module("skhorseshoe._ops._gpu_collapsed").CollapsedRows, "block", 9 * 64)
+    none = np.zeros(150)
+    rows = ops.CollapsedRows(*held, np.arange(150), none, none + 1.0, none, np.full(1, 9.0), 0.1, 5, None)
+    brought, bring = [], held[0].conveyor.bring
+    monkeypatch.setattr(held[0].conveyor, "bring", lambda *given: brought.append(given) or bring(*given))
+    beta, scales = ops.to_device(np.full((5, 151), 0.1)), ops.to_device(np.ones((5, 150)))
+    questions = {
+        "set": lambda: rows.set(scales, scales[:, 0]),
+        "predictor": lambda: rows.predictor(beta),
+        "shrinkage": lambda: rows.shrinkage(scales, scales[:, 0], rows.information(beta[:1])),
+    }
+    reads = {}
+    for name, ask in questions.items():
+        brought.clear()
+        ask()
+        reads[name] = len(brought) / 3  # blocks
+    assert reads == {"set": 1, "predictor": 1, "shrinkage": 3}
 
 
 @needs_compiler

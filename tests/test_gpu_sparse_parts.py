@@ -111,16 +111,33 @@ def test_a_constant_column_has_no_variance_in_parts(parts, data):
 
 
 def test_a_buffer_is_free_again_when_what_reads_it_has_been_queued(parts, data, monkeypatch):
-    """Between the arrival of a part and the word that its buffer may be overwritten, all its kernels are launched."""
+    """The pinned half of a buffer is filled when what was there has left it, the other when its readers are queued."""
     ops, _ = parts
     (_, X), y, weight = held(parts, *data, np.empty(0))
     rows, log = importlib.import_module("skhorseshoe._ops._gpu_sparse_rows"), []
-    for owner, name in ((X.conveyor, "bring"), (X.conveyor, "done"), (rows, "launch")):
+
+    def watched(owner, name, word):
         plain = getattr(owner, name)
-        spy = lambda *given, name=name, plain=plain, **more: log.append(name[0]) or plain(*given, **more)  # noqa: E731
-        monkeypatch.setattr(owner, name, spy)
+        monkeypatch.setattr(owner, name, lambda *given, **more: log.append(word) or plain(*given, **more))
+
+    for number, slot in enumerate(X.conveyor.slots):
+        watched(slot.copied, "synchronize", f"left {number}")
+        watched(slot.copied, "record", f"copied {number}")
+        watched(slot.used, "record", f"used {number}")
+    watched(rows, "launch", "kernel")
     ops.score(X, y, weight, ops.to_device(np.zeros((2, 10))), None, ALONE)
-    assert "".join(log) == "bllld" * len(X.slices)
+    # The stream waits for the copy as the host does.
+    turns = [(X.conveyor.turn + len(X.slices) + k) % 2 for k in range(1, len(X.slices) + 1)]
+    waits = (
+        "left {0}",
+        "copied {0}",
+        "left {0}",
+        "kernel",
+        "kernel",
+        "kernel",
+        "used {0}",
+    )
+    assert log == [wait.format(number) for number in turns for wait in waits]
 
 
 @pytest.mark.parametrize("rows", [slice(3, 50), slice(0, 300)])

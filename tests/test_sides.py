@@ -1,6 +1,7 @@
 """Columns whose coefficient nothing bounds, and columns far from zero: found, named, and with a cure."""
 
 import functools
+import re
 import warnings
 
 import numpy as np
@@ -95,7 +96,6 @@ def test_a_level_of_one_class_is_named_with_its_cure(slab_scale, told, seed):
     assert ("Column 'rare': all values in one class lie on one side" in text) == told
     assert ("slab_scale=2" in text) == told
     if told:
-        assert "-fold" not in text  # more sweeps are no remedy
         assert [w.category for w in caught] == [ConvergenceWarning]
 
 
@@ -135,15 +135,6 @@ def test_a_level_that_is_noise_to_the_model_is_not_named(seed):
     assert "one side" in text
 
 
-def test_more_sweeps_are_advised_beside_a_level_if_another_column_needs_them(seed):
-    for n_iter, fails in ((20, True), (1000, False)):
-        model, text = fit_with_level(seed, 4, n_iter=n_iter, burn_in=n_iter)
-        summary = model.summary().loc[["a", "b"]]
-        assert ((summary["rhat"] > 1.01) | (summary["ess"] < 400)).any() == fails
-        assert "Column 'rare'" in text
-        assert ("-fold" in text) == fails
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("sampler", ["hmc", "pxda", "gibbs"])
 def test_with_an_intercept_it_does_not_matter_where_columns_have_their_zero(sampler, dtype, seed, short_fit):
@@ -173,7 +164,7 @@ def test_columns_too_far_from_zero_are_named(dtype, distance, told, seed):
     said = [str(w.message) for w in caught if "from zero" in str(w.message)]
     assert len(said) == told
     if told:
-        assert said[0].startswith("Column 'x1' lies up to 1e+")
+        assert re.match(r"Column 'x1' lies up to \de\+", said[0])
         assert ("give X as float64" in said[0]) == (dtype == "float32")
 
 

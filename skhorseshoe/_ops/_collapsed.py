@@ -60,9 +60,9 @@ class Collapsed:
         self.step = max(64, self.block // n)
         self.starts = range(0, q, self.step)
         self.square = self._empty(q)
-        for columns, block in self._blocks(self.root, self.starts):
+        for columns, block in self._blocks(self.starts):
             self.square[columns] = (block**2).sum(axis=0)
-        self.w = self._empty((n_chains, q))
+        self.w, self.light = self._empty((n_chains, q)), self._empty((n_chains, q))
         self.w[:, n_shrunk:] = self._placed(variances)
         self.P = self._empty((n_chains, n, n))
         self.spare = self._empty((n_chains, n, n))
@@ -81,33 +81,60 @@ class Collapsed:
         precision = tau_sq_inv[:, None] * lambda_sq_inv + self.slab_precision
         return 1.0 / np.maximum(precision, np.maximum(least, 1.0 / _LARGEST))
 
-    def _make(self, matrices, chains):
-        """The inverse of V for the w of each of these chains, with log|V|. matrices : those of all chains."""
+    def _make(self, matrices, chains, row_root=None):
+        """The inverse P of V for the w of each of these chains, with log|V|.
 
-        def some(first, last):
-            for c in chains[first:last]:
-                self.log_det[c] = self._invert(c, matrices[c])
-
-        self._run(some, len(chains))
-
-    def _invert(self, c, P, row_root=None):
-        """P = V^-1 in place for chain c, and log|V|; row_root : (n,) that multiplies the rows of X, or None.
+        matrices : those of all chains, overwritten. row_root : (n,) that multiplies the rows of X, or None.
 
         A few columns with huge weights would cost the others all digits in a Cholesky factor. They join P afterwards,
         one by one, with errors of the size of rounding. There are fewer of them than rows.
         """
-        w = self.w[c]
-        heavy, which = self._heavy(w)
-        log_det = self._invert_light(self._where(heavy, 0.0, self.root * np.sqrt(w)), P, row_root)
-        self.joined[c] = None
-        if len(which):
-            columns, weights = self._columns(which), w[which] * heavy[which]
+
+        def some(first, last):
+            mine, heaviest = chains[first:last], {}
+            for c in mine:
+                heavy, heaviest[c] = self._heavy(self.w[c])
+                self.light[c] = self._where(heavy, 0.0, np.sqrt(self.w[c]))
+            self._build(matrices, mine, row_root)
+            for c in mine:
+                self.log_det[c] = self._invert(matrices, c, row_root)
+                self.joined[c] = None
+                if len(heaviest[c]):
+                    self.log_det[c] += self._join(c, matrices[c], heaviest[c], row_root)
+
+        self._run(some, len(chains))
+
+    def _build(self, matrices, chains, row_root):
+        """V of the light columns; every block of them is read once for all of these chains."""
+        for c in chains:
+            matrices[c][...] = 0.0
+            self._diagonal(matrices[c])[...] = 1.0
+        weighted = self._empty(len(self.X) * min(self.step, len(self.root)))
+        for columns, block in self._blocks(self.starts):
             if row_root is not None:
-                columns *= row_root
-            rise, *rest = self._add_heavy(c, P, columns, weights)
-            self.joined[c] = Joined(which, weights, *rest)
-            log_det = log_det + rise
+                block *= row_root[:, None]
+            out = weighted[: block.size].reshape(block.shape)
+            for c in chains:
+                np.multiply(block, self.light[c, columns], out=out)
+                self._add_products(out, matrices[c])
+
+    def _invert(self, matrices, c, row_root):
+        """The inverse of a matrix that has been built, in place; returns its log-determinant."""
+        P = matrices[c]
+        self._factorise(P, lambda: self._build(matrices, [c], row_root))
+        log_det = 2.0 * np.log(self._diagonal(P)).sum()
+        self._invert_factor(P)
         return log_det
+
+    def _join(self, c, P, which, row_root):
+        """Have the heavy columns of chain c join P; returns the rise of log|V|."""
+        w, columns = self.w[c, which], self._columns(which)
+        weights = w * (self.light[c, which] == 0.0)
+        if row_root is not None:
+            columns *= row_root
+        rise, *rest = self._add_heavy(c, P, columns, weights)
+        self.joined[c] = Joined(which, weights, *rest)
+        return rise
 
     def _heavy(self, w):
         """Which columns have huge weights beside the others, (q,) bool, and their numbers, the lightest first.
@@ -121,35 +148,20 @@ class Collapsed:
         heavy = weight > _HEAVY * level
         return heavy, self._heaviest(heavy, weight)
 
-    def _invert_light(self, root, P, row_root=None):
-        """P = (I + X diag(root)^2 X')^-1 in place, and the log-determinant of the matrix that is inverted."""
-
-        def build(V):
-            V[...] = 0.0
-            self._diagonal(V)[...] = 1.0
-            for _, block in self._blocks(root, self.starts):
-                if row_root is not None:
-                    block *= row_root[:, None]
-                self._add_products(block, V)
-
-        self._factorise(build, P)
-        log_det = 2.0 * np.log(self._diagonal(P)).sum()
-        self._invert_factor(P)
-        return log_det
-
     @staticmethod
     def _diagonal(matrix):
         return matrix.reshape(-1)[:: len(matrix) + 1]
 
     # Products with X by blocks of columns ----------------------------------------------------------------------------
 
-    def _blocks(self, root, starts):
-        """Blocks of columns (n, m) times root (q,), float64, each in the memory of the one before."""
-        memory = self._empty(len(self.X) * min(self.step, len(root)))
+    def _blocks(self, starts):
+        """Blocks of columns, scaled, (n, m) float64, each in the memory of the one before."""
+        q = len(self.root)
+        memory = self._empty(len(self.X) * min(self.step, q))
         for first in starts:
-            m = min(self.step, len(root) - first)
+            m = min(self.step, q - first)
             block = memory[: len(self.X) * m].reshape(-1, m)
-            self._fill(root[first : first + m], first, block)
+            self._fill(first, block)
             yield slice(first, first + m), block
 
     def predictor(self, beta):
@@ -163,7 +175,7 @@ class Collapsed:
         parts = self._empty((len(self.starts), len(beta), len(self.X)))
 
         def some(first, last):
-            for i, (columns, block) in enumerate(self._blocks(self.root, self.starts[first:last]), first):
+            for i, (columns, block) in enumerate(self._blocks(self.starts[first:last]), first):
                 parts[i] = beta[:, columns] @ block.T
 
         self._run(some, len(parts))
@@ -174,7 +186,7 @@ class Collapsed:
         out = self._empty((len(rows), len(self.root)))
 
         def some(first, last):
-            for columns, block in self._blocks(self.root, self.starts[first:last]):
+            for columns, block in self._blocks(self.starts[first:last]):
                 out[:, columns] = rows @ block
 
         self._run(some, len(self.starts))
@@ -185,12 +197,12 @@ class Collapsed:
     # Beside what follows, children have ``_empty`` (an array of this shape), ``_placed`` (an array of the host brought
     # to the device), ``_where`` (as NumPy's), ``_smallest`` (the k-th number of an array from below, counted from 0),
     # ``_heaviest`` (the numbers of what ``_heavy`` has found), ``_run`` (as ``Threads.run``), ``_fill`` (a block of
-    # columns), ``_add_products`` (to the triangle that the next reads), ``_factorise`` (in place, what a function
-    # builds; rounding can make a nearly singular matrix indefinite, then the diagonal is raised by a share of itself),
-    # ``_invert_factor`` (the inverse, in place of the factor), ``_add_heavy`` and ``_draw_heavy`` (as the kernels),
-    # ``_times_each`` and ``_quadratic`` (Pz and z'Pz of each chain), ``_information`` (of rows about their linear
-    # predictors), ``_scan_local_scales`` (given how close the columns are to z, it draws in place), ``_any_left`` (as
-    # that of ``Watch``) and ``_chains`` (those for which a flag is set, or more).
+    # scaled columns), ``_add_products`` (to the triangle that the next reads), ``_factorise`` (in place; rounding can
+    # make a nearly singular matrix indefinite: then it is built again, by a function that is given, with the diagonal
+    # raised by a share of itself), ``_invert_factor`` (the inverse, in place of the factor), ``_add_heavy`` and
+    # ``_draw_heavy`` (as the kernels), ``_times_each`` and ``_quadratic`` (Pz and z'Pz of each chain), ``_information``
+    # (of rows about their linear predictors), ``_scan_local_scales`` (given how close the columns are to z, it draws in
+    # place), ``_any_left`` (as that of ``Watch``) and ``_chains`` (those for which a flag is set, or more).
 
     def _columns(self, which):
         """Single columns as rows, scaled; (len(which), n) float64."""
@@ -288,14 +300,13 @@ class Collapsed:
         out = self._empty(self.w.shape)
         root = np.sqrt(information)
         self.w[:, : self.n_shrunk] = self._variances(lambda_sq_inv, tau_sq_inv)
+        self._make(self.spare, range(self.n_chains), root)
 
         def some(first, last):
-            for c in range(first, last):
-                w, P = self.w[c], self.spare[c]
-                self._invert(c, P, root)
-                for columns, block in self._blocks(self.root, self.starts):
-                    block *= root[:, None]
-                    out[c, columns] = 1.0 - w[columns] * (block * (P @ block)).sum(axis=0)
+            for columns, block in self._blocks(self.starts):
+                block *= root[:, None]
+                for c in range(first, last):
+                    out[c, columns] = 1.0 - self.w[c, columns] * (block * (self.spare[c] @ block)).sum(axis=0)
 
         self._run(some, self.n_chains)
         for c, joined in enumerate(self.joined):
@@ -306,11 +317,10 @@ class Collapsed:
 
     def _heavy_shrinkage(self, c, heavy, root):
         """The same for the heavy columns, of which the difference from 1 leaves nothing but rounding."""
-        P, d, light = self.spare[c], 1.0 / self.w[c, heavy], self.root * np.sqrt(self.w[c])
-        light[heavy] = 0.0
-        self._invert_light(light, P, root)
-        columns = self._columns(heavy) * root
-        return d * self.Precision(columns @ P @ columns.T, self.threads).inverse_diagonal(d[None], 0)[0]
+        self._build(self.spare, [c], root)
+        self._invert(self.spare, c, root)
+        columns, d = self._columns(heavy) * root, 1.0 / self.w[c, heavy]
+        return d * self.Precision(columns @ self.spare[c] @ columns.T, self.threads).inverse_diagonal(d[None], 0)[0]
 
 
 class _Move:

@@ -54,8 +54,8 @@ class CollapsedRows(Collapsed):
     def _run(self, some, n_tasks):
         self.threads.run(some, n_tasks)
 
-    def _fill(self, root, first, block):
-        fill_columns(self.X, self.order, self.centre, root, first, block)
+    def _fill(self, first, block):
+        fill_columns(self.X, self.order, self.centre, self.root[first:], first, block)
 
     def _columns(self, which):
         out = np.ones((len(which), len(self.X)))
@@ -68,9 +68,10 @@ class CollapsedRows(Collapsed):
     def _add_products(block, P):
         add_products(block, P, of_columns=False)
 
-    def _factorise(self, build, P):
+    def _factorise(self, P, build):
         for jitter in JITTERS:
-            build(P)
+            if jitter:
+                build()
             self._diagonal(P)[...] *= 1.0 + jitter
             info = ctypes.c_int(0)
             potrf(*_in_place(P), ctypes.byref(info))

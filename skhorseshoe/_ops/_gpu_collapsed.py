@@ -71,8 +71,8 @@ class CollapsedRows(Collapsed):
 
     # Columns of X ----------------------------------------------------------------------------------------------------
 
-    def _fill(self, root, first, block):
-        self._launch_fill(self.X, self.order, self.centre, root, first, block)
+    def _fill(self, first, block):
+        self._launch_fill(self.X, self.order, self.centre, self.root[first:], first, block)
 
     def _launch_fill(self, X, order, centre, root, first, block):
         sizes = i64(block.size), i32(block.shape[1]), i32(len(order))
@@ -91,10 +91,9 @@ class CollapsedRows(Collapsed):
 
     # The n x n matrices ----------------------------------------------------------------------------------------------
 
-    def _factorise(self, build, P):
+    def _factorise(self, P, build):
         V = self.scratch
-        build(V)
-        P[...] = V
+        V[...] = P
         potrf(P, self.workspace, self.info)
         n = i32(len(P))
         again = self.info, self.jitters, i32(len(self.jitters)), self.verdict

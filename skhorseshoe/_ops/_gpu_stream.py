@@ -108,15 +108,17 @@ class Streamed:
         n_rows = max(edges[end] - edges[b] for b, end in cuts)
         self.conveyor.reserve(room_of([((n_rows, self.shape[1]), self.dtype)]))
         for b, end in cuts:
-            yield (b, end), edges[b], self._bring(self.X[edges[b] : edges[end]], slice(None), self.shape[1])
+            yield (b, end), edges[b], self._bring(self.X[edges[b] : edges[end]], slice(self.shape[1]))
             self.conveyor.done()
 
     def columns(self, which, read):
-        """Call ``read``, which queues what reads them, with the columns of these numbers on the GPU, (n, m)."""
-        read(self._bring(self.X, which, len(which)))
+        """Call ``read``, which queues what reads them, with columns on the GPU, (n, m). which : numbers or a slice."""
+        read(self._bring(self.X, which))
         self.conveyor.done()
 
-    def _bring(self, rows, columns, n_columns):
+    def _bring(self, rows, columns):
+        n_columns = len(range(*columns.indices(self.shape[1]))) if isinstance(columns, slice) else len(columns)
+
         def write(pinned):
             for some in _read(rows):
                 pinned[some] = rows[some, columns]
