@@ -4,6 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from . import _device
+from ._ops._reading import taken
 
 _ROWS, _NUMBERS, _FEW_ROWS = 1000, 2**20, 64  # of X in a sample, at most, but rows at least
 _TOGETHER = 2**14  # columns looked at together
@@ -27,7 +28,7 @@ def sample(X, start, step):
     at = strides * np.uint64(step) + (strides * _SCRAMBLE >> np.uint64(33)) % np.uint64(step)
     which = at.astype(np.int64) - start
     with _device.of(X):
-        return _device.to_host(X[which[(which >= 0) & (which < X.shape[0])]])
+        return _device.to_host(taken(X, which[(which >= 0) & (which < X.shape[0])]))
 
 
 def far_out(rows, spread):

@@ -32,7 +32,7 @@ PIECES = {
 ALLOWED = {
     "_design": {"_columns", "_far_out", "_segments", "_sides", "_threads"},
     "_segments": {"_far_out", "_sides"},
-    "_far_out": {"_device"},
+    "_far_out": {"_device", "_ops"},
     "_sides": {"_device", "_ops"},
     "_draws": {"_running", "diagnostics"},
     "_prior": {"_sparsity"},

@@ -95,10 +95,11 @@ def test_a_target_beyond_the_draws_that_are_kept_is_refused(weak_problem):
         HorseshoeProbitClassifier(target_ess=5000, max_draws=250).fit(*weak_problem)
 
 
-def test_a_target_missed_by_the_draws_that_are_kept_asks_for_more_of_them(weak_problem, seed):
-    model = HorseshoeProbitClassifier(target_ess=990, max_draws=250, n_iter=2000, random_state=seed)
-    with pytest.warns(ConvergenceWarning, match=r"max_draws=250 keeps\. Raise max_draws to \d+, or leave it out"):
-        model.fit(*weak_problem)
+def test_a_target_missed_by_the_draws_that_are_kept_asks_for_more_of_them(judged, monkeypatch):
+    for name, value in {"target_ess": 990, "max_draws": 4000, "moments_": {}}.items():
+        monkeypatch.setattr(judged, name, value)
+    (text,) = warning_of(judged, monkeypatch, rhat_=[1.0, 1.0, 1.0], ess_=[900, 900, 900])
+    assert text.endswith("max_draws=4000 keeps. Raise max_draws to 8000, or leave it out.")
 
 
 @pytest.mark.parametrize(

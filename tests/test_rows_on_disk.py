@@ -10,7 +10,7 @@ import pytest
 
 from skhorseshoe import _memory
 from skhorseshoe._ops import _passes, _reading
-from skhorseshoe._ops._reading import ahead, cut, is_on_disk
+from skhorseshoe._ops._reading import ahead, cut, is_on_disk, taken
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the process in /proc")
 
@@ -124,6 +124,16 @@ def test_rows_are_read_ahead_and_leave_the_process(tmp_path, monkeypatch):
     assert rows_seen == len(X)
     assert 2**20 <= most < 8 * 2**20
     assert resident("RssFile") - before < 2**20
+
+
+@LINUX
+def test_rows_from_all_over_a_file_leave_the_process_too(tmp_path):
+    values = np.random.default_rng(0).standard_normal((4096, 4096), np.float32)  # 64 MiB
+    X, rows = np.asarray(on_disk(values, tmp_path)), np.arange(3, 4096, 7)
+    before = resident("RssFile")
+    np.testing.assert_array_equal(taken(X, rows), values[rows])
+    assert resident("RssFile") - before < 2**20
+    assert len(taken(X, rows[:0])) == 0
 
 
 def test_a_private_page_is_not_given_up(tmp_path):

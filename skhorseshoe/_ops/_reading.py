@@ -13,6 +13,7 @@ from contextlib import suppress
 import numpy as np
 
 WINDOW = 2**22  # bytes that are read ahead, for each thread that computes
+_TOGETHER = 32  # rows that are picked from all over a file before their pages leave the process
 _PAGE = mmap.PAGESIZE
 _LARGE_PAGE = 2**21  # the system may map so much at a touch; of one that is given back in part it would map all again
 
@@ -52,6 +53,18 @@ def ahead(X, slices, stop):
             if rows.stop - left >= window or rows.stop == stop:
                 _leave(X[left : rows.stop], file, rows.stop == stop)
                 left = rows.stop
+
+
+def taken(X, rows):
+    """The rows of these numbers, which ascend; where X is on disk, few of its pages are in the process at a time."""
+    file = _file_of(X)
+    if file is None:
+        return X[rows]
+    out = np.empty((len(rows), *X.shape[1:]), X.dtype)
+    for some in cut(0, len(rows), _TOGETHER):
+        out[some] = X[rows[some]]
+        _leave(X[rows[some][0] :], file, last=True)  # also what the system has mapped beyond
+    return out
 
 
 def _touch(rows):
