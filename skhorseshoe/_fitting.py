@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from . import _device, _input, _progress, _report, _saved, _snapshot
+from . import _device, _input, _progress, _report, _saved, _snapshot, _warnings
 from ._callbacks import teller
 from ._checkpoint import Checkpoint
 from ._design import Rows
@@ -55,9 +55,9 @@ def fit(model, X, y, sample_weight):
         _announce(model, settings, task, n_threads)
         with task.open(model.fit_intercept, ops, threads, **columns) as rows:
             far = rows.far_out()
-            _report.warn_if_far_out(model, *far, rows.spread)
-            _report.warn_if_scales_differ(model, rows.columns, far[0])
-            _report.warn_if_far_from_zero(model, rows.distance, rows.dtype)
+            _warnings.warn_if_far_out(model, *far, rows.spread)
+            _warnings.warn_if_scales_differ(model, rows.columns, far[0])
+            _warnings.warn_if_far_from_zero(model, rows.distance, rows.dtype)
             n, p = rows.size(), rows.columns.n_shrunk
             tau_0 = tau_scale(*map(_plain, (model.global_scale, model.expected_nonzero)), p, n, rows.share())
             problem = Problem(rows, FixedPrior(rows.columns, slab_scale), tau_0, _key(model.random_state))
@@ -69,7 +69,7 @@ def fit(model, X, y, sample_weight):
                 run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(settings.n_iter))
                 _go(model, run, checkpoint, given)
             widest = _COLUMN * rows.columns.sd[:p].max(initial=0.0)
-            separated = not _report.is_bound(slab_scale, widest) and run.separated()
+            separated = not _warnings.is_bound(slab_scale, widest) and run.separated()
             unbounded = _unbounded(rows, slab_scale)
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
@@ -78,7 +78,7 @@ def fit(model, X, y, sample_weight):
     _summarise(model, run.draws)
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
-    _report.warn_if_unconverged(model, rows.columns.informative, separated and widest, unbounded)
+    _warnings.warn_if_unconverged(model, rows.columns.informative, separated and widest, unbounded)
 
 
 def _plain(value):
@@ -114,7 +114,7 @@ def _prepare(model, X, y, sample_weight):
     many, asked = is_needed(X.shape[1]), _device.beside(model.device, X)
     model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), is_wide(X, weight), many)
     if model.sampler == "auto" and model.sampler_ == "hmc" and X.shape[1] > _SLOW and is_wide(X, weight):
-        _report.warn_of_slow_weights(X.shape[1])
+        _warnings.warn_of_slow_weights(X.shape[1])
     device = _back_end(model, asked, X)
     X, y, weight = arrange(X, y, weight, model.sampler_)
 
@@ -180,8 +180,8 @@ def _unbounded(rows, slab_scale):
     """``Unbounded``: the columns whose own coefficient the data do not bound, nor a slab that is far beyond."""
     found, spans = rows.one_sided()
     free = rows.columns.unpenalized[found]
-    shrunk = ~free & ~_report.is_bound(slab_scale, spans)
-    return _report.Unbounded(found[shrunk], spans[shrunk], found[free])
+    shrunk = ~free & ~_warnings.is_bound(slab_scale, spans)
+    return _warnings.Unbounded(found[shrunk], spans[shrunk], found[free])
 
 
 def _go(model, run, checkpoint, given):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, _report
+from skhorseshoe import HorseshoeProbitClassifier, _warnings
 
 
 @pytest.fixture(scope="module")
@@ -20,14 +20,14 @@ def warning_of(
     monkeypatch,
     informative=(True, True, True),
     separated=False,
-    unbounded=_report.NONE_UNBOUNDED,
+    unbounded=_warnings.NONE_UNBOUNDED,
     **diagnostics,
 ):
     for name, values in diagnostics.items():
         monkeypatch.setattr(judged, name, np.array(values))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _report.warn_if_unconverged(judged, np.array(informative), separated, unbounded)
+        _warnings.warn_if_unconverged(judged, np.array(informative), separated, unbounded)
     return [str(w.message) for w in caught]
 
 
@@ -126,7 +126,7 @@ def test_a_slab_that_is_far_is_no_bound_to_separated_classes(seed):
         HorseshoeProbitClassifier(n_iter=300, burn_in=300, slab_scale=2, random_state=seed).fit(X, y)
 
 
-LEVEL = _report.Unbounded(np.array([1]), np.array([1.0]), np.array([], int))  # x1, of zeros and ones
+LEVEL = _warnings.Unbounded(np.array([1]), np.array([1.0]), np.array([], int))  # x1, of zeros and ones
 SCALED_LEVEL = LEVEL._replace(spans=np.array([28.3]))
 
 

@@ -1,0 +1,234 @@
+"""What a fit says of its columns before it, and of its chains after it: one warning each, with a cure."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ._report import names_of, others
+from .diagnostics import MAX_RHAT, convergence
+
+MIN_ESS_PER_CHAIN = 100
+MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
+MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
+NOISE = 0.95  # shrinkage from where a column is one
+FAR_SLAB = 20  # scores between the ends of a column, from where a slab hardly bounds its coefficient
+_NAMED = 3  # columns in a warning
+_ONE_SIDED = (
+    "all values in one class lie on one side of those in the other, as where a level occurs in one class only. So the "
+    "data set no bound to the coefficient"
+)
+
+
+def warn_if_far_out(model, which, usual, spread):
+    """One warning for columns whose spread is that of a few values far out; see ``_far_out``. spread : (p,)."""
+    if not len(which):
+        return
+    worst = np.argmax(spread[which] / usual)
+    name = names_of(model)[which[worst]]
+    warnings.warn(
+        f"{_listed(model, which)} {'have' if len(which) > 1 else 'has'} values far out: the standard deviation of "
+        f"{name!r} is {spread[which[worst]]:.2g}, but nine in ten of its values lie within {usual[worst]:.2g}. Such "
+        "values, as of typing errors, decide over a coefficient, scaled or not. Clip them, or give the column's "
+        "logarithm or quantiles (QuantileTransformer).",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+def warn_if_scales_differ(model, columns, without=()):
+    """One warning for shrunk columns whose scales differ so much that one prior cannot suit them all.
+
+    without : numbers of columns whose scale is another matter.
+    """
+    shrunk = np.setdiff1d(np.flatnonzero(columns.informative & ~columns.unpenalized), without)
+    if model.standardize or len(shrunk) < 2:
+        return
+    spread = columns.by_column(columns.sd[: columns.n_shrunk])[shrunk]
+    if spread.max() <= MAX_SCALE_RATIO * spread.min():
+        return
+    names = names_of(model)
+    small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
+    warnings.warn(
+        f"The columns are on very different scales: the standard deviation of {large!r} is {spread.max():.2g}, that of "
+        f"{small!r} {spread.min():.2g}. The prior is the same for all coefficients, so it shrinks those of small "
+        "columns more. standardize=True gives every column unit variance, or scale the columns yourself.",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+def warn_of_slow_weights(n_columns):
+    """A warning for weights that keep a wide table from the sampler that is made for it."""
+    warnings.warn(
+        "The weights (sample_weight, class_weight) are not whole numbers, so the sampler is 'hmc', whose matrices are "
+        f"{n_columns} x {n_columns}. With more columns than rows, whole weights such as class_weight={{0: 1, 1: 3}} "
+        "are many times faster: 'collapsed' takes them, whose matrices are of the size of the rows.",
+        UserWarning,
+        stacklevel=6,
+    )
+
+
+def warn_if_far_from_zero(model, distance, dtype):
+    """One warning for columns so far from zero that rounding takes a noticeable part of their spread.
+
+    distance : (p,) from zero, in standard deviations. dtype : of X, which is computed with in at least float32.
+    """
+    dtype = np.promote_types(dtype, np.float32)
+    far = np.flatnonzero(np.finfo(dtype).eps * distance > MAX_ERROR)
+    if len(far):
+        warnings.warn(
+            f"{_listed(model, far)} {'lie' if len(far) > 1 else 'lies'} up to {distance.max():.1g} standard "
+            f"deviations from zero, of which {dtype} leaves few digits or none. Subtract the means before you fit"
+            f"{', or give X as float64' if dtype == np.float32 else ''}.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+class Unbounded(NamedTuple):
+    """The columns, by number, whose own coefficient the data set no bound to."""
+
+    shrunk: np.ndarray  # those to which no slab sets one that is near
+    spans: np.ndarray  # of their values, in the unit of the prior
+    free: np.ndarray  # those that are not shrunk
+
+
+NONE_UNBOUNDED = Unbounded(*np.empty((3, 0), int))
+
+
+def warn_if_unconverged(model, informative, separated, unbounded=NONE_UNBOUNDED):
+    """One ConvergenceWarning for all that keeps the draws from being what was wanted.
+
+    informative : (p,) bool, False for constant columns. separated : where the classes are separated completely and no
+    slab bounds the coefficients, the range of the widest column, else False.
+    """
+    # Of what is noise to the model the posterior keeps to zero, whatever the likelihood does beyond.
+    matters = model.shrinkage_[unbounded.shrunk] < NOISE
+    one_sided, spans, free = unbounded.shrunk[matters], unbounded.spans[matters], unbounded.free
+    extra = others(model)
+    checks = convergence(np.stack(list(extra.values()), axis=-1))
+    names = [*np.array(names_of(model), dtype=object)[informative], *extra]
+    rhat = np.append(model.rhat_[informative], checks.rhat)
+    ess = np.append(model.ess_[informative], checks.ess_bulk)
+    said = []
+    if separated:
+        bound = "slab_scale=2 sets one, and mixes far better"
+        if not is_bound(2, separated):
+            bound += ", once the columns are scaled (standardize=True)"
+        elif model.slab_scale is not None:
+            bound += f"; slab_scale={model.slab_scale:g} is too far"
+        said.append(
+            "The columns separate the classes completely, so the data set no bound to the coefficients, and more "
+            f"sweeps are no remedy: {bound}."
+        )
+    elif len(one_sided):
+        said.append(f"{_listed(model, one_sided)}: {_ONE_SIDED}{_bound(model, spans)}")
+    if len(free):
+        said.append(
+            f"{_listed(model, free)}: {_ONE_SIDED}, nor does slab_scale to one that is unpenalized. Take the column "
+            "out of unpenalized and set slab_scale=2, merge a rare level with another, or drop the column."
+        )
+    all_names = np.array(names_of(model), dtype=object)
+    cured = {*all_names[one_sided], *all_names[free], *extra} if said else ()
+    found = _not_converged(model, names, rhat, ess, names if separated else cured)
+    if separated and not found:
+        return
+    said = [found, *said] if found else said
+    if not found and model.target_ess is not None and model.stopped_by_ == "n_iter":
+        said += _short_of_target(model, names, ess)
+    if said:
+        warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=5)
+
+
+def is_bound(slab_scale, span):
+    """Whether a slab bounds the coefficient of a column whose values have this range; with None there is none."""
+    return (np.inf if slab_scale is None else slab_scale) * span <= FAR_SLAB
+
+
+def _bound(model, spans):
+    """What sets a bound to coefficients of columns with values in such ranges."""
+    slab, span = model.slab_scale or 2, spans.max()
+    differ = "" if model.slab_scale else ", and its mean and interval differ from run to run"
+    if is_bound(slab, span):
+        return f"{differ}: slab_scale={slab} sets one."
+    return (
+        f"{differ}. slab_scale={slab} sets one where the values of the column lie within {FAR_SLAB / slab:.3g} of one "
+        f"another, and here they lie {span:.3g} apart. Leave columns of zeros and ones unscaled"
+        f"{', with standardize=False' if model.standardize else ''}, and scale others."
+    )
+
+
+def _listed(model, columns):
+    """Some columns in words, by name."""
+    names = [repr(name) for name in np.array(names_of(model), dtype=object)[columns]]
+    more = f" and {len(names) - _NAMED} more columns" if len(names) > _NAMED else ""
+    return ("Columns " if len(names) > 1 else "Column ") + ", ".join(names[:_NAMED]) + more
+
+
+def _not_converged(model, names, rhat, ess, cured):
+    """What R-hat and the effective sample sizes say, or "". cured : names of what is in need of more than sweeps."""
+    n_chains, n_draws = model.global_scale_draws_.shape
+    wanted = MIN_ESS_PER_CHAIN * n_chains
+    # Where nothing can be computed (fewer than four draws) nothing is known to be well.
+    failed = ~((rhat <= MAX_RHAT) & (ess >= wanted))
+    if not failed.any():
+        return ""
+    if n_draws < 4:
+        return f"{n_draws} draws a chain are too few to tell whether the chains have converged. {_more(model, n_draws)}"
+    badness = np.maximum((rhat - 1) / (MAX_RHAT - 1), wanted / ess)
+    worst = int(np.argmax(np.where(failed & np.isfinite(badness), badness, 0.0)))
+    text = (
+        f"The chains have not converged for {failed.sum()} of {len(failed)} quantities. The worst is "
+        f"{names[worst]!r} with R-hat {rhat[worst]:.4f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "
+        f"size of {ess[worst]:.0f} (at least {wanted}, {MIN_ESS_PER_CHAIN} a chain)."
+    )
+    if model.moments_ is not None and n_draws < 2 * MIN_ESS_PER_CHAIN:
+        return (
+            f"{text} But max_draws={model.max_draws} keeps {n_draws} draws of each chain, and R-hat and sample sizes "
+            f"are of these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
+        )
+    to_do = failed & ~np.isin(names, list(cured))
+    fold = np.where(to_do & np.isfinite(badness), badness, 0.0).max()
+    return f"{text} {_more(model, n_draws, int(np.ceil(1.2 * fold)))}" if to_do.any() else text
+
+
+def _more(model, n_draws, factor=1):
+    """What to do for so many times as many independent draws; n_draws : of a chain, that are kept."""
+    if model.stopped_by_ in ("interrupt", "callback"):
+        return f"The run was ended after {model.n_iter_} sweeps: let it go on for longer."
+    fold = f" about {max(2, factor)}-fold" if n_draws >= 4 else ""
+    if model.warm_start:
+        return f"Fit again, which adds draws, with n_iter={max(1, factor - 1) * model.n_iter_}."
+    if model.checkpoint is not None:
+        return (
+            f"Raise n_iter (now {model.n_iter}){fold} and fit again: the checkpoint goes on. A longer burn_in (now "
+            f"{model.burn_in}) needs another folder."
+        )
+    if n_draws < MIN_ESS_PER_CHAIN and model.thin > 1:
+        return f"Lower thin (now {model.thin}), of which only {n_draws} draws of each chain are left."
+    thin = ""
+    if n_draws >= 4 * MIN_ESS_PER_CHAIN:  # enough to keep no more
+        thin = f", and thin (now {model.thin}) with them to keep memory as it is"
+    return f"Raise n_iter (now {model.n_iter}) and burn_in (now {model.burn_in}){fold}{thin}."
+
+
+def _short_of_target(model, names, ess):
+    """A sentence where fewer independent draws have been made than were asked for."""
+    least, n_draws = int(np.argmin(ess)), model.global_scale_draws_.shape[1]
+    if ess[least] >= model.target_ess:
+        return []
+    factor = max(2, int(np.ceil(1.2 * model.target_ess / ess[least])))
+    text = (
+        f"target_ess={model.target_ess} has not been reached: after {model.n_iter_} sweeps the smallest bulk effective "
+        f"sample size is {ess[least]:.0f} ({names[least]!r})"
+    )
+    if model.moments_ is not None:
+        return [
+            f"{text}, of the {n_draws} draws of each chain that max_draws={model.max_draws} keeps. Raise max_draws to "
+            f"{factor * n_draws}, or leave it out."
+        ]
+    if model.warm_start:
+        return [f"{text}. Fit again, which adds draws, with n_iter={(factor - 1) * model.n_iter_}."]
+    return [f"{text}. Raise n_iter (now {model.n_iter}) about {factor}-fold."]
