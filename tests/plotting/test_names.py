@@ -66,9 +66,9 @@ EVERY = [*ROWS, *CHAINS, PosteriorCalibrationDisplay]
 
 def all_of(displays, *others, default):
     """Every combination, of which only those with the default values of the others are not slow ones."""
-    for display, *values in product(displays, *others):
-        marks = () if tuple(values) == default else pytest.mark.slow
-        yield pytest.param(display, *values, marks=marks)
+    slow = {tuple(values): pytest.mark.slow for values in product(*others) if values != default}
+    each = product(displays, product(*others))
+    return [pytest.param(display, *values, marks=slow.get(values, ())) for display, values in each]
 
 
 @pytest.mark.parametrize(("display", "length", "n"), all_of(EVERY, LENGTHS, [2, 30, 1000], default=(41, 30)))
