@@ -88,7 +88,7 @@ def test_the_sample_follows_no_period_of_the_rows(period):
 
 
 def test_many_sparse_columns_are_never_dense_together():
-    X = scipy.sparse.random_array((80, 300_000), density=1e-5, format="csr", rng=0)
+    X = scipy.sparse.random(80, 300_000, density=1e-5, format="csr", random_state=0)
     tracemalloc.start()
     try:
         found = far_out(sample(X, 0, step_of(*X.shape)), np.ones(300_000))
