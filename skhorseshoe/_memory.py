@@ -86,9 +86,7 @@ def check_copy(n_bytes, why, cure=""):
 
 def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
     """The forecast in words; raises MemoryError if it cannot fit."""
-    draws, working_set = forecast(
-        n, p, int(n_chains), int(n_draws), n_threads, sampler, item, no_matrix
-    )  # int: NumPy's would overflow
+    draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
     words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{in_words(working_set)} of working set"
     free = available()

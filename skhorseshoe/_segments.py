@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ._far_out import sample
+from ._ops._moments import merge_moments
 from ._sides import extremes, widest
 
 _MAX_BLOCKS = 64
@@ -124,12 +125,10 @@ def _add(a, b):
 
 
 def _merge(a, b):
-    """Moments of two groups of rows as those of both (Chan, Golub & LeVeque 1983)."""
-    (n, ones, mean, variance), (other_n, other_ones, other_mean, other_variance) = a, b
-    share = other_n / (n + other_n)
-    apart = other_mean - mean
-    variance = variance + share * (other_variance - variance) + share * (1 - share) * apart**2
-    return n + other_n, ones + other_ones, mean + share * apart, variance
+    """Moments of two groups of rows as those of both."""
+    (n, ones, *of_columns), (other_n, other_ones, *others) = a, b
+    size, mean, variance = merge_moments((n, *of_columns), (other_n, *others))
+    return size, ones + other_ones, mean, variance
 
 
 def _join(a, b):

@@ -95,10 +95,7 @@ class Unbounded(NamedTuple):
     free: np.ndarray  # those that are not shrunk
 
 
-NONE_UNBOUNDED = Unbounded(*np.empty((3, 0), int))
-
-
-def warn_if_unconverged(model, informative, separated, unbounded=NONE_UNBOUNDED):
+def warn_if_unconverged(model, informative, separated, unbounded):
     """One ConvergenceWarning for all that keeps the draws from being what was wanted.
 
     informative : (p,) bool, False for constant columns. separated : where the classes are separated completely and no
@@ -109,7 +106,8 @@ def warn_if_unconverged(model, informative, separated, unbounded=NONE_UNBOUNDED)
     one_sided, spans, free = unbounded.shrunk[matters], unbounded.spans[matters], unbounded.free
     extra = others(model)
     checks = convergence(np.stack(list(extra.values()), axis=-1))
-    names = [*np.array(names_of(model), dtype=object)[informative], *extra]
+    of_columns = np.array(names_of(model), dtype=object)
+    names = [*of_columns[informative], *extra]
     rhat = np.append(model.rhat_[informative], checks.rhat)
     ess = np.append(model.ess_[informative], checks.ess_bulk)
     said = []
@@ -130,8 +128,7 @@ def warn_if_unconverged(model, informative, separated, unbounded=NONE_UNBOUNDED)
             f"{_listed(model, free)}: {_ONE_SIDED}, nor does slab_scale to one that is unpenalized. Take the column "
             "out of unpenalized and set slab_scale=2, merge a rare level with another, or drop the column."
         )
-    all_names = np.array(names_of(model), dtype=object)
-    cured = {*all_names[one_sided], *all_names[free], *extra} if said else ()
+    cured = {*of_columns[one_sided], *of_columns[free], *extra} if said else ()
     found = _not_converged(model, names, rhat, ess, names if separated else cured)
     if separated and not found:
         return

@@ -31,7 +31,7 @@ PIECES = {
 # What a piece may know beside itself: the state of the sampler, and the names shared by all back ends.
 ALLOWED = {
     "_design": {"_columns", "_far_out", "_segments", "_sides", "_threads"},
-    "_segments": {"_far_out", "_sides"},
+    "_segments": {"_far_out", "_ops", "_sides"},
     "_far_out": {"_device", "_ops"},
     "_sides": {"_device", "_ops"},
     "_draws": {"_running", "diagnostics"},

@@ -8,6 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier, _warnings
 
+NONE_UNBOUNDED = _warnings.Unbounded(*np.empty((3, 0), int))
+
 
 @pytest.fixture(scope="module")
 def judged(weak_problem, seed):
@@ -20,7 +22,7 @@ def warning_of(
     monkeypatch,
     informative=(True, True, True),
     separated=False,
-    unbounded=_warnings.NONE_UNBOUNDED,
+    unbounded=NONE_UNBOUNDED,
     **diagnostics,
 ):
     for name, values in diagnostics.items():

@@ -80,8 +80,8 @@ class StreamedParts(Parts):
 
     def __init__(self, X, slices):
         super().__init__(X, slices)
-        self.stored = np.bincount(X.indices, minlength=X.shape[1])
         self.on_host = [_on_host(X[rows]) for rows in slices]
+        self.stored = sum(stored for _, (_, stored) in self.on_host)
         self.conveyor = Conveyor()
         self.conveyor.reserve(max(room_of(layout_of(arrays)) for arrays, _ in self.on_host))
 

@@ -5,6 +5,9 @@ A pass reads the stored numbers twice: by rows, for what is drawn or derived of 
 the sums over rows. Every sum has one owner and a fixed order, which depends on X and the number of chains alone.
 """
 
+from functools import reduce
+from operator import add
+
 import cupy as cp
 import numpy as np
 
@@ -15,6 +18,7 @@ from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, padded
 from ._gpu_memory import WIDENED
 from ._gpu_sparse_parts import PART, HeldParts, HostCsr, StreamedParts, cut, parts_of, stored_in
 from ._gpu_stream import brought
+from ._moments import merge_moments
 from .cuda import MAX_CHAINS, THREADS, TYPES, compiled_chains, sparse_definitions
 
 _WARPS = THREADS // 32
@@ -69,15 +73,7 @@ def _sum(name, X, coef, given, real=None):
     coef : (n_chains, q). given : of a slice of rows, the kernel's arguments beside X and the chains. real : the type in
     which rows are computed, X's own by default.
     """
-    return sum_up(_pass(name, part, coef, given(rows), real) for rows, part in parts_of(X))
-
-
-def sum_up(answers):
-    """Those of all parts, added one after the other."""
-    total = None
-    for answer in answers:
-        total = answer if total is None else total + answer
-    return total
+    return reduce(add, (_pass(name, part, coef, given(rows), real) for rows, part in parts_of(X)))
 
 
 def _pass(name, X, coef, given, real):
@@ -124,7 +120,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
             size += _total(squared, part.shape[0])
             yield _gram(part, squared, shift, p + fit_intercept)
 
-    both = cp.asnumpy(sum_up(answers()))
+    both = cp.asnumpy(reduce(add, answers()))
     H = np.ascontiguousarray(both[:-1])
     finish(H, both[-1, :p], size, centre - shift, scale)
     return H
@@ -159,22 +155,16 @@ def _information(X, coef, intercept):
 
 def moments(X, weight):
     """As ``sparse.moments``, on the host."""
-    size, mean, variance = 0.0, 0.0, 0.0
-    for rows, part in parts_of(X):
-        total, mean_of_part, square = _moments(part, weight[rows])
-        size += total
-        share, apart = total / size, mean_of_part - mean
-        variance = variance + share * (square / total - variance) + share * (1 - share) * apart**2
-        mean = mean + share * apart
-    return mean, variance
+    return reduce(merge_moments, (_moments(part, weight[rows]) for rows, part in parts_of(X)))[1:]
 
 
 def _moments(X, weight):
+    """The sum of the weights, mean and variance of the columns of a ``Csr``."""
     (n, p), columns = X.shape, X.by_column
     total, mean, square = _total(weight, n), cp.empty(p), cp.empty(p)
     given = *_if_any(weight), i64(n), np.float64(total), mean, square
     X.launch("column_moments", p, columns.data, columns.rows, columns.starts, *given, shared_bytes=8 * _WARPS)
-    return total, cp.asnumpy(mean), cp.asnumpy(square)
+    return total, cp.asnumpy(mean), cp.asnumpy(square) / total
 
 
 def product(X, coef):

@@ -1,4 +1,13 @@
-"""Mean and variance of columns from blocks of rows, for arrays of any device."""
+"""Mean and variance of columns from groups of rows, for arrays of any device."""
+
+
+def merge_moments(a, b):
+    """Size, mean and variance of two groups of rows as those of both (Chan, Golub & LeVeque 1983)."""
+    (n, mean, variance), (other_n, other_mean, other_variance) = a, b
+    share = other_n / (n + other_n)
+    apart = other_mean - mean
+    variance = variance + share * (other_variance - variance) + share * (1 - share) * apart**2
+    return n + other_n, mean + share * apart, variance
 
 
 def combine_moments(blocks):
