@@ -8,6 +8,7 @@ import signal
 import time
 from contextlib import contextmanager
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -82,3 +83,14 @@ def kill(client, worker, number=signal.SIGKILL):
     pid = client.run(os.getpid, workers=[worker])[worker]
     os.kill(pid, number)
     return pid
+
+
+def sparse_chunks(X, y):
+    from scipy.sparse import csr_matrix
+
+    X, y = arrays(X, y)
+    return X.map_blocks(csr_matrix, meta=csr_matrix((0, 0))), y
+
+
+def words(y, dtype):
+    return pd.Series(np.where(y, "yes", "no")).astype(dtype)

@@ -21,12 +21,14 @@ from faults import (
     delayed,
     distributed,
     frames,
+    sparse_chunks,
     staff,
+    words,
 )
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _dask_rows, _iterative, _segments
+from skhorseshoe import HorseshoeProbitClassifier, _dask_rows, _iterative, _segments
 from skhorseshoe._compat import HAS_CALLBACKS
 
 pytestmark = SHORT_CHAINS
@@ -100,21 +102,10 @@ def unknown_chunks(X, y):
     return X[keep], y[keep]
 
 
-def sparse_chunks(X, y):
-    from scipy.sparse import csr_matrix
-
-    X, y = arrays(X, y)
-    return X.map_blocks(csr_matrix, meta=csr_matrix((0, 0))), y
-
-
 def made_dense(X, y):
     """As the error for sparse chunks says."""
     X, y = sparse_chunks(X, y)
     return X.map_blocks(lambda block: block.toarray(), dtype=X.dtype, meta=np.empty((0, 0))), y
-
-
-def words(y, dtype):
-    return pd.Series(np.where(y, "yes", "no")).astype(dtype)
 
 
 UNUSUAL = {
@@ -332,46 +323,6 @@ def test_without_a_client_the_error_says_how_to_make_one(data, classifier):
         classifier.fit(*arrays(*data))
 
 
-@pytest.mark.parametrize(
-    "name", ["predict_proba", "predict", "decision_function", "predict_log_proba", "predict_interval"]
-)
-def test_predictions_stay_lazy_and_are_those_of_memory(data, classifier, name):
-    X, y = data
-    model = clone(classifier).set_params(n_iter=4).fit(X, np.where(y, "yes", "no"))
-    lazy = getattr(model, name)(da.from_array(X, chunks=(6_000, 5)))
-    assert isinstance(lazy, da.Array)
-    want = getattr(model, name)(X)
-    assert lazy.shape == want.shape
-    assert lazy.dtype == want.dtype
-    np.testing.assert_array_equal(lazy.compute(scheduler="threads"), want)
-
-
-def test_predictions_of_a_frame_check_its_names(data, classifier):
-    X = pd.DataFrame(data[0], columns=[f"c{j}" for j in range(10)])
-    model = clone(classifier).set_params(n_iter=4).fit(X, data[1])
-    lazy = dd.from_pandas(X, npartitions=3)
-    np.testing.assert_array_equal(model.predict_proba(lazy).compute(scheduler="threads"), model.predict_proba(X))
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict_proba(lazy.rename(columns={"c3": "other"}))
-
-
-def test_predictions_of_sparse_chunks_are_those_of_sparse_rows(data, classifier):
-    model = clone(classifier).set_params(n_iter=4).fit(*data)
-    lazy, _ = sparse_chunks(*data)
-    got = model.predict_proba(lazy).compute(scheduler="threads")
-    np.testing.assert_allclose(got, model.predict_proba(data[0]), rtol=1e-12)
-
-
-def test_a_score_of_collections_is_that_of_memory(data, classifier):
-    X, y = pd.DataFrame(data[0]).rename(columns="c{}".format), words(data[1], "str")
-    model = clone(classifier).set_params(n_iter=4).fit(X, y)
-    want, weight = model.score(X, y), np.ones(len(y))
-    lazy_X, lazy_y = dd.from_pandas(X, npartitions=3), dd.from_pandas(y, npartitions=2)
-    assert model.score(lazy_X, y, sample_weight=weight) == want
-    assert model.score(lazy_X, lazy_y) == want
-    assert model.score(X, lazy_y) == want
-
-
 def test_a_fit_in_a_task_leaves_its_thread_to_the_rows(data, classifier, expected):
     """There is no other thread, and two such tasks."""
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
@@ -414,19 +365,3 @@ def test_the_examples_of_the_page_run(data, tmp_path):
     local_cluster, memory_map, parquet = printed
     assert "dask.array" in local_cluster
     assert memory_map == parquet != ""
-
-
-@pytest.mark.parametrize("rule", ["interval", "shrinkage"])
-def test_a_selector_knows_the_columns_of_a_collection(data, classifier, rule):
-    """And reads none of its rows."""
-    X, y = data
-    frame, _ = frames(X, y)
-    model = clone(classifier).fit(frame.compute(), y)
-    selector = HorseshoeSelector(model, rule=rule, prefit=True).fit(frame)
-    assert list(selector.feature_names_in_) == list(frame.columns)
-    with pytest.raises(ValueError, match="same order"):
-        HorseshoeSelector(model, rule=rule, prefit=True).fit(frame[frame.columns[::-1]])
-    with pytest.raises(ValueError, match="now missing"):
-        HorseshoeSelector(model, rule=rule, prefit=True).fit(frame[["c0"]])
-    with pytest.raises(ValueError, match="rule='dss' reads the rows in memory"):
-        HorseshoeSelector(model, prefit=True).fit(frame)
