@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe.datasets import make_sparse_probit
-from skhorseshoe.plotting import CoefficientsDisplay, ShrinkageDisplay
+from skhorseshoe.plotting import CoefficientsDisplay, SelectionPathDisplay, ShrinkageDisplay
 
 RULES = ("dss", "interval", "shrinkage")
 
@@ -37,6 +37,14 @@ for rule in RULES:
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 CoefficientsDisplay.from_estimator(clf, top=12, ax=axes[0])
 ShrinkageDisplay.from_estimator(clf, order="original", ax=axes[1])
+plt.show()
+
+# %%
+# How many columns are needed? The rule "dss" takes the columns one after another, the most telling ones first, until the
+# probabilities are as near to those of the posterior mean as half of the draws are: left of the dashed line.
+
+selector = HorseshoeSelector(clf, prefit=True).fit(X)
+SelectionPathDisplay.from_estimator(selector)
 plt.show()
 
 # %%

@@ -62,7 +62,9 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         With ``rule="dss"`` what the choice was made from: "supports" of shape (n_supports, n_features), bool, columns
         of ever larger summaries, the first with none; "distances" of shape (n_supports,), from each to the posterior
         mean, the Kullback-Leibler divergence summed over the (weighted) rows; "radius", within which the summary has to
-        be; "chosen", the number of the first that is. ``support_`` is that and the unpenalised columns.
+        be; "chosen", the number of the first that is; "level", the share of the draws within the radius. ``support_``
+        is that support and the unpenalised columns. `SelectionPathDisplay <skhorseshoe.plotting.SelectionPathDisplay>`
+        draws it.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -230,8 +232,9 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
         with open_threads(count_threads(model.n_jobs)) as threads:
             information = ops.gram(X, weight, centre, scale, model._asked["fit_intercept"], threads, points)
-        path = follow(model.coef_draws_, information, 0.5 if self.level is None else self.level)
-        self.path_ = {**path._asdict(), "chosen": path.chosen}
+        level = 0.5 if self.level is None else self.level
+        path = follow(model.coef_draws_, information, level)
+        self.path_ = {**path._asdict(), "chosen": path.chosen, "level": level}
         return path.supports[path.chosen]
 
 

@@ -63,6 +63,7 @@ ALLOWED = {
     "plotting/_common": {"_compat", "_posterior"},
     "plotting/_coefficients": {"_common", "_report"},
     "plotting/_chains": {"_common", "_report", "diagnostics"},
+    "plotting/_selection": {"_common", "_report", "selection"},
     "plotting/_probabilities": {"_common", "_input", "_report"},
     "_chains": {"_collapsed", "_gibbs", "_iterative", "_stage"},
     "_collapsed": {"_ops"},

@@ -7,12 +7,14 @@ colour-blind readers. What is drawn is an attribute, to be restyled with Matplot
 from ._chains import AutocorrelationDisplay, TraceDisplay
 from ._coefficients import CoefficientsDisplay, ShrinkageDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
+from ._selection import SelectionPathDisplay
 
 __all__ = [
     "AutocorrelationDisplay",
     "CoefficientsDisplay",
     "PosteriorCalibrationDisplay",
     "ProbabilityIntervalDisplay",
+    "SelectionPathDisplay",
     "ShrinkageDisplay",
     "TraceDisplay",
 ]

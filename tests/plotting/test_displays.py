@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, plotting
 
-DISPLAYS = [getattr(plotting, name) for name in plotting.__all__]
+# All but the one that takes a selector, whose tests are in test_selection_path.py.
+DISPLAYS = [getattr(plotting, name) for name in plotting.__all__ if name != "SelectionPathDisplay"]
 
 
 def make(display, model, data, **kwargs):

@@ -1,0 +1,110 @@
+"""The path of sparse summaries as it is drawn."""
+
+import sys
+
+import numpy as np
+import pytest
+from artists import NAMES, drawn, outside, texts
+from matplotlib import pyplot as plt
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skhorseshoe import HorseshoeSelector
+from skhorseshoe.plotting import SelectionPathDisplay
+
+
+@pytest.fixture(scope="module")
+def selector(model, data):
+    X = model[:-1].transform(data[0])
+    return HorseshoeSelector(model[-1], level=0.2, prefit=True).fit(X)
+
+
+def path_of(supports, distances, radius=2.0, names=NAMES):
+    return SelectionPathDisplay(
+        names=names, supports=np.array(supports, bool), distances=np.array(distances, float), radius=radius, level=0.5
+    )
+
+
+def row_texts(display):
+    return [label.get_text() for label in display.ax_.get_yticklabels()]
+
+
+def test_the_path_is_that_of_the_selector(selector):
+    display = SelectionPathDisplay.from_estimator(selector, beyond=None)
+    path = selector.path_
+    np.testing.assert_array_equal(drawn(display.points_, 1), path["distances"])
+    chosen = path["chosen"]
+    np.testing.assert_array_equal(display.points_[0].get_ydata(), np.arange(chosen + 1))
+    kept = np.count_nonzero(path["supports"][chosen])
+    assert 0 < kept < 8
+    assert texts(display.ax_) == [f"needed: {kept} columns", "not needed"]
+    assert "20 % of the draws are nearer" in display.ax_.get_xlabel()
+    # The columns by name, until the chosen summary has those that are selected.
+    added = {name for text in row_texts(display)[1 : chosen + 1] for name in text.removeprefix("+ ").split(", ")}
+    assert added == {NAMES[j] for j in selector.get_support(indices=True)}
+
+
+def test_as_many_as_are_asked_for(selector):
+    chosen = selector.path_["chosen"]
+    for beyond in (0, 1):
+        display = SelectionPathDisplay.from_estimator(selector, beyond=beyond)
+        np.testing.assert_array_equal(display.shown_, np.arange(chosen + 1 + beyond))
+    with pytest.raises(ValueError, match="beyond must be at least 0; got -1"):
+        display.plot(beyond=-1)
+    with pytest.raises(TypeError, match=r"beyond must be a whole number; got 2\.5"):
+        display.plot(beyond=2.5)
+
+
+def test_columns_that_come_together_and_that_leave():
+    supports = np.zeros((4, 8))
+    supports[1, :2] = supports[2, 1:3] = supports[3, :4] = 1
+    display = path_of(supports, [9, 5, 1, 0]).plot()
+    assert row_texts(display) == ["no column", "+ age, bmi", "+ dose \N{MINUS SIGN} age", "+ age, pulse"]
+    assert texts(display.ax_)[0] == "needed: 2 columns"
+    display.figure_.canvas.draw()
+    assert display.ax_.get_xlim()[0] < 0  # a divergence of zero is on the page
+    one = path_of(np.eye(2, 8, -1), [9, 1]).plot()
+    assert texts(one.ax_)[0] == "needed: 1 column"
+
+
+def test_none_is_needed():
+    display = path_of(np.zeros((1, 8)), [0], radius=0.0).plot()
+    display.figure_.canvas.draw()
+    assert texts(display.ax_)[0] == "needed: 0 columns"
+
+
+@pytest.mark.parametrize("n_supports", [12, 60, 200])
+def test_many_summaries_stay_on_the_page(n_supports):
+    supports = np.tril(np.ones((n_supports, n_supports), bool), -1)
+    names = [f"a gene with a long name, number {j}" for j in range(n_supports)]
+    display = path_of(supports, np.geomspace(1e5, 0.01, n_supports), names=names).plot(beyond=None)
+    assert outside(display.figure_) == []
+    along = 1 if n_supports <= 60 else 0
+    np.testing.assert_array_equal(drawn(display.points_, along), display.distances)
+
+
+def test_what_is_accepted(selector, model, data):
+    pipeline = make_pipeline(model[0], selector, LogisticRegression())
+    inside = SelectionPathDisplay.from_estimator(pipeline)
+    np.testing.assert_array_equal(inside.distances, selector.path_["distances"])
+    for wrong in (model, model[-1], make_pipeline(selector, selector)):
+        with pytest.raises(TypeError, match="HorseshoeSelector is wanted, or a Pipeline with one such step; got"):
+            SelectionPathDisplay.from_estimator(wrong)
+    with pytest.raises(NotFittedError):
+        SelectionPathDisplay.from_estimator(HorseshoeSelector())
+    other = HorseshoeSelector(model[-1], rule="interval", prefit=True).fit(model[:-1].transform(data[0]))
+    with pytest.raises(ValueError, match="Only rule='dss' has a path; this selector was fitted with rule='interval'"):
+        SelectionPathDisplay.from_estimator(other)
+
+
+def test_plot_only_draws(selector, monkeypatch):
+    display = SelectionPathDisplay.from_estimator(selector)
+    stored = {name: np.copy(value) for name, value in vars(display).items() if not name.endswith("_")}
+    _, ax = plt.subplots()
+    assert display.plot(ax=ax).ax_ is ax
+    for name, value in stored.items():
+        np.testing.assert_array_equal(getattr(display, name), value)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"SelectionPathDisplay\.plot requires matplotlib"):
+        display.plot()
