@@ -40,8 +40,8 @@ ShrinkageDisplay.from_estimator(clf, order="original", ax=axes[1])
 plt.show()
 
 # %%
-# How many columns are needed? The rule "dss" takes the columns one after another, the most telling ones first, until the
-# probabilities are as near to those of the posterior mean as half of the draws are: left of the dashed line.
+# How many columns are needed? The rule "dss" takes the columns one after another, the most telling ones first, until
+# the probabilities are as near to those of the posterior mean as half of the draws are: left of the dashed line.
 
 selector = HorseshoeSelector(clf, prefit=True).fit(X)
 SelectionPathDisplay.from_estimator(selector)

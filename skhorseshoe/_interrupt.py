@@ -1,23 +1,31 @@
 """Ctrl-C while a run goes on: the first is noted, so that no sweep is cut in two; the second acts as always."""
 
+import math
 import signal
 import threading
+import time
 from contextlib import contextmanager
+
+_TWICE = 2.0  # seconds: the second of two ends a search even if the first has ended the fit before
 
 
 class _Ear:
+    last = -math.inf  # when any fit of this process has heard one
+
     def __init__(self):
-        self.heard = 0
+        self.heard = self.twice = False
 
     def __call__(self):
-        return self.heard > 0
+        return self.heard
 
     def again(self):
-        return self.heard > 1
+        return self.twice
 
     def hear(self, number, frame):
-        self.heard += 1
-        if self.heard > 1:
+        now = time.monotonic()
+        self.twice = self.heard or now - _Ear.last < _TWICE
+        self.heard, _Ear.last = True, now
+        if self.twice:
             raise KeyboardInterrupt
 
 

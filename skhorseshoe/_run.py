@@ -123,8 +123,8 @@ class Run:
         torn = "" if self.whole else " It was cut in the middle of a sweep, from where warm_start cannot go on."
         warnings.warn(
             f"fit was interrupted after {self.done} of {self.settings.n_iter} sweeps: the model holds the "
-            f"{self.draws.n} draws of each of its {self.settings.n_chains} chains that were made by then. A second "
-            f"Ctrl-C ends fit at once, and with it a search or cross-validation that it is part of.{torn}",
+            f"{self.draws.n} draws of each of its {self.settings.n_chains} chains that were made by then. Two "
+            f"Ctrl-C within two seconds end fit at once, and with it a search or cross-validation.{torn}",
             UserWarning,
             stacklevel=5,
         )

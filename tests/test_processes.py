@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skhorseshoe import HorseshoeProbitClassifier, _design, _progress, _segments
+from skhorseshoe import HorseshoeProbitClassifier, _design, _interrupt, _progress, _segments
 from skhorseshoe._ops import cpu
 from skhorseshoe._threads import Threads, count_threads
 from skhorseshoe.datasets import make_sparse_probit
@@ -325,3 +326,24 @@ def test_ctrl_c_during_sampling_keeps_what_was_drawn():
 @posix
 def test_ctrl_c_during_burn_in_ends_the_fit():
     assert interrupt(burn_in=100_000, n_iter=10) == {"raised": True, "warnings": []}
+
+
+@pytest.mark.parametrize(("apart", "ends"), [(0.5, True), (60, False)])
+def test_the_second_of_two_ctrl_c_ends_a_search_whose_next_fit_has_begun(
+    problem, watched_sampler, monkeypatch, apart, ends
+):
+    """However short the sweeps are: nobody can press it twice within a millisecond."""
+    now = [0.0]
+    monkeypatch.setattr(_interrupt, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(_interrupt._Ear, "last", -np.inf)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+    watched_sampler(lambda t: signal.raise_signal(signal.SIGINT) if t == 10 + 23 else None)
+    model = HorseshoeProbitClassifier(n_iter=40, burn_in=10)
+    try:
+        with pytest.warns(UserWarning, match="interrupted after 2"):
+            model.fit(*problem)
+        now[0] += apart
+        with pytest.raises(KeyboardInterrupt) if ends else pytest.warns(UserWarning, match="interrupted after 2"):
+            model.fit(*problem)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -14,7 +14,7 @@ import pytest
 from faults import SHORT_CHAINS, arrays, at_question, bits, check_that_nothing_is_left, distributed, kill, staff
 from sklearn.base import clone
 
-from skhorseshoe import HorseshoeProbitClassifier, _dask, _dask_rows
+from skhorseshoe import HorseshoeProbitClassifier, _dask, _dask_rows, _interrupt
 
 pytestmark = SHORT_CHAINS
 
@@ -119,8 +119,9 @@ def test_a_client_that_is_closed_during_a_fit_is_named(cluster, client, data, cl
 
 
 @pytest.fixture
-def ctrl_c():
-    """Sends one to this process."""
+def ctrl_c(monkeypatch):
+    """Sends one to this process, the first for long."""
+    monkeypatch.setattr(_interrupt._Ear, "last", -np.inf)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
     yield lambda _: signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, before)
