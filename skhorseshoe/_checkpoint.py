@@ -125,6 +125,7 @@ class Checkpoint:
         try:
             self._write(run)
         except OSError as error:
+            self._remove_others()
             if not self.failed:
                 warnings.warn(
                     f"The checkpoint in {str(self.folder)!r} could not be written: {error}. The fit goes on, with its "
@@ -153,7 +154,11 @@ class Checkpoint:
         body = {"format": _FORMAT, "what": self.what, "state": state, "draws": files}
         put_note(self.folder / _MANIFEST, body)
         self.files, self.state = files, name
-        kept = {_MANIFEST, name, *(file[0] for file in files)}
+        self._remove_others()
+
+    def _remove_others(self):
+        """Remove what the manifest does not name."""
+        kept = {_MANIFEST, self.state, *(file[0] for file in self.files)}
         for path in self.folder.iterdir():
             if path.name not in kept and path.name.startswith(_OURS):
                 with suppress(OSError):

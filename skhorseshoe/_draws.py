@@ -38,6 +38,7 @@ class Draws:
         self.next_kappa = 1
         self.kappa = np.zeros(columns.n_shrunk), 0  # sum and weight of the states
         self.seen = self.n = 0  # draws that were offered, and kept
+        self.torn = False  # whether half of the draws is being given up, so that chains and arrays are not in step
         self.stride = 1  # of the draws that were offered, from one that is kept to the next
         self._moments = None  # while all draws are kept
 
@@ -96,11 +97,11 @@ class Draws:
             self._moments = Moments((n_chains, p + 2))
             for i in range(self.n):
                 self._count(self.coef[:, i], self.intercept[:, i], self.global_scale[:, i])
-        half = self.n // 2
+        half, self.torn = self.n // 2, True
         for values in self._arrays.values():
             for i in range(half):
                 values[:, i] = values[:, 2 * i + 1]
-        self.n, self.stride = half, 2 * self.stride
+        self.n, self.stride, self.torn = half, 2 * self.stride, False
 
     def _add_shrinkage(self, chains):
         """Average in kappa_j = var(beta_j | y, scales) / var(beta_j | scales), over a subset of the states.

@@ -3,16 +3,22 @@
 import json
 import os
 import zlib
+from contextlib import suppress
 
 
 def put(path, data):
     """Write bytes to a file in one step, after they have reached the disk; returns their checksum."""
     new = path.with_name(f"{path.name}.new")
-    with open(new, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
+    try:
+        with open(new, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except BaseException:  # the disk may be full: what is left of the file is not to fill it further
+        with suppress(OSError):
+            new.unlink()
+        raise
     return checksum(data)
 
 

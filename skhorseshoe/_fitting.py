@@ -14,7 +14,8 @@ from ._checkpoint import Checkpoint
 from ._design import Rows
 from ._draws import STORED
 from ._iterative import is_needed, is_without_matrix
-from ._memory import check_memory
+from ._memory import check_copy, check_memory
+from ._ops._reading import is_on_disk
 from ._prior import FixedPrior, tau_scale
 from ._run import Problem, Run, Settings, choose
 from ._sparsity import describe_prior
@@ -116,6 +117,8 @@ def _prepare(model, X, y, sample_weight):
     if model.sampler == "auto" and model.sampler_ == "hmc" and X.shape[1] > _SLOW and is_wide(X, weight):
         _warnings.warn_of_slow_weights(X.shape[1])
     device = _back_end(model, asked, X)
+    if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # which no kernel reads
+        check_copy(4 * X.size, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
     X, y, weight = arrange(X, y, weight, model.sampler_)
 
     def open_rows(fit_intercept, ops, threads, **columns):
@@ -140,7 +143,9 @@ def _prepare_dask(model, X, y, sample_weight):
 
 def _announce(model, settings, task, n_threads):
     """Forecast the memory, and log it."""
-    n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.n_iter)
+    earlier = vars(model).get("_saved_run") if model.warm_start else None
+    n_iter = settings.n_iter + (int(earlier["n_iter"]) if earlier else 0)
+    n_draws = min(n_iter // settings.thin, settings.max_draws or n_iter)
     item = np.dtype(settings.draws_dtype).itemsize
     words = check_memory(*task.shape, settings.n_chains, n_draws, n_threads, settings.sampler, item, task.no_matrix)
     if model.verbose:

@@ -7,6 +7,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from . import _device
+from ._memory import check_copy
 from ._ops._reading import ahead, cut
 
 _CHECKED = 2**20  # elements looked at together
@@ -32,6 +33,7 @@ def check_X(estimator, X, *, reset, **y):
         )
     _refuse_times(X)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
+    _check_room(X, dtypes)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": issparse(X)}
     try:
         checked = validate_data(estimator, X, reset=reset, **how, **y)
@@ -44,6 +46,14 @@ def check_X(estimator, X, *, reset, **y):
             raise
         raise better from error
     return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
+
+
+def _check_room(X, dtypes):
+    """Raise a MemoryError before NumPy makes a copy of an array for which there is no room."""
+    if isinstance(X, np.ndarray) and not (X.dtype in dtypes and X.flags.c_contiguous):
+        dtype = X.dtype if X.dtype in dtypes else np.dtype(dtypes[0])
+        cure = " Give it so, or as float32, or have it on disk (skhorseshoe.disk)."
+        check_copy(dtype.itemsize * X.size, f"Making X C-contiguous and of {dtype}", cure)
 
 
 def _canonical(X):

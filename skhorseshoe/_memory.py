@@ -44,24 +44,41 @@ def available():
     elif hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     limits += _left_by_limits()
-    limits += _left_by_container(Path("/sys/fs/cgroup"))
+    limits += _left_by_container(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"))
     return min(limits) if limits else None
 
 
-def _left_by_container(folder):
-    """Bytes that the limit of a container leaves, of either version of cgroups; a list, empty without a limit."""
+def _left_by_container(root, membership):
+    """Bytes that the limits of a container, or of a job of a scheduler, leave; a list, empty without a limit.
+
+    root : where the control groups are, of either version. membership : the file that names those of this process; in a
+    container they may be named as they are outside, where only the root is to be seen.
+    """
     left = []
-    for limit, used, prefix in (
-        ("memory.max", "memory.current", ""),
-        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "total_"),
+    for base, controllers, (limit, used, prefix) in (
+        (root, "", ("memory.max", "memory.current", "")),
+        (root / "memory", "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")),
     ):
-        with suppress(OSError, ValueError):  # another version, or no limit
-            most, now = (int((folder / name).read_text()) for name in (limit, used))
-            lines = (folder / used).with_name("memory.stat").read_text().splitlines()
-            stat = dict(line.split() for line in lines)
-            files = sum(int(stat.get(f"{prefix}{kind}_file", 0)) for kind in ("active", "inactive"))
-            left.append(most - now + files)
+        own = base / _group(membership, controllers)
+        for folder in (own, *own.parents):
+            if not folder.is_relative_to(base):
+                break
+            with suppress(OSError, ValueError):  # another version, or no limit
+                most, now = (int((folder / name).read_text()) for name in (limit, used))
+                stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                files = sum(int(stat.get(f"{prefix}{kind}_file", 0)) for kind in ("active", "inactive"))
+                left.append(most - now + files)
     return left
+
+
+def _group(membership, controllers):
+    """The control group of this process, as a path from the root of these controllers."""
+    with suppress(OSError):
+        for line in membership.read_text().splitlines():
+            _, names, path = line.split(":", 2)
+            if controllers in names.split(","):
+                return path.strip("/")
+    return ""
 
 
 def _left_by_limits():

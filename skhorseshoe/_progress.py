@@ -1,12 +1,46 @@
 """What ``verbose`` shows, through the logger "skhorseshoe"."""
 
 import logging
+import threading
 import time
 from contextlib import contextmanager
 
 logger = logging.getLogger("skhorseshoe")
 
 _SECONDS = 5.0  # between two lines
+
+
+class _Audience:
+    """How many fits want to be heard; the first sets the logger up, the last leaves it as it was."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.fits = 0
+        self.handler = self.level = None
+
+    def join(self):
+        with self.lock:
+            self.fits += 1
+            if self.fits > 1:
+                return
+            self.handler, self.level = None, logger.level
+            if not logger.hasHandlers():
+                self.handler = logging.StreamHandler()
+                self.handler.setFormatter(logging.Formatter("[skhorseshoe] %(message)s"))
+                logger.addHandler(self.handler)
+            if self.level == logging.NOTSET:  # that of the root logger counts, which leaves out what is no warning
+                logger.setLevel(logging.INFO)
+
+    def leave(self):
+        with self.lock:
+            self.fits -= 1
+            if self.fits == 0:
+                logger.setLevel(self.level)
+                if self.handler is not None:
+                    logger.removeHandler(self.handler)
+
+
+_audience = _Audience()
 
 
 @contextmanager
@@ -16,19 +50,11 @@ def visible(verbose):
     if not verbose:
         yield
         return
-    handler, level = None, logger.level
-    if not logger.hasHandlers():
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("[skhorseshoe] %(message)s"))
-        logger.addHandler(handler)
-    if level == logging.NOTSET:  # that of the root logger counts, which leaves out what is no warning
-        logger.setLevel(logging.INFO)
+    _audience.join()
     try:
         yield
     finally:
-        logger.setLevel(level)
-        if handler is not None:
-            logger.removeHandler(handler)
+        _audience.leave()
 
 
 def reporter(verbose, burn_in, n_iter):

@@ -96,7 +96,7 @@ class Run:
                     if interrupted():
                         raise KeyboardInterrupt
             except KeyboardInterrupt:
-                if self.draws.n == 0 or interrupted.again():
+                if self.draws.n == 0 or self.draws.torn or interrupted.again():
                     raise
                 self.stopped_by = "interrupt"
         self.draws.trim()

@@ -8,7 +8,7 @@ results independent of the number of threads and leaves no core with two masters
 import functools
 import os
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 
 import joblib
@@ -24,7 +24,8 @@ class Threads:
         self._pool = pool
 
     def run(self, function, n_tasks):
-        """Call function(first, last) on contiguous ranges that cover range(n_tasks), one a thread; wait for all."""
+        """Call function(first, last) on contiguous ranges that cover range(n_tasks), one a thread; wait for all, also
+        where one of them raises."""
         shares = min(self.n, n_tasks)
         if shares <= 1:
             function(0, n_tasks)
@@ -34,8 +35,9 @@ class Threads:
         try:
             function(edges[0], edges[1])
         finally:
-            for other in others:
-                other.result()
+            wait(others)
+        for other in others:
+            other.result()
 
 
 @contextmanager
@@ -60,12 +62,14 @@ def count_threads(n_jobs):
     share = cores
     stated = [os.environ.get(name, "") for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")]
     for value in stated:
-        if value.isdigit():
-            share = min(share, max(1, int(value)))
-    backend, _ = get_active_backend()
+        outermost = value.partition(",")[0].strip()  # of nested teams
+        if outermost.isdigit():
+            share = min(share, max(1, int(outermost)))
+    backend, configured = get_active_backend()
     nested = backend.nesting_level > 0
     if nested and (not any(stated) or threading.current_thread() is not threading.main_thread()):
         share = 1
+    n_jobs = configured if n_jobs is None else n_jobs
     if n_jobs is None:
         return share
     wanted = n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

@@ -174,8 +174,8 @@ def _not_converged(model, names, rhat, ess, cured):
         return ""
     if n_draws < 4:
         return f"{n_draws} draws a chain are too few to tell whether the chains have converged. {_more(model, n_draws)}"
-    badness = np.maximum((rhat - 1) / (MAX_RHAT - 1), wanted / ess)
-    worst = int(np.argmax(np.where(failed & np.isfinite(badness), badness, 0.0)))
+    badness = np.fmax((rhat - 1) / (MAX_RHAT - 1), wanted / ess)  # infinite where a chain does not move at all
+    worst = int(np.argmax(np.where(failed, np.nan_to_num(badness, nan=0.0), -1.0)))
     text = (
         f"The chains have not converged for {failed.sum()} of {len(failed)} quantities. The worst is "
         f"{names[worst]!r} with R-hat {rhat[worst]:.4f} (at most {MAX_RHAT} is wanted) and a bulk effective sample "

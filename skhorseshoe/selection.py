@@ -174,10 +174,10 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             check_is_fitted(model)
         else:
             model = clone(model).fit(X, y, **given)
+        support, path = getattr(self, f"_{self.rule}")(model, X, y, **given)
         self._take_names(model, X)
-        self.estimator_, self.path_ = model, None
-        unpenalized = model.shrinkage_ == 0
-        self.support_ = getattr(self, f"_{self.rule}")(model, X, y, **given) | unpenalized
+        self.estimator_, self.path_ = model, path
+        self.support_ = support | (model.shrinkage_ == 0)  # of unpenalised columns
         return self
 
     def _take_names(self, model, X):
@@ -216,10 +216,10 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _interval(self, model, X, y, sample_weight=None):
         lower, upper = interval(model.coef_draws_, 0.9 if self.level is None else self.level)
-        return (lower > 0) | (upper < 0)
+        return (lower > 0) | (upper < 0), None
 
     def _shrinkage(self, model, X, y, sample_weight=None):
-        return model.shrinkage_ < 0.5
+        return model.shrinkage_ < 0.5, None
 
     def _dss(self, model, X, y, sample_weight=None):
         X = _device.to_host(_input.check_X(model, X, reset=False))
@@ -234,8 +234,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             information = ops.gram(X, weight, centre, scale, model._asked["fit_intercept"], threads, points)
         level = 0.5 if self.level is None else self.level
         path = follow(model.coef_draws_, information, level)
-        self.path_ = {**path._asdict(), "chosen": path.chosen, "level": level}
-        return path.supports[path.chosen]
+        return path.supports[path.chosen], {**path._asdict(), "chosen": path.chosen, "level": level}
 
 
 def _unfrozen(estimator):

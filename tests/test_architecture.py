@@ -58,7 +58,7 @@ ALLOWED = {
     "_predictive": {"_device", "_memory", "_threads"},
     "_summary": {"_report", "diagnostics"},
     "_saved": {"__version__"},
-    "_input": {"_device", "_ops"},
+    "_input": {"_device", "_memory", "_ops"},
     "_hmc": {"_gibbs", "_ops"},
     "plotting/_common": {"_compat", "_posterior"},
     "plotting/_coefficients": {"_common", "_report"},

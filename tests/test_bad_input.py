@@ -1,6 +1,7 @@
 """A clear error for what cannot be used, and finite draws for data that are merely degenerate."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -208,9 +209,26 @@ def test_what_a_container_keeps_of_files_can_be_had(version, tmp_path):
     (tmp_path / most).write_text("8000\n")
     (tmp_path / now).write_text("7900\n")
     (tmp_path / stat).write_text(f"anon 100\n{prefix}inactive_file 5000\n{prefix}active_file 2000\n")
-    assert _memory._left_by_container(tmp_path) == [7100]
+    nowhere = tmp_path / "cgroup"
+    assert _memory._left_by_container(tmp_path, nowhere) == [7100]
     (tmp_path / most).write_text("max\n")
-    assert _memory._left_by_container(tmp_path) == []
+    assert _memory._left_by_container(tmp_path, nowhere) == []
+
+
+@pytest.mark.parametrize("version", CGROUPS)
+def test_the_limit_of_a_job_counts(version, tmp_path):
+    """That of the process's own group, or of one around it, as a scheduler such as SLURM sets it."""
+    membership, own = tmp_path / "cgroup", "/slurm/job_7/step"
+    membership.write_text(f"9:cpu:/other\n3:cpu,memory:{own}\n" if "1" in version else f"0::{own}\n")
+    most, now, stat, prefix = (Path(name).name for name in CGROUPS[version])
+    base = tmp_path / "memory" if "1" in version else tmp_path
+    job = base / "slurm" / "job_7"
+    (job / "step").mkdir(parents=True)
+    for folder, limit in ((base, "9000"), (job, "800")):
+        (folder / most).write_text(limit)
+        (folder / now).write_text("700")
+        (folder / stat).write_text(f"{prefix}inactive_file 50\n")
+    assert sorted(_memory._left_by_container(tmp_path, membership)) == [150, 8350]
 
 
 def test_what_this_machine_has_is_enough_to_refuse_a_trillion_draws():

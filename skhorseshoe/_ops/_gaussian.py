@@ -43,18 +43,17 @@ class Precision:
         """
         beta = np.empty_like(b)
 
-        def some(first, last):
-            for c in range(first, len(b), len(self.workers)):
-                factor = self.workers[first].factorise(d[c])
-                half = dtrsv(factor, b[c], lower=1)
-                if total is not None:
-                    rest = total[c] - half @ half
-                    if rest > LEAST_REST * total[c]:
-                        half *= np.sqrt(2.0 * gamma[c] / rest)
-                half += noise[c]
-                beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
+        def one(w, c):
+            factor = self.workers[w].factorise(d[c])
+            half = dtrsv(factor, b[c], lower=1)
+            if total is not None:
+                rest = total[c] - half @ half
+                if rest > LEAST_REST * total[c]:
+                    half *= np.sqrt(2.0 * gamma[c] / rest)
+            half += noise[c]
+            beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
 
-        self.threads.run(some, len(self.workers))
+        _share_out(self.threads, self.workers, len(b), one)
         return beta
 
     def inverse_diagonal(self, d, sweep):
@@ -131,11 +130,10 @@ class Whitening:
     def set(self, d):
         """Take d (n_chains, q) for the chains."""
 
-        def some(first, last):
-            for c in range(first, len(d), len(self.spare)):
-                self.mean[c], self.log_norm[c] = self._moments(self.factors[c].factorise(d[c]), d[c])
+        def one(w, c):
+            self.mean[c], self.log_norm[c] = self._moments(self.factors[c].factorise(d[c]), d[c])
 
-        self.threads.run(some, len(self.spare))
+        _share_out(self.threads, self.spare, len(d), one)
 
     def _moments(self, factor, d):
         """m, and the logarithm of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2), which depends on the scales."""
@@ -163,21 +161,20 @@ class Whitening:
         """
         out, accepted = tau_sq_inv.copy(), np.zeros(len(tau_sq_inv))
 
-        def some(first, last):
-            for c in range(first, len(out), len(self.spare)):
-                for step, threshold in zip(steps[c], thresholds[c]):  # noqa: B905
-                    proposed = out[c] * np.exp(-2.0 * step)
-                    d = np.zeros(len(self.b))
-                    d[: self.p] = proposed * lambda_sq_inv[c]
-                    candidate = self.spare[first]
-                    mean, log_norm = self._moments(candidate.factorise(d), d)
-                    gain = log_norm - self.log_norm[c] + _log_prior(proposed, tau_0) - _log_prior(out[c], tau_0)
-                    if gain > -threshold:
-                        self.spare[first], self.factors[c] = self.factors[c], candidate
-                        self.mean[c], self.log_norm[c], out[c] = mean, log_norm, proposed
-                        accepted[c] += 1
+        def one(w, c):
+            for step, threshold in zip(steps[c], thresholds[c]):  # noqa: B905
+                proposed = out[c] * np.exp(-2.0 * step)
+                d = np.zeros(len(self.b))
+                d[: self.p] = proposed * lambda_sq_inv[c]
+                candidate = self.spare[w]
+                mean, log_norm = self._moments(candidate.factorise(d), d)
+                gain = log_norm - self.log_norm[c] + _log_prior(proposed, tau_0) - _log_prior(out[c], tau_0)
+                if gain > -threshold:
+                    self.spare[w], self.factors[c] = self.factors[c], candidate
+                    self.mean[c], self.log_norm[c], out[c] = mean, log_norm, proposed
+                    accepted[c] += 1
 
-        self.threads.run(some, len(self.spare))
+        _share_out(self.threads, self.spare, len(out), one)
         return out, accepted / steps.shape[1]
 
     def move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
@@ -189,22 +186,32 @@ class Whitening:
         out = lambda_sq_inv.copy()
         places = np.arange(len(columns))
 
-        def some(first, last):
-            for c in range(first, len(out), len(self.spare)):
-                units = np.zeros((len(self.b), len(columns)), order="F")
-                units[columns, places] = 1.0
-                solve_lower(self.factors[c].factor, units)
-                moved = out[c, columns]
-                move_local_scales(units.T @ units, self.mean[c, columns], moved, tau_sq_inv[c], c, sweep, *key)
-                out[c, columns] = moved
-                d = np.zeros(len(self.b))
-                d[: self.p] = tau_sq_inv[c] * out[c]
-                self.mean[c], self.log_norm[c] = self._moments(self.factors[c].factorise(d), d)
+        def one(w, c):
+            units = np.zeros((len(self.b), len(columns)), order="F")
+            units[columns, places] = 1.0
+            solve_lower(self.factors[c].factor, units)
+            moved = out[c, columns]
+            move_local_scales(units.T @ units, self.mean[c, columns], moved, tau_sq_inv[c], c, sweep, *key)
+            out[c, columns] = moved
+            d = np.zeros(len(self.b))
+            d[: self.p] = tau_sq_inv[c] * out[c]
+            self.mean[c], self.log_norm[c] = self._moments(self.factors[c].factorise(d), d)
 
-        self.threads.run(some, len(self.spare))
+        _share_out(self.threads, self.spare, len(out), one)
         return out
 
 
 def _log_prior(tau_sq_inv, tau_0):
     """log p(log tau) of tau ~ C+(0, tau_0), up to a constant."""
     return -0.5 * np.log(tau_sq_inv) - np.log1p(1.0 / (tau_sq_inv * tau_0 * tau_0))
+
+
+def _share_out(threads, workers, n_chains, one):
+    """Call one(w, c) for each chain c, with the worker w that no other thread uses meanwhile."""
+
+    def some(first, last):
+        for w in range(first, last):
+            for c in range(w, n_chains, len(workers)):
+                one(w, c)
+
+    threads.run(some, len(workers))

@@ -202,9 +202,22 @@ def _zarr(path, labels):
     array = zarr.open(str(path), mode="r")
     if not hasattr(array, "shape"):
         raise ValueError(f"source {str(path)!r} is a group of zarr: give the path of one array in it.")
+    _refuse_code(path, array)
     stamps = json.dumps(_stamps(sorted(file for file in path.rglob("*") if file.is_file())))
     total = zlib.crc32(stamps.encode())
     return _array(array, labels, f"{path.resolve()}, checksum of names, sizes and times {total:08x}")
+
+
+def _refuse_code(path, array):
+    """Raise a ValueError where reading would unpickle, as the objects of zarr's second format are stored."""
+    meta = array.metadata
+    codecs = [*(getattr(meta, "filters", None) or ()), getattr(meta, "compressor", None)]
+    unsafe = any(getattr(codec, "codec_id", None) == "pickle" for codec in codecs)
+    if unsafe or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"source {str(path)!r} holds {'pickled objects' if unsafe else array.dtype}, not numbers: reading it could "
+            "run code. Store the array anew with a numeric dtype."
+        )
 
 
 def _csv(files):

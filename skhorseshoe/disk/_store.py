@@ -80,24 +80,25 @@ class Store:
             for dtype in DTYPES:
                 if dtype != self.dtype:  # a conversion that was killed while it wrote its rows anew, in another one
                     (self.folder / x_file(dtype)).unlink(missing_ok=True)
-            self.X, self.codes = self._open(x_file(self.dtype)), self._open(CODES)
-            self._lock = stack.pop_all()
+            self.X = self._open(x_file(self.dtype))
+            stack.callback(lambda: self.X.close())  # it may be another file by then
+            self.codes = stack.enter_context(self._open(CODES))
+            self._stack = stack.pop_all()
         return self
 
     def _open(self, name):
         path = self.folder / name
-        file = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115 - closed by __exit__
-        itemsize = 1 if name == CODES else self._row_bytes()
-        if os.path.getsize(path) < _HEADER + self.rows * itemsize and self.rows:
+        size = _HEADER + self.rows * (1 if name == CODES else self._row_bytes())
+        there = path.exists()
+        if self.rows and (not there or path.stat().st_size < size):
             raise ValueError(damaged(path, "it is too short"))
-        file.truncate(_HEADER + self.rows * itemsize)
+        file = open(path, "r+b" if there else "w+b")  # noqa: SIM115 - closed by __exit__
+        file.truncate(size)
         file.seek(0, os.SEEK_END)
         return file
 
     def __exit__(self, *_):
-        self.X.close()
-        self.codes.close()
-        self._lock.close()
+        self._stack.close()
 
     def _row_bytes(self):
         return np.dtype(self.dtype).itemsize * len(self.manifest["names"]) if self.rows else 0
