@@ -1,7 +1,6 @@
 """A clear error for what cannot be used, and finite draws for data that are merely degenerate."""
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
-from skhorseshoe import HorseshoeProbitClassifier, _fitting, _memory
+from skhorseshoe import HorseshoeProbitClassifier, _fitting
 from skhorseshoe.datasets import make_sparse_probit
 
 X = np.random.default_rng(0).standard_normal((30, 3))
@@ -185,63 +184,6 @@ def test_a_parameter_out_of_range_is_named(name, value):
 def test_thin_beyond_n_iter_is_refused():
     with pytest.raises(ValueError, match="thin=11 keeps none of n_iter=10"):
         HorseshoeProbitClassifier(n_iter=10, thin=11).fit(X, Y)
-
-
-@pytest.mark.parametrize("n_iter", [10**12, np.int64(10**12), np.int32(2 * 10**9)], ids=["int", "int64", "int32"])
-def test_draws_that_cannot_fit_are_refused_with_numbers_and_a_cure(n_iter, monkeypatch):
-    monkeypatch.setattr(_memory, "available", lambda: 2**30)
-    with pytest.raises(
-        MemoryError, match=r"GiB for draws .*1\.0 GiB are available\. Keep fewer draws: set max_draws, raise thin"
-    ):
-        HorseshoeProbitClassifier(n_iter=n_iter).fit(X, Y)
-
-
-CGROUPS = {
-    "version 2": ("memory.max", "memory.current", "memory.stat", ""),
-    "version 1": ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_"),
-}
-
-
-@pytest.mark.parametrize("version", CGROUPS)
-def test_what_a_container_keeps_of_files_can_be_had(version, tmp_path):
-    most, now, stat, prefix = CGROUPS[version]
-    (tmp_path / "memory").mkdir()
-    (tmp_path / most).write_text("8000\n")
-    (tmp_path / now).write_text("7900\n")
-    (tmp_path / stat).write_text(f"anon 100\n{prefix}inactive_file 5000\n{prefix}active_file 2000\n")
-    nowhere = tmp_path / "cgroup"
-    assert _memory._left_by_container(tmp_path, nowhere) == [7100]
-    (tmp_path / most).write_text("max\n")
-    assert _memory._left_by_container(tmp_path, nowhere) == []
-
-
-@pytest.mark.parametrize("version", CGROUPS)
-def test_the_limit_of_a_job_counts(version, tmp_path):
-    """That of the process's own group, or of one around it, as a scheduler such as SLURM sets it."""
-    membership, own = tmp_path / "cgroup", "/slurm/job_7/step"
-    membership.write_text(f"9:cpu:/other\n3:cpu,memory:{own}\n" if "1" in version else f"0::{own}\n")
-    most, now, stat, prefix = (Path(name).name for name in CGROUPS[version])
-    base = tmp_path / "memory" if "1" in version else tmp_path
-    job = base / "slurm" / "job_7"
-    (job / "step").mkdir(parents=True)
-    for folder, limit in ((base, "9000"), (job, "800")):
-        (folder / most).write_text(limit)
-        (folder / now).write_text("700")
-        (folder / stat).write_text(f"{prefix}inactive_file 50\n")
-    assert sorted(_memory._left_by_container(tmp_path, membership)) == [150, 8350]
-
-
-def test_what_this_machine_has_is_enough_to_refuse_a_trillion_draws():
-    with pytest.raises(MemoryError, match="GiB are available"):
-        HorseshoeProbitClassifier(n_iter=10**12).fit(X, Y)
-
-
-def test_matrices_that_cannot_fit_are_refused_with_another_cure(monkeypatch):
-    monkeypatch.setattr(_memory, "available", lambda: 2**20)
-    with pytest.raises(MemoryError, match=r"only 1 MiB are available\. It is little more than any fit takes"):
-        HorseshoeProbitClassifier(n_iter=10).fit(X, Y)
-    with pytest.raises(MemoryError, match=r"only 1 MiB are available\. The 500 x 500 matrices"):
-        HorseshoeProbitClassifier(n_iter=10, sampler="hmc").fit(np.zeros((30, 500)), Y)
 
 
 def test_a_fit_that_fails_leaves_the_estimator_unfitted():

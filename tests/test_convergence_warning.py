@@ -53,6 +53,12 @@ def test_one_warning_names_the_worst_and_points_to_the_caller(breast_cancer, see
     assert "burn_in (now 10)" in text
 
 
+@pytest.mark.parametrize("ess", [4.0, np.nan])
+def test_chains_that_do_not_move_are_the_worst(judged, monkeypatch, ess):
+    (text,) = warning_of(judged, monkeypatch, rhat_=[1.2, np.inf, 1.0], ess_=[20, ess, 900])
+    assert "2 of 5 quantities. The worst is 'x1' with R-hat inf" in text
+
+
 def test_the_worst_feature_is_named_by_its_column(judged, monkeypatch):
     monkeypatch.setattr(judged, "feature_names_in_", np.array(["age", "dose", "sex"], dtype=object), raising=False)
     (text,) = warning_of(judged, monkeypatch, rhat_=[1.0, 1.2, 1.0], ess_=[900, 20, 900])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, _draws
 from skhorseshoe._columns import Columns
 from skhorseshoe._draws import Draws
 from skhorseshoe._memory import forecast
@@ -160,3 +160,20 @@ def test_rounded_draws_predict_as_well_where_columns_are_far_from_zero(sampler, 
     whole, rounded = (short_fit(X, y, sampler=sampler, draws_dtype=dtype) for dtype in ("float64", "float32"))
     assert rounded.coef_draws_.dtype == np.float32
     np.testing.assert_allclose(rounded.predict_proba_samples(X), whole.predict_proba_samples(X), atol=1e-5)
+
+
+def test_draws_that_an_interrupt_has_torn_are_not_kept(problem, monkeypatch):
+    """A handler that is not Python's own may raise anywhere, here while half of the draws are given up."""
+
+    class Torn(dict):
+        def values(self):
+            yield from list(super().values())[:1]
+            raise KeyboardInterrupt
+
+    def halve(draws, plain=_draws.Draws._halve):
+        draws._arrays = Torn(draws._arrays)
+        plain(draws)
+
+    monkeypatch.setattr(_draws.Draws, "_halve", halve)
+    with pytest.raises(KeyboardInterrupt):
+        classifier(max_draws=10).fit(*problem)

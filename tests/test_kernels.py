@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from scipy.special import log_ndtr
 
 from skhorseshoe._ops import LATENT, cpu, sparse
+from skhorseshoe._ops._gaussian import Precision
 from skhorseshoe._ops._normal import upper_tail
 from skhorseshoe._ops._philox import philox, stream
 from skhorseshoe._ops._truncated import cos_sin_turn, minus_log_unit, truncate_tile, truncated_normal
@@ -218,3 +219,11 @@ def test_a_singular_precision_is_raised_just_enough():
 def test_an_indefinite_precision_is_refused_with_the_cure():
     with pytest.raises(np.linalg.LinAlgError, match="StandardScaler"):
         cpu.Precision(-np.eye(2), Threads(1)).draw(np.ones((1, 2)), np.zeros((1, 2)), np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_fewer_threads_than_workers_draw_all_chains(n_workers):
+    H = np.eye(200)
+    b, d, noise = np.arange(1.0, 5)[:, None] * np.ones(200), np.ones((4, 200)), np.zeros((4, 200))
+    drawn = Precision(H, Threads(1), n_workers=n_workers).draw(b, d, noise)
+    np.testing.assert_allclose(drawn, b / 2)

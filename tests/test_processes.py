@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from types import SimpleNamespace
 
 import joblib
@@ -19,7 +20,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from skhorseshoe import HorseshoeProbitClassifier, _design, _interrupt, _progress, _segments
 from skhorseshoe._ops import cpu
-from skhorseshoe._threads import Threads, count_threads
+from skhorseshoe._threads import Threads, count_threads, open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -175,6 +176,40 @@ def test_the_environment_limits_the_threads_unless_told_otherwise(free_of_thread
     monkeypatch.setenv(name, "3")
     assert count_threads(None) == 3
     assert count_threads(5) == 5
+
+
+def test_nested_teams_of_openmp_are_counted_by_the_outermost(free_of_thread_settings, monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
+    assert count_threads(None) == 4
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_the_number_that_joblib_is_configured_with_is_the_default(free_of_thread_settings, monkeypatch, backend):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert count_threads(None) == 2
+        assert count_threads(5) == 5
+    with joblib.parallel_config(backend=backend):
+        assert count_threads(None) == 8
+
+
+def test_where_one_thread_fails_the_others_are_waited_for():
+    failed, done = threading.Event(), []
+
+    def task(first, last):
+        if first == 1:
+            failed.set()
+            raise ZeroDivisionError
+        if first == 2:
+            failed.wait(10)
+            time.sleep(0.1)
+            done.append(first)
+
+    with open_threads(3) as threads:
+        with pytest.raises(ZeroDivisionError):
+            threads.run(task, 3)
+        assert done == [2]
 
 
 @pytest.mark.parametrize("omp", [None, "3"])

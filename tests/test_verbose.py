@@ -2,6 +2,7 @@
 
 import io
 import logging
+from contextlib import ExitStack
 
 import pytest
 
@@ -51,3 +52,13 @@ def test_a_fit_is_silent_by_default(problem, short_fit, capsys, caplog):
     heard = capsys.readouterr()
     assert not heard.out + heard.err
     assert not [record for record in caplog.records if record.name == "skhorseshoe"]
+
+
+def test_fits_at_once_are_heard_to_the_end_of_the_last(monkeypatch):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    ours = logging.getLogger("skhorseshoe")
+    with ExitStack() as second:
+        with _progress.visible(1):
+            second.enter_context(_progress.visible(1))
+        assert (len(ours.handlers), ours.level) == (1, logging.INFO)
+    assert (ours.handlers, ours.level) == ([], logging.NOTSET)
