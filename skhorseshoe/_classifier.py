@@ -46,15 +46,16 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Instead of ``global_scale``: a guess p0 of how many of the p coefficients that are shrunk are away from zero,
         below p. It gives tau_0 = p0 / (p - p0) s / sqrt(n), n being the rows or the sum of their weights, and
         s^2 = r (1 - r) / phi(Phi^-1(r))^2 with r the share of the second class, by weight (Piironen & Vehtari 2017).
-        With columns of unit variance, ``prior_["m_eff_at_tau_0"]`` is then p0.
+        With columns of unit variance and no slab, ``prior_["m_eff_at_tau_0"]`` is then p0.
     slab_scale : float or None, default=None
         Standard deviation c of a Gaussian slab that bounds large coefficients: beta_j is also N(0, c^2), as in the
-        regularised horseshoe of Nishimura & Suchard (2023). None is the horseshoe itself. With classes that can be
-        separated completely the data set no bound, and a slab of 2 or so does.
+        regularised horseshoe of Nishimura & Suchard (2023), where the slab makes the prior of tau smaller too, the more
+        so the more columns there are. None is the horseshoe itself. With classes that can be separated completely the
+        data place no limit on the coefficients, and a slab of 2 or so does.
     unpenalized : array-like of names, indices or bool, or None, default=None
         Columns that are not shrunk, such as age and sex or the design of a study: their coefficients have a wide prior,
-        N(0, (100 / standard deviation of the column)^2). Names need a table with string names; a mask has n_features
-        entries.
+        N(0, (100 / standard deviation of the column)^2), without an intercept with the root mean square in its place.
+        Names need a table with string names; a mask has n_features entries.
     standardize : bool, default=False
         If True, the prior is one for columns of unit variance: ``slab_scale`` and ``global_scale`` are on their scale.
         X is not copied, and coefficients and probabilities are for the columns as given.
@@ -156,9 +157,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         share of accepted proposals since. Where "n_steps" is 1, the local scales of the slowest coefficients move too.
         Empty for samplers without tuning.
     prior_ : dict
-        The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "m_eff", the prior mean of the
-        effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0, the median of
-        its prior (Piironen & Vehtari 2017).
+        The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "tau_median", the prior median of
+        tau, which is tau_0 without a slab and smaller with one; "m_eff", the prior mean of the effective number of
+        nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0 (Piironen & Vehtari 2017).
     device_ : str
         Where the model was fitted: "cpu", "cuda:0", ... For rows on a cluster, where the sampler ran: "cpu".
     n_features_in_ : int

@@ -6,7 +6,8 @@ probabilities, to second order in the linear predictor and averaged over the row
 
     d(beta, gamma) = (beta - gamma)' S (beta - gamma) / 2,   S = X'WX / n
 
-with W the Fisher information of a row, averaged over the posterior, and the intercept profiled out. So the rows enter
+with W the Fisher information of a row, averaged over the posterior, and the intercept profiled out, with the columns
+that are not shrunk and so belong to every summary. So the rows enter
 through X'WX alone. A gamma is good enough while it lies in the credible region {beta: d(beta, b) <= r}, r the ``level``
 quantile of d over the draws, as in Bondell & Reich (2012). In one dimension that is the rule of the credible interval
 about the mean.
@@ -30,7 +31,7 @@ class Path(NamedTuple):
     is X'WX: the divergence of all rows together.
     """
 
-    supports: np.ndarray  # (k, p) bool
+    supports: np.ndarray  # (k, p) bool, with the columns that belong to each
     distances: np.ndarray  # (k,)
     radius: float  # what a distance may be at most, in the same unit
 
@@ -40,11 +41,12 @@ class Path(NamedTuple):
         return int(np.argmax(self.distances <= self.radius))
 
 
-def follow(draws, information, level):
+def follow(draws, information, level, given=None):
     """The ``Path``; its last summary, if no other one, is good enough.
 
     draws : (n_chains, n_draws, p). information : X'WX (q, q), bordered by the intercept if there is one; for the choice
-    its scale does not matter. ValueError if it is zero.
+    its scale does not matter. given : (p,) bool, the columns that belong to every summary; None is none of them.
+    ValueError if the information is zero.
     """
     if not information.any():
         raise ValueError(
@@ -52,10 +54,9 @@ def follow(draws, information, level):
             "draw (or X is zero). The columns can separate the classes completely: set slab_scale=2 on the classifier, "
             "or take rule='interval' or 'shrinkage'."
         )
-    p = draws.shape[2]
-    S = information[:p, :p]
-    if len(information) > p:
-        S = S - np.outer(information[p, :p], information[p, :p] / information[p, p])
+    given = np.zeros(draws.shape[2], bool) if given is None else given
+    S = _profiled(information, np.append(given, np.ones(len(information) - len(given), bool)))
+    draws = draws[..., ~given]
     mean = draws.mean(axis=(0, 1))
     radius = np.quantile([_distances(chain - mean, S) for chain in draws], level)
 
@@ -65,9 +66,24 @@ def follow(draws, information, level):
     moments = moments[np.ix_(moves, moves)]
     largest = moments.diagonal().max(initial=0.0) or 1.0
     supports, distances = _lasso_path(moments / largest, radius / largest)  # it ends early where numbers are small
-    of_all = np.zeros((len(supports), p), dtype=bool)
-    of_all[:, moves] = supports
+    of_all = np.tile(given, (len(supports), 1))
+    of_all[:, np.flatnonzero(~given)[moves]] = supports
     return Path(of_all, distances * (largest / 2), radius / 2)
+
+
+def _profiled(information, out):
+    """The information about the other coefficients where those of ``out`` take whatever values suit them best."""
+    rest = information[np.ix_(~out, ~out)]
+    if not out.any():
+        return rest
+    inner, cross = information[np.ix_(out, out)], information[np.ix_(out, ~out)]
+    scale = np.sqrt(inner.diagonal())[:, None]
+    scale[scale == 0] = 1.0
+    best = np.linalg.lstsq(inner / scale / scale.T, cross / scale, rcond=None)[0]
+    left = rest - (cross / scale).T @ best
+    nothing = left.diagonal() <= _JITTER * rest.diagonal()  # of a column that the others can stand in for
+    left[nothing], left[:, nothing] = 0.0, 0.0
+    return left
 
 
 def _distances(offsets, S):

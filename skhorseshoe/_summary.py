@@ -94,7 +94,8 @@ def header(model, frame):
         f"ended by {model.stopped_by_} after {model.n_iter_} sweeps",
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
         "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
-        f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} at its median tau)",
+        f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "
+        f"tau = {prior['tau_0']:.3g})",
     }
     return "\n".join(f"{name + ':':<13}{text}" for name, text in lines.items())
 

@@ -60,11 +60,11 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Which columns are selected.
     path_ : dict or None
         With ``rule="dss"`` what the choice was made from: "supports" of shape (n_supports, n_features), bool, columns
-        of ever larger summaries, the first with none; "distances" of shape (n_supports,), from each to the posterior
-        mean, the Kullback-Leibler divergence summed over the (weighted) rows; "radius", within which the summary has to
-        be; "chosen", the number of the first that is; "level", the share of the draws within the radius. ``support_``
-        is that support and the unpenalised columns. `SelectionPathDisplay <skhorseshoe.plotting.SelectionPathDisplay>`
-        draws it.
+        of ever larger summaries, the first with none but unpenalised ones; "distances" of shape (n_supports,), from
+        each to the posterior mean, the Kullback-Leibler divergence summed over the (weighted) rows; "radius", within
+        which the summary has to be; "chosen", the number of the first that is and becomes ``support_``; "level", the
+        share of the draws within the radius. `SelectionPathDisplay <skhorseshoe.plotting.SelectionPathDisplay>` draws
+        it.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -233,7 +233,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         with open_threads(count_threads(model.n_jobs)) as threads:
             information = ops.gram(X, weight, centre, scale, model._asked["fit_intercept"], threads, points)
         level = 0.5 if self.level is None else self.level
-        path = follow(model.coef_draws_, information, level)
+        path = follow(model.coef_draws_, information, level, model.shrinkage_ == 0)
         return path.supports[path.chosen], {**path._asdict(), "chosen": path.chosen, "level": level}
 
 

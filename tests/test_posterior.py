@@ -181,7 +181,7 @@ def test_header_says_prior_sampler_draws_convergence_and_sparsity(named):
         f"worst R-hat {worst.max():.3f} ({worst.idxmax()})",
         f"smallest ess {least.min():.0f} ({least.idxmin()})",
         f"{(1 - named.shrinkage_).sum():.1f} of 8 shrunk coefficients",
-        f"the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} at its median tau)",
+        f"the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for tau = {prior['tau_0']:.3g})",
     ):
         assert part in text
     with pd.option_context("display.max_columns", None):

@@ -163,10 +163,43 @@ def test_prior_m_eff_is_the_mean_over_the_scales(slab_scale, seed):
     rng = np.random.default_rng(seed)
     tau, lam = tau_0 * abs(rng.standard_cauchy((200_000, 1))), abs(rng.standard_cauchy((200_000, 4)))
     prior = describe_prior(tau_0, slab_scale, sd, n, rate)
+    slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
     for name, scale in {"m_eff": tau * lam, "m_eff_at_tau_0": tau_0 * lam}.items():
-        precision = scale**-2.0 + (0.0 if slab_scale is None else slab_scale**-2.0)
-        m_eff = (information / (information + precision)).sum(axis=1)
-        assert abs(prior[name] - m_eff.mean()) < 5 * m_eff.std() / np.sqrt(len(m_eff))
+        m_eff = (information / (information + scale**-2.0 + slab_precision)).sum(axis=1)
+        weight = np.sqrt(1 / (1 + scale**2 * slab_precision)).prod(axis=1)  # what the slab is to the scales
+        mean = np.average(m_eff, weights=weight)
+        error = np.sqrt(np.average((m_eff - mean) ** 2 * weight, weights=weight) / weight.sum())
+        assert abs(prior[name] - mean) < 5 * error
+        if name == "m_eff":
+            below = np.average(tau[:, 0] < prior["tau_median"], weights=weight)
+            assert abs(below - 0.5) < 5 * np.sqrt(0.25 * (weight**2).sum()) / weight.sum()
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_where_rows_weigh_nothing_tau_has_the_prior_that_the_slab_leaves(fit_intercept, seed):
+    """Three columns. Per column and tau the scales have the factor E (1 + (tau lambda / c)^2)^(-1/2)."""
+    X, y = np.random.default_rng(seed).standard_normal((6, 3)), np.arange(6) % 2
+    slab_scale, tau_0 = 0.7, 0.5
+    model = HorseshoeProbitClassifier(
+        sampler="hmc",
+        slab_scale=slab_scale,
+        global_scale=tau_0,
+        n_iter=1500,
+        burn_in=200,
+        n_chains=8,
+        random_state=seed,
+    ).set_params(fit_intercept=fit_intercept)
+    tau = model.fit(X, y, sample_weight=np.full(6, 1e-12)).global_scale_draws_
+    square = np.tan((np.arange(4000) + 0.5) / 4000 * np.pi / 2) ** 2  # lambda^2 at its quantiles
+    grid = np.linspace(-16, 16, 4001)
+    factor = [(1 / np.sqrt(1 + square * (tau_0 * np.exp(g) / slab_scale) ** 2)).mean() for g in grid]
+    density = np.array(factor) ** 3 / np.cosh(grid)
+    cdf = (np.cumsum(density) - density / 2) / density.sum()
+    u = np.interp(np.log(tau / tau_0), grid, cdf)
+    for share in (0.05, 0.25, 0.5, 0.75, 0.95):
+        below = (u < share).astype(float)
+        assert abs(below.mean() - share) < 5 * mcse_mean(below)
+    assert abs(np.interp(np.log(model.prior_["tau_median"] / tau_0), grid, cdf) - 0.5) < 1e-3
 
 
 def test_prior_m_eff_is_the_number_that_tau_0_stands_for():

@@ -13,16 +13,16 @@ from ._common import MAX_NAMES, check_count, draw_rows, finish, new_axes, row_na
 class SelectionPathDisplay:
     """What each further column adds to a sparse summary of the posterior, and where it is good enough.
 
-    From the summary without any column on, each row adds the columns that the path of the rule "dss" takes next, and
-    shows how far the probabilities are then from those of the posterior mean. The scale is linear up to the dashed
-    line, and in proportion beyond it. Make it with `from_estimator`.
+    Beginning with the summary without any column that is shrunk, each row adds the columns that the path of the rule
+    "dss" takes next, and shows how far the probabilities are then from those of the posterior mean. The scale is linear
+    up to the dashed line, and in proportion beyond it. Make it with `from_estimator`.
 
     Parameters
     ----------
     names : sequence of str of length n_features
         Names of the features.
     supports : ndarray of shape (n_supports, n_features), bool
-        Columns of the summaries, the first with none.
+        Columns of the summaries, the first with none, or with those that are not shrunk alone.
     distances : ndarray of shape (n_supports,)
         Kullback-Leibler divergence of each from the posterior mean, summed over the rows of X, in nats.
     radius : float
@@ -153,7 +153,7 @@ def _selector_in(estimator):
 
 def _changes(names, supports):
     """What each summary has that the one before has not, and the other way round."""
-    texts = ["no column"]
+    texts = [_list(names, supports[0]) or "no column"]
     for before, now in pairwise(supports):
         changes = ("+", now & ~before), ("\N{MINUS SIGN}", before & ~now)
         texts.append(" ".join(f"{sign} {_list(names, these)}" for sign, these in changes if these.any()))
