@@ -45,7 +45,7 @@ class Columns:
             return beta
         p = len(self.order)
         out = beta.copy()
-        out[:, :p] = beta[:, self.place] / self.unit
+        out[:, :p] = beta[:, self.place] / self.unit + 0.0  # which makes zeros of constant columns positive
         if self.fit_intercept:
             out[:, p] -= (out[:, :p] * self.centre).sum(axis=1)
         return out

@@ -26,6 +26,7 @@ from .diagnostics import convergence
 DEVICES = _device.NAMES
 _COLUMN = 5  # standard deviations between the ends of a usual column
 _SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
+_REPEATED = 10  # times as many rows as there are, which "auto" does not make for the sake of whole weights
 _REPORTED = "burn_in", "thin", "expected_nonzero", "fit_intercept"  # as they were at the fit
 
 
@@ -71,7 +72,7 @@ def fit(model, X, y, sample_weight):
                 _go(model, run, checkpoint, given)
             widest = _COLUMN * rows.columns.sd[:p].max(initial=0.0)
             separated = not _warnings.is_bound(slab_scale, widest) and run.separated()
-            unbounded = _unbounded(rows, slab_scale)
+            unbounded, spread = _unbounded(rows, slab_scale), rows.spread
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
             model.prior_ = describe_prior(tau_0, slab_scale, rows.columns.sd[:p], n, rows.share())
@@ -79,6 +80,8 @@ def fit(model, X, y, sample_weight):
     _summarise(model, run.draws)
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
+    if not separated and not len(unbounded.free):
+        _warnings.warn_if_undetermined(model, spread)
     _warnings.warn_if_unconverged(model, rows.columns.informative, separated and widest, unbounded)
 
 
@@ -113,9 +116,12 @@ def _prepare(model, X, y, sample_weight):
     X, y = _input.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     many, asked = is_needed(X.shape[1]), _device.beside(model.device, X)
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight), is_wide(X, weight), many)
-    if model.sampler == "auto" and model.sampler_ == "hmc" and X.shape[1] > _SLOW and is_wide(X, weight):
-        _warnings.warn_of_slow_weights(X.shape[1])
+    wide, heavy = is_wide(X, weight), weight is not None and weight.sum() > _REPEATED * len(weight)
+    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight) and (wide or not heavy), wide, many)
+    if heavy and not wide and is_whole(weight) and model.sampler_ != "hmc":
+        _warnings.warn_of_repeated_rows(model.sampler_, len(weight), weight.sum())
+    if model.sampler == "auto" and model.sampler_ == "hmc" and X.shape[1] > _SLOW and wide:
+        _warnings.warn_of_slow_weights(model, X.shape[1])
     device = _back_end(model, asked, X)
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # which no kernel reads
         check_copy(4 * X.size, "Computing with float16", " Have it on disk (skhorseshoe.disk).")

@@ -8,6 +8,8 @@ from ._iterative import is_needed
 from ._ops import in_words
 from ._segments import layout
 
+_SELECTION = 6  # matrices of the size of the columns, at the same time
+
 
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
     """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set.
@@ -119,6 +121,16 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
                 cure = "It is little more than any fit takes: give the process more memory."
         raise MemoryError(f"This fit needs {words} beside X, but only {in_words(free)} are available. {cure}")
     return words
+
+
+def check_selection(n_columns):
+    """Raise a MemoryError if the matrices of the rule "dss" cannot fit."""
+    needed, free = 8 * _SELECTION * n_columns**2, available()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"rule='dss' needs {in_words(needed)} for matrices of {n_columns} x {n_columns}, but only {in_words(free)} "
+            "are available. Take rule='interval' or 'shrinkage'."
+        )
 
 
 def check_result(n_rows, n_draws):

@@ -3,11 +3,13 @@
 import logging
 import threading
 import time
+import warnings
 from contextlib import contextmanager
 
 logger = logging.getLogger("skhorseshoe")
 
 _SECONDS = 5.0  # between two lines
+_PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit is told to be long, and from how many that are left
 
 
 class _Audience:
@@ -58,21 +60,35 @@ def visible(verbose):
 
 
 def reporter(verbose, burn_in, n_iter):
-    """A function of the number of sweeps done that logs a line now and then, if that is wanted."""
-    if not verbose:
-        return lambda t: None
+    """A function of the number of sweeps done that logs a line now and then, if that is wanted, and warns if the fit
+    will take hours."""
     begin = last = time.monotonic()
-    first = None
+    first, warned, end = None, False, burn_in + n_iter
 
     def report(t):
-        nonlocal first, last
+        nonlocal first, last, warned
         now = time.monotonic()
         first = t - 1 if first is None else first
-        if now - last < _SECONDS and t < burn_in + n_iter:
+        if now - last < _SECONDS and t < end:
             return
-        last = now
-        left = (now - begin) / (t - first) * (burn_in + n_iter - t)
-        phase = "burn-in" if t <= burn_in else "sampling"
-        logger.info("%s: sweep %d of %d, about %.0f s left", phase, t, burn_in + n_iter, left)
+        last, sweep = now, (now - begin) / (t - first)
+        left = sweep * (end - t)
+        if verbose:
+            phase = "burn-in" if t <= burn_in else "sampling"
+            logger.info("%s: sweep %d of %d, about %.0f s left", phase, t, end, left)
+        if not warned and now - begin > _PATIENCE and t - first > 1 and left > _LONG:
+            warned = True
+            warnings.warn(
+                f"At {sweep:.2g} s a sweep, the {end - t} sweeps that are left of {end} take about {_in_words(left)}. "
+                "target_ess ends a fit when its draws suffice, checkpoint keeps what is done, verbose=1 tells how far "
+                "it is, and Ctrl-C ends it with the draws so far. Fewer columns or rows take less.",
+                UserWarning,
+                stacklevel=8,
+            )
 
     return report
+
+
+def _in_words(seconds):
+    hours = seconds / 3600
+    return f"{hours:.0f} hours" if hours < 48 else f"{hours / 24:.0f} days"

@@ -6,14 +6,15 @@ _NAMES = "n_draws", "mean", "squares", "positive"
 
 
 class Moments:
-    """Of all draws of each chain: the mean, the sum of squared deviations from it, and how many are above zero.
+    """Of all draws of each chain: the mean, the sum of squared deviations from it, and how many are above zero, draws
+    that are zero (of constant columns) counted by half.
 
     The updates are those of Welford (1962), which do not cancel digits. shape : (n_chains, q) of a draw.
     """
 
     def __init__(self, shape):
         self.n_draws = 0
-        self.mean, self.squares, self.positive = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
+        self.mean, self.squares, self.positive = np.zeros(shape), np.zeros(shape), np.zeros(shape)
 
     def add(self, draw):
         """Take one draw of each chain, (n_chains, q); as a whole or, where an interrupt comes, not at all."""
@@ -21,7 +22,8 @@ class Moments:
         off = draw - self.mean
         mean = self.mean + off / n
         squares = self.squares + off * (draw - mean)
-        self.n_draws, self.mean, self.squares, self.positive = n, mean, squares, self.positive + (draw > 0)
+        positive = self.positive + ((draw > 0) + 0.5 * (draw == 0))
+        self.n_draws, self.mean, self.squares, self.positive = n, mean, squares, positive
 
     def pooled(self):
         """Over all chains, by name: ``n_draws`` of a chain; ``mean``, ``sd`` and ``prob_positive``, each (q,)."""

@@ -65,7 +65,8 @@ def _moments(model, draws):
         there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
         return (model.moments_[name][there] for name in ("mean", "sd", "prob_positive"))
     sd = draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0
-    return draws.mean(axis=(0, 1)), sd, (draws > 0).mean(axis=(0, 1))
+    prob_positive = 0.5 * ((draws > 0).mean(axis=(0, 1)) + (draws >= 0).mean(axis=(0, 1)))  # 1/2 where all are zero
+    return draws.mean(axis=(0, 1)), sd, prob_positive
 
 
 def _sorted(frame, sort_by, n_extra):

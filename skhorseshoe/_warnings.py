@@ -13,7 +13,10 @@ MIN_ESS_PER_CHAIN = 100
 MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
 MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
 NOISE = 0.95  # shrinkage from where a column is one
+LOOSE = 10  # standard deviations of the score by a standard deviation of the column, where its prior says 100
 FAR_SLAB = 20  # scores between the ends of a column, from where a slab hardly bounds its coefficient
+_FAR_APART = 1.1  # R-hat, from where chains have not met yet
+_SHORT = 100  # sweeps of burn-in, of which a multiple may still be too few
 _NAMED = 3  # columns in a warning
 _ONE_SIDED = (
     "all values in one class lie on one side of those in the other, as where a level occurs in one class only. So the "
@@ -59,15 +62,45 @@ def warn_if_scales_differ(model, columns, without=()):
     )
 
 
-def warn_of_slow_weights(n_columns):
+def warn_of_slow_weights(model, n_columns):
     """A warning for weights that keep a wide table from the sampler that is made for it."""
+    cure = "Whole numbers are many times faster: 'collapsed' takes them, whose matrices are of the size of the rows."
+    if model.class_weight is not None:
+        cure = (
+            "Few events need no weights, and weights above 1 let in columns of noise: without class_weight the sampler "
+            "is 'collapsed', whose matrices are of the size of the rows, and many times faster."
+        )
     warnings.warn(
-        "The weights (sample_weight, class_weight) are not whole numbers, so the sampler is 'hmc', whose matrices are "
-        f"{n_columns} x {n_columns}. With more columns than rows, whole weights such as class_weight={{0: 1, 1: 3}} "
-        "are many times faster: 'collapsed' takes them, whose matrices are of the size of the rows.",
+        f"The weights ({'sample_weight' if model.class_weight is None else 'class_weight'}) are not whole numbers, so "
+        f"the sampler is 'hmc', whose matrices are {n_columns} x {n_columns}. {cure}",
         UserWarning,
         stacklevel=6,
     )
+
+
+def warn_of_repeated_rows(sampler, n_rows, n_repeated):
+    """A warning for whole weights that a sampler honours by that much work."""
+    warnings.warn(
+        f"sampler={sampler!r} repeats rows as often as their weights say: {n_rows} rows become {n_repeated:.0f}. "
+        "sampler='hmc' reads weights as they are.",
+        UserWarning,
+        stacklevel=6,
+    )
+
+
+def warn_if_undetermined(model, spread):
+    """One warning for unpenalised columns that only their wide prior bounds. spread : (p,) of the columns of X."""
+    free = np.flatnonzero(model.shrinkage_ == 0)
+    loose = free[model.coef_draws_[..., free].std(axis=(0, 1)) * spread[free] > LOOSE]
+    if len(loose):
+        warnings.warn(
+            f"{_listed(model, loose)}: the data do not tell the unpenalized coefficients from one another or from the "
+            "intercept, as where all levels of a factor have a column, or columns add up to one another. Only their "
+            "prior bounds them. Leave out one of these columns (OneHotEncoder(drop='first')), or take them out of "
+            "unpenalized.",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def warn_if_far_from_zero(model, distance, dtype):
@@ -141,7 +174,7 @@ def warn_if_unconverged(model, informative, separated, unbounded):
 
 def is_bound(slab_scale, span):
     """Whether a slab bounds the coefficient of a column whose values have this range; with None there is none."""
-    return (np.inf if slab_scale is None else slab_scale) * span <= FAR_SLAB
+    return np.zeros(np.shape(span), bool) if slab_scale is None else slab_scale * span <= FAR_SLAB
 
 
 def _bound(model, spans):
@@ -173,7 +206,8 @@ def _not_converged(model, names, rhat, ess, cured):
     if not failed.any():
         return ""
     if n_draws < 4:
-        return f"{n_draws} draws a chain are too few to tell whether the chains have converged. {_more(model, n_draws)}"
+        draws = "1 draw" if n_draws == 1 else f"{n_draws} draws"
+        return f"{draws} of each chain are too few to tell whether the chains have converged. {_more(model, n_draws)}"
     badness = np.fmax((rhat - 1) / (MAX_RHAT - 1), wanted / ess)  # infinite where a chain does not move at all
     worst = int(np.argmax(np.where(failed, np.nan_to_num(badness, nan=0.0), -1.0)))
     text = (
@@ -188,16 +222,19 @@ def _not_converged(model, names, rhat, ess, cured):
         )
     to_do = failed & ~np.isin(names, list(cured))
     fold = np.where(to_do & np.isfinite(badness), badness, 0.0).max()
-    return f"{text} {_more(model, n_draws, int(np.ceil(1.2 * fold)))}" if to_do.any() else text
+    far = (rhat[to_do] > _FAR_APART).any()
+    return f"{text} {_more(model, n_draws, int(np.ceil(1.2 * fold)), far)}" if to_do.any() else text
 
 
-def _more(model, n_draws, factor=1):
-    """What to do for so many times as many independent draws; n_draws : of a chain, that are kept."""
+def _more(model, n_draws, factor=1, far=False):
+    """What to do for so many times as many independent draws; n_draws : of a chain, that are kept. far : whether the
+    chains are so far apart that burn-in was too short."""
     if model.stopped_by_ in ("interrupt", "callback"):
         return f"The run was ended after {model.n_iter_} sweeps: let it go on for longer."
     fold = f" about {max(2, factor)}-fold" if n_draws >= 4 else ""
     if model.warm_start:
-        return f"Fit again, which adds draws, with n_iter={max(1, factor - 1) * model.n_iter_}."
+        anew = f" Or, as R-hat is so large, anew with a longer burn_in (now {model.burn_in})." if far else ""
+        return f"Fit again, which adds draws, with n_iter={max(1, factor - 1) * model.n_iter_}.{anew}"
     if model.checkpoint is not None:
         return (
             f"Raise n_iter (now {model.n_iter}){fold} and fit again: the checkpoint goes on. A longer burn_in (now "
@@ -208,6 +245,8 @@ def _more(model, n_draws, factor=1):
     thin = ""
     if n_draws >= 4 * MIN_ESS_PER_CHAIN:  # enough to keep no more
         thin = f", and thin (now {model.thin}) with them to keep memory as it is"
+    if model.burn_in < _SHORT:
+        return f"Raise n_iter (now {model.n_iter}){fold}{thin}, and burn_in (now {model.burn_in}) to 1000."
     return f"Raise n_iter (now {model.n_iter}) and burn_in (now {model.burn_in}){fold}{thin}."
 
 

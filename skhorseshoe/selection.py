@@ -17,6 +17,7 @@ from ._classifier import HorseshoeProbitClassifier
 from ._compat import Interval, StrOptions, _check_sample_weight, _fit_context
 from ._dss import follow
 from ._iterative import is_needed
+from ._memory import check_selection
 from ._predictive import evenly
 from ._report import interval
 from ._threads import count_threads, open_threads
@@ -209,6 +210,8 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 f"rule='dss' works with a matrix of {X.shape[1]} x {X.shape[1]}, which has no room. Take "
                 "rule='interval' or 'shrinkage'."
             )
+        if self.rule == "dss" and len(getattr(X, "shape", ())) == 2:
+            check_selection(X.shape[1])
 
     def _get_support_mask(self):
         check_is_fitted(self)

@@ -83,6 +83,7 @@ ALLOWED = {
         "_dss",
         "_input",
         "_iterative",
+        "_memory",
         "_predictive",
         "_report",
         "_threads",

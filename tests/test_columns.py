@@ -196,3 +196,41 @@ def test_a_column_of_few_digits_is_no_constant(dtype, values, sampler, standardi
         assert 0.6 < model.coef_[0, 0] * values.std() < 1.5
     if dtype != "float32":  # of which a warning says that it leaves no digits
         assert 0.3 < model.coef_[0, 1] < 2
+
+
+def test_the_sign_of_a_constant_column_is_not_known(seed, short_fit):
+    X = np.random.default_rng(seed).standard_normal((100, 2))
+    X = np.column_stack([X, np.ones(100)])
+    y = np.random.default_rng(seed).random(100) > 0.5
+    for max_draws in (None, 40):
+        model = short_fit(X, y, n_iter=100, max_draws=max_draws)
+        row = model.summary().loc["x2"]
+        assert (row["mean"], row["sd"], row["prob_positive"]) == (0.0, 0.0, 0.5)
+        assert not np.signbit(model.coef_draws_[..., 2]).any()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_where_all_columns_are_constant_the_model_is_its_intercept(short_fit):
+    model = short_fit(np.ones((60, 2)), np.arange(60) % 3 == 0)
+    assert (model.coef_draws_ == 0).all()
+    assert abs(model.predict_proba(np.ones((1, 2)))[0, 1] - 1 / 3) < 0.1
+
+
+@pytest.mark.parametrize("aliased", ["levels", "copies", "none"])
+def test_unpenalized_columns_that_the_data_cannot_tell_apart_are_named(aliased, seed):
+    rng = np.random.default_rng(seed)
+    site = np.eye(3)[rng.integers(0, 3, 300)]
+    X = np.column_stack([rng.standard_normal(300), site])
+    if aliased == "copies":
+        X[:, 2] = X[:, 1] = 1000 * rng.standard_normal(300)
+    columns = ["age", "Bergen", "Oslo", "Rome"]
+    free = {"levels": [1, 2, 3], "copies": [1, 2], "none": [0, 1, 2]}[aliased]
+    model = HorseshoeProbitClassifier(unpenalized=free, n_iter=500, burn_in=500, random_state=seed, standardize=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(pd.DataFrame(X, columns=columns), X[:, 0] + rng.standard_normal(300) > 0)
+    said = [str(w.message) for w in caught if "do not tell the unpenalized" in str(w.message)]
+    named = {"levels": "Columns 'Bergen', 'Oslo', 'Rome': ", "copies": "Columns 'Bergen', 'Oslo': ", "none": None}
+    assert len(said) == (aliased != "none")
+    assert all(text.startswith(named[aliased]) for text in said)
+    assert all(w.filename == __file__ for w in caught)

@@ -85,7 +85,7 @@ def test_constant_columns_are_left_out_of_the_warning(judged, monkeypatch):
 
 
 def test_too_few_draws_to_judge_is_a_warning_of_its_own(weak_problem):
-    with pytest.warns(ConvergenceWarning, match="3 draws a chain are too few"):
+    with pytest.warns(ConvergenceWarning, match="3 draws of each chain are too few"):
         HorseshoeProbitClassifier(n_iter=3, burn_in=0).fit(
             np.random.default_rng(0).standard_normal((30, 3)), np.arange(30) % 2
         )
@@ -171,11 +171,14 @@ def test_r_hat_counts_in_how_many_sweeps_are_advised(judged, monkeypatch):
 
 
 ADVICE = {
-    "as given": ({"n_iter": 40}, r"Raise n_iter \(now 40\) and burn_in \(now 10\) about \d+-fold\.$"),
+    "as given": ({"n_iter": 40}, r"Raise n_iter \(now 40\) about \d+-fold, and burn_in \(now 10\) to 1000\.$"),
     "many draws": ({"n_iter": 500, "burn_in": 0}, r"-fold, and thin \(now 1\) with them"),
     "thinned away": ({"n_iter": 200, "thin": 20}, r"Lower thin \(now 20\), of which only 10 draws"),
-    "thinned to nothing": ({"n_iter": 200, "thin": 100}, r"2 draws a chain are too few .* Lower thin \(now 100\)"),
-    "warm start": ({"n_iter": 40, "warm_start": True}, r"Fit again, which adds draws, with n_iter=\d+\.$"),
+    "thinned to nothing": (
+        {"n_iter": 200, "thin": 100},
+        r"2 draws of each chain are too few .* Lower thin \(now 100\)",
+    ),
+    "warm start": ({"n_iter": 40, "warm_start": True}, r"Fit again, which adds draws, with n_iter=\d+\. Or,"),
     "checkpoint": ({"n_iter": 40, "checkpoint": True}, r"fit again: the checkpoint goes on\. A longer burn_in"),
 }
 
@@ -188,3 +191,17 @@ def test_the_advice_is_one_that_can_be_followed(case, breast_cancer, tmp_path):
         params["checkpoint"] = tmp_path
     with pytest.warns(ConvergenceWarning, match=says):
         HorseshoeProbitClassifier(**params).fit(*breast_cancer)
+
+
+@pytest.mark.parametrize(("rhat", "anew"), [(1.05, False), (1.4, True)])
+def test_chains_that_have_not_met_are_not_to_go_on(judged, monkeypatch, rhat, anew):
+    monkeypatch.setattr(judged, "warm_start", True)
+    (text,) = warning_of(judged, monkeypatch, rhat_=[rhat, 1.0, 1.0], ess_=[90, 900, 900])
+    assert "Fit again, which adds draws" in text
+    assert ("anew with a longer burn_in (now 1000)" in text) == anew
+
+
+def test_of_a_short_burn_in_no_multiple_is_advised(judged, monkeypatch):
+    monkeypatch.setattr(judged, "burn_in", 0)
+    (text,) = warning_of(judged, monkeypatch, rhat_=[1.5, 1.0, 1.0], ess_=[9, 900, 900])
+    assert text.endswith("keep memory as it is, and burn_in (now 0) to 1000.")

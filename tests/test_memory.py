@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skhorseshoe import HorseshoeProbitClassifier, _memory
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _memory
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 Y = np.arange(30) % 2
@@ -90,3 +90,10 @@ def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 10**8)
     with pytest.raises(MemoryError, match="4 chains x 10000090 draws"):
         model.set_params(n_iter=10_000_000).fit(X, Y)
+
+
+def test_matrices_of_a_selection_that_have_no_room_are_refused_before_the_fit(monkeypatch):
+    monkeypatch.setattr(_memory, "available", lambda: 8 * 6 * 500**2 - 1)
+    wide = np.zeros((30, 500))
+    with pytest.raises(MemoryError, match=r"rule='dss' needs .* for matrices of 500 x 500.*'interval' or 'shrinkage'"):
+        HorseshoeSelector().fit(wide, Y)

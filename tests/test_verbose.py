@@ -1,12 +1,15 @@
 """What a fit says while it runs: nothing, or with ``verbose`` its forecast and its progress."""
 
 import io
+import itertools
 import logging
-from contextlib import ExitStack
+import warnings
+from contextlib import ExitStack, suppress
+from types import SimpleNamespace
 
 import pytest
 
-from skhorseshoe import HorseshoeProbitClassifier, _progress
+from skhorseshoe import HorseshoeProbitClassifier, _progress, _run
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -62,3 +65,30 @@ def test_fits_at_once_are_heard_to_the_end_of_the_last(monkeypatch):
             second.enter_context(_progress.visible(1))
         assert (len(ours.handlers), ours.level) == (1, logging.INFO)
     assert (ours.handlers, ours.level) == ([], logging.NOTSET)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("sweep", "said"), [(1.0, None), (30.0, "about 8 hours"), (3000.0, "about 35 days")])
+def test_a_fit_of_hours_is_told_once_to_whom_it_may_concern(problem, monkeypatch, sweep, said):
+    now = itertools.count()
+    monkeypatch.setattr(_progress, "time", SimpleNamespace(monotonic=lambda: sweep * next(now)))
+    monkeypatch.setattr(_run.Run, "_step", lambda run, step=_run.Run._step: step(run) if run.done < 5 else _stop())
+    model = HorseshoeProbitClassifier(n_iter=990, burn_in=10, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with suppress(_Stopped):
+            model.fit(*problem)
+    texts = [str(w.message) for w in caught if "sweeps that are left" in str(w.message)]
+    assert len(texts) == (said is not None)
+    if said:
+        assert said in texts[0]
+        assert f"At {sweep:.2g} s a sweep" in texts[0]
+        assert caught[0].filename == __file__
+
+
+class _Stopped(Exception):
+    pass
+
+
+def _stop():
+    raise _Stopped

@@ -177,3 +177,39 @@ def test_weights_that_make_a_wide_table_slow_are_said(class_weight, sampler, tol
     ]
     assert len(said) == told
     assert all(w.filename == __file__ for w in said)
+
+
+@pytest.mark.parametrize(("sampler", "times", "used"), [
+    ("auto", 2, "pxda"), ("auto", 50, "hmc"), ("pxda", 50, "pxda"), ("hmc", 50, "hmc"),
+])  # fmt: skip
+def test_auto_repeats_no_row_many_times(sampler, times, used, weak_problem):
+    """With a short burn-in it takes a sampler that needs none, unless that would have many times the rows."""
+    X, y = weak_problem
+    model = HorseshoeProbitClassifier(sampler=sampler, n_iter=4, burn_in=0, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sample_weight=np.full(len(y), times))
+    assert model.sampler_ == used
+    said = [w for w in caught if "repeats rows as often" in str(w.message)]
+    assert [f"{len(y)} rows become {50 * len(y)}. sampler='hmc'" in str(w.message) for w in said] == [True] * (
+        used == "pxda" and times == 50
+    )
+    assert all(w.filename == __file__ for w in said)
+
+
+@pytest.mark.parametrize("weights", ["class_weight", "sample_weight"])
+def test_the_cure_for_slow_weights_is_no_false_discovery(weights, monkeypatch):
+    monkeypatch.setattr(_fitting, "_SLOW", 40)
+    X = np.random.default_rng(0).standard_normal((20, 60))
+    y = np.where(X[:, 0] > 0, "case", "control")
+    model = HorseshoeProbitClassifier(n_iter=4, burn_in=4, random_state=0)
+    given = {}
+    if weights == "class_weight":
+        model.set_params(class_weight={"case": 1.5, "control": 1})
+    else:
+        given = {"sample_weight": np.linspace(0.5, 1.5, 20)}
+    with pytest.warns(UserWarning, match=f"The weights .{weights}. are not whole numbers") as caught:
+        model.fit(X, y, **given)
+    text = next(str(w.message) for w in caught if "not whole" in str(w.message))
+    assert ("without class_weight" in text) == (weights == "class_weight")
+    assert ("Whole numbers are many times faster" in text) == (weights == "sample_weight")
