@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ._report import names_of, others
+from ._report import interval, names_of, others
 from .diagnostics import MAX_RHAT, convergence
 
 MIN_ESS_PER_CHAIN = 100
@@ -91,7 +91,8 @@ def warn_of_repeated_rows(sampler, n_rows, n_repeated):
 def warn_if_undetermined(model, spread):
     """One warning for unpenalised columns that only their wide prior bounds. spread : (p,) of the columns of X."""
     free = np.flatnonzero(model.shrinkage_ == 0)
-    loose = free[model.coef_draws_[..., free].std(axis=(0, 1)) * spread[free] > LOOSE]
+    lower, upper = interval(model.coef_draws_[..., free], 0.68)  # that of a Gaussian is two standard deviations
+    loose = free[(upper - lower) / 2 * spread[free] > LOOSE]
     if len(loose):
         warnings.warn(
             f"{_listed(model, loose)}: the data do not tell the unpenalized coefficients from one another or from the "
