@@ -91,6 +91,8 @@ def warn_of_repeated_rows(sampler, n_rows, n_repeated):
 def warn_if_undetermined(model, spread):
     """One warning for unpenalised columns that only their wide prior bounds. spread : (p,) of the columns of X."""
     free = np.flatnonzero(model.shrinkage_ == 0)
+    if not len(free):
+        return
     lower, upper = interval(model.coef_draws_[..., free], 0.68)  # that of a Gaussian is two standard deviations
     loose = free[(upper - lower) / 2 * spread[free] > LOOSE]
     if len(loose):
