@@ -4,7 +4,7 @@ older versions do not have."""
 from sklearn.base import _fit_context
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -24,5 +24,6 @@ __all__ = [
     "StrOptions",
     "_check_sample_weight",
     "_fit_context",
+    "_get_feature_names",
     "check_matplotlib_support",
 ]

@@ -75,6 +75,7 @@ def fit(model, X, y, sample_weight):
             unbounded, spread = _unbounded(rows, slab_scale), rows.spread
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
+            model._asked["weights"] = _weights_in_words(model, sample_weight, n, task.shape[0])
             model.prior_ = describe_prior(tau_0, slab_scale, rows.columns.sd[:p], n, rows.share())
             model._saved_run = _snapshot.of(run) if model.warm_start and run.whole else None
     _summarise(model, run.draws)
@@ -83,6 +84,13 @@ def fit(model, X, y, sample_weight):
     if not separated and not len(unbounded.free):
         _warnings.warn_if_undetermined(model, spread)
     _warnings.warn_if_unconverged(model, rows.columns.informative, separated and widest, unbounded)
+
+
+def _weights_in_words(model, sample_weight, total, n_rows):
+    """What the rows were weighted by, or None."""
+    by = [] if model.class_weight is None else [f"class_weight={model.class_weight!r}"]
+    by += [] if sample_weight is None else ["sample_weight"]
+    return f"{' and '.join(by)}: {n_rows} rows count as {total:.6g}" if by else None
 
 
 def _plain(value):

@@ -1,5 +1,7 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
+from difflib import get_close_matches
+
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
@@ -7,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from . import _device
+from ._compat import _get_feature_names
 from ._memory import check_copy
 from ._ops._reading import ahead, cut
 
@@ -31,6 +34,7 @@ def check_X(estimator, X, *, reset, **y):
             "X is a LazyFrame, which has no rows yet: give X.collect(), or, where they have no room, convert them once "
             "with skhorseshoe.disk.convert."
         )
+    X = with_names(X)
     _refuse_times(X)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     _check_room(X, dtypes)
@@ -46,6 +50,16 @@ def check_X(estimator, X, *, reset, **y):
             raise
         raise better from error
     return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
+
+
+def with_names(X):
+    """A table of polars as one of pandas where scikit-learn does not see its names: before 1.9 it does not in polars 2,
+    and would take columns in another order for the right ones."""
+    if not isinstance(getattr(X, "columns", None), list) or _get_feature_names(X) is not None:
+        return X
+    import pandas as pd
+
+    return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
 
 
 def _check_room(X, dtypes):
@@ -117,6 +131,8 @@ def encode_labels(y, without=""):
 def _refuse_missing(y):
     """Raise a ValueError where a label is None or, among other objects, NaN; numbers have been looked at."""
     y = np.asarray(y)
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        raise ValueError(f"The label of row {np.flatnonzero(np.isnan(y))[0]} is missing: leave such rows out.")
     if y.dtype == object:
         missing = [label is None or type(label).__name__ == "NAType" or label != label for label in y.tolist()]
         if any(missing):
@@ -141,6 +157,11 @@ def column_mask(given, p, names):
     mask = np.zeros(p, bool)
     if given is None or len(given) == 0:
         return mask
+    if isinstance(given, (set, frozenset, dict)):
+        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got a {type(given).__name__}.")
+    kinds = {isinstance(one, str) for one in given}
+    if len(kinds) > 1:
+        raise ValueError(f"unpenalized mixes names and numbers: {list(given)[:9]}. Give names alone or indices alone.")
     given = np.asarray(given)
     if given.ndim != 1:
         raise ValueError(f"unpenalized must be one-dimensional; got an array of shape {given.shape}.")
@@ -164,7 +185,11 @@ def column_mask(given, p, names):
         unknown = [name for name in given.tolist() if name not in known]
         if unknown:
             where = "X has no column names" if names is None else "X has no such columns"
-            raise ValueError(f"unpenalized names {unknown}, but {where}. Give names of a table, indices or a mask.")
+            near = get_close_matches(str(unknown[0]), map(str, known), n=3, cutoff=0.5)
+            hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+            raise ValueError(
+                f"unpenalized names {unknown}, but {where}.{hint} Give names of a table, indices or a mask."
+            )
         mask[[known[name] for name in given.tolist()]] = True
     if mask.all():
         raise ValueError(f"unpenalized has all {p} columns: the horseshoe prior needs one at least to shrink.")

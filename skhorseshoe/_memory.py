@@ -8,8 +8,6 @@ from ._iterative import is_needed
 from ._ops import in_words
 from ._segments import layout
 
-_SELECTION = 6  # matrices of the size of the columns, at the same time
-
 
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
     """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set.
@@ -123,13 +121,13 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
     return words
 
 
-def check_selection(n_columns):
-    """Raise a MemoryError if the matrices of the rule "dss" cannot fit."""
-    needed, free = 8 * _SELECTION * n_columns**2, available()
+def check_matrices(n, n_columns, what, cure):
+    """Raise a MemoryError if so many matrices of the size of the columns cannot fit. what : needs them, in words."""
+    needed, free = 8 * n * n_columns**2, available()
     if free is not None and needed > free:
         raise MemoryError(
-            f"rule='dss' needs {in_words(needed)} for matrices of {n_columns} x {n_columns}, but only {in_words(free)} "
-            "are available. Take rule='interval' or 'shrinkage'."
+            f"{what} needs {in_words(needed)} for matrices of {n_columns} x {n_columns}, but only {in_words(free)} are "
+            f"available. {cure}"
         )
 
 

@@ -73,8 +73,8 @@ class PosteriorMixin:
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
-        level : float, default=0.9
-            Posterior probability of the interval, in (0, 1).
+        level : float or None, default=0.9
+            Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
 
         Returns
         -------
@@ -86,7 +86,7 @@ class PosteriorMixin:
         ValueError
             If ``level`` is not between 0 and 1.
         """
-        X = self._check_rows(X)
+        X, level = self._check_rows(X), self.credible_level if level is None else level
         return _device.put_beside(X, _predictive.probability_interval(self, X, check_level(level)))
 
     @by_blocks
@@ -172,6 +172,40 @@ class PosteriorMixin:
 
         check_is_fitted(self)
         return summary_frame(self, check_level(self.credible_level if level is None else level), sort_by)
+
+    def group_summary(self, groups, level=None):
+        """The posterior of sums of coefficients: of columns that go together, or of contrasts between them.
+
+        Where columns stand in for one another each interval is wide, and that of their sum may be narrow: the data
+        know that the group matters, not which of its columns.
+
+        Parameters
+        ----------
+        groups : dict
+            For the name of each group a list of columns, whose coefficients are summed, or a dict of columns and their
+            weights. Columns are given by name or number. `skhorseshoe.groups.correlated_groups` finds groups;
+            ``{"Oslo - Rome": {"site_Oslo": 1, "site_Rome": -1}}`` is a contrast.
+        level : float or None, default=None
+            Level of the credible interval, in (0, 1); None takes ``credible_level``.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Indexed by the names of the groups. Columns: n_columns, mean, sd, the ends of the equal-tailed interval,
+            prob_positive (posterior probability that the sum is above zero), m_eff (how many of the columns are
+            effectively nonzero, the sum of their inclusion scores), ess (bulk) and rhat.
+
+        Raises
+        ------
+        TypeError
+            If ``groups`` is not a dict.
+        ValueError
+            If a group is empty or has a column that is not one of this model, or ``level`` is not between 0 and 1.
+        """
+        from ._summary import group_frame
+
+        check_is_fitted(self)
+        return group_frame(self, groups, check_level(self.credible_level if level is None else level))
 
     def to_arviz(self, X=None, y=None, sample_weight=None, *, max_draws=None):
         """The draws for ArviZ, with the names of the features as coordinates.

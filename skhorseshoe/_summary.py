@@ -8,6 +8,7 @@ import pandas as pd
 
 from ._report import interval, names_of, others
 from .diagnostics import convergence
+from .groups import weights_of
 
 
 class Summary(pd.DataFrame):
@@ -59,20 +60,47 @@ def summary_frame(model, level, sort_by):
     return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
 
 
+def group_frame(model, groups, level):
+    """See ``HorseshoeProbitClassifier.group_summary``."""
+    weights, titles = weights_of(groups, names_of(model))
+    n_chains, n_draws, p = model.coef_draws_.shape
+    draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(titles))
+    lower, upper = interval(draws, level)
+    checks = convergence(draws)
+    return Summary(
+        {
+            "n_columns": np.diff(weights.indptr),
+            "mean": draws.mean(axis=(0, 1)),
+            "sd": draws.std(axis=(0, 1), ddof=1),
+            f"{50 * (1 - level):g}%": lower,
+            f"{50 * (1 + level):g}%": upper,
+            "prob_positive": _share_positive(draws),
+            "m_eff": (weights != 0).T @ model.inclusion_score_,
+            "ess": checks.ess_bulk,
+            "rhat": checks.rhat,
+        },
+        index=pd.Index(titles, name="group"),
+    )
+
+
+def _share_positive(draws):
+    """Of draws (n_chains, n_draws, q), those that are zero counted by half: 1/2 for a constant column."""
+    return 0.5 * ((draws > 0).mean(axis=(0, 1)) + (draws >= 0).mean(axis=(0, 1)))
+
+
 def _moments(model, draws):
     """Mean, standard deviation and share above zero, of every draw, where they are not all among ``draws`` too."""
     if model.moments_ is not None:
         there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
         return (model.moments_[name][there] for name in ("mean", "sd", "prob_positive"))
     sd = draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0
-    prob_positive = 0.5 * ((draws > 0).mean(axis=(0, 1)) + (draws >= 0).mean(axis=(0, 1)))  # 1/2 where all are zero
-    return draws.mean(axis=(0, 1)), sd, prob_positive
+    return draws.mean(axis=(0, 1)), sd, _share_positive(draws)
 
 
 def _sorted(frame, sort_by, n_extra):
     """Features by a column, the largest first, of the shrinkage the smallest; signed columns by size. What belongs to
     no feature stays at the end."""
-    if sort_by not in frame.columns:
+    if not isinstance(sort_by, str) or sort_by not in frame.columns:
         raise ValueError(f"sort_by={sort_by!r} is not a column of the summary: it has {', '.join(frame.columns)}.")
     features = frame.iloc[:-n_extra]
     size = features[sort_by].abs().to_numpy()
@@ -90,6 +118,7 @@ def header(model, frame):
         "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
         + ("" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}")
         + ("" if prior["slab_scale"] is None else f", slab of standard deviation {prior['slab_scale']:g}"),
+        "Weights": asked.get("weights"),  # None for none
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
         "Draws": f"{n_chains} chains x {n_draws} draws ({kept}burn_in={asked['burn_in']}, thin={asked['thin']}), "
         f"ended by {model.stopped_by_} after {model.n_iter_} sweeps",
@@ -98,7 +127,7 @@ def header(model, frame):
         f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "
         f"tau = {prior['tau_0']:.3g})",
     }
-    return "\n".join(f"{name + ':':<13}{text}" for name, text in lines.items())
+    return "\n".join(f"{name + ':':<13}{text}" for name, text in lines.items() if text)
 
 
 def _extreme(column, sign, digits):

@@ -9,6 +9,7 @@ from ._compat import _check_sample_weight
 from ._input import encode_labels
 from ._memory import check_copy
 
+_WIDE = 1.2  # columns to a row, from where matrices of the size of the rows give more independent draws a second
 _SORTED_SIZE = 2**16  # numbers in X up to which its rows are brought into an order of their own
 
 
@@ -40,8 +41,8 @@ def is_whole(weight):
 
 
 def is_wide(X, weight):
-    """Whether X is dense and has more columns than rows, each counted as often as its weight says."""
-    return not _device.is_sparse(X) and X.shape[1] > (len(X) if weight is None else weight.sum())
+    """Whether X is dense and has clearly more columns than rows, each counted as often as its weight says."""
+    return not _device.is_sparse(X) and X.shape[1] > _WIDE * (len(X) if weight is None else weight.sum())
 
 
 def arrange(X, y, weight, sampler):

@@ -17,7 +17,7 @@ from ._classifier import HorseshoeProbitClassifier
 from ._compat import Interval, StrOptions, _check_sample_weight, _fit_context
 from ._dss import follow
 from ._iterative import is_needed
-from ._memory import check_selection
+from ._memory import check_matrices
 from ._predictive import evenly
 from ._report import interval
 from ._threads import count_threads, open_threads
@@ -25,6 +25,7 @@ from ._weights import rows_that_count
 
 __all__ = ["HorseshoeSelector"]
 
+_MATRICES = 6  # of the size of the columns that "dss" has at the same time
 _POINTS = 32  # of the posterior, at which the information is averaged
 
 
@@ -185,6 +186,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """The names and the number of columns, once they are those that the classifier knows."""
         if _input.is_dask(X):  # whose frames scikit-learn does not know
             X = X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
+        X = _input.with_names(X)
         validate_data(model, X, reset=False, skip_check_array=True)
         validate_data(self, X, skip_check_array=True)
 
@@ -211,7 +213,7 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 "rule='interval' or 'shrinkage'."
             )
         if self.rule == "dss" and len(getattr(X, "shape", ())) == 2:
-            check_selection(X.shape[1])
+            check_matrices(_MATRICES, X.shape[1], "rule='dss'", "Take rule='interval' or 'shrinkage'.")
 
     def _get_support_mask(self):
         check_is_fitted(self)

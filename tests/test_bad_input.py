@@ -54,7 +54,7 @@ def columns(**changed):
         pytest.param(X, np.array([*15 * "a", np.nan, *14 * "b"], object), ValueError, "missing|NaN", id="NaN label"),
         pytest.param(X, np.arange(30) % 3, ValueError, "OneVsRestClassifier", id="three classes"),
         pytest.param(X, X[:, 0], ValueError, "continuous", id="numbers for labels"),
-        pytest.param(X, np.where(Y, np.nan, 1.0), ValueError, "NaN", id="missing labels"),
+        pytest.param(X, np.where(Y, np.nan, 1.0), ValueError, "label of row 1 is missing", id="missing labels"),
         pytest.param(X, Y[:20], ValueError, "inconsistent numbers of samples", id="too few labels"),
         pytest.param(X, None, ValueError, "requires y", id="no labels"),
         pytest.param(sp.csr_array(np.where(X > 2, np.nan, X)), Y, ValueError, "contains NaN", id="NaN in sparse rows"),

@@ -4,11 +4,12 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from laws import agree
 from scipy.sparse import csr_array
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, _input
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu, sparse
 from skhorseshoe._threads import Threads
@@ -110,6 +111,8 @@ def test_names_indices_and_masks_mean_the_same_columns(data):
         ([0, 1, 2, 3], "all 4 columns"),
         ([[1]], "one-dimensional"),
         ([1.5], r"names \[1.5\], but X has no column names"),
+        (["a", 1], r"mixes names and numbers: \['a', 1\]"),
+        ({0, 1}, "must be a list of names or indices, or a mask; got a set"),
     ],
 )
 def test_columns_that_cannot_be_are_refused(data, given, message):
@@ -121,6 +124,25 @@ def test_an_unknown_name_is_told(data):
     X, y = data
     with pytest.raises(ValueError, match=r"names \['age'\], but X has no such columns"):
         HorseshoeProbitClassifier(unpenalized=["age", "b"]).fit(pd.DataFrame(X, columns=list("abcd")), y)
+    with pytest.raises(ValueError, match=r"names \['Age'\], but X has no such columns. Did you mean 'age'\?"):
+        HorseshoeProbitClassifier(unpenalized=["Age"]).fit(pd.DataFrame(X, columns=["age", "bmi", "sex", "dose"]), y)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "polars of a version that scikit-learn does not know"])
+def test_columns_of_a_table_in_another_order_are_refused(kind, data, monkeypatch):
+    """Before 1.9 scikit-learn sees no names in a table of polars 2, and would take them by place."""
+    X, y = data
+    table = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(kind.partition(" ")[0])(
+        dict(zip("abcd", X.T, strict=True))
+    )
+    if "version" in kind:
+        known = _input._get_feature_names
+        monkeypatch.setattr(_input, "_get_feature_names", lambda X: None if isinstance(X, pl.DataFrame) else known(X))
+    model = HorseshoeProbitClassifier(n_iter=10, burn_in=10, unpenalized=["b"], random_state=0).fit(table, y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.predict_proba(table).shape == (len(y), 2)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict_proba(table[["b", "a", "c", "d"]])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Inside scikit-learn's own tools: pipelines, searches, meta-estimators."""
 
+import subprocess
+import sys
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -108,3 +111,10 @@ def test_frozen_estimator_is_calibrated_without_being_fitted_again(classifier, t
     model = CalibratedClassifierCV(FrozenEstimator(classifier)).fit(X, 1 - y)
     assert classifier.coef_draws_ is draws
     assert roc_auc_score(1 - y, model.predict_proba(X)[:, 1]) > 0.95
+
+
+def test_modules_are_there_when_they_are_asked_for():
+    code = "import skhorseshoe; print(skhorseshoe.disk.load.__name__); skhorseshoe.nothing"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.stdout == "load\n"
+    assert "AttributeError: module 'skhorseshoe' has no attribute 'nothing'" in ran.stderr

@@ -75,10 +75,17 @@ def test_max_draws_is_checked(fitted, problem, max_draws):
         fitted.predict_proba_samples(problem[0], max_draws=max_draws)
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, 90, "high", None])
+@pytest.mark.parametrize("level", [0, 1, -0.5, 90, "high"])
 def test_level_is_checked(fitted, problem, level):
     with pytest.raises(ValueError, match=r"between 0 and 1.*got"):
         fitted.predict_interval(problem[0], level=level)
+
+
+def test_the_level_may_be_that_of_the_model(fitted, problem):
+    rows = problem[0][:5]
+    assert np.array_equal(
+        fitted.predict_interval(rows, level=None), fitted.predict_interval(rows, fitted.credible_level)
+    )
 
 
 @pytest.mark.parametrize("large", [2**20, 1])

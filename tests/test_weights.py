@@ -213,3 +213,14 @@ def test_the_cure_for_slow_weights_is_no_false_discovery(weights, monkeypatch):
     text = next(str(w.message) for w in caught if "not whole" in str(w.message))
     assert ("without class_weight" in text) == (weights == "class_weight")
     assert ("Whole numbers are many times faster" in text) == (weights == "sample_weight")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_summary_says_that_rows_were_weighted(weak_problem):
+    X, y = weak_problem
+    model = HorseshoeProbitClassifier(n_iter=20, burn_in=20, random_state=0)
+    assert "Weights" not in model.fit(X, y).summary().attrs["header"]
+    weighted = model.fit(X, y, sample_weight=np.full(len(y), 0.5)).summary().attrs["header"]
+    assert f"Weights:     sample_weight: {len(y)} rows count as {len(y) / 2:g}\n" in weighted
+    balanced = model.set_params(class_weight="balanced").fit(X, y).summary().attrs["header"]
+    assert f"Weights:     class_weight='balanced': {len(y)} rows count as {len(y)}\n" in balanced

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from numbers import Integral
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._compat import check_matplotlib_support
@@ -22,16 +23,30 @@ _LEAST_WIDTH, _PADS, _USUAL_LEGEND = 4.0, 0.3, 0.9  # inches: of the axes in a n
 
 def unwrap(estimator):
     """The steps before the classifier, or None, and the fitted classifier."""
-    before, classifier = None, estimator
-    if hasattr(estimator, "steps"):  # a Pipeline
-        before, classifier = estimator[:-1] if len(estimator.steps) > 1 else None, estimator[-1]
+    before, classifier = None, unfrozen(estimator)
+    if hasattr(classifier, "steps"):  # a Pipeline
+        steps = classifier
+        before, classifier = steps[:-1] if len(steps.steps) > 1 else None, unfrozen(steps[-1])
     if not isinstance(classifier, PosteriorMixin):
         raise TypeError(
             "A fitted HorseshoeProbitClassifier is wanted, or a Pipeline that ends with one; got "
-            f"{type(estimator).__name__}. A search has it as best_estimator_."
+            f"{type(estimator).__name__}.{where_it_is(estimator)}"
         )
     check_is_fitted(classifier)
     return before, classifier
+
+
+def unfrozen(estimator):
+    """What a FrozenEstimator holds; anything else as it is."""
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def where_it_is(estimator):
+    """A hint at the attribute of a search or of another wrapper that holds the fitted estimator."""
+    for name in ("best_estimator_", "estimator_", "calibrated_classifiers_", "estimators_"):
+        if hasattr(estimator, name):
+            return f" What it has fitted is its {name}{'[i]' if name.endswith('s_') else ''}."
+    return ""
 
 
 def level_of(level, classifier):

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _report
 from ..selection import HorseshoeSelector
-from ._common import MAX_NAMES, check_count, draw_rows, finish, new_axes, row_names
+from ._common import MAX_NAMES, check_count, draw_rows, finish, new_axes, row_names, unfrozen, where_it_is
 
 
 class SelectionPathDisplay:
@@ -140,12 +140,13 @@ class SelectionPathDisplay:
 
 def _selector_in(estimator):
     """The fitted selector, which may be a step of a Pipeline."""
-    steps = [step for _, step in estimator.steps] if hasattr(estimator, "steps") else [estimator]
+    inside = unfrozen(estimator)
+    steps = [unfrozen(step) for _, step in inside.steps] if hasattr(inside, "steps") else [inside]
     found = [step for step in steps if isinstance(step, HorseshoeSelector)]
     if len(found) != 1:
         raise TypeError(
             "A fitted HorseshoeSelector is wanted, or a Pipeline with one such step; got "
-            f"{type(estimator).__name__}. A search has its Pipeline as best_estimator_."
+            f"{type(estimator).__name__}.{where_it_is(estimator)}"
         )
     check_is_fitted(found[0])
     return found[0]

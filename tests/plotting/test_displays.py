@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -28,11 +30,19 @@ def test_what_is_accepted(display, model, data):
     X, y = data
     with pytest.raises(TypeError, match=r"ends with one; got LogisticRegression\."):
         make(display, LogisticRegression().fit(X, y), data)
-    search = GridSearchCV(make_pipeline(StandardScaler(), HorseshoeProbitClassifier()), {})
-    with pytest.raises(TypeError, match=r"got GridSearchCV.*best_estimator_"):
+    search = GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {}).fit(X, y)
+    with pytest.raises(TypeError, match=r"got GridSearchCV\. What it has fitted is its best_estimator_\.$"):
         make(display, search, data)
+    with pytest.raises(TypeError, match=r"got OneVsRestClassifier\. What it has fitted is its estimators_\[i\]\.$"):
+        make(display, OneVsRestClassifier(LogisticRegression()).fit(X, y), data)
     with pytest.raises(NotFittedError):
         make(display, HorseshoeProbitClassifier(), data)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_frozen_estimators_are_looked_into(display, model, data):
+    for frozen in (FrozenEstimator(model), make_pipeline(model[0], FrozenEstimator(model[-1]))):
+        assert make(display, frozen, data).figure_ is not None
 
 
 @pytest.mark.parametrize("display", DISPLAYS)

@@ -1,0 +1,126 @@
+"""Groups of columns: how they are found, and what the posterior says of each as a whole."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from skhorseshoe import _memory
+from skhorseshoe.diagnostics import ess_bulk
+from skhorseshoe.groups import correlated_groups
+
+
+@pytest.fixture(scope="module")
+def blocks(seed):
+    """Three blocks of four columns with correlations of 0.9, one of them with signs; the first has an effect."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.standard_normal((400, 3)), 4, axis=1) + 0.33 * rng.standard_normal((400, 12))
+    X[:, 5::2] *= -10
+    names = [f"gene{j}" for j in range(12)]
+    return pd.DataFrame(X, columns=names), 1.5 * X[:, 1] + rng.standard_normal(400) > 0
+
+
+@pytest.fixture(scope="module")
+def model(blocks, short_fit):
+    return short_fit(*blocks, n_iter=400, burn_in=200, standardize=True)
+
+
+def test_correlated_columns_are_in_one_group_with_their_signs(blocks):
+    X, _ = blocks
+    groups = correlated_groups(X)
+    assert [sorted(group) for group in groups.values()] == [sorted(X.columns[i : i + 4]) for i in (0, 4, 8)]
+    for title, group in groups.items():
+        assert title.endswith(" and 3 more")
+        centre = title.partition(" ")[0]
+        for name, weight in group.items():
+            sign = np.sign(np.corrcoef(X[centre], X[name])[0, 1])
+            assert weight == pytest.approx(sign * X[name].std(ddof=0))
+
+
+@pytest.mark.parametrize(("threshold", "n_groups"), [(0.05, 1), (0.7, 3), (0.999, 12), (1, 12)])
+def test_the_threshold_is_the_mean_correlation_that_joins(threshold, n_groups):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((400, 3)), 4, axis=1) + 0.33 * rng.standard_normal((400, 12))
+    X += 0.8 * rng.standard_normal((400, 1))  # all go along a little
+    assert len(correlated_groups(X, threshold)) == n_groups
+
+
+def test_numbers_constants_single_columns_and_copies():
+    X = np.random.default_rng(0).standard_normal((50, 5))
+    X[:, 3], X[:, 1] = 7.0, -2 * X[:, 4]
+    groups = correlated_groups(X, 1.0)
+    assert [sorted(group) for group in groups.values()] == [[0], [1, 4], [2]]
+    assert list(groups) == ["x0", "x1 and 1 more", "x2"]
+    assert groups["x1 and 1 more"][4] < 0 < groups["x1 and 1 more"][1]
+    assert correlated_groups(np.ones((5, 2))) == {}
+    assert [list(group) for group in correlated_groups(X[:, [3, 0]]).values()] == [[1]]
+    assert list(correlated_groups(pl.DataFrame(X, schema=list("abcde")), 1.0)) == ["a", "b and 1 more", "c"]
+
+
+def test_what_cannot_be_grouped_is_refused(blocks, monkeypatch):
+    X, _ = blocks
+    for wrong in (0, 1.5, -0.3):
+        with pytest.raises(ValueError, match="threshold == "):
+            correlated_groups(X, wrong)
+    with pytest.raises(ValueError, match="NaN"):
+        correlated_groups(X.where(X > -1))
+    monkeypatch.setattr(_memory, "available", lambda: 1000)
+    with pytest.raises(MemoryError, match=r"correlated_groups needs .* for matrices of 12 x 12"):
+        correlated_groups(X)
+
+
+def test_a_group_is_the_sum_of_its_draws(model):
+    groups = {"sum": ["gene0", "gene1"], "weighted": {"gene2": 2.0, "gene5": -1}, "number": [-1, 3]}
+    frame = model.group_summary(groups, level=0.8)
+    draws = model.coef_draws_
+    sums = {
+        "sum": draws[..., 0] + draws[..., 1],
+        "weighted": 2 * draws[..., 2] - draws[..., 5],
+        "number": draws[..., 11] + draws[..., 3],
+    }
+    assert list(frame.index) == list(sums)
+    for title, values in sums.items():
+        row = frame.loc[title]
+        assert row["mean"] == pytest.approx(values.mean())
+        assert row["sd"] == pytest.approx(values.std(ddof=1))
+        assert row[["10%", "90%"]].tolist() == pytest.approx(np.quantile(values, [0.1, 0.9]).tolist())
+        assert row["prob_positive"] == pytest.approx((values > 0).mean())
+        assert row["ess"] == pytest.approx(ess_bulk(values))
+    assert frame["n_columns"].tolist() == [2, 2, 2]
+    assert frame.loc["weighted", "m_eff"] == pytest.approx(model.inclusion_score_[[2, 5]].sum())
+
+
+def test_the_group_that_matters_is_known_where_no_column_of_it_is(blocks, model):
+    frame = model.group_summary(correlated_groups(blocks[0]))
+    widths = (frame["95%"] - frame["5%"]) / frame["mean"].abs()
+    assert frame["prob_positive"].iloc[0] == 1.0
+    assert widths.iloc[0] < 0.5
+    alone = model.summary().iloc[:4]
+    assert ((alone["95%"] - alone["5%"]) / alone["mean"].abs()).min() > widths.iloc[0]
+    assert (frame["m_eff"].iloc[1:] < frame["m_eff"].iloc[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("groups", "error", "says"),
+    [
+        (["gene0"], TypeError, "groups must be a dict"),
+        ({}, TypeError, "groups must be a dict"),
+        ({"a": []}, ValueError, "'a' must be a list of columns, one at least"),
+        ({"a": "gene0"}, ValueError, "'a' must be a list of columns, one at least; got 'gene0'"),
+        ({"a": ["gene0", "Gene1"]}, ValueError, "'a' has 'Gene1', which is no column of this model"),
+        ({"a": [12]}, ValueError, "'a' has 12, which is no column of this model: give names, or numbers below 12"),
+        ({"a": {"gene0": np.inf}}, ValueError, "must be finite"),
+    ],
+)
+def test_groups_that_are_none_are_refused(model, groups, error, says):
+    with pytest.raises(error, match=says):
+        model.group_summary(groups)
+
+
+def test_contrasts_of_unpenalized_levels(short_fit, seed):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.standard_normal(300), np.eye(3)[rng.integers(0, 3, 300)]])
+    y = 2 * X[:, 2] + rng.standard_normal(300) > 0.5
+    model = short_fit(X, y, unpenalized=[2, 3])
+    frame = model.group_summary({"x2 - x3": {2: 1, 3: -1}})
+    assert frame["prob_positive"].item() > 0.99
