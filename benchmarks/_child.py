@@ -1,4 +1,4 @@
-"""Measurements that need a process of their own; prints one line of JSON. Called by ``cpu.py``."""
+"""Measurements that need a process of their own; prints one line of JSON. Called by the other benchmarks."""
 
 import json
 import sys

@@ -102,7 +102,7 @@ class Checkpoint:
         if different := _snapshot.differences(was, self.what):
             raise ValueError(
                 f"checkpoint={str(self.folder)!r} holds another run: {different}. Give another folder, or "
-                "the data and parameters that it was made with."
+                "the data and parameters that it was made with. In a search or cross-validation set checkpoint=None."
             )
 
     def _read(self, name, expected):

@@ -74,8 +74,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
         very much more alike; "pxda" adds a move of the scale of its hidden scores. "collapsed" integrates the
         coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows, in
-        dense X. "auto" takes "hmc" for weights that are not whole numbers; else "collapsed" for dense X with more
-        columns than rows that is not on a cluster; else "pxda" where ``burn_in`` is below 100, too short for tuning, or
+        dense X. "auto" takes "hmc" for weights that are not whole numbers; else "collapsed" for dense X with more than
+        1.2 times as many columns as rows that is not on a cluster; else "hmc" for weights that sum to more than ten
+        times the rows; else "pxda" where ``burn_in`` is below 100, too short for tuning, or
         columns are more than 8000, where data augmentation solves by conjugate gradients and "hmc" would factorise
         matrices of their number squared, several in every sweep; else "hmc".
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
@@ -325,7 +326,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         ConvergenceWarning
             If R-hat is above 1.01 or the effective sample size below 100 a chain, for any coefficient, the intercept
             or tau (coefficients of constant columns do not count); if ``target_ess`` has not been reached; or if the
-            data set no bound to coefficients, because columns separate the classes or all values of one in one class
+            data place no limit on coefficients, because columns separate the classes or all values of one in one class
             lie on one side of those in the other, however the chains look.
         UserWarning
             If columns are on very different scales, have values far out, or lie too far from zero for their digits; if

@@ -96,7 +96,7 @@ class Segment(NamedTuple):
         return extremes(self.X, ops.to_host(self.y), fit_intercept)
 
     def sample(self, ops, threads, step):
-        """The rows whose numbers among all rows are multiples of ``step``; (m, p)."""
+        """One of every ``step`` rows, counted among all rows; (m, p)."""
         return (sample(self.X, self.start, step),)
 
     def _misplaced(self, ops, threads, coef, intercept, rows):

@@ -1,4 +1,4 @@
-"""Columns that alone tell some rows of a class apart, so that the data set no bound to their coefficient."""
+"""Columns that alone tell some rows of a class apart, so that the data place no limit on their coefficient."""
 
 import numpy as np
 from scipy.sparse import issparse

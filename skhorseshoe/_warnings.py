@@ -20,7 +20,7 @@ _SHORT = 100  # sweeps of burn-in, of which a multiple may still be too few
 _NAMED = 3  # columns in a warning
 _ONE_SIDED = (
     "all values in one class lie on one side of those in the other, as where a level occurs in one class only. So the "
-    "data set no bound to the coefficient"
+    "data place no limit on the coefficient"
 )
 
 
@@ -124,7 +124,7 @@ def warn_if_far_from_zero(model, distance, dtype):
 
 
 class Unbounded(NamedTuple):
-    """The columns, by number, whose own coefficient the data set no bound to."""
+    """The columns, by number, on whose own coefficient the data place no limit."""
 
     shrunk: np.ndarray  # those to which no slab sets one that is near
     spans: np.ndarray  # of their values, in the unit of the prior
@@ -154,8 +154,8 @@ def warn_if_unconverged(model, informative, separated, unbounded):
         elif model.slab_scale is not None:
             bound += f"; slab_scale={model.slab_scale:g} is too far"
         said.append(
-            "The columns separate the classes completely, so the data set no bound to the coefficients, and more "
-            f"sweeps are no remedy: {bound}."
+            "The columns separate the classes completely, so the data place no limit on the coefficients, and "
+            f"more sweeps are no remedy: {bound}."
         )
     elif len(one_sided):
         said.append(f"{_listed(model, one_sided)}: {_ONE_SIDED}{_bound(model, spans)}")

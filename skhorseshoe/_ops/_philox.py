@@ -54,7 +54,7 @@ def exponential_1(attempt, sweep, index, st, k0, k1):
 
 @device
 def normal_and_unit(attempt, sweep, index, st, k0, k1):
-    """N(0, 1) by Box & Muller and, independent of it, a uniform on (0, 1) with 32 bits; float64."""
+    """N(0, 1) by Box & Muller and, independent of it, a uniform on (0, 1) with 52 bits; float64."""
     a, b, c, d = philox(uint32(attempt), sweep, uint32(index), st, k0, k1)
     radius = math.sqrt(-2.0 * math.log((a + 0.5) * 2.3283064365386963e-10))
     return radius * math.cos(1.4629180792671596e-09 * (b + 0.5)), unit(c, d)
