@@ -29,6 +29,13 @@ class PosteriorMixin:
         -------
         proba : ndarray of shape (n_samples, 2), float64
             Columns in the order of ``classes_``.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If X has other columns than those of the fit, or missing values.
         """
         return self._from_probabilities(X, lambda proba: proba)
 
@@ -101,6 +108,13 @@ class PosteriorMixin:
         Returns
         -------
         log_proba : ndarray of shape (n_samples, 2), float64
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If X has other columns than those of the fit, or missing values.
         """
         return self._from_probabilities(X, lambda proba: np.log(_positive(proba)))
 
@@ -119,6 +133,13 @@ class PosteriorMixin:
         -------
         decision : ndarray of shape (n_samples,), float64
             Positive where the second class is the more probable; in [-37.6, 37.6].
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If X has other columns than those of the fit, or missing values.
         """
 
         def quantile(proba):
@@ -139,6 +160,13 @@ class PosteriorMixin:
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If X has other columns than those of the fit, or missing values.
         """
         return self._from_probabilities(X, lambda proba: self.classes_[proba.argmax(axis=1)])
 

@@ -1,5 +1,6 @@
 """Which columns matter: a scikit-learn selector over three rules that read a posterior."""
 
+from contextlib import contextmanager, nullcontext
 from numbers import Real
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from . import _device, _input
 from ._classifier import HorseshoeProbitClassifier
-from ._compat import Interval, StrOptions, _check_sample_weight, _fit_context
+from ._compat import HAS_CALLBACKS, CallbackSupportMixin, Interval, StrOptions, _check_sample_weight, _fit_context
 from ._dss import follow
 from ._iterative import is_needed
 from ._memory import check_matrices
@@ -29,7 +30,7 @@ _MATRICES = 6  # of the size of the columns that "dss" has at the same time
 _POINTS = 32  # of the posterior, at which the information is averaged
 
 
-class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     """Select columns by the posterior of a `HorseshoeProbitClassifier`.
 
     Columns that the classifier is told not to shrink (``unpenalized``) are always kept.
@@ -174,13 +175,35 @@ class HorseshoeSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             given = process_routing(self, "fit", **given).estimator.fit
         if self.prefit:
             check_is_fitted(model)
-        else:
-            model = clone(model).fit(X, y, **given)
-        support, path = getattr(self, f"_{self.rule}")(model, X, y, **given)
+        with self._task(X, y) as task:
+            if not self.prefit:
+                with task(model := clone(model)):
+                    model.fit(X, y, **given)
+            support, path = getattr(self, f"_{self.rule}")(model, X, y, **given)
         self._take_names(model, X)
         self.estimator_, self.path_ = model, path
         self.support_ = support | (model.shrinkage_ == 0)  # of unpenalised columns
         return self
+
+    @contextmanager
+    def _task(self, X, y):
+        """Tells scikit-learn's callbacks of the fit; yields a context in which the classifier has them too."""
+        if not HAS_CALLBACKS:
+            yield nullcontext
+            return
+        whole = self._init_callback_context(max_subtasks=int(not self.prefit))
+        whole.call_on_fit_task_begin(estimator=self, X=X, y=y)
+
+        @contextmanager
+        def classifier(model):
+            part = whole.subcontext(task_name="fit-classifier")
+            with part.propagate_callback_context(model):
+                part.call_on_fit_task_begin(estimator=self, X=X, y=y)
+                yield
+                part.call_on_fit_task_end(estimator=self, X=X, y=y)
+
+        yield classifier
+        whole.call_on_fit_task_end(estimator=self, X=X, y=y)
 
     def _take_names(self, model, X):
         """The names and the number of columns, once they are those that the classifier knows."""

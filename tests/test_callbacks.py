@@ -9,11 +9,12 @@ import pytest
 
 pytest.importorskip("sklearn.callback", reason="callbacks are new in scikit-learn 1.9")
 from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier, _callbacks
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _callbacks
 from skhorseshoe.diagnostics import rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -196,3 +197,27 @@ def test_in_a_pipeline_too(problem):
     make_pipeline(StandardScaler(), classifier()).set_callbacks(recorder).fit(*problem)
     assert len(recorder.begun) == len(recorder.ended)
     assert sum(name == "sweeps" for name, _ in recorder.ended) == 20
+
+
+@pytest.mark.parametrize("prefit", [False, True])
+@pytest.mark.filterwarnings("error:The estimator HorseshoeSelector")
+def test_the_classifier_of_a_selector_is_heard(problem, prefit):
+    recorder = Recorder()
+    inner = classifier().fit(*problem) if prefit else classifier()
+    selector = HorseshoeSelector(inner, prefit=prefit, rule="shrinkage")
+    make_pipeline(StandardScaler(), selector, LogisticRegression()).set_callbacks(recorder).fit(*problem)
+    names = [name for name, _ in recorder.ended]
+    assert len(recorder.begun) == len(recorder.ended)
+    assert names.count("sweeps") == (0 if prefit else 20)
+    assert recorder.closed == 1
+    assert not {"_callback_fit_ctx", "_parent_callback_ctx"} & set(vars(selector))
+
+
+def test_a_selector_whose_fit_fails_ends_its_callbacks(problem):
+    recorder = Recorder()
+    selector = HorseshoeSelector(classifier(unpenalized=[99])).set_callbacks(recorder)
+    with pytest.raises(ValueError, match="unpenalized has indices"):
+        selector.fit(*problem)
+    assert recorder.closed == 1
+    selector.set_params(estimator=classifier()).fit(*problem)
+    assert recorder.closed == 2
