@@ -13,6 +13,8 @@ from ._memory import check_matrices
 
 __all__ = ["correlated_groups"]
 
+_ROUNDING = 1e-12  # of a standard deviation, relative to the largest value, and of a correlation
+
 
 def correlated_groups(X, threshold=0.7):
     """Groups of columns that are correlated, by average linkage of 1 - |r|.
@@ -40,7 +42,7 @@ def correlated_groups(X, threshold=0.7):
     ValueError
         If X is not dense and finite, or the threshold is not in (0, 1].
     MemoryError
-        If the matrices of correlations, 8 * n_features**2 bytes twice over, cannot fit.
+        If the matrices of correlations, 8 * n_features**2 bytes three times over, cannot fit.
 
     Examples
     --------
@@ -52,36 +54,41 @@ def correlated_groups(X, threshold=0.7):
     >>> [list(group) for group in correlated_groups(X).values()]
     [[0, 2], [1], [3]]
     """
-    from scipy.cluster.hierarchy import fcluster, linkage  # heavy
-
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
     X = with_names(X)
     names = _get_feature_names(X)
     X = check_array(X, dtype=np.float64, ensure_min_samples=2)
-    check_matrices(2, X.shape[1], "correlated_groups", "Take fewer columns.")
+    check_matrices(3, X.shape[1], "correlated_groups", "Take fewer columns.")
     sd = X.std(axis=0)
-    varies = np.flatnonzero(sd > 1e-12 * np.abs(X).max(axis=0, initial=0))
-    if len(varies) < 2:
-        labels = np.arange(len(varies))
-        r = np.eye(len(varies))
-    else:
-        r = np.corrcoef(X[:, varies], rowvar=False)
-        distance = 1 - np.minimum(np.abs(r), 1)
-        labels = fcluster(
-            linkage(distance[np.triu_indices(len(varies), 1)], "average"), 1 - threshold + 1e-12, "distance"
-        )
+    varies = np.flatnonzero(sd > _ROUNDING * np.abs(X).max(axis=0))
+    if not len(varies):
+        return {}
+    r = np.atleast_2d(np.corrcoef(X[:, varies], rowvar=False))
+    labels = _linked(r, threshold)
     groups = {}
     for label in dict.fromkeys(labels):
         members = np.flatnonzero(labels == label)
         inner = r[np.ix_(members, members)]
         centre = np.argmax(np.abs(inner).sum(axis=0))
-        signs = np.where(inner[centre] < 0, -1.0, 1.0)
-        keys = [int(j) if names is None else names[j] for j in varies[members]]
-        title = f"x{keys[centre]}" if names is None else str(keys[centre])
+        weights = np.where(inner[centre] < 0, -1.0, 1.0) * sd[varies[members]]
+        columns = [int(j) if names is None else names[j] for j in varies[members]]
+        title = f"x{columns[centre]}" if names is None else columns[centre]
         if len(members) > 1:
             title += f" and {len(members) - 1} more"
-        groups[title] = dict(zip(keys, (signs * sd[varies[members]]).tolist(), strict=True))
+        groups[title] = dict(zip(columns, weights.tolist(), strict=True))
     return groups
+
+
+def _linked(r, threshold):
+    """The number of the cluster of each column, by average linkage; r : (p, p), their correlations."""
+    from scipy.cluster.hierarchy import fcluster, linkage  # heavy
+    from scipy.spatial.distance import squareform
+
+    if len(r) < 2:
+        return np.zeros(len(r), int)
+    distance = np.abs(r)
+    np.subtract(1, np.minimum(distance, 1, out=distance), out=distance)
+    return fcluster(linkage(squareform(distance, checks=False), "average"), 1 - threshold + _ROUNDING, "distance")
 
 
 def weights_of(groups, names):
