@@ -66,17 +66,18 @@ def reporter(verbose, burn_in, n_iter):
     first, warned, end = None, False, burn_in + n_iter
 
     def report(t):
-        nonlocal first, last, warned
+        nonlocal begin, first, last, warned
         now = time.monotonic()
-        first = t - 1 if first is None else first
+        if first is None:  # in the first sweep kernels may have been compiled
+            begin, first = now, t
         if now - last < _SECONDS and t < end:
             return
-        last, sweep = now, (now - begin) / (t - first)
+        last, sweep = now, (now - begin) / max(1, t - first)
         left = sweep * (end - t)
         if verbose:
             phase = "burn-in" if t <= burn_in else "sampling"
             logger.info("%s: sweep %d of %d, about %.0f s left", phase, t, end, left)
-        if not warned and now - begin > _PATIENCE and t - first > 1 and left > _LONG:
+        if not warned and now - begin > _PATIENCE and left > _LONG:
             warned = True
             warnings.warn(
                 f"At {sweep:.2g} s a sweep, the {end - t} sweeps that are left of {end} take about {_in_words(left)}. "
