@@ -17,7 +17,7 @@ from ._iterative import is_needed, is_without_matrix
 from ._memory import check_copy, check_memory
 from ._ops._reading import is_on_disk
 from ._prior import FixedPrior, tau_scale
-from ._run import Problem, Run, Settings, choose
+from ._run import Problem, Run, Settings, check_size, choose
 from ._sparsity import describe_prior
 from ._threads import count_threads, open_threads
 from ._weights import arrange, is_whole, is_wide, rows_that_count
@@ -56,6 +56,7 @@ def fit(model, X, y, sample_weight):
     with _progress.visible(model.verbose), open_threads(n_threads) as threads, ops.using(device):
         _announce(model, settings, task, n_threads)
         with task.open(model.fit_intercept, ops, threads, **columns) as rows:
+            check_size(rows.columns, rows.dtype, _report.names_of(model))
             far = rows.far_out()
             _warnings.warn_if_far_out(model, *far, rows.spread)
             _warnings.warn_if_scales_differ(model, rows.columns, far[0])

@@ -38,7 +38,7 @@ def check_X(estimator, X, *, reset, **y):
     _refuse_times(X)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     _check_room(X, dtypes)
-    how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": issparse(X)}
+    how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
         checked = validate_data(estimator, X, reset=reset, **how, **y)
         _check_finite(checked[0] if y else checked, estimator)
@@ -80,22 +80,32 @@ def _canonical(X):
 
 def _check_finite(X, estimator):
     """By blocks of rows: X may be on disk, and of float16 scikit-learn's own check would make a mask."""
-    if issparse(X):  # which has been checked
+    if issparse(X):
+        try:
+            assert_all_finite(X.data)
+        except ValueError:
+            k = np.flatnonzero(~np.isfinite(X.data))[0]
+            row = np.searchsorted(X.indptr, k, side="right") - 1
+            raise _not_finite(estimator, row, X.indices[k], X.data[k]) from None
         return
     for rows in ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
         try:
             assert_all_finite(X[rows])
         except ValueError:
             row, j = np.argwhere(~np.isfinite(X[rows]))[0]
-            names = getattr(estimator, "feature_names_in_", None)
-            missing = np.isnan(X[rows][row, j])
-            what = "NaN" if missing else f"infinity or a value too large for {X.dtype}"
-            cure = "impute them (SimpleImputer in a Pipeline)" if missing else "clip them, or make them NaN and impute"
-            raise ValueError(
-                f"Input X contains {what}: the first is in row {rows.start + row} of column "
-                f"{j if names is None else repr(names[j])}. {type(estimator).__name__} does not accept "
-                f"{'missing' if missing else 'infinite'} values: {cure}, or drop such rows."
-            ) from None
+            raise _not_finite(estimator, rows.start + row, j, X[rows][row, j]) from None
+
+
+def _not_finite(estimator, row, j, value):
+    """An error that names the first number that is none."""
+    names, missing = getattr(estimator, "feature_names_in_", None), np.isnan(value)
+    what = "NaN" if missing else f"infinity or a value too large for {value.dtype}"
+    cure = "impute them (SimpleImputer in a Pipeline)" if missing else "clip them, or make them NaN and impute"
+    return ValueError(
+        f"Input X contains {what}: the first is in row {row} of column {j if names is None else repr(names[j])}. "
+        f"{type(estimator).__name__} does not accept {'missing' if missing else 'infinite'} values: {cure}, or drop "
+        "such rows."
+    )
 
 
 def _check_on_gpu(estimator, X, reset, **y):

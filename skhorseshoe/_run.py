@@ -63,7 +63,6 @@ class Run:
             problem = problem._replace(key=saved["key"])
         self.problem, self.settings = problem, settings
         rows = problem.rows
-        _check_size(rows.columns, rows.dtype)
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
@@ -147,7 +146,8 @@ def _is_check(n):
     return check == n
 
 
-def _check_size(columns, dtype):
+def check_size(columns, dtype, names):
+    """Raise a ValueError where the numbers of a column are too large or too small to compute with."""
     size, largest, least = columns.size, _LARGEST[dtype.name], _LEAST[dtype.name]
     if not (size <= largest).all():
         worst, what = np.argmax(np.where(np.isnan(size), np.inf, size)), "large"
@@ -157,6 +157,8 @@ def _check_size(columns, dtype):
         limit = f"{least:.0g} is the least that can be squared. Take its logarithm first, or multiply the column"
     else:
         return
+    or_nan = ", or holds NaN" if np.isnan(size[worst]) else ""  # which scikit-learn can be told not to look for
     raise ValueError(
-        f"Column {worst} of X is too {what} for {dtype}: its root mean square is {size[worst]:.1g}, and {limit}."
+        f"Column {names[worst]!r} of X is too {what} for {dtype}{or_nan}: its root mean square is {size[worst]:.1g}, "
+        f"and {limit}."
     )
