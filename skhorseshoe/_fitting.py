@@ -125,9 +125,10 @@ def _prepare(model, X, y, sample_weight):
     X, y = _input.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     many, asked = is_needed(X.shape[1]), _device.beside(model.device, X)
-    wide, heavy = is_wide(X, weight), weight is not None and weight.sum() > _REPEATED * len(weight)
-    model.sampler_ = choose(model.sampler, model.burn_in, is_whole(weight) and (wide or not heavy), wide, many)
-    if heavy and not wide and is_whole(weight) and model.sampler_ != "hmc":
+    wide, whole = is_wide(X, weight), is_whole(weight)
+    heavy = whole and weight is not None and weight.sum() > _REPEATED * len(weight) and not wide
+    model.sampler_ = choose(model.sampler, model.burn_in, whole and (many or not heavy), wide, many)
+    if heavy and model.sampler_ != "hmc":
         _warnings.warn_of_repeated_rows(model.sampler_, len(weight), weight.sum())
     if model.sampler == "auto" and model.sampler_ == "hmc" and X.shape[1] > _SLOW and wide:
         _warnings.warn_of_slow_weights(model, X.shape[1])
