@@ -75,10 +75,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         very much more alike; "pxda" adds a move of the scale of its hidden scores. "collapsed" integrates the
         coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows, in
         dense X. "auto" takes "hmc" for weights that are not whole numbers; else "collapsed" for dense X with more than
-        1.2 times as many columns as rows that is not on a cluster; else "hmc" for weights that sum to more than ten
-        times the rows; else "pxda" where ``burn_in`` is below 100, too short for tuning, or
-        columns are more than 8000, where data augmentation solves by conjugate gradients and "hmc" would factorise
-        matrices of their number squared, several in every sweep; else "hmc".
+        1.2 times as many columns as rows that is not on a cluster; else "pxda" where columns are more than 8000, for it
+        solves by conjugate gradients where "hmc" would factorise matrices of their number squared, several in every
+        sweep, or where ``burn_in`` is below 100, too short for tuning, and weights do not sum to more than ten times
+        the rows, which "pxda" would repeat; else "hmc".
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
         GPU if there is one that works and X is dense and has more than about four million elements, else the CPU, and
