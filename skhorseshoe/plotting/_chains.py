@@ -14,6 +14,7 @@ from ._common import (
     finish,
     inches,
     letters_in,
+    names_of,
     new_axes,
     places,
     slot,
@@ -295,9 +296,9 @@ def _make_room(trace, titles):
 
 def _choose(estimator, names, worst):
     """Names and draws (n_quantities, n_chains, n_draws) of those named, or of those with the smallest ESS."""
-    _, classifier = unwrap(estimator)
+    before, classifier = unwrap(estimator)
     extra = _report.others(classifier)
-    known = [*_report.names_of(classifier), *extra]
+    known = [*names_of(before, classifier), *extra]
     if names is None:
         check_count("worst", worst)
         ess = np.append(classifier.ess_, convergence(np.stack(list(extra.values()), axis=-1)).ess_bulk)

@@ -12,6 +12,7 @@ from ._common import (
     letters_in,
     level_of,
     listing,
+    names_of,
     new_axes,
     row_names,
     unwrap,
@@ -100,7 +101,7 @@ class CoefficientsDisplay:
         ValueError
             If a parameter is outside of what is listed above.
         """
-        _, classifier = unwrap(estimator)
+        before, classifier = unwrap(estimator)
         level = level_of(level, classifier)
         if selected is not None:
             selected = np.asarray(selected)
@@ -110,7 +111,7 @@ class CoefficientsDisplay:
                     f"feature; got shape {selected.shape} of {selected.dtype}."
                 )
         display = cls(
-            names=_report.names_of(classifier),
+            names=names_of(before, classifier),
             mean=_report.means(classifier)[0],
             interval=_report.interval(classifier.coef_draws_, level),
             level=level,
@@ -232,8 +233,8 @@ class ShrinkageDisplay:
         ValueError
             If a parameter is outside of what is listed above.
         """
-        _, classifier = unwrap(estimator)
-        display = cls(names=_report.names_of(classifier), shrinkage=classifier.shrinkage_)
+        before, classifier = unwrap(estimator)
+        display = cls(names=names_of(before, classifier), shrinkage=classifier.shrinkage_)
         return display.plot(top=top, order=order, threshold=threshold, ax=ax)
 
     def plot(self, *, top=None, order="size", threshold=0.5, ax=None):

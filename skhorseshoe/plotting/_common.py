@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from contextlib import suppress
 from difflib import get_close_matches
 from numbers import Integral
 
@@ -9,6 +10,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _report
 from .._compat import check_matplotlib_support
 from .._posterior import PosteriorMixin, check_level
 
@@ -34,6 +36,14 @@ def unwrap(estimator):
         )
     check_is_fitted(classifier)
     return before, classifier
+
+
+def names_of(before, classifier):
+    """Names of the features: those of the classifier or, where it was given an array, of the steps ``before`` it."""
+    if before is not None and not hasattr(classifier, "feature_names_in_"):
+        with suppress(AttributeError, ValueError):  # of a step that has no names to give
+            return list(before.get_feature_names_out())
+    return _report.names_of(classifier)
 
 
 def unfrozen(estimator):

@@ -5,9 +5,8 @@ from itertools import pairwise
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _report
 from ..selection import HorseshoeSelector
-from ._common import MAX_NAMES, check_count, draw_rows, finish, new_axes, row_names, unfrozen, where_it_is
+from ._common import MAX_NAMES, check_count, draw_rows, finish, names_of, new_axes, row_names, unfrozen, where_it_is
 
 
 class SelectionPathDisplay:
@@ -88,12 +87,12 @@ class SelectionPathDisplay:
         ValueError
             If the selector has another rule, or ``beyond`` is negative.
         """
-        selector = _selector_in(estimator)
+        before, selector = _selector_in(estimator)
         path = selector.path_
         if path is None:
             raise ValueError(f"Only rule='dss' has a path; this selector was fitted with rule={selector.rule!r}.")
         display = cls(
-            names=_report.names_of(selector),
+            names=names_of(before, selector),
             supports=path["supports"],
             distances=path["distances"],
             radius=path["radius"],
@@ -139,17 +138,18 @@ class SelectionPathDisplay:
 
 
 def _selector_in(estimator):
-    """The fitted selector, which may be a step of a Pipeline."""
+    """The steps before the selector, or None, and the fitted selector, which may be a step of a Pipeline."""
     inside = unfrozen(estimator)
     steps = [unfrozen(step) for _, step in inside.steps] if hasattr(inside, "steps") else [inside]
-    found = [step for step in steps if isinstance(step, HorseshoeSelector)]
+    found = [k for k, step in enumerate(steps) if isinstance(step, HorseshoeSelector)]
     if len(found) != 1:
         raise TypeError(
             "A fitted HorseshoeSelector is wanted, or a Pipeline with one such step; got "
             f"{type(estimator).__name__}.{where_it_is(estimator)}"
         )
-    check_is_fitted(found[0])
-    return found[0]
+    (k,) = found
+    check_is_fitted(steps[k])
+    return inside[:k] if k else None, steps[k]
 
 
 def _changes(names, supports):

@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from sklearn.exceptions import NotFittedError
@@ -11,9 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier, plotting
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, plotting
 
 # All but the one that takes a selector, whose tests are in test_selection_path.py.
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__ if name != "SelectionPathDisplay"]
@@ -87,3 +88,22 @@ def test_bad_top_and_order(display, model):
         display.from_estimator(model, top=2.5)
     with pytest.raises(ValueError, match="order must be one of 'size', 'name', 'original'; got 'abs'"):
         display.from_estimator(model, order="abs")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_pipeline_names_the_columns_that_its_classifier_got_as_an_array(seed):
+    """One-hot columns are sparse, and without names."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"site": rng.choice(["Oslo", "Rome"], 200), "sex": rng.choice(["f", "m"], 200)})
+    y = (frame["site"] == "Oslo") ^ (rng.random(200) < 0.2)
+    names = ["site_Oslo", "site_Rome", "sex_f", "sex_m"]
+    short = HorseshoeProbitClassifier(n_iter=30, burn_in=30, random_state=seed)
+    pipeline = make_pipeline(OneHotEncoder(), short).fit(frame, y)
+    assert plotting.CoefficientsDisplay.from_estimator(pipeline).names == names
+    assert plotting.ShrinkageDisplay.from_estimator(pipeline).names == names
+    assert set(plotting.TraceDisplay.from_estimator(pipeline, worst=6).names) >= set(names)
+    assert plotting.CoefficientsDisplay.from_estimator(pipeline[-1]).names == ["x0", "x1", "x2", "x3"]
+    nameless = make_pipeline(OneHotEncoder(), FunctionTransformer(accept_sparse=True), pipeline[-1])
+    assert plotting.CoefficientsDisplay.from_estimator(nameless).names == ["x0", "x1", "x2", "x3"]
+    selecting = make_pipeline(OneHotEncoder(sparse_output=False), HorseshoeSelector(short), short).fit(frame, y)
+    assert plotting.SelectionPathDisplay.from_estimator(selecting).names == names
