@@ -17,7 +17,7 @@ _ROUNDING = 1e-12  # of a standard deviation, relative to the largest value, and
 
 
 def correlated_groups(X, threshold=0.7):
-    """Groups of columns that are correlated, by average linkage of 1 - |r|.
+    """Groups of columns that are correlated, by average linkage of one minus the absolute correlation.
 
     Of columns that stand in for one another a posterior cannot say which matters, but it may well know that the group
     does: ``HorseshoeProbitClassifier.group_summary`` takes what this returns.
