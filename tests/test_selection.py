@@ -222,7 +222,8 @@ def test_weights_of_classes_need_the_labels(seed):
 def test_weights_are_routed_to_the_classifier_and_to_the_rule(seed):
     X, y, first = two_populations(seed)
     with sklearn.config_context(enable_metadata_routing=True):
-        requests = clone(SHORT).set_params(n_iter=300).set_fit_request(sample_weight=True)
+        longer = clone(SHORT).set_params(n_iter=500, burn_in=300)
+        requests = clone(longer).set_fit_request(sample_weight=True)
         pipeline = make_pipeline(StandardScaler(), HorseshoeSelector(requests), LogisticRegression())
         pipeline[-1].set_fit_request(sample_weight=False)
         pipeline[0].set_fit_request(sample_weight=False)
@@ -235,7 +236,7 @@ def test_weights_are_routed_to_the_classifier_and_to_the_rule(seed):
         with pytest.raises(TypeError, match="sample_weight"):
             HorseshoeSelector(ignores).fit(X, y, sample_weight=first)
     assert not hasattr(HorseshoeSelector, "set_fit_request")
-    legacy = make_pipeline(HorseshoeSelector(SHORT), LogisticRegression())
+    legacy = make_pipeline(HorseshoeSelector(longer), LogisticRegression())
     legacy.fit(X, y, horseshoeselector__sample_weight=first)
     assert list(legacy[0].get_support()[:2]) == [True, False]
 
