@@ -1,6 +1,9 @@
 """Files as sources: what a CSV file may look like, and errors that name the file."""
 
 import gzip
+import json
+import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -97,3 +100,67 @@ def test_digits_of_any_kind_in_the_names_of_files(tmp_path):
         (tmp_path / "source" / f"{name}.csv").write_text(f"a\n{i}\n")
     X, _ = disk.convert(tmp_path / "source", tmp_path / "rows")
     assert X["a"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("where", ["filters", "compressor"])
+@pytest.mark.parametrize("dtype", ["|O", "<f8"])
+def test_no_zarr_array_can_run_code(dtype, where, tmp_path):
+    """In its second format zarr has a codec that unpickles what it reads; newer versions do not know it."""
+    pytest.importorskip("zarr", reason="reads zarr arrays, an optional library", exc_type=ImportError)
+    codec, marker = {"id": "pickle", "protocol": 5}, tmp_path / "was here"
+    codecs = {"filters": None, "compressor": None, where: [codec] if where == "filters" else codec}
+    meta = {
+        "zarr_format": 2,
+        "shape": [2, 1],
+        "chunks": [2, 1],
+        "dtype": dtype,
+        "fill_value": 0,
+        "order": "C",
+        **codecs,
+    }
+    (tmp_path / "hostile").mkdir()
+    (tmp_path / "hostile" / ".zarray").write_text(json.dumps(meta))
+    (tmp_path / "hostile" / "0.0").write_bytes(pickle.dumps(Touching(marker)))
+    with pytest.raises(ValueError, match="pickle"):
+        disk.convert(tmp_path / "hostile", tmp_path / "rows")
+    assert not marker.exists()
+    pickle.loads((tmp_path / "hostile" / "0.0").read_bytes())
+    assert marker.exists()  # the file is one that would have
+
+
+class Touching:
+    """Leaves a file behind where it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_a_conversion_whose_files_cannot_be_closed_gives_its_lock_back(tmp_path, monkeypatch):
+    """As where the disk is full: what is left in a buffer is written when a file is closed."""
+    X = np.random.default_rng(0).standard_normal((50, 2), dtype=np.float32)
+
+    class Full:
+        def __init__(self, file):
+            self.file = file
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+        def close(self):
+            self.file.close()
+            raise OSError(28, "No space left on device")
+
+    plain = _store.Store._open
+
+    def opened(store, name):
+        return plain(store, name) if name == _store.CODES else Full(plain(store, name))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_store.Store, "_open", opened)
+        with pytest.raises(OSError, match="No space left") as kept:  # with its traceback, as in a notebook
+            disk.convert(X, tmp_path / "rows")
+    assert kept.value.errno == 28
+    assert not list((tmp_path / "rows").glob("*.lock"))
