@@ -125,7 +125,8 @@ class Checkpoint:
         try:
             self._write(run)
         except OSError as error:
-            self._remove_others()
+            with suppress(OSError):  # the folder may be gone
+                self._remove_others()
             if not self.failed:
                 warnings.warn(
                     f"The checkpoint in {str(self.folder)!r} could not be written: {error}. The fit goes on, with its "

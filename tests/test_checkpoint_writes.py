@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -38,6 +39,20 @@ def test_a_full_disk_is_not_filled_further(problem, tmp_path, monkeypatch):
     manifest = json.loads((tmp_path / "manifest.json").read_text())["body"]
     named = {manifest["state"][0], *(name for name, *_ in manifest["draws"])}
     assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", *named}
+
+
+def test_a_folder_that_is_gone_is_one_warning_and_the_fit_goes_on(problem, tmp_path, monkeypatch):
+    folder = tmp_path / "mounted"
+
+    def gone(file):
+        shutil.rmtree(folder, ignore_errors=True)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", gone)
+    with pytest.warns(UserWarning, match="could not be written.*goes on") as caught:
+        model = classifier(folder).fit(*problem)
+    assert sum("could not be written" in str(w.message) for w in caught) == 1
+    assert same(model, classifier(None).fit(*problem))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed after a fork")
