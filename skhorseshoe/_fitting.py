@@ -73,7 +73,7 @@ def fit(model, X, y, sample_weight):
                 _go(model, run, checkpoint, given)
             widest = _COLUMN * rows.columns.sd[:p].max(initial=0.0)
             separated = not _warnings.is_bound(slab_scale, widest) and run.separated()
-            unbounded, spread = _unbounded(rows, slab_scale), rows.spread
+            unbounded = _unbounded(rows, slab_scale)
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
             model._asked["weights"] = _weights_in_words(model, sample_weight, n, task.shape[0])
@@ -83,7 +83,7 @@ def fit(model, X, y, sample_weight):
     if run.stopped_by == "interrupt":
         run.warn_of_interrupt()
     if not separated and not len(unbounded.free):
-        _warnings.warn_if_undetermined(model, spread)
+        _warnings.warn_if_undetermined(model, rows.spread)
     _warnings.warn_if_unconverged(model, rows.columns.informative, separated and widest, unbounded)
 
 

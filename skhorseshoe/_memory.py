@@ -96,9 +96,7 @@ def _left_by_limits():
 
 def check_copy(n_bytes, why, cure=""):
     """Raise MemoryError if a copy of rows of X cannot fit. why : it is made, cure : what to do; for the message."""
-    free = available()
-    if free is not None and n_bytes > free:
-        raise MemoryError(f"{why} copies {in_words(n_bytes)} of X, but only {in_words(free)} are available.{cure}")
+    _require(n_bytes, f"{why} copies {in_words(n_bytes)} of X", cure)
 
 
 def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
@@ -123,19 +121,19 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
 
 def check_matrices(n, n_columns, what, cure):
     """Raise a MemoryError if so many matrices of the size of the columns cannot fit. what : needs them, in words."""
-    needed, free = 8 * n * n_columns**2, available()
-    if free is not None and needed > free:
-        raise MemoryError(
-            f"{what} needs {in_words(needed)} for matrices of {n_columns} x {n_columns}, but only {in_words(free)} are "
-            f"available. {cure}"
-        )
+    needed = 8 * n * n_columns**2
+    _require(needed, f"{what} needs {in_words(needed)} for matrices of {n_columns} x {n_columns}", f" {cure}")
 
 
 def check_result(n_rows, n_draws):
     """Raise MemoryError if a float64 result with an entry for each row and draw cannot fit."""
-    needed, free = 8 * int(n_rows) * int(n_draws), available()
-    if free is not None and needed > free:
-        raise MemoryError(
-            f"The result needs {in_words(needed)} ({n_rows} rows x {n_draws} draws), but only {in_words(free)} are "
-            "available. Use fewer draws (max_draws), or ask for fewer rows at a time."
-        )
+    needed = 8 * int(n_rows) * int(n_draws)
+    cure = " Use fewer draws (max_draws), or ask for fewer rows at a time."
+    _require(needed, f"The result needs {in_words(needed)} ({n_rows} rows x {n_draws} draws)", cure)
+
+
+def _require(n_bytes, what, cure):
+    """Raise MemoryError if so many bytes cannot be had. what : needs them, in words."""
+    free = available()
+    if free is not None and n_bytes > free:
+        raise MemoryError(f"{what}, but only {in_words(free)} are available.{cure}")

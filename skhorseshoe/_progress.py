@@ -1,10 +1,11 @@
 """What ``verbose`` shows, through the logger "skhorseshoe"."""
 
 import logging
-import threading
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+
+from ._shared import Shared
 
 logger = logging.getLogger("skhorseshoe")
 
@@ -12,51 +13,30 @@ _SECONDS = 5.0  # between two lines
 _PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit is told to be long, and from how many that are left
 
 
-class _Audience:
-    """How many fits want to be heard; the first sets the logger up, the last leaves it as it was."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        self.fits = 0
-        self.handler = self.level = None
-
-    def join(self):
-        with self.lock:
-            self.fits += 1
-            if self.fits > 1:
-                return
-            self.handler, self.level = None, logger.level
-            if not logger.hasHandlers():
-                self.handler = logging.StreamHandler()
-                self.handler.setFormatter(logging.Formatter("[skhorseshoe] %(message)s"))
-                logger.addHandler(self.handler)
-            if self.level == logging.NOTSET:  # that of the root logger counts, which leaves out what is no warning
-                logger.setLevel(logging.INFO)
-
-    def leave(self):
-        with self.lock:
-            self.fits -= 1
-            if self.fits == 0:
-                logger.setLevel(self.level)
-                if self.handler is not None:
-                    logger.removeHandler(self.handler)
-
-
-_audience = _Audience()
+def visible(verbose):
+    """A context in which the logger is heard during a fit: by the application's own handlers if it has any, at its own
+    level if it has set one for this logger."""
+    return _heard if verbose else nullcontext()
 
 
 @contextmanager
-def visible(verbose):
-    """Let the logger be heard during a fit: by the application's own handlers if it has any, at its own level if it has
-    set one for this logger."""
-    if not verbose:
-        yield
-        return
-    _audience.join()
+def _set_up():
+    handler, level = None, logger.level
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("[skhorseshoe] %(message)s"))
+        logger.addHandler(handler)
+    if level == logging.NOTSET:  # that of the root logger counts, which leaves out what is no warning
+        logger.setLevel(logging.INFO)
     try:
         yield
     finally:
-        _audience.leave()
+        logger.setLevel(level)
+        if handler is not None:
+            logger.removeHandler(handler)
+
+
+_heard = Shared(_set_up)
 
 
 def reporter(verbose, burn_in, n_iter):

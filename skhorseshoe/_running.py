@@ -22,7 +22,7 @@ class Moments:
         off = draw - self.mean
         mean = self.mean + off / n
         squares = self.squares + off * (draw - mean)
-        positive = self.positive + ((draw > 0) + 0.5 * (draw == 0))
+        positive = self.positive + np.heaviside(draw, 0.5)
         self.n_draws, self.mean, self.squares, self.positive = n, mean, squares, positive
 
     def pooled(self):

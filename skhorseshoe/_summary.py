@@ -74,7 +74,7 @@ def group_frame(model, groups, level):
             "sd": draws.std(axis=(0, 1), ddof=1),
             f"{50 * (1 - level):g}%": lower,
             f"{50 * (1 + level):g}%": upper,
-            "prob_positive": _share_positive(draws),
+            "prob_positive": np.heaviside(draws, 0.5).mean(axis=(0, 1)),
             "m_eff": (weights != 0).T @ model.inclusion_score_,
             "ess": checks.ess_bulk,
             "rhat": checks.rhat,
@@ -83,18 +83,13 @@ def group_frame(model, groups, level):
     )
 
 
-def _share_positive(draws):
-    """Of draws (n_chains, n_draws, q), those that are zero counted by half: 1/2 for a constant column."""
-    return 0.5 * ((draws > 0).mean(axis=(0, 1)) + (draws >= 0).mean(axis=(0, 1)))
-
-
 def _moments(model, draws):
     """Mean, standard deviation and share above zero, of every draw, where they are not all among ``draws`` too."""
     if model.moments_ is not None:
         there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
         return (model.moments_[name][there] for name in ("mean", "sd", "prob_positive"))
     sd = draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0
-    return draws.mean(axis=(0, 1)), sd, _share_positive(draws)
+    return draws.mean(axis=(0, 1)), sd, np.heaviside(draws, 0.5).mean(axis=(0, 1))
 
 
 def _sorted(frame, sort_by, n_extra):

@@ -15,6 +15,8 @@ import joblib
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
+from ._shared import Shared
+
 
 class Threads:
     """``n`` threads, the calling one included."""
@@ -43,7 +45,7 @@ class Threads:
 @contextmanager
 def open_threads(n):
     """A context with ``n`` threads and BLAS on one."""
-    with _serial_blas():
+    with _serial_blas:
         if n == 1:
             yield Threads(1)
         else:
@@ -76,37 +78,9 @@ def count_threads(n_jobs):
     return min(wanted, share) if nested else wanted
 
 
-class _Guard:
-    """How many pools live in this process; the first sets the limit on BLAS, the last lifts it."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        self.users = 0
-        self.limit = None
-
-
-_guard = _Guard()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_guard.__init__)
-
-
 @functools.cache
 def _controller():
     return ThreadpoolController()
 
 
-@contextmanager
-def _serial_blas():
-    guard = _guard
-    with guard.lock:
-        guard.users += 1
-        if guard.users == 1:
-            guard.limit = _controller().limit(limits=1, user_api="blas")
-            guard.limit.__enter__()
-    try:
-        yield
-    finally:
-        with guard.lock:
-            guard.users -= 1
-            if guard.users == 0:
-                guard.limit.__exit__(None, None, None)
+_serial_blas = Shared(lambda: _controller().limit(limits=1, user_api="blas"))

@@ -137,7 +137,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
         mapping.add(caller="fit_transform", callee="fit")  # what a Pipeline of scikit-learn 1.7 calls
-        return MetadataRouter(owner=self).add(estimator=_unfrozen(self._classifier()), method_mapping=mapping)
+        return MetadataRouter(owner=self).add(estimator=unfrozen(self._classifier()), method_mapping=mapping)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, sample_weight=None):
@@ -216,7 +216,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     def _classifier(self):
         if self.estimator is None and not self.prefit:
             return HorseshoeProbitClassifier()
-        if not isinstance(_unfrozen(self.estimator), HorseshoeProbitClassifier):
+        if not isinstance(unfrozen(self.estimator), HorseshoeProbitClassifier):
             raise TypeError(
                 f"estimator must be a HorseshoeProbitClassifier{' that is fitted' if self.prefit else ' or None'}; got "
                 f"{self.estimator!r}. To scale the columns, set its standardize=True."
@@ -265,7 +265,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return path.supports[path.chosen], {**path._asdict(), "chosen": path.chosen, "level": level}
 
 
-def _unfrozen(estimator):
+def unfrozen(estimator):
     """What a FrozenEstimator holds; anything else as it is."""
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 

@@ -7,12 +7,12 @@ from difflib import get_close_matches
 from numbers import Integral
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _report
 from .._compat import check_matplotlib_support
 from .._posterior import PosteriorMixin, check_level
+from ..selection import unfrozen
 
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
 MAX_NAMES = 60  # rows of a picture that can still be told apart by name
@@ -44,11 +44,6 @@ def names_of(before, classifier):
         with suppress(AttributeError, ValueError):  # of a step that has no names to give
             return list(before.get_feature_names_out())
     return _report.names_of(classifier)
-
-
-def unfrozen(estimator):
-    """What a FrozenEstimator holds; anything else as it is."""
-    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
 def where_it_is(estimator):

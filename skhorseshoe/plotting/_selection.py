@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..selection import HorseshoeSelector
-from ._common import MAX_NAMES, check_count, draw_rows, finish, names_of, new_axes, row_names, unfrozen, where_it_is
+from ..selection import HorseshoeSelector, unfrozen
+from ._common import MAX_NAMES, check_count, draw_rows, finish, names_of, new_axes, row_names, where_it_is
 
 
 class SelectionPathDisplay:
