@@ -7,8 +7,8 @@ probabilities, to second order in the linear predictor and averaged over the row
     d(beta, gamma) = (beta - gamma)' S (beta - gamma) / 2,   S = X'WX / n
 
 with W the Fisher information of a row, averaged over the posterior, and the intercept profiled out, with the columns
-that are not shrunk and so belong to every summary. So the rows enter
-through X'WX alone. A gamma is good enough while it lies in the credible region {beta: d(beta, b) <= r}, r the ``level``
+that are not shrunk and so belong to every summary. So the rows enter through X'WX alone (``_divergence.py`` has two
+forms of it). A gamma is good enough while it lies in the credible region {beta: d(beta, b) <= r}, r the ``level``
 quantile of d over the draws, as in Bondell & Reich (2012). In one dimension that is the rule of the credible interval
 about the mean.
 """
@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from sklearn.linear_model import lars_path_gram
 
 _FIRST_STEPS = 16  # of the path; then twice as many until one is good enough
 _JITTER = 1e-12  # relative, for columns that are copies of one another
@@ -41,69 +40,46 @@ class Path(NamedTuple):
         return int(np.argmax(self.distances <= self.radius))
 
 
-def follow(draws, information, level, given=None):
+def follow(draws, form, level, given=None):
     """The ``Path``; its last summary, if no other one, is good enough.
 
-    draws : (n_chains, n_draws, p). information : X'WX (q, q), bordered by the intercept if there is one; for the choice
-    its scale does not matter. given : (p,) bool, the columns that belong to every summary; None is none of them.
+    draws : (n_chains, n_draws, p). form : of X'WX (q, q), which is bordered by the intercept if there is one; for the
+    choice its scale does not matter. given : (p,) bool, the columns that belong to every summary; None is none of them.
     ValueError if the information is zero.
     """
-    if not information.any():
+    if not form.diagonal.any():
         raise ValueError(
             "rule='dss' compares the probabilities of the rows, and here they are 0 or 1 to the last digit under every "
             "draw (or X is zero). The columns can separate the classes completely: set slab_scale=2 on the classifier, "
             "or take rule='interval' or 'shrinkage'."
         )
     given = np.zeros(draws.shape[2], bool) if given is None else given
-    S = _profiled(information, np.append(given, np.ones(len(information) - len(given), bool)))
-    draws = draws[..., ~given]
+    form = form.profiled(np.append(given, np.ones(len(form.diagonal) - len(given), bool)))
+    draws = draws[..., ~given] if given.any() else draws
     mean = draws.mean(axis=(0, 1))
-    radius = np.quantile([_distances(chain - mean, S) for chain in draws], level)
+    radius = np.quantile([form.of(chain - mean) for chain in draws], level)
 
     # In units of the mean, an adaptive lasso is a lasso and the mean is 1 everywhere.
-    moments = mean[:, None] * S * mean
-    moves = np.flatnonzero(np.diag(moments) > 0)
-    moments = moments[np.ix_(moves, moves)]
-    largest = moments.diagonal().max(initial=0.0) or 1.0
-    supports, distances = _lasso_path(moments / largest, radius / largest)  # it ends early where numbers are small
+    size = mean**2 * form.diagonal
+    moves = np.flatnonzero(size > 0)
+    largest = size.max(initial=0.0) or 1.0
+    supports, distances = _lasso_path(form.scaled(mean, moves, largest), radius / largest)  # ends early where small
     of_all = np.tile(given, (len(supports), 1))
     of_all[:, np.flatnonzero(~given)[moves]] = supports
     return Path(of_all, distances * (largest / 2), radius / 2)
 
 
-def _profiled(information, out):
-    """The information about the other coefficients where those of ``out`` take whatever values suit them best."""
-    rest = information[np.ix_(~out, ~out)]
-    if not out.any():
-        return rest
-    inner, cross = information[np.ix_(out, out)], information[np.ix_(out, ~out)]
-    scale = np.sqrt(inner.diagonal())[:, None]
-    scale[scale == 0] = 1.0
-    best = np.linalg.lstsq(inner / scale / scale.T, cross / scale, rcond=None)[0]
-    left = rest - (cross / scale).T @ best
-    nothing = left.diagonal() <= _JITTER * rest.diagonal()  # of a column that the others can stand in for
-    left[nothing], left[:, nothing] = 0.0, 0.0
-    return left
-
-
-def _distances(offsets, S):
-    """Quadratic forms of the rows."""
-    return np.einsum("ij,ij->i", offsets @ S, offsets)
-
-
-def _lasso_path(moments, radius):
+def _lasso_path(form, radius):
     """Supports (k, p) on the lasso path, at least until one is good enough, and how far from 1 is the best on each."""
-    p = len(moments)
+    p = len(form.diagonal)
     if p == 0:
         return np.zeros((1, 0), dtype=bool), np.zeros(1)
-    target = moments.sum(axis=1)
     steps = _FIRST_STEPS
     while True:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the path ends early where columns are copies
-            _, _, path = lars_path_gram(target, moments, n_samples=1, max_iter=steps, method="lasso")
-        supports = path.T != 0
-        distances = _projected_distances(moments, target, supports)
+            supports = form.path(steps).T != 0
+        distances = _projected_distances(form, supports)
         if (distances <= radius).any():
             return supports, distances
         if len(supports) <= steps:
@@ -111,25 +87,26 @@ def _lasso_path(moments, radius):
         steps *= 2
 
 
-def _projected_distances(moments, target, supports):
+def _projected_distances(form, supports):
     """Distances from 1 of the best coefficients that are zero outside each support."""
     leaves = (supports[:-1] & ~supports[1:]).any(axis=1)
     runs = np.split(supports, 1 + np.flatnonzero(leaves))  # in each, a support holds those before it
-    return np.concatenate([_nested_distances(moments, target, run) for run in runs])
+    target = form.times_ones()
+    return np.concatenate([_nested_distances(form, target, run) for run in runs])
 
 
-def _nested_distances(moments, target, supports):
+def _nested_distances(form, target, supports):
     """The same, where each support holds those before it: one factor serves all."""
     order = np.flatnonzero(supports[-1])
     order = order[np.argsort(supports[:, order].argmax(axis=0), kind="stable")]
+    rest = np.ones(len(target))
     if not len(order):
-        return np.full(len(supports), moments.sum())
-    inner = moments[np.ix_(order, order)]
+        return np.full(len(supports), form.of(rest[None])[0])
+    inner = form.block(order)
     inner[np.diag_indices_from(inner)] *= 1 + _JITTER
     factor = cholesky(inner, lower=True)
     steps = solve_triangular(factor, target[order], lower=True)
-    rest = np.ones(len(moments))
     rest[order] -= solve_triangular(factor, steps, lower=True, trans=1)
     # From the last one back each column that is left out adds a square: nothing is subtracted that could cancel.
     added = np.append(np.cumsum(steps[::-1] ** 2)[::-1], 0.0)
-    return rest @ moments @ rest + added[supports.sum(axis=1)]
+    return form.of(rest[None])[0] + added[supports.sum(axis=1)]

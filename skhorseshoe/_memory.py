@@ -119,10 +119,10 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
     return words
 
 
-def check_matrices(n, n_columns, what, cure):
-    """Raise a MemoryError if so many matrices of the size of the columns cannot fit. what : needs them, in words."""
-    needed = 8 * n * n_columns**2
-    _require(needed, f"{what} needs {in_words(needed)} for matrices of {n_columns} x {n_columns}", f" {cure}")
+def check_matrices(n, shape, what, cure):
+    """Raise a MemoryError if so many matrices of a shape cannot fit. what : needs them, in words."""
+    needed = 8 * n * shape[0] * shape[1]
+    _require(needed, f"{what} needs {in_words(needed)} for matrices of {shape[0]} x {shape[1]}", f" {cure}")
 
 
 def check_result(n_rows, n_draws):

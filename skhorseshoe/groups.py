@@ -58,7 +58,7 @@ def correlated_groups(X, threshold=0.7):
     X = with_names(X)
     names = _get_feature_names(X)
     X = check_array(X, dtype=np.float64, ensure_min_samples=2)
-    check_matrices(3, X.shape[1], "correlated_groups", "Take fewer columns.")
+    check_matrices(3, (X.shape[1],) * 2, "correlated_groups", "Take fewer columns.")
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > _ROUNDING * np.abs(X).max(axis=0))
     if not len(varies):

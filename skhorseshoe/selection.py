@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from . import _device, _input
 from ._classifier import HorseshoeProbitClassifier
 from ._compat import HAS_CALLBACKS, CallbackSupportMixin, Interval, StrOptions, _check_sample_weight, _fit_context
+from ._divergence import ByMatrix, ByRows, weighted_rows
 from ._dss import follow
 from ._iterative import is_needed
 from ._memory import check_matrices
@@ -26,7 +27,7 @@ from ._weights import rows_that_count
 
 __all__ = ["HorseshoeSelector"]
 
-_MATRICES = 6  # of the size of the columns that "dss" has at the same time
+_MATRICES = 6  # that "dss" has at the same time, as many columns as X and as many rows as X has of them or rows
 _POINTS = 32  # of the posterior, at which the information is averaged
 
 
@@ -165,8 +166,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             If it is not fitted and ``prefit=True``.
         ValueError
             If X or y cannot be used (with ``prefit=True``, "interval" and "shrinkage" look at the columns alone, not at
-            the rows), or ``rule="dss"`` is to select from more than 8000 sparse columns or where all
-            probabilities are 0 or 1 under every draw; the message says why.
+            the rows), or ``rule="dss"`` is to select from more than 8000 sparse columns of more than 8000 rows or where
+            all probabilities are 0 or 1 under every draw; the message says why.
         """
         model = self._classifier()
         self._check_rule(X)
@@ -230,13 +231,15 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
                 "rule='dss' reads the rows in memory, and X is a Dask collection. Take rule='interval' or 'shrinkage', "
                 "or fit with prefit=True on rows that have room, such as a sample."
             )
-        if self.rule == "dss" and _device.is_sparse(X) and is_needed(X.shape[1]):
+        if self.rule != "dss" or len(getattr(X, "shape", ())) != 2:
+            return
+        shape = min(X.shape), X.shape[1]  # as many rows as there are, or X'WX
+        if _device.is_sparse(X) and is_needed(shape[0]):
             raise ValueError(
-                f"rule='dss' works with a matrix of {X.shape[1]} x {X.shape[1]}, which has no room. Take "
+                f"rule='dss' works with a matrix of {shape[0]} x {shape[1]}, which has no room. Take "
                 "rule='interval' or 'shrinkage'."
             )
-        if self.rule == "dss" and len(getattr(X, "shape", ())) == 2:
-            check_matrices(_MATRICES, X.shape[1], "rule='dss'", "Take rule='interval' or 'shrinkage'.")
+        check_matrices(_MATRICES, shape, "rule='dss'", "Take rule='interval' or 'shrinkage'.")
 
     def _get_support_mask(self):
         check_is_fitted(self)
@@ -258,10 +261,13 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         if model._asked["fit_intercept"]:  # about their means, the columns lose no digits to the intercept
             centre, _ = ops.moments(X, weight)
             points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
-        with open_threads(count_threads(model.n_jobs)) as threads:
-            information = ops.gram(X, weight, centre, scale, model._asked["fit_intercept"], threads, points)
+        if X.shape[0] < X.shape[1]:
+            form = ByRows(weighted_rows(ops, X, weight, centre, points, model._asked["fit_intercept"]))
+        else:
+            with open_threads(count_threads(model.n_jobs)) as threads:
+                form = ByMatrix(ops.gram(X, weight, centre, scale, model._asked["fit_intercept"], threads, points))
         level = 0.5 if self.level is None else self.level
-        path = follow(model.coef_draws_, information, level, model.shrinkage_ == 0)
+        path = follow(model.coef_draws_, form, level, model.shrinkage_ == 0)
         return path.supports[path.chosen], {**path._asdict(), "chosen": path.chosen, "level": level}
 
 

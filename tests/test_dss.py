@@ -4,8 +4,31 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from skhorseshoe._dss import follow
+from skhorseshoe import _dss
+from skhorseshoe._divergence import ByMatrix, ByRows, weighted_rows
+from skhorseshoe._ops import cpu
+from skhorseshoe._threads import open_threads
+
+
+def by_rows(moments):
+    """The same form, by as many rows as there are columns."""
+    scale = np.sqrt(np.where(np.diag(moments) > 0, np.diag(moments), 1.0))
+    values, vectors = np.linalg.eigh(moments / scale / scale[:, None])
+    return ByRows(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale)
+
+
+@pytest.fixture(params=[ByMatrix, by_rows], autouse=True)
+def form(request, monkeypatch):
+    monkeypatch.setattr(request.module, "FORM", request.param)
+
+
+FORM = None  # in which the tests below hand the moments over
+
+
+def follow(draws, moments, level, given=None):
+    return _dss.follow(draws, FORM(moments), level, given)
 
 
 def sparsest(draws, moments, level):
@@ -157,3 +180,27 @@ def test_copies_of_columns_that_belong_to_every_summary_are_not_kept(seed):
     path = follow(twice, copies.T @ moments @ copies, 0.01, np.arange(8) < 3)
     assert path.supports[:, :3].all()
     assert not path.supports[:, 6:].any()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, np.float32, sp.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_rows_and_their_matrix_are_one_form(kind, fit_intercept, weighted, seed):
+    rng = np.random.default_rng(seed)
+    n, p = 12, 30
+    X = kind(rng.standard_normal((n, p)) * (rng.uniform(size=(n, p)) < 0.5))
+    weight = rng.exponential(size=n) if weighted else np.empty(0)
+    centre = np.asarray(X.mean(axis=0), np.float64) if fit_intercept else np.zeros(p)
+    points = 0.3 * rng.standard_normal((5, p + fit_intercept))
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
+    with open_threads(1) as threads:
+        matrix = ByMatrix(cpu.gram(dense, weight, centre, np.ones(p), fit_intercept, threads, points))
+    rows = ByRows(weighted_rows(cpu, X, weight, centre, points, fit_intercept))
+    np.testing.assert_allclose(rows.R.T @ rows.R, matrix.S, rtol=1e-9, atol=1e-12)
+
+    draws = rng.standard_normal((2, 50, p)) + 3.0 * (np.arange(p) < 4)
+    given = np.arange(p) == 2
+    ours, other = (_dss.follow(draws, form, 0.5, given) for form in (rows, matrix))
+    assert np.array_equal(ours.supports[: ours.chosen + 1], other.supports[: other.chosen + 1])
+    np.testing.assert_allclose(ours.distances[: ours.chosen + 1], other.distances[: other.chosen + 1], rtol=1e-6)
+    assert ours.radius == pytest.approx(other.radius)

@@ -93,7 +93,8 @@ def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):
 
 
 def test_matrices_of_a_selection_that_have_no_room_are_refused_before_the_fit(monkeypatch):
-    monkeypatch.setattr(_memory, "available", lambda: 8 * 6 * 500**2 - 1)
-    wide = np.zeros((30, 500))
-    with pytest.raises(MemoryError, match=r"rule='dss' needs .* for matrices of 500 x 500.*'interval' or 'shrinkage'"):
-        HorseshoeSelector().fit(wide, Y)
+    for shape, matrix in (((30, 500), (30, 500)), ((30, 20), (20, 20))):  # the rows, if they are fewer than the columns
+        monkeypatch.setattr(_memory, "available", lambda size=matrix[0] * matrix[1]: 8 * 6 * size - 1)
+        expected = rf"rule='dss' needs .* for matrices of {matrix[0]} x {matrix[1]}.*'interval' or 'shrinkage'"
+        with pytest.raises(MemoryError, match=expected):
+            HorseshoeSelector().fit(np.zeros(shape), Y)

@@ -27,6 +27,11 @@ def fisher_weight(eta):
     return np.exp(-(eta**2) - _LOG_2PI - log_ndtr(eta) - log_ndtr(-eta))
 
 
+def information_weights(X, coef, intercept):
+    """The Fisher information of each row's linear predictor, averaged over the coefficients (m, p); (n,)."""
+    return fisher_weight(X @ coef.T + intercept).mean(axis=1)
+
+
 @device
 def upper_tail(t, scratch, out):
     """out[i] = P(N > |t[i]|), float64, relative error below 1e-13 for |t| up to 37.3; scratch : as long as t."""

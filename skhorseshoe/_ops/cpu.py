@@ -15,7 +15,7 @@ from ._gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a
 from ._jit import kernel
 from ._lapack import add_products
 from ._moments import combine_moments
-from ._normal import fisher_weight
+from ._normal import information_weights
 from ._passes import latent_pass, pieces, score_pass
 from ._philox import exponential_1, gamma_1, normal_and_unit, stream, unit_1
 from ._reading import ahead, cut, is_on_disk
@@ -168,7 +168,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
             rows[:, :p] /= scale
             squared = weight[given] if len(weight) else 1.0
             if beta is not None:
-                squared = squared * fisher_weight(rows @ beta.T).mean(axis=1)
+                squared = squared * information_weights(rows, beta, 0.0)
             if np.ndim(squared):
                 rows *= np.sqrt(squared)[:, None]
             add_products(rows, total, of_columns=True)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from . import _sparse_passes as passes
 from ._answers import average_phi, quantiles  # noqa: F401 - the latter is part of what a back end offers
 from ._centring import finish, uncentred
-from ._normal import fisher_weight
+from ._normal import information_weights
 from .cpu import (  # noqa: F401 - the rest of what a back end offers
     Outbox,
     Precision,
@@ -150,11 +150,6 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     H = sum_of_parts(add, q, 2, spare, threads)
     finish(H, sums[0].sum(axis=0)[:p], sums[1].sum(), centre - shift, scale)
     return H
-
-
-def information_weights(X, coef, intercept):
-    """The Fisher information of each row's linear predictor, averaged over the coefficients; (n,)."""
-    return fisher_weight(X @ coef.T + intercept).mean(axis=1)
 
 
 def moments(X, weight):
