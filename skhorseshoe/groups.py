@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.sparse import csc_array
+from scipy.sparse import coo_array, csc_array
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_scalar
 
@@ -14,6 +14,7 @@ from ._memory import check_matrices
 __all__ = ["correlated_groups"]
 
 _ROUNDING = 1e-12  # of a standard deviation, relative to the largest value, and of a correlation
+_BLOCK = 2**22  # correlations that are looked at together
 
 
 def correlated_groups(X, threshold=0.7):
@@ -42,7 +43,8 @@ def correlated_groups(X, threshold=0.7):
     ValueError
         If X is not dense and finite, or the threshold is not in (0, 1].
     MemoryError
-        If the matrices of correlations, 8 * n_features**2 bytes three times over, cannot fit.
+        If so many columns hang together, each correlated by the threshold with some other one of them, that the
+        matrices of their correlations, 8 bytes for each two columns three times over, cannot fit.
 
     Examples
     --------
@@ -58,19 +60,14 @@ def correlated_groups(X, threshold=0.7):
     X = with_names(X)
     names = _get_feature_names(X)
     X = check_array(X, dtype=np.float64, ensure_min_samples=2)
-    check_matrices(3, (X.shape[1],) * 2, "correlated_groups", "Take fewer columns.")
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > _ROUNDING * np.abs(X).max(axis=0))
-    if not len(varies):
-        return {}
-    r = np.atleast_2d(np.corrcoef(X[:, varies], rowvar=False))
-    labels = _linked(r, threshold)
+    Z = (X[:, varies] - X[:, varies].mean(axis=0)) / (sd[varies] * np.sqrt(len(X)))  # Z'Z are the correlations
     groups = {}
-    for label in dict.fromkeys(labels):
-        members = np.flatnonzero(labels == label)
-        inner = r[np.ix_(members, members)]
-        centre = np.argmax(np.abs(inner).sum(axis=0))
-        weights = np.where(inner[centre] < 0, -1.0, 1.0) * sd[varies[members]]
+    for members in _linked(Z, threshold):
+        r = Z[:, members].T @ Z[:, members]
+        centre = np.argmax(np.abs(r).sum(axis=0))
+        weights = np.where(r[centre] < 0, -1.0, 1.0) * sd[varies[members]]
         columns = [int(j) if names is None else names[j] for j in varies[members]]
         title = f"x{columns[centre]}" if names is None else columns[centre]
         if len(members) > 1:
@@ -79,16 +76,59 @@ def correlated_groups(X, threshold=0.7):
     return groups
 
 
-def _linked(r, threshold):
-    """The number of the cluster of each column, by average linkage; r : (p, p), their correlations."""
-    from scipy.cluster.hierarchy import fcluster, linkage  # heavy
+def _linked(Z, threshold):
+    """Lists of the columns of each cluster, by average linkage, in the order of their first ones; Z'Z : (p, p), their
+    correlations.
+
+    Clusters become one only if some of their columns are correlated by the threshold: each is within a set of columns
+    that hang together, and those sets are small even where the columns are many.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage  # heavy, as csgraph is
     from scipy.spatial.distance import squareform
 
-    if len(r) < 2:
-        return np.zeros(len(r), int)
-    distance = np.abs(r)
-    np.subtract(1, np.minimum(distance, 1, out=distance), out=distance)
-    return fcluster(linkage(squareform(distance, checks=False), "average"), 1 - threshold + _ROUNDING, "distance")
+    clusters = []
+    for members in _hanging_together(Z, threshold - 2 * _ROUNDING):
+        if len(members) == 1:
+            clusters.append(members)
+            continue
+        cure = "Take fewer columns or a higher threshold."
+        check_matrices(3, (len(members),) * 2, f"correlated_groups(threshold={threshold})", cure)
+        distance = np.abs(Z[:, members].T @ Z[:, members])
+        np.subtract(1, np.minimum(distance, 1, out=distance), out=distance)
+        np.fill_diagonal(distance, 0.0)
+        merges = linkage(squareform(distance, checks=False), "average")
+        labels = fcluster(merges, 1 - threshold + _ROUNDING, "distance")
+        clusters += _members(labels, members)
+    return sorted(clusters, key=lambda cluster: cluster[0])
+
+
+def _hanging_together(Z, least):
+    """Lists of columns between which there are ways along correlations of at least ``least``."""
+    from scipy.sparse.csgraph import connected_components
+
+    p = Z.shape[1]
+    labels = np.arange(p)
+    step = max(1, _BLOCK // max(p, 1))
+    for start in range(0, p, step):
+        near = np.nonzero(np.abs(Z[:, start : start + step].T @ Z[:, start:]) >= least)
+        ends = np.append(near[0] + start, np.arange(p)), np.append(near[1] + start, labels)
+        links = coo_array((np.ones(len(ends[0]), bool), ends), shape=(p, p))
+        labels = _first_of(connected_components(links, directed=False)[1])
+    return _members(labels, np.arange(p))
+
+
+def _first_of(labels):
+    """For each place the first one that has the same label."""
+    _, first, place = np.unique(labels, return_index=True, return_inverse=True)
+    return first[place]
+
+
+def _members(labels, columns):
+    """The columns of each label, ascending within it."""
+    if not len(labels):
+        return []
+    order = np.argsort(labels, kind="stable")
+    return np.split(columns[order], 1 + np.flatnonzero(np.diff(labels[order])))
 
 
 def weights_of(groups, names):

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
 
 from skhorseshoe import _memory
+from skhorseshoe import groups as groups_module
 from skhorseshoe.diagnostics import ess_bulk
 from skhorseshoe.groups import correlated_groups
 
@@ -37,6 +39,19 @@ def test_correlated_columns_are_in_one_group_with_their_signs(blocks):
             assert weight == pytest.approx(sign * X[name].std(ddof=0))
 
 
+@pytest.mark.parametrize("block", [1, 100, 10_000])
+def test_groups_are_those_of_a_linkage_of_all_columns(block, monkeypatch, seed):
+    monkeypatch.setattr(groups_module, "_BLOCK", block)
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 40)) + rng.standard_normal((30, 5))[:, rng.integers(0, 5, 40)]
+    for threshold in (0.3, 0.5, 0.7):
+        distance = 1 - np.abs(np.corrcoef(X, rowvar=False))
+        labels = fcluster(linkage(distance[np.triu_indices(40, 1)], "average"), 1 - threshold, "distance")
+        expected = {tuple(np.flatnonzero(labels == label)) for label in labels}
+        assert 1 < len(expected) < 40
+        assert {tuple(group) for group in correlated_groups(X, threshold).values()} == expected
+
+
 @pytest.mark.parametrize(("threshold", "n_groups"), [(0.05, 1), (0.7, 3), (0.999, 12), (1, 12)])
 def test_the_threshold_is_the_mean_correlation_that_joins(threshold, n_groups):
     rng = np.random.default_rng(0)
@@ -64,9 +79,10 @@ def test_what_cannot_be_grouped_is_refused(blocks, monkeypatch):
             correlated_groups(X, wrong)
     with pytest.raises(ValueError, match="NaN"):
         correlated_groups(X.where(X > -1))
-    monkeypatch.setattr(_memory, "available", lambda: 1000)
-    with pytest.raises(MemoryError, match=r"correlated_groups needs .* for matrices of 12 x 12"):
+    monkeypatch.setattr(_memory, "available", lambda: 383)
+    with pytest.raises(MemoryError, match=r"correlated_groups\(threshold=0.7\) needs .* for matrices of 4 x 4.*higher"):
         correlated_groups(X)
+    assert len(correlated_groups(X, 0.999)) == 12
 
 
 def test_a_group_is_the_sum_of_its_draws(model):
