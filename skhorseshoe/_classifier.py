@@ -334,9 +334,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         """
         before = vars(self).copy()
         try:
-            _fitting.fit(self, X, y, sample_weight)
+            warn = _fitting.fit(self, X, y, sample_weight)
             _fitting.release(self)
-            return self
         except BaseException as error:
             _fitting.release(self, error)
             # Neither half a model nor half of it new: what was there before the call stays, and what scikit-learn needs
@@ -345,6 +344,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
             vars(self).clear()
             vars(self).update(before | kept)
             raise
+        warn()  # where that is made an error, the model stays fitted
+        return self
 
     score = in_client(ClassifierMixin.score)
 

@@ -2,6 +2,7 @@
 
 import traceback
 from contextlib import nullcontext, suppress
+from functools import partial
 from numbers import Integral
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ DEVICES = _device.NAMES
 _COLUMN = 5  # standard deviations between the ends of a usual column
 _SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
 _REPEATED = 10  # times as many rows as there are, which "auto" does not make for the sake of whole weights
-_REPORTED = "burn_in", "thin", "expected_nonzero", "fit_intercept"  # as they were at the fit
+_REPORTED = "burn_in", "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
 
 
 class _Task(NamedTuple):
@@ -40,7 +41,8 @@ class _Task(NamedTuple):
 
 
 def fit(model, X, y, sample_weight):
-    """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``."""
+    """Set the fitted attributes of ``model``; see ``HorseshoeProbitClassifier.fit``. Returns a function that says, in
+    warnings, how it went."""
     given = X, y, {} if sample_weight is None else {"sample_weight": sample_weight}
     model._asked = {name: _plain(getattr(model, name)) for name in _REPORTED}
     settings = Settings(**{name: _plain(getattr(model, name)) for name in Settings._fields})
@@ -80,11 +82,8 @@ def fit(model, X, y, sample_weight):
             model.prior_ = describe_prior(tau_0, slab_scale, rows.columns.sd[:p], n, rows.share())
             model._saved_run = _snapshot.of(run) if model.warm_start and run.whole else None
     _summarise(model, run.draws)
-    if run.stopped_by == "interrupt":
-        run.warn_of_interrupt()
-    if not separated and not len(unbounded.free):
-        _warnings.warn_if_undetermined(model, rows.spread)
-    _warnings.warn_if_unconverged(model, rows.columns.informative, separated and widest, unbounded)
+    outcome = run.interruption(), rows.columns, rows.spread, separated and widest, unbounded
+    return partial(_warnings.warn_of_outcome, model, *outcome)
 
 
 def _weights_in_words(model, sample_weight, total, n_rows):

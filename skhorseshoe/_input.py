@@ -1,9 +1,11 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
+from contextlib import nullcontext
 from difflib import get_close_matches
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import config_context, get_config
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
@@ -18,6 +20,7 @@ _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder i
 _NUMBER = "Turn them into a number that means something, such as days since an event, or drop them."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
+_LEVELS = ("categor", "dictionary", "enum", "str", "large_string", "utf8")  # and these, if they look like numbers
 
 
 def is_dask(*collections):
@@ -36,11 +39,14 @@ def check_X(estimator, X, *, reset, **y):
         )
     X = with_names(X)
     _refuse_times(X)
+    for name, given in {"X": X, **y}.items():
+        refuse_masked(given, name)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     _check_room(X, dtypes)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
-        checked = validate_data(estimator, X, reset=reset, **how, **y)
+        with _numpy_alone():
+            checked = validate_data(estimator, X, reset=reset, **how, **y)
         _check_finite(checked[0] if y else checked, estimator)
     except (ValueError, TypeError) as error:
         if np.ndim(y.get("y")) == 1:
@@ -49,17 +55,36 @@ def check_X(estimator, X, *, reset, **y):
         if better is error:
             raise
         raise better from error
+    _refuse_levels(X)
     return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
 
 
 def with_names(X):
     """A table of polars as one of pandas where scikit-learn does not see its names: before 1.9 it does not in polars 2,
     and would take columns in another order for the right ones."""
+    if type(X).__name__ == "RecordBatch":  # of pyarrow, whose columns are no names
+        import pyarrow as pa
+
+        return pa.Table.from_batches([X])
     if not isinstance(getattr(X, "columns", None), list) or _get_feature_names(X) is not None:
         return X
     import pandas as pd
 
     return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+
+
+def _numpy_alone():
+    """A context without scikit-learn's dispatch to other array libraries, none of which computes here."""
+    return config_context(array_api_dispatch=False) if get_config()["array_api_dispatch"] else nullcontext()
+
+
+def refuse_masked(values, name):
+    """Raise a ValueError for values under a mask, which NumPy would take for data."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        row, *column = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+        where = f"row {row}{f' of column {column[0]}' if column else ''}"
+        cure = "impute them: X.filled(np.nan), then SimpleImputer in a Pipeline" if column else "leave such rows out"
+        raise ValueError(f"{name} is a masked array, and the first value under its mask is in {where}: {cure}.")
 
 
 def _check_room(X, dtypes):
@@ -122,6 +147,7 @@ def _check_on_gpu(estimator, X, reset, **y):
 def encode_labels(y, without=""):
     """The two classes, and the labels as 0 and 1, uint8. without : in words, the rows that have been left out."""
     _refuse_missing(y)
+    _refuse_objects(y)
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     classes = np.unique(y)
@@ -138,6 +164,21 @@ def encode_labels(y, without=""):
     return classes, (np.asarray(y) == classes[1]).astype(np.uint8)
 
 
+def _refuse_objects(y):
+    """Raise a ValueError for labels whose dtype says nothing to scikit-learn."""
+    y = np.asarray(y)
+    if y.dtype != object or type_of_target(y) != "unknown":
+        return
+    kinds = sorted({type(label).__name__ for label in y.flat})
+    if len(kinds) > 1:
+        some = " and ".join(kinds)
+        raise ValueError(f"Unknown label type: y holds {some}: make them one, by astype(str) for example.")
+    raise ValueError(
+        f"Unknown label type: y has dtype object, and its labels are of type {kinds[0]}, as {y.flat[0]!r}: give them "
+        f"as such, by astype({kinds[0]}) for example."
+    )
+
+
 def _refuse_missing(y):
     """Raise a ValueError where a label is None or, among other objects, NaN; numbers have been looked at."""
     y = np.asarray(y)
@@ -151,8 +192,10 @@ def _refuse_missing(y):
 
 def is_second(y, X, classes):
     """Whether each label is the second class; (n,) bool."""
+    refuse_masked(y, "y")
     y = column_or_1d(_device.to_host(y))
     check_consistent_length(X, y)
+    _refuse_missing(y)
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
         raise ValueError(f"y holds labels that fit has not seen: {unknown.tolist()}; it knows {classes.tolist()}.")
@@ -222,6 +265,16 @@ def _refuse_times(table):
     for name, dtype in _column_types(table):
         if dtype.startswith(_TIMES):
             raise ValueError(f"Column {name!r} holds dates or durations (its dtype is {dtype}), not numbers. {_NUMBER}")
+
+
+def _refuse_levels(table):
+    """Raise a ValueError for categories and text that look like numbers: those of a category are names, no amounts."""
+    for name, dtype in _column_types(table):
+        if dtype.startswith(_LEVELS) or (dtype == "object" and any(isinstance(one, str) for one in table[name])):
+            raise ValueError(
+                f"Column {name!r} is not numeric (its dtype is {dtype}), though what it holds can be read as numbers. "
+                f"{_CURE} If they are amounts, give them as numbers: astype(float)."
+            )
 
 
 def _name_bad_column(table, error):

@@ -1,6 +1,5 @@
 """One run of the sampler: start, burn in, thin, keep; or go on with an earlier one."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -118,14 +117,15 @@ class Run:
         """Whether the coefficients of a chain separate the classes completely."""
         return self.problem.rows.separated_by(self.chains.state.beta)
 
-    def warn_of_interrupt(self):
+    def interruption(self):
+        """What to say of a run that an interrupt has ended; nothing of others."""
+        if self.stopped_by != "interrupt":
+            return ""
         torn = "" if self.whole else " It was cut in the middle of a sweep, from where warm_start cannot go on."
-        warnings.warn(
+        return (
             f"fit was interrupted after {self.done} of {self.settings.n_iter} sweeps: the model holds the "
             f"{self.draws.n} draws of each of its {self.settings.n_chains} chains that were made by then. Two "
-            f"Ctrl-C within two seconds end fit at once, and with it a search or cross-validation.{torn}",
-            UserWarning,
-            stacklevel=5,
+            f"Ctrl-C within two seconds end fit at once, and with it a search or cross-validation.{torn}"
         )
 
     def arrays(self):

@@ -123,6 +123,18 @@ def warn_if_far_from_zero(model, distance, dtype):
         )
 
 
+def warn_of_outcome(model, interruption, columns, spread, separated, unbounded):
+    """What is to be said of a model that is whole: after the fit, so that it stays where a warning is made an error.
+
+    interruption : in words, or "". The others are those of ``warn_if_undetermined`` and ``warn_if_unconverged``.
+    """
+    if interruption:
+        warnings.warn(interruption, UserWarning, stacklevel=4)
+    if not separated and not len(unbounded.free):
+        warn_if_undetermined(model, spread)
+    warn_if_unconverged(model, columns.informative, separated, unbounded)
+
+
 class Unbounded(NamedTuple):
     """The columns, by number, on whose own coefficient the data place no limit."""
 

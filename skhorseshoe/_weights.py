@@ -6,7 +6,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from . import _device
 from ._compat import _check_sample_weight
-from ._input import encode_labels
+from ._input import encode_labels, refuse_masked
 from ._memory import check_copy
 
 _WIDE = 1.2  # columns to a row, from where matrices of the size of the rows give more independent draws a second
@@ -21,6 +21,7 @@ def rows_that_count(X, y, sample_weight, class_weight):
     if sample_weight is None and class_weight is None:
         classes, codes = encode_labels(y)
         return X, codes, None, classes
+    refuse_masked(sample_weight, "sample_weight")
     sample_weight = _device.to_host(sample_weight)
     weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
     counts = weight > 0

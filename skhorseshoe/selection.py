@@ -278,13 +278,14 @@ def unfrozen(estimator):
 
 def _weighted(model, X, y, sample_weight):
     """The rows that count and their weights, those of the classes included; (0,) for none."""
-    if model.class_weight is not None:
+    class_weight = model._asked["class_weight"]
+    if class_weight is not None:
         if y is None:
             raise ValueError(
-                "The classifier has a class_weight, which weights rows by their labels: rule='dss' needs y, also with "
-                "prefit=True."
+                "The classifier was fitted with a class_weight, which weights rows by their labels: rule='dss' needs "
+                "y, also with prefit=True."
             )
-        X, _, sample_weight, _ = rows_that_count(X, column_or_1d(y), sample_weight, model.class_weight)
+        X, _, sample_weight, _ = rows_that_count(X, column_or_1d(y), sample_weight, class_weight)
     if sample_weight is None:
         return X, np.empty(0)
     return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -64,6 +64,13 @@ def columns(**changed):
             r"NaN: the first is in row \d+ of column \d\. .*impute",
             id="NaN in sparse rows",
         ),
+        pytest.param(
+            np.ma.masked_less(X, -1), Y, ValueError, r"X is a masked .* row \d+ of column \d: imp", id="masked"
+        ),
+        pytest.param(X, np.ma.masked_less(Y, 1), ValueError, r"y is a masked .* row \d+: leave", id="masked labels"),
+        pytest.param(X, Y.astype(bool).astype(object), ValueError, r"type bool, as .*astype\(bool\)", id="bools"),
+        pytest.param(X, Y.astype(int).astype(object), ValueError, r"type int, as .*astype\(int\)", id="int objects"),
+        pytest.param(X, np.array([0, "a"], object)[Y], ValueError, "y holds int and str: ", id="labels of two types"),
         pytest.param(X[:, 0], Y, ValueError, "Expected 2D array", id="one dimension"),
         pytest.param(X[:0], Y[:0], ValueError, "0 sample", id="no rows"),
         pytest.param(X[:, :0], Y, ValueError, "0 feature", id="no columns"),
@@ -97,6 +104,51 @@ def test_a_column_that_is_not_numbers_is_named(table, values, short_fit):
     model = short_fit(numbers, Y)
     with pytest.raises(ValueError, match=r"'b'.*not num(eric|bers)"):
         model.predict_proba(mixed)
+
+
+LEVELS = {
+    "pandas category": lambda b: pd.DataFrame(columns(b=pd.Categorical(b))),
+    "pandas text": lambda b: pd.DataFrame(columns(b=[str(one) for one in b])),
+    "pandas objects": lambda b: pd.DataFrame(columns(b=np.array([*b[:-1], "7"], object))),
+    "polars text": lambda b: pl.DataFrame(columns(b=[str(one) for one in b])),
+    "polars category": lambda b: pl.DataFrame(columns(b=pl.Series([str(one) for one in b], dtype=pl.Categorical))),
+    "pyarrow text": lambda b: pa.table(columns(b=[str(one) for one in b])),
+    "pyarrow dictionary": lambda b: pa.table(columns(b=pa.array(b).dictionary_encode())),
+    "arrow text": lambda b: pd.DataFrame(columns(b=pd.array([str(one) for one in b], dtype="string[pyarrow]"))),
+}
+
+
+@pytest.mark.parametrize("table", LEVELS.values(), ids=LEVELS)
+def test_levels_that_look_like_numbers_are_not_taken_for_amounts(table, short_fit):
+    coded = table(list(range(1, 6)) * 6)
+    with pytest.raises(ValueError, match=r"Column 'b' is not numeric .*OneHotEncoder.* If they are amounts"):
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(coded, Y)
+    model = short_fit(TABLES[type(coded).__module__.split(".")[0]](columns()), Y)
+    with pytest.raises(ValueError, match=r"Column 'b' is not numeric"):
+        model.predict(coded)
+
+
+def test_numbers_of_unusual_types_are_taken(short_fit):
+    usual = short_fit(np.column_stack([X[:, 0], Y, X[:, 2]]), Y).coef_draws_
+    for b in (Y.astype(bool), pd.array(Y, dtype="Int8"), Y.astype(object), pd.array(Y, dtype="Float32")):
+        assert np.array_equal(short_fit(pd.DataFrame(columns(b=b)), Y).coef_draws_, usual)
+    assert np.array_equal(short_fit(pa.table(columns(b=Y)).to_batches()[0], Y).coef_draws_, usual)
+    unmasked = np.ma.masked_less(np.column_stack([X[:, 0], Y, X[:, 2]]), -1e9)
+    assert np.array_equal(short_fit(unmasked, Y).coef_draws_, usual)
+
+
+def test_a_record_batch_has_names(short_fit):
+    batch = pa.table(columns()).to_batches()[0]
+    model = short_fit(batch, Y)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="same order"):
+        model.predict(batch.select(["b", "a", "c"]))
+
+
+def test_masked_weights_are_refused():
+    weight = np.ma.masked_equal(np.arange(30.0) + 1, 4.0)
+    with pytest.raises(ValueError, match=r"sample_weight is a masked array, .* in row 3: leave such rows out"):
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(X, Y, sample_weight=weight)
 
 
 def test_a_lazy_frame_must_be_collected(short_fit):

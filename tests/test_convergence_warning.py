@@ -53,6 +53,17 @@ def test_one_warning_names_the_worst_and_points_to_the_caller(breast_cancer, see
     assert "burn_in (now 10)" in text
 
 
+def test_the_model_is_there_where_the_warning_is_made_an_error(breast_cancer, seed):
+    model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, warm_start=True, random_state=seed)
+    for n_draws in (40, 80):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            with pytest.raises(ConvergenceWarning, match="Fit again, which adds draws"):
+                model.fit(*breast_cancer)
+        assert model.coef_draws_.shape[1] == n_draws
+        assert model.predict(breast_cancer[0]).shape == (569,)
+
+
 @pytest.mark.parametrize("ess", [4.0, np.nan])
 def test_chains_that_do_not_move_are_the_worst(judged, monkeypatch, ess):
     (text,) = warning_of(judged, monkeypatch, rhat_=[1.2, np.inf, 1.0], ess_=[20, ess, 900])

@@ -214,8 +214,10 @@ def test_weights_of_classes_need_the_labels(seed):
     model = clone(SHORT).set_params(class_weight="balanced").fit(X, y)
     with pytest.raises(ValueError, match="needs y, also with prefit=True"):
         HorseshoeSelector(model, prefit=True).fit(X)
-    HorseshoeSelector(model, prefit=True).fit(X, y)
+    path = HorseshoeSelector(model, prefit=True).fit(X, y).path_
     HorseshoeSelector(model, prefit=True, rule="interval").fit(X)
+    later = HorseshoeSelector(model.set_params(class_weight=None), prefit=True).fit(X, y)  # it was fitted with them
+    assert np.array_equal(later.path_["distances"], path["distances"])
 
 
 @short_chains

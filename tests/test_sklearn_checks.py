@@ -50,3 +50,27 @@ print(len(results), *(f"{r['check_name']}: {r['exception']}" for r in results if
     number, *not_passed = run_python(code, SCIPY_ARRAY_API="1").split(maxsplit=1)
     assert not not_passed
     assert int(number) == len(list(estimator_checks_generator(ESTIMATOR)))
+
+
+def test_arrays_of_another_library_are_taken_as_numpys_where_scikit_learn_would_dispatch(run_python):
+    code = """
+import array_api_strict, sklearn
+import numpy as np
+from skhorseshoe import HorseshoeProbitClassifier
+X = np.random.default_rng(0).standard_normal((40, 3))
+y, weight = np.arange(40) % 2, np.arange(40) % 3 + 1.0
+model = HorseshoeProbitClassifier(n_iter=5, burn_in=5, random_state=0)
+expected = model.fit(X, y, sample_weight=weight).predict_proba(X)
+try:
+    dispatch = sklearn.config_context(array_api_dispatch=True)
+    dispatch.__enter__()
+except (ImportError, ValueError) as error:
+    print("none:", error)
+else:
+    model.fit(*map(array_api_strict.asarray, (X, y)), sample_weight=array_api_strict.asarray(weight))
+    print(np.array_equal(model.predict_proba(array_api_strict.asarray(X)), expected))
+"""
+    printed = run_python(code, SCIPY_ARRAY_API="1").strip()
+    if printed.startswith("none"):
+        pytest.skip(f"this scikit-learn does not dispatch here ({printed})")
+    assert printed == "True"
