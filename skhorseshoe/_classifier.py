@@ -13,6 +13,11 @@ from ._posterior import PosteriorMixin
 from ._prior import LARGEST_SCALE, LEAST_SCALE
 
 
+class _Devices(StrOptions):
+    def __str__(self):
+        return "'auto', 'cpu', 'cuda' or 'cuda:N' with N from 0 to 15"
+
+
 class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, PosteriorMixin, BaseEstimator):
     """Bayesian probit classification with the horseshoe prior.
 
@@ -216,7 +221,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
         "sampler": [StrOptions({"auto", "hmc", "collapsed", "pxda", "gibbs"})],
-        "device": [StrOptions(set(_fitting.DEVICES))],
+        "device": [_Devices(set(_fitting.DEVICES))],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],

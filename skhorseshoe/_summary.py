@@ -62,7 +62,7 @@ def summary_frame(model, level, sort_by):
 
 def group_frame(model, groups, level):
     """See ``HorseshoeProbitClassifier.group_summary``."""
-    weights, titles = weights_of(groups, names_of(model))
+    weights, titles = weights_of(groups, names_of(model), not hasattr(model, "feature_names_in_"))
     n_chains, n_draws, p = model.coef_draws_.shape
     draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(titles))
     lower, upper = interval(draws, level)

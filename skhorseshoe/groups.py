@@ -59,7 +59,11 @@ def correlated_groups(X, threshold=0.7):
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
     X = with_names(X)
     names = _get_feature_names(X)
-    X = check_array(X, dtype=np.float64, ensure_min_samples=2)
+    X = check_array(X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
+    wrong = np.flatnonzero(~np.isfinite(X).all(axis=0))
+    if len(wrong):
+        column = wrong[0] if names is None else repr(names[wrong[0]])
+        raise ValueError(f"Column {column} holds NaN or infinity: impute (SimpleImputer) or drop such rows.")
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > _ROUNDING * np.abs(X).max(axis=0))
     Z = (X[:, varies] - X[:, varies].mean(axis=0)) / (sd[varies] * np.sqrt(len(X)))  # Z'Z are the correlations
@@ -131,10 +135,10 @@ def _members(labels, columns):
     return np.split(columns[order], 1 + np.flatnonzero(np.diff(labels[order])))
 
 
-def weights_of(groups, names):
+def weights_of(groups, names, numbered=False):
     """A matrix (p, k) with the weights of the columns in each of k groups, and the titles of the groups.
 
-    groups : as ``group_summary`` takes them. names : of the p columns.
+    groups : as ``group_summary`` takes them. names : of the p columns, whose numbers they are if ``numbered``.
     """
     if not isinstance(groups, Mapping) or not groups:
         raise TypeError(
@@ -148,7 +152,7 @@ def weights_of(groups, names):
             raise ValueError(f"The group {title!r} must be a list of columns, one at least; got {group!r}.")
         pairs = group.items() if isinstance(group, Mapping) else ((column, 1.0) for column in group)
         for column, weight in pairs:
-            rows.append(_place(column, place, len(names), title))
+            rows.append(_place(column, place, title, numbered))
             columns.append(k)
             values.append(float(weight))
     if not np.isfinite(values).all():
@@ -156,12 +160,15 @@ def weights_of(groups, names):
     return csc_array((values, (rows, columns)), shape=(len(names), len(groups))), list(groups)
 
 
-def _place(column, place, p, title):
+def _place(column, place, title, numbered):
     """The number of a column that is given by name or number."""
+    p = len(place)
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and -p <= column < p:
         return int(column) % p
     if column not in place:
         raise ValueError(
             f"The group {title!r} has {column!r}, which is no column of this model: give names, or numbers below {p}."
+            + " It was fitted without names: fit it on a table, in a Pipeline with set_output(transform='pandas')."
+            * numbered
         )
     return place[column]

@@ -42,7 +42,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     Parameters
     ----------
     estimator : HorseshoeProbitClassifier or None, default=None
-        The classifier to fit, or a fitted one with ``prefit=True``. None is one with default parameters.
+        The classifier to fit, or a fitted one with ``prefit=True``. None is one with default parameters, which a search
+        cannot change.
     rule : {"dss", "interval", "shrinkage"}, default="dss"
         Which columns to keep. "dss", decoupled shrinkage and selection: the fewest that can predict as the whole
         posterior does, within its own uncertainty. "interval": those whose equal-tailed credible interval leaves out

@@ -77,8 +77,8 @@ def test_what_cannot_be_grouped_is_refused(blocks, monkeypatch):
     for wrong in (0, 1.5, -0.3):
         with pytest.raises(ValueError, match="threshold == "):
             correlated_groups(X, wrong)
-    with pytest.raises(ValueError, match="NaN"):
-        correlated_groups(X.where(X > -1))
+    with pytest.raises(ValueError, match="Column 'gene3' holds NaN or infinity"):
+        correlated_groups(X.assign(gene3=X["gene3"].where(X["gene3"] < 0.5)))
     monkeypatch.setattr(_memory, "available", lambda: 383)
     with pytest.raises(MemoryError, match=r"correlated_groups\(threshold=0.7\) needs .* for matrices of 4 x 4.*higher"):
         correlated_groups(X)
@@ -131,6 +131,12 @@ def test_the_group_that_matters_is_known_where_no_column_of_it_is(blocks, model)
 def test_groups_that_are_none_are_refused(model, groups, error, says):
     with pytest.raises(error, match=says):
         model.group_summary(groups)
+
+
+def test_names_are_wanted_of_a_model_that_has_none(blocks, short_fit):
+    model = short_fit(blocks[0].to_numpy(), blocks[1])
+    with pytest.raises(ValueError, match=r"'gene0', which is no column .*fitted without names: .*set_output"):
+        model.group_summary({"a": ["gene0"]})
 
 
 def test_contrasts_of_unpenalized_levels(short_fit, seed):

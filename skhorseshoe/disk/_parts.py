@@ -38,6 +38,7 @@ class Parts:
             X = self._of_array(part, first)
         else:
             self._see_names(columns, first)
+            _refuse_levels(part, self.names)
             X = self._of_columns([_values(part, name) for name in self.names], self.names, first)
             labels = _values(part, self.y) if self.y is not None else labels
         return X, self._codes(labels, len(X), first)
@@ -182,6 +183,14 @@ def _columns(part):
 
 def _values(table, name):
     return np.asarray(table.column(name) if _is_arrow(table) else table[name])
+
+
+def _refuse_levels(table, names):
+    """Raise a ValueError for categories, whose numbers are names, no amounts."""
+    for name in names:
+        dtype = str(table.schema.field(name).type if _is_arrow(table) else table[name].dtype)
+        if dtype.startswith(("category", "dictionary")):
+            raise ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}). {_CURE}")
 
 
 def _is_arrow(part):

@@ -22,6 +22,7 @@ from ._common import (
 )
 
 _MOST_CURVES = 8
+_FEWEST = 4  # draws of a chain with an autocorrelation
 _BESIDE_NAME, _BESIDE_TITLE = 28, 6  # letters: the rest of a title and what is beside the axes, the latter alone
 _DASHES = ("-", "--", "-.", ":")
 
@@ -247,6 +248,8 @@ class AutocorrelationDisplay:
             raise ValueError(f"At most {_MOST_CURVES} curves can be told apart; got {len(names)}.")
         check_count("max_lag", max_lag)
         draws = np.moveaxis(draws, 0, -1)
+        if draws.shape[1] < _FEWEST:
+            raise ValueError(f"An autocorrelation needs at least {_FEWEST} draws of each chain; got {draws.shape[1]}.")
         curves = autocorrelation(draws, max_lag=min(max_lag, draws.shape[1] // 2 - 1))
         return cls(names=names, autocorrelations=curves.T, ess=convergence(draws).ess_bulk).plot(ax=ax)
 

@@ -30,12 +30,21 @@ def unwrap(estimator):
         steps = classifier
         before, classifier = steps[:-1] if len(steps.steps) > 1 else None, unfrozen(steps[-1])
     if not isinstance(classifier, PosteriorMixin):
+        inside = "" if classifier is unfrozen(estimator) else f" that ends with {type(classifier).__name__}"
         raise TypeError(
             "A fitted HorseshoeProbitClassifier is wanted, or a Pipeline that ends with one; got "
-            f"{type(estimator).__name__}.{where_it_is(estimator)}"
+            f"{type(estimator).__name__}{inside}.{where_it_is(classifier)}"
         )
     check_is_fitted(classifier)
     return before, classifier
+
+
+def prepared(before, X):
+    """X as the steps ``before`` the classifier hand it on. Samplers, as of imbalanced-learn, are for fitting alone."""
+    for step in [] if before is None else before:
+        if hasattr(step, "transform"):
+            X = step.transform(X)
+    return X
 
 
 def names_of(before, classifier):
@@ -48,9 +57,9 @@ def names_of(before, classifier):
 
 def where_it_is(estimator):
     """A hint at the attribute of a search or of another wrapper that holds the fitted estimator."""
-    for name in ("best_estimator_", "estimator_", "calibrated_classifiers_", "estimators_"):
-        if hasattr(estimator, name):
-            return f" What it has fitted is its {name}{'[i]' if name.endswith('s_') else ''}."
+    for name in ("best_estimator_", "estimator_", "calibrated_classifiers_[i].estimator", "estimators_[i]"):
+        if hasattr(estimator, name.partition("[")[0]):
+            return f" What it has fitted is its {name}."
     return ""
 
 

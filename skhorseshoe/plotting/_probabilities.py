@@ -19,6 +19,7 @@ from ._common import (
     letters_in,
     level_of,
     new_axes,
+    prepared,
     row_names,
     unwrap,
 )
@@ -115,7 +116,7 @@ class ProbabilityIntervalDisplay:
         """
         before, classifier = unwrap(estimator)
         level = level_of(level, classifier)
-        rows = X if before is None else before.transform(X)
+        rows = prepared(before, X)
         mean = classifier.predict_proba(rows)[:, 1]
         if y is not None:
             y = _check_labels(y, len(mean), classifier.classes_)
@@ -278,7 +279,7 @@ class PosteriorCalibrationDisplay:
         level = level_of(level, classifier)
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        rows = X if before is None else before.transform(X)
+        rows = prepared(before, X)
         proba = classifier.predict_proba(rows)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = _check_labels(y, len(place), classifier.classes_) == classifier.classes_[1]

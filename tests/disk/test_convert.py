@@ -150,6 +150,7 @@ REFUSED = {
     "a sign among numbers in text": (column(["7", "?"]), {}, r"Column 'b' is not numeric .*such as '\?'"),
     "dates": (column(pd.to_datetime(["2020-01-01"] * 2)), {}, r"Column 'b' is not numeric .*datetime64"),
     "a category": (column(pd.Categorical(["x", "y"])), {}, r"Column 'b' is not numeric"),
+    "a category of numbers": (column(pd.Categorical([1, 2])), {}, r"Column 'b' is not numeric .*category"),
     "missing": (column([1, np.nan]), {}, r"Column 'b' holds a missing value in row 51"),
     "nullable": (column(pd.array([1, None], "Int64")), {}, r"Column 'b' holds a missing value in row 51"),
     "infinite": (column([-np.inf, 1]), {}, r"Column 'b' holds -inf in row 50"),

@@ -108,6 +108,6 @@ def test_limits_of_the_chain_displays(model, data, short_fit):
     with pytest.raises(ValueError, match="n_bins must be at least 2; got 1"):
         TraceDisplay.from_estimator(model, n_bins=1)
     short = short_fit(*data, n_iter=3)
-    with pytest.raises(ValueError, match="more than 3 draws a chain; got 3"):
+    with pytest.raises(ValueError, match="at least 4 draws of each chain; got 3"):
         AutocorrelationDisplay.from_estimator(short)
     assert AutocorrelationDisplay.from_estimator(model, max_lag=10**6).autocorrelations.shape == (4, 100)

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from sklearn.base import BaseEstimator
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -36,8 +38,26 @@ def test_what_is_accepted(display, model, data):
         make(display, search, data)
     with pytest.raises(TypeError, match=r"got OneVsRestClassifier\. What it has fitted is its estimators_\[i\]\.$"):
         make(display, OneVsRestClassifier(LogisticRegression()).fit(X, y), data)
+    calibrated = CalibratedClassifierCV(LogisticRegression(), cv=2).fit(X, y)
+    with pytest.raises(TypeError, match=r"What it has fitted is its calibrated_classifiers_\[i\]\.estimator\.$"):
+        make(display, calibrated, data)
+    with pytest.raises(TypeError, match=r"got Pipeline that ends with GridSearchCV\. What .* its best_estimator_\.$"):
+        make(display, make_pipeline(StandardScaler(), search), data)
     with pytest.raises(NotFittedError):
         make(display, HorseshoeProbitClassifier(), data)
+
+
+class Sampler(BaseEstimator):
+    """As those of imbalanced-learn: for fitting alone, so that it transforms nothing."""
+
+    def fit_resample(self, X, y):
+        return X, y
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_samplers_in_a_pipeline_are_passed_over(display, model, data):
+    with_sampler = make_pipeline(model[0], Sampler(), model[-1])
+    assert make(display, with_sampler, data).figure_ is not None
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
