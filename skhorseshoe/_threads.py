@@ -5,7 +5,6 @@ While a pool lives, BLAS runs on one thread: the chains and the blocks of rows a
 results independent of the number of threads and leaves no core with two masters.
 """
 
-import functools
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -13,9 +12,8 @@ from contextlib import contextmanager
 
 import joblib
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
 
-from ._shared import Shared
+from ._blas import blas_on_one
 
 
 class Threads:
@@ -45,7 +43,7 @@ class Threads:
 @contextmanager
 def open_threads(n):
     """A context with ``n`` threads and BLAS on one."""
-    with _serial_blas:
+    with blas_on_one():
         if n == 1:
             yield Threads(1)
         else:
@@ -76,11 +74,3 @@ def count_threads(n_jobs):
         return share
     wanted = n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
     return min(wanted, share) if nested else wanted
-
-
-@functools.cache
-def _controller():
-    return ThreadpoolController()
-
-
-_serial_blas = Shared(lambda: _controller().limit(limits=1, user_api="blas"))

@@ -93,6 +93,17 @@ def fitted(problem, short_fit):
     return short_fit(*problem, n_iter=300, burn_in=100, n_chains=3, thin=2)
 
 
+@pytest.fixture
+def watched_sampler(monkeypatch):
+    """Calls a function with the number of sweeps done after each of them; returns the setter of that function."""
+    from skhorseshoe import _progress
+
+    def watch(function):
+        monkeypatch.setattr(_progress, "reporter", lambda *args: function)
+
+    return watch
+
+
 _EMULATED = [
     pytest.param(order, id=f"emulator-{order}", marks=pytest.mark.skipif(not shutil.which("g++"), reason="needs g++"))
     for order in ("forward", "reverse", "random")

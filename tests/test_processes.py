@@ -16,9 +16,8 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_info, threadpool_limits
 
-from skhorseshoe import HorseshoeProbitClassifier, _design, _interrupt, _progress, _segments
+from skhorseshoe import HorseshoeProbitClassifier, _design, _interrupt, _segments
 from skhorseshoe._ops import cpu
 from skhorseshoe._threads import Threads, count_threads, open_threads
 from skhorseshoe.datasets import make_sparse_probit
@@ -225,50 +224,6 @@ def test_a_task_in_a_process_of_joblib_has_its_share_of_the_cores(free_of_thread
     share = max(1, joblib.cpu_count() // 2)
     counts = Parallel(n_jobs=2, backend="loky")(delayed(count_threads)(n) for n in (None, 1, 99, -1))
     assert counts == [share, 1, share, share]
-
-
-def blas_threads():
-    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
-
-
-@pytest.fixture
-def watched_sampler(monkeypatch):
-    """Calls a function with the number of sweeps done after each of them; returns the setter of that function."""
-
-    def watch(function):
-        monkeypatch.setattr(_progress, "reporter", lambda *args: function)
-
-    return watch
-
-
-def test_blas_has_one_thread_during_a_fit_and_those_it_had_after_it(problem, short_fit, watched_sampler):
-    during = []
-    watched_sampler(lambda sweep: during.append(blas_threads()))
-    with threadpool_limits(2, user_api="blas"):
-        before = blas_threads()
-        short_fit(*problem)
-        after = blas_threads()
-    assert {n for threads in during for n in threads} == {1}
-    assert before == after == [2] * len(before)
-
-
-def test_blas_threads_are_given_back_after_a_fit_that_fails(problem, short_fit, watched_sampler):
-    def fail(sweep):
-        if sweep == 3:
-            raise ZeroDivisionError
-
-    watched_sampler(fail)
-    with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(ZeroDivisionError):
-            short_fit(*problem)
-        assert set(blas_threads()) == {2}
-
-
-@short_chains
-def test_blas_threads_are_given_back_after_fits_at_once(problem, classifier):
-    with threadpool_limits(2, user_api="blas"):
-        Parallel(n_jobs=4, backend="threading")(delayed(model.fit)(*problem) for model in copies(classifier, 8))
-        assert set(blas_threads()) == {2}
 
 
 def interrupt_at(sweep):
