@@ -7,8 +7,10 @@ results independent of the number of threads and leaves no core with two masters
 
 import os
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import pairwise
 
 import joblib
 from joblib.parallel import get_active_backend
@@ -21,23 +23,44 @@ class Threads:
 
     def __init__(self, n, pool=None):
         self.n = n
-        self._pool = pool
+        self._pool, self._most = pool, n
 
     def run(self, function, n_tasks):
-        """Call function(first, last) on contiguous ranges that cover range(n_tasks), one a thread; wait for all, also
-        where one of them raises."""
+        """Call function(first, last) on contiguous ranges that cover range(n_tasks), as many as threads; wait for all,
+        also where one of them raises. Where a thread is late or cannot be started, another one takes its range."""
         shares = min(self.n, n_tasks)
         if shares <= 1:
             function(0, n_tasks)
             return
         edges = [n_tasks * i // shares for i in range(shares + 1)]
-        others = [self._pool.submit(function, *edges[i : i + 2]) for i in range(1, shares)]
+        left = deque(pairwise(edges))
+
+        def work():
+            while left:
+                try:
+                    share = left.popleft()
+                except IndexError:  # another thread has taken the last one
+                    return
+                function(*share)
+
+        others = self._start(work, shares - 1)
         try:
-            function(edges[0], edges[1])
+            work()
         finally:
             wait(others)
         for other in others:
             other.result()
+
+    def _start(self, work, n):
+        """Begin ``work`` in n other threads, or in as many as can be started: none at the end of the interpreter, nor
+        where the system's limit is reached."""
+        others = []
+        try:
+            for _ in range(min(n, self._most)):
+                others.append(self._pool.submit(work))
+        except RuntimeError:  # each further try would leave its work in the queue of the pool
+            self._most = len(others)
+        return others
 
 
 @contextmanager

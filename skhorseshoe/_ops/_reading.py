@@ -45,7 +45,10 @@ def ahead(X, slices, stop):
             if left is None:
                 left = asked = rows.start
             while asked < min(stop, rows.stop + window):
-                coming.append((asked, reader.submit(_touch, X[asked : min(stop, asked + window)])))
+                try:
+                    coming.append((asked, reader.submit(_touch, X[asked : min(stop, asked + window)])))
+                except RuntimeError:  # no thread can be started: the pass itself has the system read them
+                    asked = stop
                 asked += window
             while coming and coming[0][0] < rows.stop:
                 coming.popleft()[1].result()
