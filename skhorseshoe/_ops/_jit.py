@@ -4,13 +4,15 @@ import functools
 
 import numba
 
+from ._cache import forgive
+
 # Sums over columns may be reordered (that is what vectorises them); nothing may assume that inf or NaN
 # cannot occur.
 REORDER_SUMS = {"reassoc", "contract", "nsz"}
 
 
 def kernel(function=None, *, fastmath=False):
-    """Compile what Python calls: from any thread, without the GIL, cached where a cache can be written.
+    """Compile what Python calls: from any thread, without the GIL, cached where a cache can be written and read.
 
     Numba's own parallel layers abort the process when two Python threads enter them, so kernels are serial
     and the threads are ours (``skhorseshoe._threads``).
@@ -18,7 +20,7 @@ def kernel(function=None, *, fastmath=False):
     if function is None:
         return functools.partial(kernel, fastmath=fastmath)
     try:
-        return _compile(function, fastmath=fastmath, cache=True)
+        return forgive(_compile(function, fastmath=fastmath, cache=True))
     except RuntimeError:  # nowhere to write the cache: compile anew in each process
         return _compile(function, fastmath=fastmath)
 
