@@ -14,6 +14,7 @@ except ImportError:  # Windows
     fcntl = None
 
 _FAR = 2**30  # byte that Windows locks: others can still read those before
+_held = set()  # open files of this process, with their locks
 
 
 def lock_of(what):
@@ -26,27 +27,47 @@ def alone(folder, what):
     """Hold the lock of a folder; a RuntimeError if another process or thread does. what : as in ``lock_of``."""
     path = folder / lock_of(what)
     file = _locked(path, what)
-    file.truncate(0)
-    file.write(f"process {os.getpid()} on {platform.node()} since {time.strftime('%Y-%m-%d %H:%M:%S %z')}")
-    file.flush()
+    _held.add(file)
     try:
+        with suppress(OSError):  # a full disk: the lock is the system's, this is only what others are told
+            file.truncate(0)
+            file.write(_note().encode())
         yield
     finally:
-        if fcntl is not None:
-            path.unlink(missing_ok=True)
+        if file in _held:
+            _give_up(file, path)
+
+
+def _note():
+    return f"process {os.getpid()} on {platform.node()} since {time.strftime('%Y-%m-%d %H:%M:%S %z')}"
+
+
+def _give_up(file, path):
+    _held.discard(file)
+    if fcntl is None:  # where an open file cannot be removed
         file.close()
-        if fcntl is None:  # where an open file cannot be removed
-            with suppress(OSError):
-                path.unlink()
+    with suppress(OSError):  # it is the system's lock that keeps others out
+        path.unlink()
+    file.close()
+
+
+def _close_in_child():
+    """The system keeps a lock while any process has the open file: the child of its holder, too."""
+    while _held:
+        _held.pop().close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)
 
 
 def _locked(path, what):
     """The open file, with its lock."""
     while True:
-        file = open(path, "a+", encoding="utf-8")  # noqa: SIM115 - closed by alone
+        file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed by alone
         if not _try_lock(file, what):
             file.seek(0)
-            holder = file.read() or "another process"
+            holder = file.read().decode(errors="replace") or "another process"
             file.close()
             raise RuntimeError(
                 f"Another {what} that writes to {str(path.parent)!r} is under way: {holder} holds {path.name!r} "
