@@ -14,6 +14,7 @@ from ._callbacks import teller
 from ._checkpoint import Checkpoint
 from ._design import Rows
 from ._draws import STORED
+from ._interrupt import held_back
 from ._iterative import is_needed, is_without_matrix
 from ._memory import check_copy, check_memory
 from ._ops._reading import is_on_disk
@@ -208,22 +209,25 @@ def _go(model, run, checkpoint, given):
     """Run to the end, with all that watches: the log, the callbacks, the checkpoint."""
     log = _progress.reporter(model.verbose, run.settings.burn_in, run.settings.n_iter)
     tell = teller(model, *given, run)
+    with nullcontext(lambda: None) if checkpoint is None else held_back() as call_handler:
 
-    def report(t):
-        log(t)
-        if checkpoint is not None and checkpoint.is_due():
-            checkpoint.write(run)
-        return tell(t)
-
-    try:
-        run.go(report)
-    except BaseException:
-        if checkpoint is not None and run.whole:
-            with suppress(Exception):  # what has ended the run is what to say
+        def report(t):
+            log(t)
+            if checkpoint is not None and checkpoint.is_due():
                 checkpoint.write(run)
-        raise
-    if checkpoint is not None and run.whole:
-        checkpoint.write(run)
+            enough = tell(t)
+            call_handler()
+            return enough
+
+        try:
+            run.go(report)
+        except BaseException:
+            if checkpoint is not None and run.whole:
+                with suppress(Exception):  # what has ended the run is what to say
+                    checkpoint.write(run)
+            raise
+        if checkpoint is not None and run.whole:
+            checkpoint.write(run)
     tell.close()
 
 

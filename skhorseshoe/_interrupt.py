@@ -1,12 +1,18 @@
-"""Ctrl-C while a run goes on: the first is noted, so that no sweep is cut in two; the second acts as always."""
+"""Signals while a run goes on, so that no sweep is cut in two.
+
+The first Ctrl-C is noted, and SIGTERM waits for the end of the sweep where the application has a handler for it; the
+second of either acts as always.
+"""
 
 import math
+import os
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _TWICE = 2.0  # seconds: the second of two ends a search even if the first has ended the fit before
+_replaced = []  # number of a signal, our handler, and the one before
 
 
 class _Ear:
@@ -29,6 +35,25 @@ class _Ear:
             raise KeyboardInterrupt
 
 
+class _Later:
+    """The application's handler of a signal, which is called when this is; the second of two signals does not wait."""
+
+    def __init__(self, handler):
+        self.handler, self.waiting = handler, None
+
+    def __call__(self):
+        arguments, self.waiting = self.waiting, None
+        if arguments is not None:
+            self.handler(*arguments)
+
+    def hear(self, number, frame):
+        if self.waiting is None:
+            self.waiting = number, frame
+        else:
+            self()
+            self.handler(number, frame)
+
+
 @contextmanager
 def listening():
     """Yields a function that tells whether there was a Ctrl-C, and whether there was one ``again``.
@@ -36,12 +61,60 @@ def listening():
     Only Python's own handler is replaced, and only in the main thread: elsewhere signals belong to someone else.
     """
     ear = _Ear()
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if _is_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        with _handled(signal.SIGINT, ear.hear):
+            yield ear
+    else:
         yield ear
+
+
+@contextmanager
+def held_back(number=signal.SIGTERM):
+    """Yields a function that calls the application's handler of a signal, if there was one; so does the end.
+
+    Only a handler of Python's is replaced, and only in the main thread: what the system does, it does at once.
+    """
+    handler = signal.getsignal(number)
+    if not _is_main_thread() or not callable(handler):
+        yield lambda: None
         return
-    signal.signal(signal.SIGINT, ear.hear)
+    later = _Later(handler)
     try:
-        yield ear
+        with _handled(number, later.hear):
+            yield later
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        later()
+
+
+def _is_main_thread():
+    return threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def _handled(number, ours):
+    """A context in which a signal has another handler, unless someone else sets one meanwhile."""
+    mine = number, ours, signal.getsignal(number)
+    with suppress(ValueError):  # embedded in a program, the interpreter may have another main thread than threading
+        signal.signal(number, ours)
+        _replaced.append(mine)
+    try:
+        yield
+    finally:
+        if mine in _replaced:
+            _replaced.remove(mine)
+            _give_back(*mine)
+
+
+def _give_back(number, ours, before):
+    if signal.getsignal(number) == ours:
+        signal.signal(number, before)
+
+
+def _give_back_in_child():
+    """No run goes on in a child that is forked meanwhile."""
+    while _replaced:
+        _give_back(*_replaced.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_give_back_in_child)
