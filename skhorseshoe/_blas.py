@@ -8,14 +8,21 @@ import threadpoolctl
 from ._shared import Shared
 
 _TRIES = 5  # against others that set a limit in the same microsecond
+_CLEAR = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)  # none before threadpoolctl 3.8
 
 
 @contextmanager
 def blas_on_one():
     """BLAS on one thread, whoever has set what before; at the end what was found is set again."""
-    with _limit as limit:
+    with _limit as limit, _Limit(_is_of_a_thread) as own:
         limit.hold()
+        own.hold()
         yield
+
+
+def set_one_in_this_thread():
+    """As ``blas_on_one``, for a thread of ours that ends within it."""
+    _Limit(_is_of_a_thread).__enter__().hold()
 
 
 class _Limit:
@@ -25,10 +32,15 @@ class _Limit:
     begin and end in any order with ours. They lower it, as ours does, and set it back to what they found: so the
     largest number seen is the one that no context is behind, and a number that is not ours at the end was set
     meanwhile, and stays.
+
+    which : function of a library, whether it is one that this is for.
     """
 
+    def __init__(self, which):
+        self.which = which
+
     def __enter__(self):
-        self.libraries = _controller().select(user_api="blas").lib_controllers
+        self.libraries = list(filter(self.which, _controller().select(user_api="blas").lib_controllers))
         self.found = [1] * len(self.libraries)
         return self
 
@@ -61,9 +73,8 @@ def _set(library, n):
 
 
 def _let_anyone_set():
-    clear = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
-    if clear is not None:  # no such thread before 3.8
-        clear(force=True)
+    if _CLEAR is not None:
+        _CLEAR(force=True)
 
 
 @functools.cache
@@ -71,4 +82,10 @@ def _controller():
     return threadpoolctl.ThreadpoolController()
 
 
-_limit = Shared(_Limit)
+def _is_of_a_thread(library):
+    """Whether each thread has a number of its own: OpenBLAS over OpenMP, as threadpoolctl sets it from 3.8 on."""
+    of_openmp = library.internal_api == "openblas" and library.threading_layer == "openmp"
+    return of_openmp and _CLEAR is not None
+
+
+_limit = Shared(lambda: _Limit(lambda library: not _is_of_a_thread(library)))

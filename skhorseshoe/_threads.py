@@ -15,7 +15,7 @@ from itertools import pairwise
 import joblib
 from joblib.parallel import get_active_backend
 
-from ._blas import blas_on_one
+from ._blas import blas_on_one, set_one_in_this_thread
 
 
 class Threads:
@@ -70,7 +70,7 @@ def open_threads(n):
         if n == 1:
             yield Threads(1)
         else:
-            with ThreadPoolExecutor(n - 1, thread_name_prefix="skhorseshoe") as pool:
+            with ThreadPoolExecutor(n - 1, "skhorseshoe", initializer=set_one_in_this_thread) as pool:
                 yield Threads(n, pool)
 
 

@@ -2,14 +2,16 @@
 
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, _blas
 from skhorseshoe._threads import open_threads
 
 
@@ -126,6 +128,36 @@ def test_a_limit_of_another_thread_that_ends_during_a_fit_leaves_nothing_behind(
     other.ends()
     one.ends()
     assert set(blas_threads()) == {4}
+
+
+def test_where_each_thread_has_its_own_number_each_gets_its_own_back(people, monkeypatch):
+    """As of OpenBLAS over OpenMP."""
+
+    class Library(threading.local):
+        internal_api, threading_layer, num_threads = "openblas", "openmp", 4
+
+        def set_num_threads(self, n):
+            self.num_threads = n
+
+    library, ranges = Library(), []
+    blas = SimpleNamespace(lib_controllers=[library])
+    monkeypatch.setattr(_blas, "_CLEAR", lambda force: None)
+    monkeypatch.setattr(_blas, "_controller", lambda: SimpleNamespace(select=lambda user_api: blas))
+
+    def seen(person):
+        return person.thread.submit(lambda: library.num_threads).result()
+
+    one, two, other = people
+    one.begins(open_threads, 1)
+    two.begins(open_threads, 1)
+    assert (seen(one), seen(two), seen(other)) == (1, 1, 4)
+    one.ends()
+    assert (seen(one), seen(two), seen(other)) == (4, 1, 4)
+    two.ends()
+    assert (seen(one), seen(two), seen(other)) == (4, 4, 4)
+    with open_threads(3) as threads:
+        threads.run(lambda first, last: ranges.append((library.num_threads, time.sleep(0.01))), 3)
+    assert {n for n, _ in ranges} == {1}, "our own threads too"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
