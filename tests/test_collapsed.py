@@ -8,6 +8,7 @@ import pytest
 from laws import TAU_0, draws_of, same_law
 from scipy.special import log_ndtr
 
+from skhorseshoe import _collapsed
 from skhorseshoe._ops import cpu
 from skhorseshoe._threads import Threads, open_threads
 from skhorseshoe.datasets import make_correlated_probit
@@ -163,6 +164,38 @@ def test_updates_of_the_scales_take_the_matrices_along():
     for V, P, log_det in after_local, after_global:
         np.testing.assert_allclose(P, np.linalg.inv(V), rtol=1e-7, atol=1e-10)
         np.testing.assert_allclose(log_det, np.linalg.slogdet(V)[1], rtol=1e-9)
+
+
+class Watched:
+    """Rows, and the random numbers that they were asked to use: for what, and which."""
+
+    def __init__(self, rows):
+        self.rows, self.used = rows, []
+
+    def __getattr__(self, name):
+        return getattr(self.rows, name)
+
+    def latent(self, z, n_scans, index, *rest):
+        self.used += [("latent", n_scans * index + i) for i in range(n_scans)]
+        return self.rows.latent(z, n_scans, index, *rest)
+
+    def length(self, z, index, *rest):
+        self.used.append(("length", index))
+        return self.rows.length(z, index, *rest)
+
+    def local_scales(self, z, lambda_sq_inv, tau_sq_inv, n_columns, index, *rest):
+        self.used.append(("local scales", index))
+        return self.rows.local_scales(z, lambda_sq_inv, tau_sq_inv, n_columns, index, *rest)
+
+
+def test_no_random_number_is_used_twice_in_a_sweep():
+    problem = Problem(6, 100, 2)
+    rows, beta = Watched(problem.rows), np.random.default_rng(5).standard_normal((2, 101))
+    state = _collapsed.CollapsedState(beta, rows.some_latent(beta), problem.lambda_sq_inv, problem.tau_sq_inv, 0)
+    _collapsed.sweep(state, rows, TAU_0, cpu, KEY)
+    for question in ("latent", "length", "local scales"):
+        assert len([used for used in rows.used if used[0] == question]) > 1
+    assert len(set(rows.used)) == len(rows.used)
 
 
 @pytest.fixture(scope="module")

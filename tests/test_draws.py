@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier, _draws
@@ -84,6 +85,31 @@ def test_target_ess_is_looked_at_where_draws_are_bounded(weak_problem):
     model = classifier(n_iter=20_000, burn_in=200, target_ess=150, max_draws=500).fit(*weak_problem)
     assert model.stopped_by_ == "target_ess"
     assert model.coef_draws_.shape[1] <= 500
+
+
+def apart(draws, rng):
+    return draws + np.arange(4)[:, None]
+
+
+def lasting(draws, rng):
+    """Each value stays for four sweeps; all halves of chains have the same ones."""
+    values = ndtri((np.arange(50) + 0.5) / 50)
+    return np.stack([np.repeat(rng.permutation(values), 4) for _ in range(8)]).reshape(4, 400)
+
+
+@pytest.mark.parametrize("quantity", ["coef", "intercept", "global_scale"])
+@pytest.mark.parametrize(("fault", "target"), [(None, 800), (lasting, 800), (apart, 2)])
+def test_target_ess_and_convergence_are_those_of_every_quantity(fault, target, quantity, seed):
+    rng = np.random.default_rng(seed)
+    columns = Columns(np.zeros(2), np.ones(2), np.zeros(2, bool), np.zeros(2, bool), True, False)
+    draws = Draws(4, 400, columns, cpu.Outbox())
+    draws.n = draws.seen = 400
+    for values in draws._arrays.values():
+        values[...] = rng.standard_normal(values.shape)
+    if fault is not None:
+        values = draws._arrays[quantity].reshape(4, 400, -1)[..., -1]
+        values[...] = fault(values, rng)
+    assert draws.suffice(target) == (fault is None)
 
 
 def test_the_forecast_knows_what_is_kept():

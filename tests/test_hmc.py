@@ -122,6 +122,27 @@ def test_local_scales_move_on_the_way_where_one_turn_is_enough(record, short_fit
         assert (tuning.slow, tuning.n_steps) == (slow, n_steps)
 
 
+@pytest.mark.parametrize(("fair", "moves"), [(True, 4), (False, 0)])
+def test_tau_moves_on_the_way_unless_proposals_suffer(fair, moves, short_fit, weak_problem, monkeypatch):
+    monkeypatch.setattr(_stage.Stage, "tau_may_move", lambda stage: fair)
+    model = short_fit(*weak_problem, n_iter=10, burn_in=200, sampler="hmc")
+    assert model.tuning_["tau_moves"] == moves
+
+
+def test_each_move_of_tau_has_random_numbers_of_its_own():
+    given = []
+
+    class Gauss:
+        def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
+            given.append((steps, thresholds))
+            return tau_sq_inv, 0 * tau_sq_inv
+
+    state = _hmc.HmcState(None, np.ones((3, 2)), np.ones(3), None, None, 5, None, None)
+    _hmc._move_scales(state, Gauss(), _hmc.Tuning(1.0, 1, 4, 0.5), 1.0, cpu, (np.uint32(1), np.uint32(2)))
+    for numbers in zip(*given, strict=True):
+        assert len(np.unique(np.concatenate(numbers))) == 3 * 4
+
+
 def test_going_on_in_burn_in_leaves_what_was_saved_as_it_was(weak_problem):
     data, y = weak_problem
     rows = Rows(data, y.astype(np.uint8), True, cpu, ALONE)

@@ -8,9 +8,10 @@ from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._columns import Columns
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu
-from skhorseshoe._prior import tau_scale
+from skhorseshoe._prior import FixedPrior, tau_scale
 from skhorseshoe._sparsity import describe_prior
 from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
@@ -214,6 +215,15 @@ def test_prior_m_eff_is_the_number_that_tau_0_stands_for():
 def test_prior_m_eff_is_between_none_and_all(tau_0):
     prior = describe_prior(tau_0, None, np.array([1.0, 1.0, 0.0]), 10**6, 1e-6)
     assert prior["m_eff"] == pytest.approx(2.0 if tau_0 > 1 else 0.0, abs=1e-6)
+
+
+def test_the_prior_of_the_intercept_is_that_at_the_mean_of_the_columns(seed):
+    """With a standard deviation of 100."""
+    rng = np.random.default_rng(seed)
+    mean, coef = rng.uniform(-500, 500, 3), rng.standard_normal(3)
+    fixed = FixedPrior(Columns(mean, np.ones(3), np.zeros(3, bool), np.zeros(3, bool), True, False), None)
+    for at_mean, energy in ((0.0, 0.0), (100.0, 0.5)):
+        assert fixed.energy(np.append(coef, at_mean - coef @ mean)) == pytest.approx(energy, abs=1e-9)
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from skhorseshoe import HorseshoeProbitClassifier, _device
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu, sparse
+from skhorseshoe._segments import Segment
 from skhorseshoe._threads import Threads
 from skhorseshoe.selection import HorseshoeSelector
 
@@ -169,6 +170,24 @@ def test_a_checkpoint_goes_on_with_the_same_rows_and_no_others(tmp_path, seed):
     moved.data[0] += 1
     with pytest.raises(ValueError, match="checksum of X"):
         model(n_iter=40, checkpoint=tmp_path).fit(moved, y)
+
+
+def test_a_checksum_is_of_the_places_too():
+    data, columns, starts = np.arange(1.0, 7.0), [0, 1, 2, 0, 1, 2], [0, 1, 3, 4, 6]
+    stored = (data, columns, starts), (data, [0, 0, 2, 0, 1, 2], starts), (data, columns, [0, 2, 3, 4, 6])
+    y, empty = np.zeros(4, np.uint8), np.empty(0)
+    sums = {Segment(sp.csr_array(arrays), y, empty, None, 0).checksum(None, None)[0] for arrays in stored}
+    assert len(sums) == 3
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(("row", "column"), [(0, 3), (2, 0), (4, 3), (5, 3)])
+def test_a_number_that_is_none_is_told_by_its_place(row, column, value):
+    """The last two rows have no other one."""
+    X = np.eye(6, 4)
+    X[row, column] = value
+    with pytest.raises(ValueError, match=rf"the first is in row {row} of column {column}\."):
+        model().fit(sp.csr_array(X), np.arange(6) % 2)
 
 
 def test_the_sampler_of_dense_rows_is_not_taken_and_refused_by_name():

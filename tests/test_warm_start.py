@@ -40,6 +40,14 @@ def test_k_and_then_m_sweeps_are_k_plus_m(problem, sampler, params):
     assert (then.n_iter_, first.n_iter_) == (88, 31)
 
 
+def test_a_generator_goes_on_with_what_it_drew_at_first(problem):
+    def of_generator(n_iter):
+        return classifier("hmc", n_iter=n_iter, random_state=np.random.RandomState(3))
+
+    model = of_generator(31).fit(*problem)
+    assert same(model.set_params(n_iter=7).fit(*problem), of_generator(38).fit(*problem))
+
+
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_an_interrupted_fit_goes_on(problem, sampler, monkeypatch):
     from skhorseshoe import _progress

@@ -10,6 +10,7 @@ from skhorseshoe import HorseshoeProbitClassifier, _fitting
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu
 from skhorseshoe._threads import Threads
+from skhorseshoe._weights import is_wide
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -61,6 +62,21 @@ def test_the_log_likelihood_of_the_passes_is_weighted(data):
     for ask in (lambda r: r.gram(), lambda r: r.information(coef)):
         want = sum(w * ask(r) for w, r in zip(weight, one_by_one, strict=True))
         np.testing.assert_allclose(ask(everything), want, rtol=1e-10)
+
+
+def test_size_and_share_of_ones_are_weighted(data, seed):
+    X, y, _ = data
+    weight = np.random.default_rng(seed).uniform(0.1, 5, len(y))
+    rows = Rows(X, y.astype(np.uint8), True, cpu, Threads(1), weight=weight)
+    assert rows.size() == pytest.approx(weight.sum())
+    assert rows.share() == pytest.approx(weight[y].sum() / weight.sum())
+
+
+def test_rows_count_as_often_as_they_weigh_beside_the_columns():
+    X = np.zeros((20, 60))
+    assert is_wide(X, None)
+    assert is_wide(X, np.full(20, 2.0))
+    assert not is_wide(X, np.full(20, 10.0))
 
 
 @pytest.mark.parametrize("scale", [0.25, pytest.param(40.0, marks=pytest.mark.slow)])
