@@ -9,11 +9,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from skhorseshoe import HorseshoeProbitClassifier, _checkpoint, _files
+from skhorseshoe import HorseshoeProbitClassifier, _checkpoint, _files, _fitting
 from skhorseshoe._adapt import HmcChains
 from skhorseshoe._draws import Draws
 from skhorseshoe._stage import Stage
@@ -29,7 +30,6 @@ class Killed(Exception):
 @pytest.fixture
 def killed_after(monkeypatch):
     """A function that lets a run be cut off after a number of sweeps, without a last word to the checkpoint."""
-    from skhorseshoe import _fitting
 
     class Reporter:
         def __init__(self, sweeps):
@@ -160,6 +160,20 @@ def test_target_ess_stops_at_the_same_draw_when_it_goes_on(weak_problem, tmp_pat
     assert again.stopped_by_ == "target_ess"
 
 
+def test_it_is_written_once_in_an_interval_and_at_the_end(few_rows, tmp_path, monkeypatch):
+    sweeps, written = [0], []
+
+    def write(checkpoint, run, plain=_checkpoint.Checkpoint._write):
+        written.append(run.chains.state.sweep)
+        plain(checkpoint, run)
+
+    monkeypatch.setattr(_fitting._progress, "reporter", lambda *args: sweeps.append)
+    monkeypatch.setattr(_checkpoint, "time", SimpleNamespace(monotonic=lambda: sweeps[-1]))  # a sweep a second
+    monkeypatch.setattr(_checkpoint.Checkpoint, "_write", write)
+    classifier(tmp_path, checkpoint_interval=25).fit(*few_rows)
+    assert written == [25, 50, 75, 100, 105]
+
+
 def test_a_generator_is_known_by_what_it_draws(problem, tmp_path):
     def seeded(seed):
         return classifier(tmp_path, random_state=np.random.RandomState(seed))
@@ -191,6 +205,17 @@ def test_another_run_is_refused_and_the_difference_named(problem, tmp_path, para
         classifier(tmp_path, **params).fit(*problem)
     assert told in str(caught.value)
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+
+def test_a_run_on_another_device_is_refused(problem, tmp_path, monkeypatch):
+    def on_a_card(model, problem, settings, device, plain=_fitting._checkpoint):
+        return plain(model, problem, settings, "cuda:0")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_fitting, "_checkpoint", on_a_card)
+        classifier(tmp_path).fit(*problem)
+    with pytest.raises(ValueError, match=r"device \(was cuda:0, is cpu\)"):
+        classifier(tmp_path).fit(*problem)
 
 
 def test_other_data_and_another_version_are_refused(problem, tmp_path, monkeypatch):

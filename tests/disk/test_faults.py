@@ -96,6 +96,13 @@ def test_other_rows_do_not_go_on(frame, tmp_path):
     assert len(X) == len(frame)
 
 
+def test_other_labels_do_not_go_on(frame, tmp_path):
+    stopped(frame, tmp_path / "rows")
+    others = frame.assign(ill=frame["ill"].map({"no": "yes", "yes": "no"}))
+    with pytest.raises(ValueError, match="from row 200 on are others now"):
+        disk.convert(in_parts(others), tmp_path / "rows", y="ill")
+
+
 def test_a_source_that_has_become_shorter_does_not_go_on(frame, tmp_path):
     stopped(frame, tmp_path / "rows")
     source = iter(in_parts(frame))
