@@ -1,5 +1,6 @@
 """Columns: standardised without a copy, unpenalised, and on scales that one prior cannot suit."""
 
+import re
 import warnings
 
 import numpy as np
@@ -167,6 +168,14 @@ def test_one_warning_names_the_columns_whose_scales_differ(factor, params, told)
         assert "of 'x1' is" in texts[0]
         assert "that of 'x0'" in texts[0]
         assert caught[0].filename == __file__
+
+
+def test_scales_are_told_of_the_right_columns_beside_constant_and_unpenalized_ones(problem):
+    X = problem[0] * [1, 1, 1, 0, 1e4, 1, 1e-2, 1]
+    model = HorseshoeProbitClassifier(n_iter=4, burn_in=4, unpenalized=[0, 1], random_state=0)
+    said = f"deviation of 'x4' is {X[:, 4].std():.2g}, that of 'x6' {X[:, 6].std():.2g}"
+    with pytest.warns(UserWarning, match=re.escape(said)):
+        model.fit(X, problem[1])
 
 
 @pytest.mark.parametrize("params", [

@@ -125,3 +125,18 @@ def test_they_are_named_once_with_a_cure(standardize, seed):
         warnings.simplefilter("always", UserWarning)
         model.fit(X.clip(-5, 5), y)
     assert not any("far out" in str(w.message) for w in caught)
+
+
+def test_the_column_that_stands_out_most_is_told_with_its_numbers(seed):
+    """Not the one whose standard deviation is the largest."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((400, 3)) * [1, 1, 1e6]
+    y = X[:, 0] + rng.standard_normal(400) > 0
+    X[[7, 200], 1], X[[7, 200], 2] = 1e4, 2e9
+    low, high = np.quantile(X[:, 1], [0.05, 0.95], method="nearest")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        HorseshoeProbitClassifier(n_iter=5, burn_in=5).fit(X, y)
+    (said,) = [str(w.message) for w in caught if "far out" in str(w.message)]
+    assert said.startswith("Columns 'x1', 'x2' have values far out: the standard deviation of 'x1' is 7.1e+02, but")
+    assert f"lie within {high - low:.2g}." in said

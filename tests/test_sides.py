@@ -10,8 +10,11 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, _sides
+from skhorseshoe import HorseshoeProbitClassifier, _sides, _warnings
+from skhorseshoe._design import Rows
+from skhorseshoe._ops import cpu
 from skhorseshoe._sides import extremes, one_sided, widest
+from skhorseshoe._threads import Threads
 
 NAMES = ["noise", "level", "level_0", "constant", "zeros", "touches", "negative", "apart", "mixed"]
 WITH_INTERCEPT, WITHOUT = {"level", "level_0", "touches", "negative", "apart"}, {"level", "level_0", "negative"}
@@ -62,6 +65,15 @@ def test_columns_on_a_gpu(kind, one_gpu):
 
         held = Csr.of(csr_array(X.to_numpy()))
     assert {NAMES[j] for j in one_sided(*extremes(held, y, True))[0]} == WITH_INTERCEPT
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_ranges_are_in_the_unit_of_the_prior(standardize):
+    X, y = columns()
+    X = 100 * X[["noise", "level"]].to_numpy()
+    found, spans = Rows(X, y, True, cpu, Threads(1), standardize=standardize).one_sided()
+    assert found.tolist() == [1]
+    assert spans[0] == pytest.approx(100 / X[:, 1].std() if standardize else 100)
 
 
 def test_a_column_is_read_as_long_as_it_may_be_one():
@@ -178,3 +190,18 @@ def test_a_level_of_one_class_that_is_not_shrunk_has_another_cure(slab_scale, se
     model = HorseshoeProbitClassifier(n_iter=300, slab_scale=slab_scale, unpenalized=["site"], random_state=seed)
     with pytest.warns(ConvergenceWarning, match=r"Column 'site': .* nor does slab_scale to one that is unpenalized"):
         model.fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_level_that_nothing_bounds_is_not_called_undetermined_too(seed, monkeypatch):
+    monkeypatch.setattr(_warnings, "LOOSE", 0.0)
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((300, 2)), columns=["a", "b"])
+    y = X["a"] + rng.standard_normal(300) > 0
+    X["site"] = np.where(y & (np.arange(300) < 40), 1.0, 0.0)
+    model, undetermined = HorseshoeProbitClassifier(n_iter=20, burn_in=20, random_state=seed), "do not tell the unpen"
+    with pytest.warns(ConvergenceWarning, match="Column 'site': all values in one class") as caught:
+        model.set_params(unpenalized=["site"]).fit(X, y)
+    assert not any(undetermined in str(w.message) for w in caught)
+    with pytest.warns(UserWarning, match=undetermined):
+        model.set_params(unpenalized=["b"]).fit(X, y)
