@@ -204,3 +204,11 @@ def test_rows_and_their_matrix_are_one_form(kind, fit_intercept, weighted, seed)
     assert np.array_equal(ours.supports[: ours.chosen + 1], other.supports[: other.chosen + 1])
     np.testing.assert_allclose(ours.distances[: ours.chosen + 1], other.distances[: other.chosen + 1], rtol=1e-6)
     assert ours.radius == pytest.approx(other.radius)
+
+
+def test_distances_are_those_of_each_summary_where_columns_leave_the_path(seed):
+    X = np.random.default_rng(seed).standard_normal((20, 5))
+    supports = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 0, 0, 0], [0, 1, 1, 0, 1]], bool)
+    got = _dss._projected_distances(FORM(X.T @ X), supports)
+    want = [distance(np.ones((1, 1, 5)), X.T @ X, np.flatnonzero(support))[0] for support in supports]
+    np.testing.assert_allclose(got, want, rtol=1e-6)

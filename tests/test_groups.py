@@ -146,3 +146,18 @@ def test_contrasts_of_unpenalized_levels(short_fit, seed):
     model = short_fit(X, y, unpenalized=[2, 3])
     frame = model.group_summary({"x2 - x3": {2: 1, 3: -1}})
     assert frame["prob_positive"].item() > 0.99
+
+
+def test_the_central_column_gives_a_group_its_name_and_its_signs(seed):
+    z = np.random.default_rng(seed).standard_normal((2000, 4))
+    X = z[:, [0]] + 0.6 * z * [0, 1, 1, 1]
+    X[:, 1] *= -1
+    for order in ([1, 2, 0, 3], [0, 1, 2, 3]):
+        ((title, weights),) = correlated_groups(X[:, order]).items()
+        assert title == f"x{order.index(0)} and 3 more"
+        assert [np.sign(weights[place]) for place in range(4)] == [-1 if column == 1 else 1 for column in order]
+
+
+def test_the_sign_of_a_sum_that_is_zero_is_not_known(problem, short_fit):
+    model = short_fit(np.column_stack([problem[0], np.ones(200)]), problem[1])
+    assert model.group_summary({"ones": [8]})["prob_positive"].item() == 0.5
