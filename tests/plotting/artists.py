@@ -23,6 +23,12 @@ def texts(ax):
     return [text.get_text() for text in ax.legend_.get_texts()]
 
 
+def dashed(ax, along=0):
+    """Where a dashed line stands that crosses the axis."""
+    (line,) = [line for line in ax.lines if line.get_linestyle() == "--"]
+    return line.get_xydata()[0, along]
+
+
 def outside(figure):
     """Texts and legends that are drawn and do not lie on the page, to a pixel."""
     figure.canvas.draw()

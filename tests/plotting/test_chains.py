@@ -33,6 +33,15 @@ def test_a_chain_that_is_elsewhere_has_its_own_ranks():
     assert (display.ranks_[0, [0, 2, 3], 15:] == 0).all()
 
 
+def test_ranks_stand_beside_the_name_of_their_chain():
+    draws = np.random.default_rng(0).standard_normal((1, 3, 40)) + 100 * np.arange(3)[:, None]
+    display = TraceDisplay(names=["x0"], draws=draws).plot(n_bins=6)
+    ax = display.axes_[0, 1]
+    places = {label.get_text(): y for label, y in zip(ax.get_yticklabels(), ax.get_yticks(), strict=True)}
+    for c, bars in enumerate(display.bars_[0]):
+        assert bars[0].get_y() < places[f"chain {c + 1}"] < bars[0].get_y() + 1
+
+
 def test_where_traces_are_drawn(model):
     figure, axes = plt.subplots(2, 2)
     display = TraceDisplay.from_estimator(model, names=["age", "bmi"], ax=axes)
@@ -78,6 +87,16 @@ def test_the_worst_mixing_come_first(model, clf):
     assert AutocorrelationDisplay.from_estimator(model, worst=3).names == names
     ess = clf.summary()["ess"]
     assert list(ess[names]) == sorted(ess)[:3]
+
+
+def test_titles_and_legends_are_those_of_each_quantity(model, clf):
+    names = ["dose", "age", "(global scale)"]
+    rows = clf.summary().loc[names]
+    traces = TraceDisplay.from_estimator(model, names=names)
+    titles = [ax.get_title(loc="left") for ax in traces.axes_[:, 0]]
+    assert titles == [f"{name}: R-hat {row['rhat']:.3f}, ESS {row['ess']:.0f}" for name, row in rows.iterrows()]
+    curves = AutocorrelationDisplay.from_estimator(model, names=names)
+    assert texts(curves.ax_) == [f"{name} (ESS {row['ess']:.0f})" for name, row in rows.iterrows()]
 
 
 @pytest.mark.parametrize("display", [TraceDisplay, AutocorrelationDisplay])

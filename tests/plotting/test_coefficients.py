@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from artists import NAMES, drawn, segments, texts
+from artists import NAMES, dashed, drawn, segments, texts
 
 from skhorseshoe.plotting import CoefficientsDisplay, ShrinkageDisplay
 
@@ -82,6 +82,7 @@ def test_shrinkage_is_that_of_the_model(model, clf):
     np.testing.assert_array_equal(drawn(display.points_, 1), clf.shrinkage_)
     below = np.flatnonzero(clf.shrinkage_ < 0.3)
     np.testing.assert_array_equal(display.points_[0].get_ydata(), below)
+    assert dashed(display.ax_) == 0.3
     assert texts(display.ax_)[0] == f"below 0.3: {len(below)} of 8"
     display.plot(top=3)
     np.testing.assert_array_equal(display.shown_, np.argsort(clf.shrinkage_)[:3])

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from artists import NAMES, drawn, segments, texts
+from artists import NAMES, dashed, drawn, segments, texts
 from matplotlib import pyplot as plt
 from scipy.sparse import csr_matrix
 from scipy.special import ndtr
@@ -36,6 +36,12 @@ def test_order_and_number_of_probabilities(model, data):
     assert len(display.points_) == 1
     assert display.legend_ is None
     assert ProbabilityIntervalDisplay.from_estimator(model, X[:2].reset_index()[NAMES]).names == [0, 1]
+
+
+def test_the_threshold_of_probabilities_is_dashed(model, data):
+    display = ProbabilityIntervalDisplay.from_estimator(model, data[0][:5], threshold=0.2)
+    assert dashed(display.ax_) == 0.2
+    assert dashed(display.plot().ax_) == 0.5
 
 
 def test_the_memory_of_intervals_does_not_grow_with_rows_times_draws(clf, data, monkeypatch):
@@ -132,6 +138,24 @@ def test_calibration_is_reproducible_and_can_be_enlarged(model, data):
         one.plot(limit=1.5)
     with pytest.raises(ValueError, match="n_draws must be at least 20; got 5"):
         PosteriorCalibrationDisplay.from_estimator(model, X, y, n_draws=5)
+
+
+def test_the_level_of_calibration_is_that_of_its_band(model, data):
+    wide, narrow = (
+        PosteriorCalibrationDisplay.from_estimator(model, *data, level=level, n_draws=100) for level in (0.9, 0.5)
+    )
+    assert (wide.band[0] <= narrow.band[0]).all()
+    assert (narrow.band[1] <= wide.band[1]).all()
+    assert np.ptp(wide.band, axis=0).mean() > 1.3 * np.ptp(narrow.band, axis=0).mean()
+
+
+def test_bars_below_the_calibration_count_rows_that_come_more_than_once():
+    p = np.array([0.1, 0.6])
+    display = PosteriorCalibrationDisplay(
+        predicted=p, observed=p, band=np.stack([p - 0.1, p + 0.1]), counts=np.array([30, 10]), level=0.9, label="yes"
+    ).plot()
+    *_, few, many = np.sort([bar.get_height() for bar in display.bars_])
+    assert many / few == pytest.approx(3)
 
 
 def test_calibration_takes_a_draw_of_each_chain(data, short_fit):

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from artists import NAMES, drawn, outside, texts
+from artists import NAMES, dashed, drawn, outside, texts
 from matplotlib import pyplot as plt
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -34,6 +34,7 @@ def test_the_path_is_that_of_the_selector(selector):
     display = SelectionPathDisplay.from_estimator(selector, beyond=None)
     path = selector.path_
     np.testing.assert_array_equal(drawn(display.points_, 1), path["distances"])
+    assert dashed(display.ax_) == path["radius"]
     chosen = path["chosen"]
     np.testing.assert_array_equal(display.points_[0].get_ydata(), np.arange(chosen + 1))
     kept = np.count_nonzero(path["supports"][chosen])
