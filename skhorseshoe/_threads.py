@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 import joblib
+import numpy as np
 from joblib.parallel import get_active_backend
 
 from ._blas import blas_on_one, set_one_in_this_thread
@@ -33,15 +34,16 @@ class Threads:
             function(0, n_tasks)
             return
         edges = [n_tasks * i // shares for i in range(shares + 1)]
-        left = deque(pairwise(edges))
+        left, quiet = deque(pairwise(edges)), np.geterr()
 
         def work():
-            while left:
-                try:
-                    share = left.popleft()
-                except IndexError:  # another thread has taken the last one
-                    return
-                function(*share)
+            with np.errstate(**quiet):  # which NumPy has for each thread
+                while left:
+                    try:
+                        share = left.popleft()
+                    except IndexError:  # another thread has taken the last one
+                        return
+                    function(*share)
 
         others = self._start(work, shares - 1)
         try:

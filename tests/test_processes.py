@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from types import SimpleNamespace
 
 import joblib
@@ -337,3 +338,12 @@ def test_the_second_of_two_ctrl_c_ends_a_search_whose_next_fit_has_begun(
             model.fit(*problem)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_too_large_a_column_is_refused_without_noise_from_other_threads(n_jobs, long_problem):
+    X, y = long_problem
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="too large"):
+            HorseshoeProbitClassifier(n_jobs=n_jobs).fit(X * np.append(np.ones(9), 1e200), y)
