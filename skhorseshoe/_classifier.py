@@ -103,7 +103,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         killed has stopped, and ends with the draws of an uninterrupted one; a larger ``n_iter`` goes on with one that
         has ended. A folder of other data, parameters or another version is an error.
     checkpoint_interval : float, default=60
-        Seconds between two savings; the end of ``fit``, however it comes, is one too.
+        Seconds between two savings. The end of ``fit`` is one too, unless it cuts a sweep in two, as a second Ctrl-C
+        does. A handler that the program has for SIGTERM is called after the sweep, and so may end it.
     warm_start : bool, default=False
         If True, ``fit`` keeps what is needed to go on, and a further ``fit`` on the same data adds ``n_iter`` sweeps to
         the draws, without burn-in: k and then m sweeps give the draws of k + m. ``n_iter``, ``target_ess``, ``n_jobs``,

@@ -1,12 +1,15 @@
 """Probabilities, decisions and classes: averages over the draws, the same bits in any batch, on any threads."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sklearn
 from scipy.stats import norm
 from sklearn.base import clone
+
+from skhorseshoe import _predictive
 
 
 def plain_probability(model, X):
@@ -40,6 +43,22 @@ def test_a_row_has_the_same_bits_whatever_rows_come_with_it(fitted, problem, see
     for _ in range(20):
         subset = rng.choice(200, size=rng.integers(1, 200))
         assert np.array_equal(fitted.predict_proba(X[subset]), whole[subset])
+
+
+@pytest.mark.parametrize("working_memory", [0.001, 0.1, 1000])
+def test_a_row_has_the_same_bits_at_any_place_whatever_the_number_of_draws(working_memory, seed):
+    """Products of libraries treat the last rows of a block in another way where these do not fill a step of theirs."""
+    rng = np.random.default_rng(seed)
+    for n_draws in (1, 7, 250, 593, 1026, 4001):
+        p = int(rng.integers(1, 100))
+        model = SimpleNamespace(device="cpu", device_="cpu", n_jobs=1)
+        coef, products = rng.standard_normal((n_draws, p)), []
+        X = np.tile(rng.standard_normal(p), (100, 1))
+        with sklearn.config_context(working_memory=working_memory), _predictive._blocks(model, X, coef) as made:
+            ops, threads, block_rows = made
+            ops.each_block(X, coef, threads, block_rows, lambda product, rows, to=products: to.extend(product.copy()))
+        assert len(products) == 100
+        assert all(np.array_equal(product, products[0]) for product in products)
 
 
 def test_probabilities_do_not_depend_on_the_number_of_threads(fitted, problem):

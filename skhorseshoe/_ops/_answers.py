@@ -6,7 +6,7 @@ from ._jit import REORDER_SUMS, device, kernel
 from ._normal import upper_tail
 from ._reading import ahead, cut
 
-_FEW = 16  # rows of a block: with fewer, a library's product takes most of its time to copy the draws
+_FEW = 24  # rows of a block: with fewer, a library's product takes most of its time to copy the draws
 _HELD = 2**15  # coefficients of draws that stay in cache for all rows of such a block
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
@@ -26,7 +26,7 @@ def each_block(X, coef, threads, block_rows, use):
 
     A product is (at most ``block_rows``, n_draws) float64 and may be overwritten. A row has the same bits whatever rows
     come with it: in a block of few it is a sum of its own; otherwise all blocks are computed with ``block_rows`` rows,
-    the last one padded, so that the matrix product treats a row in the same way in all of them.
+    a multiple of 24, the last one padded, so that the matrix product treats a row in the same way at any place.
     """
     n, p = X.shape
     is_few = block_rows < _FEW
