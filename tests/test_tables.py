@@ -1,0 +1,122 @@
+"""Tables of pandas, polars and pyarrow: which columns are numbers, and whether they are those of the fit."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from skhorseshoe import HorseshoeProbitClassifier
+
+X = np.random.default_rng(0).standard_normal((30, 3))
+Y = np.arange(30) % 2
+TABLES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+
+
+def columns(**changed):
+    """Columns a, b and c of X by name, as every kind of table takes them."""
+    return {**dict(zip("abc", X.T, strict=True)), **changed}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["red", "blue"] * 15,
+        list(pd.date_range("2020-01-01", periods=30).to_pydatetime()),
+        list(pd.to_timedelta(np.arange(30), unit="D").to_pytimedelta()),
+    ],
+    ids=["text", "date", "duration"],
+)
+def test_a_column_that_is_not_numbers_is_named(table, values, short_fit):
+    numbers, mixed = table(columns()), table(columns(b=values))
+    with pytest.raises(ValueError, match=r"'b'.*not num(eric|bers)"):
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(mixed, Y)
+    model = short_fit(numbers, Y)
+    with pytest.raises(ValueError, match=r"'b'.*not num(eric|bers)"):
+        model.predict_proba(mixed)
+
+
+LEVELS = {
+    "pandas category": lambda b: pd.DataFrame(columns(b=pd.Categorical(b))),
+    "pandas text": lambda b: pd.DataFrame(columns(b=[str(one) for one in b])),
+    "pandas objects": lambda b: pd.DataFrame(columns(b=np.array([*b[:-1], "7"], object))),
+    "polars text": lambda b: pl.DataFrame(columns(b=[str(one) for one in b])),
+    "polars category": lambda b: pl.DataFrame(columns(b=pl.Series([str(one) for one in b], dtype=pl.Categorical))),
+    "pyarrow text": lambda b: pa.table(columns(b=[str(one) for one in b])),
+    "pyarrow dictionary": lambda b: pa.table(columns(b=pa.array(b).dictionary_encode())),
+    "arrow text": lambda b: pd.DataFrame(columns(b=pd.array([str(one) for one in b], dtype="string[pyarrow]"))),
+}
+
+
+@pytest.mark.parametrize("table", LEVELS.values(), ids=LEVELS)
+def test_levels_that_look_like_numbers_are_not_taken_for_amounts(table, short_fit):
+    coded = table(list(range(1, 6)) * 6)
+    with pytest.raises(ValueError, match=r"Column 'b' is not numeric .*OneHotEncoder.* If they are amounts"):
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(coded, Y)
+    model = short_fit(TABLES[type(coded).__module__.split(".")[0]](columns()), Y)
+    with pytest.raises(ValueError, match=r"Column 'b' is not numeric"):
+        model.predict(coded)
+
+
+def test_numbers_of_unusual_types_are_taken(short_fit):
+    usual = short_fit(np.column_stack([X[:, 0], Y, X[:, 2]]), Y).coef_draws_
+    for b in (Y.astype(bool), pd.array(Y, dtype="Int8"), Y.astype(object), pd.array(Y, dtype="Float32")):
+        assert np.array_equal(short_fit(pd.DataFrame(columns(b=b)), Y).coef_draws_, usual)
+    assert np.array_equal(short_fit(pa.table(columns(b=Y)).to_batches()[0], Y).coef_draws_, usual)
+    unmasked = np.ma.masked_less(np.column_stack([X[:, 0], Y, X[:, 2]]), -1e9)
+    assert np.array_equal(short_fit(unmasked, Y).coef_draws_, usual)
+
+
+def test_a_record_batch_has_names(short_fit):
+    batch = pa.table(columns()).to_batches()[0]
+    model = short_fit(batch, Y)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="same order"):
+        model.predict(batch.select(["b", "a", "c"]))
+
+
+def test_a_lazy_frame_must_be_collected(short_fit):
+    lazy = pl.LazyFrame(columns())
+    with pytest.raises(TypeError, match=r"give X\.collect\(\)"):
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(lazy, Y)
+    with pytest.raises(TypeError, match=r"give X\.collect\(\)"):
+        short_fit(lazy.collect(), Y).predict_proba(lazy)
+
+
+def test_a_frame_of_nothing_but_dates_is_refused():
+    with pytest.raises(ValueError, match=r"'day'.*not numbers"):
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(
+            pd.DataFrame({"day": pd.date_range("2020-01-01", periods=30)}), Y
+        )
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64"])
+def test_a_missing_value_is_not_taken_for_a_wrong_type(dtype):
+    frame = pd.DataFrame(columns(b=pd.array([1, None, 0] * 10, dtype=dtype)))
+    with pytest.raises(ValueError, match="contains NaN") as raised:
+        HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(frame, Y)
+    assert "not numeric" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["b", "a", "c"], "same order"),
+        (["a", "b"], "now missing:\n- c"),
+        (["a", "b", "z"], "unseen at fit time:\n- z"),
+    ],
+    ids=["reordered", "missing", "renamed"],
+)
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_changed_columns_are_refused_at_predict(table, names, says, short_fit):
+    model = short_fit(table(columns()), Y)
+    with pytest.raises(ValueError, match=says):
+        model.predict(table({name: columns(z=X[:, 0])[name] for name in names}))
+
+
+def test_changed_names_are_reported_before_what_is_in_the_columns(short_fit):
+    model = short_fit(pd.DataFrame(columns()), Y)
+    with pytest.raises(ValueError, match="unseen at fit time") as raised:
+        model.predict(pd.DataFrame(columns(b="text")).rename(columns={"a": "z"}))
+    assert "not numeric" not in str(raised.value)
