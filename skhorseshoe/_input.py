@@ -1,7 +1,6 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
 from contextlib import nullcontext
-from difflib import get_close_matches
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,6 +13,7 @@ from . import _device
 from ._compat import _get_feature_names
 from ._memory import check_copy
 from ._ops._reading import ahead, cut
+from ._report import did_you_mean
 
 _CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
@@ -238,8 +238,7 @@ def column_mask(given, p, names):
         unknown = [name for name in given.tolist() if name not in known]
         if unknown:
             where = "X has no column names" if names is None else "X has no such columns"
-            near = get_close_matches(str(unknown[0]), map(str, known), n=3, cutoff=0.5)
-            hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+            hint = did_you_mean(unknown[0], known)
             raise ValueError(
                 f"unpenalized names {unknown}, but {where}.{hint} Give names of a table, indices or a mask."
             )

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_scalar
 from ._compat import _get_feature_names
 from ._input import with_names
 from ._memory import check_matrices
+from ._report import did_you_mean
 
 __all__ = ["correlated_groups"]
 
@@ -166,9 +167,11 @@ def _place(column, place, title, numbered):
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and -p <= column < p:
         return int(column) % p
     if column not in place:
+        hint = did_you_mean(column, place)
+        if numbered:
+            hint = " It was fitted without names: fit it on a table, in a Pipeline with set_output(transform='pandas')."
         raise ValueError(
             f"The group {title!r} has {column!r}, which is no column of this model: give names, or numbers below {p}."
-            + " It was fitted without names: fit it on a table, in a Pipeline with set_output(transform='pandas')."
-            * numbered
+            f"{hint}"
         )
     return place[column]

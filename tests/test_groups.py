@@ -123,7 +123,11 @@ def test_the_group_that_matters_is_known_where_no_column_of_it_is(blocks, model)
         ({}, TypeError, "groups must be a dict"),
         ({"a": []}, ValueError, "'a' must be a list of columns, one at least"),
         ({"a": "gene0"}, ValueError, "'a' must be a list of columns, one at least; got 'gene0'"),
-        ({"a": ["gene0", "Gene1"]}, ValueError, "'a' has 'Gene1', which is no column of this model"),
+        (
+            {"a": ["gene0", "Gene1"]},
+            ValueError,
+            r"'Gene1', which is no column .* below 12\. Did you mean 'gene1",
+        ),
         ({"a": [12]}, ValueError, "'a' has 12, which is no column of this model: give names, or numbers below 12"),
         ({"a": {"gene0": np.inf}}, ValueError, "must be finite"),
     ],

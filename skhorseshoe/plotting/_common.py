@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from contextlib import suppress
-from difflib import get_close_matches
 from numbers import Integral
 
 import numpy as np
@@ -95,9 +94,8 @@ def places(names, known):
     where, times = {name: place for place, name in enumerate(known)}, Counter(known)
     for name in names:
         if name not in where:
-            near = get_close_matches(str(name), map(str, known), n=3)
-            hint = f"Did you mean {', '.join(map(repr, near))}?" if near else f"The last ones are {known[-3:]}."
-            raise ValueError(f"names: there is no {name!r} among the {len(known)} quantities of this model. {hint}")
+            hint = _report.did_you_mean(name, known) or f" The last ones are {known[-3:]}."
+            raise ValueError(f"names: there is no {name!r} among the {len(known)} quantities of this model.{hint}")
         if times[name] > 1:
             raise ValueError(
                 f"names: {times[name]} quantities of this model are called {name!r}. Fit with another name for the "
