@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import column_or_1d
 
-from ._input import check_X, encode_labels, is_dask
+from ._input import check_X, encode_labels, is_dask, refuse_masked
 from ._segments import layout
 
 _SAMPLERS = "auto", "hmc", "pxda", "gibbs"
@@ -24,7 +24,7 @@ try:
     from dask import compute, delayed
 
     from ._dask_rows import DaskRows, Shards, settle, survey
-    from ._dask_worker import pack
+    from ._dask_worker import pack, unmasked
 except ImportError as error:
     raise ImportError(
         f"Rows in Dask collections need dask and distributed: pip install 'skhorseshoe[dask]' ({error})."
@@ -137,6 +137,7 @@ def _column(client, name, given, n, dtype=None):
             given = given[given.columns[0]] if hasattr(given, "columns") else given[:, 0]
         given, _ = _known(client, given, functools.partial(column_or_1d, dtype=dtype))
     else:
+        refuse_masked(given, name)
         # Dask does not know how large objects are, so it cannot find chunks of them by itself.
         given = da.from_array(column_or_1d(given, dtype=dtype), chunks=_LABELS)
     if given.shape != (n,):
@@ -209,7 +210,7 @@ def _gather(client, tasks):
 
 def _tally(y, weight, start):
     """The labels, and the weight of each; start : number of the first row."""
-    missing = np.flatnonzero(pd.isna(y))
+    missing = np.flatnonzero(pd.isna(unmasked(y)))
     if len(missing):
         raise ValueError(f"The label of row {start + missing[0]} is missing: leave such rows out.")
     labels, codes = np.unique(np.asarray(y), return_inverse=True)

@@ -12,7 +12,7 @@ def pack(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
 
     weight, class_weight, names : None for none. classes : the two labels. shape, dtype : of all of X.
     """
-    X = np.asarray(X)
+    X = np.asarray(unmasked(X))
     if X.shape != (stop - start, shape[1]) or len(y) != len(X):
         raise ValueError(
             f"Rows {start} to {stop - 1} came in shapes {X.shape} and {np.shape(y)}, not ({stop - start}, {shape[1]}) "
@@ -34,10 +34,17 @@ def pack(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
     return Segment(X, y, _weights(weight, class_weight, y, start), bounds, start)
 
 
+def unmasked(values):
+    """NaN for what is under a mask, which NumPy would take for data."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    return values.astype(np.float64 if values.dtype.kind in "biuf" else object).filled(np.nan)
+
+
 def _weights(weight, class_weight, y, start):
     if weight is None and class_weight is None:
         return np.empty(0)
-    weight = np.ones(len(y)) if weight is None else np.array(weight, np.float64)
+    weight = np.ones(len(y)) if weight is None else np.array(unmasked(weight), np.float64)
     bad = ~((weight > 0) & np.isfinite(weight))
     if bad.any():
         row = np.flatnonzero(bad)[0]

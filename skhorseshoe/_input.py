@@ -30,6 +30,8 @@ def is_dask(*collections):
 
 def check_X(estimator, X, *, reset, **y):
     """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
+    for name, given in {"X": X, **y}.items():
+        refuse_masked(given, name)
     if _device.on_gpu(X):
         return _check_on_gpu(estimator, X, reset, **y)
     if type(X).__name__ == "LazyFrame":
@@ -39,8 +41,6 @@ def check_X(estimator, X, *, reset, **y):
         )
     X = with_names(X)
     _refuse_times(X)
-    for name, given in {"X": X, **y}.items():
-        refuse_masked(given, name)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     _check_room(X, dtypes)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}

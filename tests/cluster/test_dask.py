@@ -271,7 +271,27 @@ def with_words(X, y):
     return X.assign(word="yes"), y
 
 
+def under_a_mask(which):
+    """What stands there, in X, y or the weights, is no data."""
+
+    def make(X, y):
+        X, y = arrays(X, y)
+        given = {"X": X, "y": y}
+        at = da.arange(len(y), chunks=given[which].chunks[0]) == 11_111
+        mask = at[:, None] & (np.arange(X.shape[1]) == 3) if which == "X" else at
+        given[which] = da.ma.masked_array(given[which], mask)
+        return given["X"], given["y"]
+
+    return make
+
+
 BAD = {
+    "X under a mask": (under_a_mask("X"), "contains NaN: row 11111, column 3"),
+    "labels under a mask": (under_a_mask("y"), "The label of row 11111 is missing"),
+    "labels in memory under a mask": (
+        lambda X, y: (arrays(X, y)[0], np.ma.masked_array(y, np.arange(len(y)) == 7)),
+        "y is a masked array, .* in row 7",
+    ),
     "NaN": (nan_in_the_middle, "contains NaN: row 11111, column 3"),
     "NA in a frame": (missing_in_a_nullable_column, "contains NaN: row 11111, column 'c3'"),
     "columns not counted": (unknown_number_of_columns, r"how many columns it has.*X.compute_chunk_sizes\(\)"),
@@ -307,6 +327,9 @@ def test_weights_need_the_sampler_that_takes_them(client, data):
         HorseshoeProbitClassifier(sampler="gibbs", class_weight="balanced").fit(X, y)
     with pytest.raises(ValueError, match=r"sample_weight is 0.0 in row 7"):
         HorseshoeProbitClassifier(sampler="hmc").fit(X, y, sample_weight=(np.arange(len(y)) != 7) * 1.0)
+    weight = da.ma.masked_equal(da.arange(len(y), chunks=y.chunks) + 1.0, 8.0)
+    with pytest.raises(ValueError, match=r"sample_weight is nan in row 7"):
+        HorseshoeProbitClassifier(sampler="hmc").fit(X, y, sample_weight=weight)
 
 
 def test_workers_too_small_for_their_rows_are_named_before_anything_is_loaded(client, data, classifier, monkeypatch):
