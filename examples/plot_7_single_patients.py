@@ -22,7 +22,7 @@ from skhorseshoe.plotting import PosteriorCalibrationDisplay, ProbabilityInterva
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 y = y.map({0: "malignant", 1: "benign"})
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=0)
-clf = HorseshoeProbitClassifier(n_iter=10000, random_state=0)
+clf = HorseshoeProbitClassifier(n_iter=30000, thin=3, random_state=0)
 model = make_pipeline(StandardScaler(), clf).set_output(transform="pandas").fit(X_train, y_train)
 
 # %%
