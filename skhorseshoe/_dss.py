@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
+from ._divergence import JITTER
+
 _FIRST_STEPS = 16  # of the path; then twice as many until one is good enough
-_JITTER = 1e-12  # relative, for columns that are copies of one another
 
 
 class Path(NamedTuple):
@@ -91,21 +92,20 @@ def _projected_distances(form, supports):
     """Distances from 1 of the best coefficients that are zero outside each support."""
     leaves = (supports[:-1] & ~supports[1:]).any(axis=1)
     runs = np.split(supports, 1 + np.flatnonzero(leaves))  # in each, a support holds those before it
-    target = form.times_ones()
-    return np.concatenate([_nested_distances(form, target, run) for run in runs])
+    return np.concatenate([_nested_distances(form, run) for run in runs])
 
 
-def _nested_distances(form, target, supports):
+def _nested_distances(form, supports):
     """The same, where each support holds those before it: one factor serves all."""
     order = np.flatnonzero(supports[-1])
     order = order[np.argsort(supports[:, order].argmax(axis=0), kind="stable")]
-    rest = np.ones(len(target))
+    rest = np.ones(supports.shape[1])
     if not len(order):
         return np.full(len(supports), form.of(rest[None])[0])
     inner = form.block(order)
-    inner[np.diag_indices_from(inner)] *= 1 + _JITTER
+    inner[np.diag_indices_from(inner)] *= 1 + JITTER
     factor = cholesky(inner, lower=True)
-    steps = solve_triangular(factor, target[order], lower=True)
+    steps = solve_triangular(factor, form.times_ones[order], lower=True)
     rest[order] -= solve_triangular(factor, steps, lower=True, trans=1)
     # From the last one back each column that is left out adds a square: nothing is subtracted that could cancel.
     added = np.append(np.cumsum(steps[::-1] ** 2)[::-1], 0.0)

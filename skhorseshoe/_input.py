@@ -40,7 +40,8 @@ def check_X(estimator, X, *, reset, **y):
             "with skhorseshoe.disk.convert."
         )
     X = with_names(X)
-    _refuse_times(X)
+    types = _column_types(X)
+    _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     _check_room(X, dtypes)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
@@ -51,11 +52,11 @@ def check_X(estimator, X, *, reset, **y):
     except (ValueError, TypeError) as error:
         if np.ndim(y.get("y")) == 1:
             _refuse_missing(y["y"])
-        better = _name_bad_column(X, error)
+        better = _name_bad_column(X, types, error)
         if better is error:
             raise
         raise better from error
-    _refuse_levels(X)
+    _refuse_levels(X, types)
     return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
 
 
@@ -257,18 +258,18 @@ def _column_types(table):
     return []
 
 
-def _refuse_times(table):
+def _refuse_times(table, types):
     """Raise a ValueError for dates, times or durations that names the first such column of a table."""
     if getattr(getattr(table, "dtype", None), "kind", None) in ("m", "M"):
         raise ValueError(f"X holds dates or durations (its dtype is {table.dtype}), not numbers. {_NUMBER}")
-    for name, dtype in _column_types(table):
+    for name, dtype in types:
         if dtype.startswith(_TIMES):
             raise ValueError(f"Column {name!r} holds dates or durations (its dtype is {dtype}), not numbers. {_NUMBER}")
 
 
-def _refuse_levels(table):
+def _refuse_levels(table, types):
     """Raise a ValueError for categories and text that look like numbers: those of a category are names, no amounts."""
-    for name, dtype in _column_types(table):
+    for name, dtype in types:
         if dtype.startswith(_LEVELS) or (dtype == "object" and any(isinstance(one, str) for one in table[name])):
             raise ValueError(
                 f"Column {name!r} is not numeric (its dtype is {dtype}), though what it holds can be read as numbers. "
@@ -276,11 +277,11 @@ def _refuse_levels(table):
             )
 
 
-def _name_bad_column(table, error):
+def _name_bad_column(table, types, error):
     """The same error with the first column that is not numeric in it, or ``error`` itself if there is none."""
     if "feature names" in str(error):  # other columns than those of fit: that is what to say
         return error
-    for name, dtype in _column_types(table):
+    for name, dtype in types:
         if not dtype.startswith(_NUMBERS):
             try:
                 np.asarray(table[name]).astype(np.float64)

@@ -10,8 +10,7 @@ from . import _device
 from ._memory import check_result
 from ._threads import count_threads, open_threads
 
-_ALIKE = 24  # rows: in blocks of a multiple of it OpenBLAS sums all alike, with AVX-512 too
-_ROWS = 2 * _ALIKE
+_ROWS = 48
 _FEW_ROWS = 8  # where the draws do not stay in cache
 _LARGE = 2**20  # coefficients in all draws, from where they do not
 
@@ -105,7 +104,5 @@ def _blocks(model, X, coef):
     budget = sklearn.get_config()["working_memory"] * 2**20
     most = _ROWS if coef.size < _LARGE else _FEW_ROWS
     block_rows = int(max(1, min(most, budget // (8 * len(coef)))))
-    if block_rows > _ALIKE:
-        block_rows -= block_rows % _ALIKE
     with open_threads(1 if X.shape[0] <= block_rows else count_threads(model.n_jobs)) as threads, ops.using(name):
         yield ops, threads, block_rows

@@ -27,7 +27,7 @@ from ._weights import rows_that_count
 
 __all__ = ["HorseshoeSelector"]
 
-_MATRICES = 6  # that "dss" has at the same time, as many columns as X and as many rows as X has of them or rows
+_MATRICES = 6  # that "dss" has at the same time, of the shape of X'WX or, where that is smaller, of X
 _POINTS = 32  # of the posterior, at which the information is averaged
 
 

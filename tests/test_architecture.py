@@ -44,7 +44,7 @@ ALLOWED = {
     "_versions": {"_device", "_threads"},
     "_report": set(),
     "_warnings": {"_report", "diagnostics"},
-    "_dss": set(),
+    "_dss": {"_divergence"},
     "_divergence": set(),
     "disk/__init__": {"_bar", "_parts", "_progress", "_sources", "_store"},
     "disk/_bar": set(),
