@@ -6,6 +6,7 @@ from contextlib import suppress
 from numbers import Integral
 
 import numpy as np
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _report
@@ -24,10 +25,7 @@ _LEAST_WIDTH, _PADS, _USUAL_LEGEND = 4.0, 0.3, 0.9  # inches: of the axes in a n
 
 def unwrap(estimator):
     """The steps before the classifier, or None, and the fitted classifier."""
-    before, classifier = None, unfrozen(estimator)
-    if hasattr(classifier, "steps"):  # a Pipeline
-        steps = classifier
-        before, classifier = steps[:-1] if len(steps.steps) > 1 else None, unfrozen(steps[-1])
+    *before, classifier = flat_steps(estimator)
     if not isinstance(classifier, PosteriorMixin):
         inside = "" if classifier is unfrozen(estimator) else f" that ends with {type(classifier).__name__}"
         raise TypeError(
@@ -35,15 +33,25 @@ def unwrap(estimator):
             f"{type(estimator).__name__}{inside}.{where_it_is(classifier)}"
         )
     check_is_fitted(classifier)
-    return before, classifier
+    return joined(before), classifier
+
+
+def flat_steps(estimator):
+    """The steps of a Pipeline, with those of Pipelines within it and of what is frozen; of another estimator itself."""
+    inside = unfrozen(estimator)
+    if not hasattr(inside, "steps"):
+        return [inside]
+    return [step for _, one in inside.steps for step in flat_steps(one)]
+
+
+def joined(steps):
+    """One Pipeline of these steps, or None of none. Samplers, as of imbalanced-learn, are for fitting alone."""
+    return make_pipeline(*steps) if (steps := [step for step in steps if hasattr(step, "transform")]) else None
 
 
 def prepared(before, X):
-    """X as the steps ``before`` the classifier hand it on. Samplers, as of imbalanced-learn, are for fitting alone."""
-    for step in [] if before is None else before:
-        if hasattr(step, "transform"):
-            X = step.transform(X)
-    return X
+    """X as the steps ``before`` the classifier hand it on."""
+    return X if before is None else before.transform(X)
 
 
 def names_of(before, classifier):

@@ -5,8 +5,19 @@ from itertools import pairwise
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..selection import HorseshoeSelector, unfrozen
-from ._common import MAX_NAMES, check_count, draw_rows, finish, names_of, new_axes, row_names, where_it_is
+from ..selection import HorseshoeSelector
+from ._common import (
+    MAX_NAMES,
+    check_count,
+    draw_rows,
+    finish,
+    flat_steps,
+    joined,
+    names_of,
+    new_axes,
+    row_names,
+    where_it_is,
+)
 
 
 class SelectionPathDisplay:
@@ -139,8 +150,7 @@ class SelectionPathDisplay:
 
 def _selector_in(estimator):
     """The steps before the selector, or None, and the fitted selector, which may be a step of a Pipeline."""
-    inside = unfrozen(estimator)
-    steps = [unfrozen(step) for _, step in inside.steps] if hasattr(inside, "steps") else [inside]
+    steps = flat_steps(estimator)
     found = [k for k, step in enumerate(steps) if isinstance(step, HorseshoeSelector)]
     if len(found) != 1:
         raise TypeError(
@@ -149,7 +159,7 @@ def _selector_in(estimator):
         )
     (k,) = found
     check_is_fitted(steps[k])
-    return inside[:k] if k else None, steps[k]
+    return joined(steps[:k]), steps[k]
 
 
 def _changes(names, supports):

@@ -61,6 +61,25 @@ def test_samplers_in_a_pipeline_are_passed_over(display, model, data):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
+def test_pipelines_in_a_pipeline_are_looked_into(display, model, data):
+    inner = make_pipeline("passthrough", FunctionTransformer(), model[-1])
+    nested = make_pipeline(make_pipeline(model[0], FunctionTransformer()), FrozenEstimator(inner))
+    flat, deep = vars(make(display, model, data)), vars(make(display, nested, data))
+    for name in flat:
+        if not name.endswith("_"):  # what is stored to be drawn
+            np.testing.assert_array_equal(flat[name], deep[name])
+
+
+def test_names_come_through_pipelines_in_a_pipeline(model, data, short_fit):
+    X, y = data
+    inner = make_pipeline(StandardScaler(), short_fit(StandardScaler().fit_transform(X), y))
+    inner[0].fit(X.to_numpy())
+    nested = make_pipeline(make_pipeline(StandardScaler().fit(X)), Sampler(), inner)
+    shown = plotting.CoefficientsDisplay.from_estimator(nested)
+    assert set(X.columns) <= set(shown.names)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
 def test_frozen_estimators_are_looked_into(display, model, data):
     for frozen in (FrozenEstimator(model), make_pipeline(model[0], FrozenEstimator(model[-1]))):
         assert make(display, frozen, data).figure_ is not None

@@ -87,8 +87,10 @@ def test_many_summaries_stay_on_the_page(n_supports):
 
 def test_what_is_accepted(selector, model, data):
     pipeline = make_pipeline(model[0], selector, LogisticRegression())
-    inside = SelectionPathDisplay.from_estimator(pipeline)
-    np.testing.assert_array_equal(inside.distances, selector.path_["distances"])
+    for holder in (pipeline, make_pipeline(model[0], make_pipeline(selector, LogisticRegression()))):
+        inside = SelectionPathDisplay.from_estimator(holder)
+        np.testing.assert_array_equal(inside.distances, selector.path_["distances"])
+        assert list(inside.names) == list(data[0].columns)
     for wrong in (model, model[-1], make_pipeline(selector, selector)):
         with pytest.raises(TypeError, match="HorseshoeSelector is wanted, or a Pipeline with one such step; got"):
             SelectionPathDisplay.from_estimator(wrong)
