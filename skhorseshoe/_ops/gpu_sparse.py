@@ -6,6 +6,7 @@ a copy by columns.
 
 import cupy as cp
 
+from . import gpu
 from ._gpu_answers import averaged, rows_together
 from ._gpu_csr import Csr
 from ._gpu_sparse_memory import place  # noqa: F401 - part of what a back end offers
@@ -21,34 +22,11 @@ from ._gpu_sparse_rows import (  # noqa: F401 - as are these
     score,
 )
 from ._gpu_stream import brought
-from .gpu import (  # noqa: F401 - the rest of it
-    SEGMENTED,
-    Outbox,
-    Precision,
-    Root,
-    Watch,
-    Whitening,
-    concatenate,
-    cos,
-    empty_like,
-    exp,
-    exponential,
-    gamma,
-    give_back,
-    global_scale,
-    local_scales,
-    minimum,
-    ndtr,
-    normal,
-    quantiles,
-    recorded,
-    sin,
-    times_symmetric,
-    to_device,
-    to_host,
-    using,
-    where,
-)
+
+
+def __getattr__(name):
+    """The rest of what a back end offers is that of ``gpu``."""
+    return getattr(gpu, name)
 
 
 def mean_probability(X, coef, intercept, threads, block_rows):

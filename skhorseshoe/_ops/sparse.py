@@ -7,43 +7,21 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from . import _sparse_passes as passes
-from ._answers import average_phi, quantiles  # noqa: F401 - the latter is part of what a back end offers
+from . import cpu
+from ._answers import average_phi
 from ._centring import finish, uncentred
 from ._normal import information_weights
-from .cpu import (  # noqa: F401 - the rest of what a back end offers
-    Outbox,
-    Precision,
-    Root,
-    Watch,
-    Whitening,
-    concatenate,
-    cos,
-    empty_like,
-    exp,
-    exponential,
-    gamma,
-    give_back,
-    global_scale,
-    local_scales,
-    minimum,
-    ndtr,
-    normal,
-    place,
-    recorded,
-    sin,
-    sum_of_parts,
-    times_symmetric,
-    to_device,
-    to_host,
-    uniform,
-    using,
-    where,
-)
+from .cpu import sum_of_parts
 
 SEGMENTED = False  # CSR is not cut without a copy of its starts
 
 _TOGETHER = 2**18  # numbers, float64, that are computed for a block of rows
 _PREDICTED_ROWS = 512  # that share a copy of the coefficients which they need
+
+
+def __getattr__(name):
+    """The rest of what a back end offers is that of ``cpu``."""
+    return getattr(cpu, name)
 
 
 def arrays(X):
