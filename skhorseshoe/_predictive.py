@@ -28,9 +28,13 @@ def evenly(draws, max_draws):
 
 def mean_probability(model, X):
     """Averages over all draws of Phi(-eta) and Phi(eta); (n, 2), on the host."""
-    coef, intercept = _flat(model)
-    with _blocks(model, X, coef) as (ops, threads, block_rows):
-        return ops.mean_probability(X, coef, intercept, threads, block_rows)
+    out = np.empty((X.shape[0], 2))
+
+    def use(eta, rows, ops):
+        out[rows] = ops.to_host(ops.average_phi(eta))
+
+    _each_predictor(model, X, *_flat(model), use)
+    return out
 
 
 def probability_samples(model, X, max_draws):

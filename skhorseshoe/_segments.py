@@ -21,6 +21,7 @@ _MAX_SUMS = 2**20  # numbers in the blocks' sums, for a chain
 _BLOCK_WORK = 2**18  # elements read in a block; less is not worth a thread
 _DRAW_COST = 100  # a truncated normal takes as long as reading about this many elements
 _SEGMENT_ROWS = 128  # for each column: a segment is large beside a matrix X'X, of which each has its own
+_TOGETHER = 48  # rows of a product
 _CHECKED_ROWS = 4096  # looked at together; nearly always the first of them tell that the classes overlap
 
 
@@ -100,8 +101,13 @@ class Segment(NamedTuple):
         return (sample(self.X, self.start, step),)
 
     def _misplaced(self, ops, threads, coef, intercept, rows):
-        upper = ops.mean_probability(self.X[rows], coef[None], intercept[None], threads, 64)[:, 1]
-        return ((upper > 0.5) != ops.to_host(self.y[rows])).any()
+        wrong, y = [], ops.to_host(self.y[rows])
+
+        def look(eta, some):
+            wrong.append(((ops.to_host(eta)[:, 0] + intercept > 0) != y[some]).any())
+
+        ops.each_block(self.X[rows], coef[None], threads, _TOGETHER, look)
+        return any(wrong)
 
     def checksum(self, ops, threads):
         """Of X, y and the weights, which are here in the memory of the host."""

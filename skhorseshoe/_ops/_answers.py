@@ -13,16 +13,6 @@ _HELD = 2**15  # coefficients of draws that stay in cache for all rows of such a
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
 
-def mean_probability(X, coef, intercept, threads, block_rows):
-    """Averages over draws of Phi(-eta) and Phi(eta), eta = intercept + coef x; (n, 2) float64.
-
-    coef : (n_draws, p), intercept : (n_draws,). Blocks as in ``each_block``.
-    """
-    out = np.empty((len(X), 2))
-    each_block(X, coef, threads, block_rows, lambda product, rows: average_phi(product, intercept, out[rows]))
-    return out
-
-
 def each_block(X, coef, threads, block_rows, use):
     """Call use(product, rows) with blocks of X coef', and the slice of rows that each is of; coef : (n_draws, p).
 
@@ -76,23 +66,25 @@ def quantiles(values, levels):
 
 
 @kernel
-def average_phi(eta, intercept, out):
-    """Both tails are summed, so that a small probability keeps its relative accuracy; eta is overwritten."""
-    n_draws = eta.shape[1]
+def average_phi(eta):
+    """Averages of Phi(-eta) and Phi(eta) over the draws, eta (n, n_draws); (n, 2).
+
+    Both tails are summed, so that a small probability keeps its relative accuracy.
+    """
+    n_draws, out = eta.shape[1], np.empty((eta.shape[0], 2))
     tail, scratch = np.empty(_DRAWS), np.empty(_DRAWS)
     for i in range(eta.shape[0]):
         lower, upper = 0.0, 0.0
         for start in range(0, n_draws, _DRAWS):
             stop = min(n_draws, start + _DRAWS)
             t = eta[i, start:stop]
-            for s in range(stop - start):
-                t[s] += intercept[start + s]
             upper_tail(t, scratch, tail)
             below, above = _sum_tails(t, tail)
             lower += below
             upper += above
         out[i, 0] = lower / n_draws
         out[i, 1] = upper / n_draws
+    return out
 
 
 @device(fastmath=REORDER_SUMS)

@@ -1,12 +1,11 @@
 """What a fitted model answers, on the GPU: blocks of rows under all draws. Only a block is on the GPU at a time."""
 
 import cupy as cp
-import numpy as np
 from cupyx.scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from ._gpu_kernels import i32, kernel, launch
 from ._gpu_memory import ANSWERED
-from ._gpu_rows import element, widened
+from ._gpu_rows import widened
 from ._gpu_stream import brought
 from .cuda import THREADS
 
@@ -14,24 +13,12 @@ _ROWS = ANSWERED
 _TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows where draws or columns are many
 
 
-def mean_probability(X, coef, intercept, threads, block_rows):
-    """As ``cpu.mean_probability``, on the host."""
-    return averaged(each_block, X, coef, intercept, threads, block_rows)
-
-
-def averaged(each_block, X, coef, intercept, threads, block_rows):
-    """The same by what gives the blocks of linear predictors."""
-    out = np.empty((X.shape[0], 2))
-    intercept = cp.asarray(intercept)
-
-    def use(eta, rows):
-        means = cp.empty((len(eta), 2))
-        function = kernel("rows", "mean_phi", element(X))
-        launch(function, len(eta), eta, intercept, means, i32(eta.shape[1]), shared_bytes=8 * THREADS // 32)
-        out[rows] = cp.asnumpy(means)
-
-    each_block(X, coef, threads, block_rows, use)
-    return out
+def average_phi(eta):
+    """As ``cpu.average_phi``."""
+    means = cp.empty((len(eta), 2))
+    function = kernel("rows", "mean_phi", ("-DELEMENT=double",))
+    launch(function, len(eta), eta, means, i32(eta.shape[1]), shared_bytes=8 * THREADS // 32)
+    return means
 
 
 def each_block(X, coef, threads, block_rows, use):

@@ -9,7 +9,7 @@ import numpy as np
 from numba import uint32
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
-from ._answers import each_block, mean_probability, quantiles  # noqa: F401 - part of what a back end offers
+from ._answers import average_phi, each_block, quantiles  # noqa: F401 - part of what a back end offers
 from ._cpu_collapsed import CollapsedRows  # noqa: F401 - as are these
 from ._gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from ._jit import kernel

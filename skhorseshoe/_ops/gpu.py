@@ -9,7 +9,7 @@ from copy import copy
 import cupy as cp
 import numpy as np
 
-from ._gpu_answers import each_block, mean_probability, ndtr, quantiles  # noqa: F401 - part of what a back end offers
+from ._gpu_answers import average_phi, each_block, ndtr, quantiles  # noqa: F401 - part of what a back end offers
 from ._gpu_clock import ATTEMPTS, CLOCK, random_arguments
 from ._gpu_collapsed_host import collapsed_rows as CollapsedRows  # noqa: F401 - as are these
 from ._gpu_csr import Csr

@@ -7,7 +7,7 @@ a copy by columns.
 import cupy as cp
 
 from . import gpu
-from ._gpu_answers import averaged, rows_together
+from ._gpu_answers import rows_together
 from ._gpu_csr import Csr
 from ._gpu_sparse_memory import place  # noqa: F401 - part of what a back end offers
 from ._gpu_sparse_rows import (  # noqa: F401 - as are these
@@ -27,11 +27,6 @@ from ._gpu_stream import brought
 def __getattr__(name):
     """The rest of what a back end offers is that of ``gpu``."""
     return getattr(gpu, name)
-
-
-def mean_probability(X, coef, intercept, threads, block_rows):
-    """As ``cpu.mean_probability``, on the host."""
-    return averaged(each_block, X, coef, intercept, threads, block_rows)
 
 
 def each_block(X, coef, threads, block_rows, use):

@@ -8,7 +8,6 @@ from scipy.sparse import csr_array
 
 from . import _sparse_passes as passes
 from . import cpu
-from ._answers import average_phi
 from ._centring import finish, uncentred
 from ._normal import information_weights
 from .cpu import sum_of_parts
@@ -135,13 +134,6 @@ def moments(X, weight):
     mean, square, stored = np.empty((3, X.shape[1]))
     size = passes.column_moments(*arrays(X), weight, mean, square, stored)
     return mean, square / size
-
-
-def mean_probability(X, coef, intercept, threads, block_rows):
-    """As that of ``cpu``."""
-    out = np.empty((X.shape[0], 2))
-    each_block(X, coef, threads, block_rows, lambda product, rows: average_phi(product, intercept, out[rows]))
-    return out
 
 
 def each_block(X, coef, threads, block_rows, use):

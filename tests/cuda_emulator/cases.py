@@ -34,7 +34,7 @@ def scales(ops, card, rng, sizes):
     yield ops.global_scale(beta, tau, 1.0, KEY, 1)
     yield ops.normal((2, 70), KEY, 1, 1)
     X, draws = (ops.to_device(rng.standard_normal(shape)) for shape in ((90, 4), (300, 4)))
-    yield ops.to_device(ops.mean_probability(X, draws, draws[:, 0].copy(), None, 64))
+    yield ops.average_phi(X @ draws.T)
 
 
 def gaussians(ops, card, rng, sizes):
@@ -78,8 +78,9 @@ def sparse(ops, card, rng, sizes):
     yield ops.gram_product(rows, weight, beta, None, None)
     yield ops.gram_noise(rows, weight, beta.shape, None, 1, 2, 3, KEY, None)
     on_host = ops.gram(rows, weight, np.zeros(6), np.ones(6), True, None), *ops.moments(rows, weight)
-    some = rows[np.array([4, 30, 4])]
-    on_host += (ops.mean_probability(some, np.ones((300, 6)), np.ones(300), None, 64),)
+    some, seen = rows[np.array([4, 30, 4])], []
+    ops.each_block(some, np.ones((300, 6)), None, 64, lambda eta, _: seen.append(ops.average_phi(eta)))
+    yield from seen
     yield from map(ops.to_device, on_host)
 
 

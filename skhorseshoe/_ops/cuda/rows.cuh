@@ -21,13 +21,13 @@ extern "C" __global__ void information_weights(const double* eta, double* out, l
     out[r] = sum / m;
 }
 
-// out[r] = the means over s of Phi(-t) and Phi(t), t = eta[r][s] + intercept[s]; one block for each row.
+// out[r] = the means over s of Phi(-t) and Phi(t), t = eta[r][s]; one block for each row.
 extern "C" __global__ void __launch_bounds__(256)
-mean_phi(const double* eta, const double* intercept, double* out, int n_draws) {
+mean_phi(const double* eta, double* out, int n_draws) {
     DYNAMIC_SHARED(double, shared);
     double lower = 0.0, upper = 0.0;
     for (int s = threadIdx.x; s < n_draws; s += blockDim.x) {
-        const double t = eta[(long long)blockIdx.x * n_draws + s] + intercept[s], tail = upper_tail(t);
+        const double t = eta[(long long)blockIdx.x * n_draws + s], tail = upper_tail(t);
         lower += t > 0.0 ? tail : 1.0 - tail;
         upper += t > 0.0 ? 1.0 - tail : tail;
     }
