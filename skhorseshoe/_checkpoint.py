@@ -8,7 +8,6 @@ import io
 import json
 import os
 import time
-import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from . import _snapshot
 from ._draws import STORED
 from ._files import checksum, put, put_note, read_note
 from ._lock import alone, lock_of
+from ._warn import warn
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
@@ -128,11 +128,9 @@ class Checkpoint:
             with suppress(OSError):  # the folder may be gone
                 self._remove_others()
             if not self.failed:
-                warnings.warn(
+                warn(
                     f"The checkpoint in {str(self.folder)!r} could not be written: {error}. The fit goes on, with its "
-                    "draws in memory, and tries again later.",
-                    UserWarning,
-                    stacklevel=6,
+                    "draws in memory, and tries again later."
                 )
             self.failed = True
         self.written = time.monotonic()

@@ -127,10 +127,10 @@ class Draws:
     def suffice(self, target_ess):
         """Whether every coefficient of a column that is not constant, the intercept and tau have this bulk effective
         sample size and an R-hat of at most 1.01."""
-        others = [self.global_scale, self.intercept] if self.columns.fit_intercept else [self.global_scale]
-        for draws in (self.coef[..., self.columns.informative], np.stack(others, axis=-1)):
-            checks = convergence(draws[:, : self.n])
-            if not ((checks.ess_bulk >= target_ess) & (checks.rhat <= MAX_RHAT)).all():
+        judged = {"coef": self.columns.informative, "intercept": self.columns.fit_intercept, "global_scale": True}
+        for name, which in judged.items():
+            checks = convergence(getattr(self, name)[:, : self.n])
+            if (which & ~((checks.ess_bulk >= target_ess) & (checks.rhat <= MAX_RHAT))).any():
                 return False
         return True
 

@@ -179,7 +179,9 @@ def _back_end(model, asked, X):
             "sampler='collapsed' reads dense rows, and X is sparse: use another sampler, or, if it has room, the dense "
             "X.toarray()."
         )
-    return _device.resolve("cpu" if asked == "auto" else asked)
+    if asked == "auto":
+        return _device.resolve("cpu")._replace(reason="it is the faster one for sampler='collapsed'")
+    return _device.resolve(asked)
 
 
 def _checkpoint(model, problem, settings, device):

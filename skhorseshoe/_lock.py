@@ -3,8 +3,9 @@
 import os
 import platform
 import time
-import warnings
 from contextlib import contextmanager, suppress
+
+from ._warn import warn
 
 try:
     import fcntl
@@ -89,9 +90,5 @@ def _try_lock(file, what):
     except (BlockingIOError, PermissionError):
         return False
     except OSError as error:  # some network drives have no locks
-        warnings.warn(
-            f"The file system cannot lock {file.name!r} ({error}): make sure that no other {what} writes there.",
-            UserWarning,
-            stacklevel=8,
-        )
+        warn(f"The file system cannot lock {file.name!r} ({error}): make sure that no other {what} writes there.")
     return True

@@ -2,10 +2,10 @@
 
 import logging
 import time
-import warnings
 from contextlib import contextmanager, nullcontext
 
 from ._shared import Shared
+from ._warn import warn
 
 logger = logging.getLogger("skhorseshoe")
 
@@ -59,12 +59,10 @@ def reporter(verbose, burn_in, n_iter):
             logger.info("%s: sweep %d of %d, about %.0f s left", phase, t, end, left)
         if not warned and now - begin > _PATIENCE and left > _LONG:
             warned = True
-            warnings.warn(
+            warn(
                 f"At {sweep:.2g} s a sweep, the {end - t} sweeps that are left of {end} take about {_in_words(left)}. "
                 "target_ess ends a fit when its draws suffice, checkpoint keeps what is done, verbose=1 tells how far "
-                "it is, and Ctrl-C ends it with the draws so far. Fewer columns or rows take less.",
-                UserWarning,
-                stacklevel=8,
+                "it is, and Ctrl-C ends it with the draws so far. Fewer columns or rows take less."
             )
 
     return report

@@ -1,7 +1,8 @@
 """What saved models hold beside their attributes: the version, and paths that can be loaded anywhere."""
 
 import os
-import warnings
+
+from ._warn import warn
 
 
 def version():
@@ -27,10 +28,8 @@ def check(state, parameter):
         )
     saved = state.pop("_skhorseshoe_version", "unknown")
     if saved != version():
-        warnings.warn(
+        warn(
             f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {version()}: what it "
-            "predicts may differ. Fit it again, or install the version that saved it.",
-            UserWarning,
-            stacklevel=3,
+            "predicts may differ. Fit it again, or install the version that saved it."
         )
     return state

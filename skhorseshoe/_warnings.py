@@ -1,12 +1,12 @@
 """What a fit says of its columns before it, and of its chains after it: one warning each, with a cure."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ._report import interval, names_of, others
+from ._warn import warn
 from .diagnostics import MAX_RHAT, convergence
 
 MIN_ESS_PER_CHAIN = 100
@@ -30,13 +30,11 @@ def warn_if_far_out(model, which, usual, spread):
         return
     worst = np.argmax(spread[which] / usual)
     name = names_of(model)[which[worst]]
-    warnings.warn(
+    warn(
         f"{_listed(model, which)} {'have' if len(which) > 1 else 'has'} values far out: the standard deviation of "
         f"{name!r} is {spread[which[worst]]:.2g}, but nine in ten of its values lie within {usual[worst]:.2g}. Such "
         "values, as of typing errors, decide over a coefficient, scaled or not. Clip them, or give the column's "
-        "logarithm or quantiles (QuantileTransformer).",
-        UserWarning,
-        stacklevel=5,
+        "logarithm or quantiles (QuantileTransformer)."
     )
 
 
@@ -53,12 +51,10 @@ def warn_if_scales_differ(model, columns, without=()):
         return
     names = names_of(model)
     small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
-    warnings.warn(
+    warn(
         f"The columns are on very different scales: the standard deviation of {large!r} is {spread.max():.2g}, that of "
         f"{small!r} {spread.min():.2g}. The prior is the same for all coefficients, so it shrinks those of small "
-        "columns more. standardize=True gives every column unit variance, or scale the columns yourself.",
-        UserWarning,
-        stacklevel=5,
+        "columns more. standardize=True gives every column unit variance, or scale the columns yourself."
     )
 
 
@@ -70,21 +66,17 @@ def warn_of_slow_weights(model, n_columns):
             "Few events need no weights, and weights above 1 let in columns of noise: without class_weight the sampler "
             "is 'collapsed', whose matrices are of the size of the rows, and many times faster."
         )
-    warnings.warn(
+    warn(
         f"The weights ({'sample_weight' if model.class_weight is None else 'class_weight'}) are not whole numbers, so "
-        f"the sampler is 'hmc', whose matrices are {n_columns} x {n_columns}. {cure}",
-        UserWarning,
-        stacklevel=6,
+        f"the sampler is 'hmc', whose matrices are {n_columns} x {n_columns}. {cure}"
     )
 
 
 def warn_of_repeated_rows(sampler, n_rows, n_repeated):
     """A warning for whole weights that a sampler honours by that much work."""
-    warnings.warn(
+    warn(
         f"sampler={sampler!r} repeats rows as often as their weights say: {n_rows} rows become {n_repeated:.0f}. "
-        "sampler='hmc' reads weights as they are.",
-        UserWarning,
-        stacklevel=6,
+        "sampler='hmc' reads weights as they are."
     )
 
 
@@ -96,13 +88,11 @@ def warn_if_undetermined(model, spread):
     lower, upper = interval(model.coef_draws_[..., free], 0.68)  # that of a Gaussian is two standard deviations
     loose = free[(upper - lower) / 2 * spread[free] > LOOSE]
     if len(loose):
-        warnings.warn(
+        warn(
             f"{_listed(model, loose)}: the data do not tell the unpenalized coefficients from one another or from the "
             "intercept, as where all levels of a factor have a column, or columns add up to one another. Only their "
             "prior bounds them. Leave out one of these columns (OneHotEncoder(drop='first')), or take them out of "
-            "unpenalized.",
-            UserWarning,
-            stacklevel=5,
+            "unpenalized."
         )
 
 
@@ -114,12 +104,10 @@ def warn_if_far_from_zero(model, distance, dtype):
     dtype = np.promote_types(dtype, np.float32)
     far = np.flatnonzero(np.finfo(dtype).eps * distance > MAX_ERROR)
     if len(far):
-        warnings.warn(
+        warn(
             f"{_listed(model, far)} {'lie' if len(far) > 1 else 'lies'} up to {distance.max():.1g} standard "
             f"deviations from zero, of which {dtype} leaves few digits or none. Subtract the means before you fit"
-            f"{', or give X as float64' if dtype == np.float32 else ''}.",
-            UserWarning,
-            stacklevel=5,
+            f"{', or give X as float64' if dtype == np.float32 else ''}."
         )
 
 
@@ -129,7 +117,7 @@ def warn_of_outcome(model, interruption, columns, spread, separated, unbounded):
     interruption : in words, or "". The others are those of ``warn_if_undetermined`` and ``warn_if_unconverged``.
     """
     if interruption:
-        warnings.warn(interruption, UserWarning, stacklevel=4)
+        warn(interruption)
     if not separated and not len(unbounded.free):
         warn_if_undetermined(model, spread)
     warn_if_unconverged(model, columns.informative, separated, unbounded)
@@ -158,8 +146,11 @@ def warn_if_unconverged(model, informative, separated, unbounded):
     names = [*of_columns[informative], *extra]
     rhat = np.append(model.rhat_[informative], checks.rhat)
     ess = np.append(model.ess_[informative], checks.ess_bulk)
-    said = []
-    if separated:
+    some = len(one_sided) or len(free)
+    cured = {*of_columns[one_sided], *of_columns[free], *extra} if some else ()
+    found = _not_converged(model, names, rhat, ess, names if separated else cured)
+    said = [found] if found else []
+    if separated and found:
         bound = "slab_scale=2 sets one, and mixes far better"
         if not is_bound(2, separated):
             bound += ", once the columns are scaled (standardize=True)"
@@ -176,15 +167,10 @@ def warn_if_unconverged(model, informative, separated, unbounded):
             f"{_listed(model, free)}: {_ONE_SIDED}, nor does slab_scale to one that is unpenalized. Take the column "
             "out of unpenalized and set slab_scale=2, merge a rare level with another, or drop the column."
         )
-    cured = {*of_columns[one_sided], *of_columns[free], *extra} if said else ()
-    found = _not_converged(model, names, rhat, ess, names if separated else cured)
-    if separated and not found:
-        return
-    said = [found, *said] if found else said
     if not found and model.target_ess is not None and model.stopped_by_ == "n_iter":
         said += _short_of_target(model, names, ess)
     if said:
-        warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=5)
+        warn(" ".join(said), ConvergenceWarning)
 
 
 def is_bound(slab_scale, span):

@@ -145,7 +145,7 @@ def test_rows_are_taken_where_they_are(rows, parts, data):
     ops, _ = parts
     for X in held(parts, *data, np.empty(0))[0]:
         got = []
-        ops.each_block(X[rows], np.ones((5, 9)) / 99, None, 64, lambda eta, _: got.append(ops.to_host(eta)))
+        ops.each_block(X[rows], np.ones((5, 9)) / 99, None, 64, lambda eta, _, got=got: got.append(ops.to_host(eta)))
         np.testing.assert_allclose(np.concatenate(got), data[0][rows] @ np.ones((9, 5)) / 99, atol=1e-12)
 
 

@@ -5,6 +5,7 @@ This file holds what they share: the streams of random numbers. A variate is a f
 has made a matrix indefinite, and how bytes are written.
 """
 
+import numpy as np
 from numpy.linalg import LinAlgError
 
 # The purposes: which conditional law a random number is for.
@@ -21,6 +22,11 @@ JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 # Share of z'z below which z'z - z'X S X'z is a matter of rounding, and "pxda" leaves z as it is. That is exact: the
 # move does not change the share.
 LEAST_REST = 1e-5
+
+
+def log_half_cauchy(precision):
+    """log p(log s) of a half-Cauchy s, up to a constant; precision = s^-2, in units of its scale, on any device."""
+    return 0.5 * np.log(precision) - np.log1p(precision)
 
 
 def not_definite(q, minor):

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import log_half_cauchy
+
 _HEAVY = 1e6  # times the least scale of V: columns beyond are brought in one by one
 _LEAST = 1e-280  # of lambda^-2, which can underflow
 _LARGEST = 1e250  # of w_j |x_j|^2
@@ -350,18 +352,13 @@ class _Move:
         rows = self.rows
         growth = np.exp(2.0 * shift)
         ratio = self.tau_sq_inv * self.tau_0**2 / growth  # tau_0^2 / tau^2
-        prior = -0.5 * np.log(ratio) - np.log1p(1.0 / ratio)  # of log tau
+        prior = log_half_cauchy(ratio)  # of log tau
         by_chain = growth[:, None]
-        of_held = _log_prior(rows._where(self.held, self.lambda_sq_inv, 1.0) * by_chain)  # log psi_j - log tau
+        of_held = log_half_cauchy(rows._where(self.held, self.lambda_sq_inv, 1.0) * by_chain)  # log psi_j - log tau
         # The slab, beta integrated out; and the choice of which columns are held.
         of_free = -0.5 * np.log1p(self.bound * by_chain) - np.log1p(self.odds * by_chain)
         prior += rows._where(self.held, of_held, of_free).sum(axis=1)
         return prior - 0.5 * rows.log_det - 0.5 * len(P[0]) * np.log(rows._quadratic(P, self.z))
-
-
-def _log_prior(lambda_sq_inv):
-    """log p(log lambda) of lambda ~ C+(0, 1), up to a constant."""
-    return 0.5 * np.log(lambda_sq_inv) - np.log1p(lambda_sq_inv)
 
 
 def closest(closeness, n_columns):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg.blas import dtrmm, dtrmv, dtrsv
 from scipy.linalg.lapack import dpotri
 
-from . import COEF, JITTERS, LEAST_REST, not_definite
+from . import COEF, JITTERS, LEAST_REST, log_half_cauchy, not_definite
 from ._lapack import potrf, solve_lower
 from ._local_moves import move_local_scales
 
@@ -168,7 +168,8 @@ class Whitening:
                 d[: self.p] = proposed * lambda_sq_inv[c]
                 candidate = self.spare[w]
                 mean, log_norm = self._moments(candidate.factorise(d), d)
-                gain = log_norm - self.log_norm[c] + _log_prior(proposed, tau_0) - _log_prior(out[c], tau_0)
+                rise = log_half_cauchy(proposed * tau_0**2) - log_half_cauchy(out[c] * tau_0**2)
+                gain = log_norm - self.log_norm[c] + rise
                 if gain > -threshold:
                     self.spare[w], self.factors[c] = self.factors[c], candidate
                     self.mean[c], self.log_norm[c], out[c] = mean, log_norm, proposed
@@ -199,11 +200,6 @@ class Whitening:
 
         _share_out(self.threads, self.spare, len(out), one)
         return out
-
-
-def _log_prior(tau_sq_inv, tau_0):
-    """log p(log tau) of tau ~ C+(0, tau_0), up to a constant."""
-    return -0.5 * np.log(tau_sq_inv) - np.log1p(1.0 / (tau_sq_inv * tau_0 * tau_0))
 
 
 def _share_out(threads, workers, n_chains, one):

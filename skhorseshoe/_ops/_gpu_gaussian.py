@@ -3,7 +3,7 @@
 import cupy as cp
 import numpy as np
 
-from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS, not_definite
+from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS, log_half_cauchy, not_definite
 from ._gpu_clock import random_arguments
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties
 from ._gpu_lapack import potrf, side_by_side, solve_lower, workspace_for, workspaces_for
@@ -260,7 +260,8 @@ class Whitening:
             d[:, : self.p] = proposed[:, None] * lambda_sq_inv
             self.cholesky.factorise(d, self.spare)
             mean, log_norm = self._moments(self.spare, d)
-            gain = log_norm - self.log_norm + _log_prior(proposed, tau_0) - _log_prior(now, tau_0)
+            rise = log_half_cauchy(proposed * tau_0**2) - log_half_cauchy(now * tau_0**2)
+            gain = log_norm - self.log_norm + rise
             accept = gain > -thresholds[:, k]
             now, accepted = cp.where(accept, proposed, now), accepted + accept
             self.mean = cp.where(accept[:, None], mean, self.mean)
@@ -289,8 +290,3 @@ class Whitening:
         d[:, : self.p] = tau_sq_inv[:, None] * out
         self.set(d)
         return out
-
-
-def _log_prior(tau_sq_inv, tau_0):
-    """log p(log tau) of tau ~ C+(0, tau_0), up to a constant."""
-    return -0.5 * cp.log(tau_sq_inv) - cp.log1p(1.0 / (tau_sq_inv * tau_0 * tau_0))

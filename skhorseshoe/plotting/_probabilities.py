@@ -3,9 +3,8 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import column_or_1d
 
-from .. import _report
+from .. import _input, _report
 from ._common import (
     DARK,
     MAX_NAMES,
@@ -119,7 +118,7 @@ class ProbabilityIntervalDisplay:
         rows = prepared(before, X)
         mean = classifier.predict_proba(rows)[:, 1]
         if y is not None:
-            y = _check_labels(y, len(mean), classifier.classes_)
+            y = classifier.classes_[_input.is_second(y, mean, classifier.classes_).astype(int)]
         display = cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
@@ -282,7 +281,7 @@ class PosteriorCalibrationDisplay:
         rows = prepared(before, X)
         proba = classifier.predict_proba(rows)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
-        y = _check_labels(y, len(place), classifier.classes_) == classifier.classes_[1]
+        y = _input.is_second(y, place, classifier.classes_)
         curves = [
             _isotonic(rng.random(len(p)) < p, place, counts)
             for p in classifier.predict_proba_samples(rows, max_draws=n_draws).T
@@ -335,14 +334,3 @@ def _isotonic(y, place, counts):
     from sklearn.isotonic import isotonic_regression
 
     return isotonic_regression(np.bincount(place, y) / counts, sample_weight=counts, y_min=0, y_max=1)
-
-
-def _check_labels(y, n_samples, classes):
-    """y as an array of one label a row, all of them labels of the classifier."""
-    y = column_or_1d(y)
-    if y.shape != (n_samples,):
-        raise ValueError(f"y must have one label for each of the {n_samples} rows of X; got shape {y.shape}.")
-    strange = np.setdiff1d(y, classes)
-    if len(strange):
-        raise ValueError(f"y has labels that the classifier was not fitted with: {strange[:3].tolist()}.")
-    return y

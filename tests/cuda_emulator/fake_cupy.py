@@ -389,4 +389,7 @@ def _take_out():
     parts = ("cupy", "cupy_backends", "cupyx"), ("skhorseshoe._ops.gpu", "skhorseshoe._ops._gpu")
     names = [n for n in sys.modules if n.split(".")[0] in parts[0] or n.startswith(parts[1])]
     _device.gpu_status.cache_clear()
+    for name in names:  # nor are they to be found as attributes of their packages
+        package, _, own = name.rpartition(".")
+        vars(sys.modules.get(package, sys)).pop(own, None)
     return {name: sys.modules.pop(name) for name in names}

@@ -71,9 +71,9 @@ def test_rows_that_are_sparse(data, short_fit):
 def test_bad_labels(model, data):
     X, y = data
     for display in (ProbabilityIntervalDisplay, PosteriorCalibrationDisplay):
-        with pytest.raises(ValueError, match=r"one label for each of the 4 rows of X; got shape \(3,\)"):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             display.from_estimator(model, X[:4], y[:3])
-        with pytest.raises(ValueError, match=r"not fitted with: \['dead'\]"):
+        with pytest.raises(ValueError, match=r"fit has not seen: \['dead'\]"):
             display.from_estimator(model, X[:4], ["dead", "ill", "well", "well"])
     with pytest.raises(ValueError, match="order must be one of 'probability', 'original'"):
         ProbabilityIntervalDisplay.from_estimator(model, X[:4], order="size")
