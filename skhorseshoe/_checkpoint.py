@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _snapshot
 from ._draws import STORED
-from ._files import checksum, put, put_note, read_note
+from ._files import OtherFormat, checksum, put, put_note, read_note, strangers
 from ._lock import alone, lock_of
 from ._warn import warn
 
@@ -82,21 +82,21 @@ class Checkpoint:
 
     def _look_for_strangers(self):
         """Raise a ValueError if the folder holds something, and no checkpoint."""
-        strangers = [p.name for p in self.folder.iterdir() if not p.name.startswith((*_OURS, lock_of(_WHAT)))]
-        if strangers and not (self.folder / _MANIFEST).exists():
+        if (self.folder / _MANIFEST).exists():
+            return
+        if others := strangers(self.folder, (*_OURS, lock_of(_WHAT))):
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} is no checkpoint, and not empty: it holds "
-                f"{sorted(strangers)[:3]}. Give an empty or a new folder."
+                f"checkpoint={str(self.folder)!r} is not a checkpoint and not empty: it holds {others[:3]}. Give an "
+                "empty or a new folder."
             )
 
     def _manifest(self, path):
         try:
-            body = read_note(path)
-            if body["format"] != _FORMAT:
-                raise ValueError("its format is another")
-        except (ValueError, KeyError, TypeError) as error:
+            return read_note(path, _FORMAT)
+        except OtherFormat:
+            raise
+        except ValueError as error:
             raise ValueError(_damaged(path, error)) from error
-        return body
 
     def _compare(self, was):
         if different := _snapshot.differences(was, self.what):
@@ -166,8 +166,8 @@ class Checkpoint:
 
 def _damaged(path, why):
     return (
-        f"The checkpoint file {str(path)!r} is damaged or foreign ({why}), and nothing of it is used. Remove the "
-        "folder, or give another one, to start anew."
+        f"The checkpoint file {str(path)!r} is damaged or was not written by skhorseshoe ({why}), so nothing of it is "
+        "used. To start anew, remove the folder or give another one."
     )
 
 

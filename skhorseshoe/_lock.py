@@ -14,6 +14,7 @@ except ImportError:  # Windows
 
     fcntl = None
 
+_TRIES = 100  # against others that remove the file when they have done
 _FAR = 2**30  # byte that Windows locks: others can still read those before
 _held = set()  # open files of this process, with their locks
 
@@ -64,20 +65,32 @@ if hasattr(os, "register_at_fork"):
 
 def _locked(path, what):
     """The open file, with its lock."""
-    while True:
-        file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed by alone
+    if path.is_symlink():
+        raise ValueError(f"{str(path)!r} is a symbolic link: remove it, or give another folder.")
+    for _ in range(_TRIES):
+        file = open(path, "a+b", buffering=0, opener=_open_no_link)  # noqa: SIM115 - closed by alone
         if not _try_lock(file, what):
             file.seek(0)
             holder = file.read().decode(errors="replace") or "another process"
             file.close()
             raise RuntimeError(
-                f"Another {what} that writes to {str(path.parent)!r} is under way: {holder} holds {path.name!r} "
-                "there. Wait until it has ended, end it, or give another folder."
+                f"Another {what} is writing to {str(path.parent)!r}: {holder} holds {path.name!r} there. Wait until it "
+                "has ended, end it, or give another folder."
             )
+        if fcntl is None:
+            return file
         with suppress(FileNotFoundError):  # whoever held it has removed it between the two lines
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
                 return file
         file.close()
+    raise RuntimeError(
+        f"{str(path)!r} cannot be locked: the file changes each time that it is opened. Give a folder on another disk."
+    )
+
+
+def _open_no_link(path, flags):
+    """The file itself is emptied later: what a link leads to is not ours."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _try_lock(file, what):

@@ -23,7 +23,8 @@ def evenly(draws, max_draws):
     m = max_draws // n_chains
     if m < 1:
         raise ValueError(f"max_draws={max_draws} must be at least 1 for each of the {n_chains} chains.")
-    return draws[:, (2 * np.arange(m) + 1) * n_draws // (2 * m)]
+    places = (2 * np.arange(m, dtype=np.int64) + 1) * n_draws // (2 * m)  # NumPy 1 on Windows would take 32 bits
+    return draws[:, places]
 
 
 def mean_probability(model, X):

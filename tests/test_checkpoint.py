@@ -128,7 +128,7 @@ def test_of_two_fits_one_has_the_folder(few_rows, tmp_path, monkeypatch):
 
     def meanwhile(checkpoint, run):
         if not refused:
-            with pytest.raises(RuntimeError, match=r"Another fit that writes to .* is under way: process \d+ .* Wait"):
+            with pytest.raises(RuntimeError, match=r"Another fit is writing to .*: process \d+ .* Wait"):
                 classifier(tmp_path, random_state=1).fit(*few_rows)
             refused.append(True)
         write(checkpoint, run)
@@ -254,7 +254,7 @@ def test_a_damaged_file_is_never_loaded(problem, tmp_path, which, how):
     classifier(tmp_path).fit(*problem)
     path = next(path for path in sorted(tmp_path.iterdir()) if path.name.startswith(which))
     damage(path, how)
-    with pytest.raises(ValueError, match="is damaged or foreign"):
+    with pytest.raises(ValueError, match="is damaged or was not written"):
         classifier(tmp_path).fit(*problem)
 
 
@@ -284,7 +284,7 @@ def test_a_full_disk_is_one_warning_and_the_fit_goes_on(problem, tmp_path, monke
     plain = builtins.open
 
     def full(path, mode="r", *args, **kwargs):
-        if "w" in mode and Path(path).parent == tmp_path:
+        if "x" in mode and Path(path).parent == tmp_path:
             raise OSError(28, "No space left on device")
         return plain(path, mode, *args, **kwargs)
 

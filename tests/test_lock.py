@@ -50,8 +50,26 @@ def test_a_child_that_leaves_the_block_of_its_parent_leaves_the_lock_with_it(tmp
         child = os.fork()
         if child:
             os.waitpid(child, 0)
-            with pytest.raises(RuntimeError, match="under way"), alone(tmp_path, "fit"):
+            with pytest.raises(RuntimeError, match="Another fit is writing to"), alone(tmp_path, "fit"):
                 pass
     if child == 0:
         os._exit(0)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_link_in_place_of_the_lock_leads_to_nothing_that_is_emptied(tmp_path):
+    (tmp_path / "precious").write_text("keys")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "fit.lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(ValueError, match=r"fit\.lock' is a symbolic link: remove it"), alone(tmp_path / "run", "fit"):
+        pass
+    with pytest.raises(OSError, match="symbolic links"):  # one that was made a moment later
+        _lock._open_no_link(tmp_path / "run" / "fit.lock", os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    assert (tmp_path / "precious").read_text() == "keys"
+
+
+def test_where_a_file_is_never_the_same_the_lock_is_refused(tmp_path, monkeypatch):
+    """Some network drives number files anew each time."""
+    monkeypatch.setattr(os.path, "samestat", lambda one, other: False)
+    with pytest.raises(RuntimeError, match="cannot be locked: the file changes"), alone(tmp_path, "fit"):
+        pass

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._files import put_note, read_note
+from .._files import OtherFormat, put_note, read_note, strangers
 from .._lock import alone, lock_of
 
 MANIFEST, CODES = "manifest.json", "y.npy"
@@ -46,7 +46,7 @@ class Store:
         if self.rows:
             self._compare(self.what)
             return
-        if not started and self.folder.exists() and any(path.name != lock_of(_WHAT) for path in self.folder.iterdir()):
+        if not started and self.folder.exists() and strangers(self.folder, (MANIFEST, lock_of(_WHAT))):
             raise ValueError(f"{str(self.folder)!r} is not empty and holds no rows: give a new or an empty folder.")
         self.manifest = deepcopy(self._new)
 
@@ -215,14 +215,13 @@ def read_manifest(folder):
     """What the manifest says; a ValueError if it is damaged or foreign."""
     path = Path(folder) / MANIFEST
     try:
-        manifest = read_note(path)
-        if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-            raise ValueError("its format is another")
+        return read_note(path, _FORMAT)
+    except OtherFormat:
+        raise
     except FileNotFoundError as error:
         raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.") from error
     except (ValueError, OSError) as error:
         raise ValueError(damaged(path, error)) from error
-    return manifest
 
 
 def open_rows(folder, check):
@@ -262,4 +261,7 @@ def _map(path, dtype, shape):
 
 def damaged(path, why):
     """What to say of a file that cannot be used."""
-    return f"The file {str(path)!r} is damaged or foreign ({why}). Remove its folder, and convert again."
+    return (
+        f"The file {str(path)!r} is damaged or was not written by skhorseshoe ({why}). Remove its folder and convert "
+        "again."
+    )

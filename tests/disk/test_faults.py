@@ -248,7 +248,10 @@ def test_a_second_conversion_to_a_folder_is_refused(frame, tmp_path, system):
     def parts():
         for k, part in enumerate(in_parts(frame)):
             if k in (0, 5):
-                with pytest.raises(RuntimeError, match=rf"under way: process {os.getpid()} on .* since 2.*Wait until"):
+                with pytest.raises(
+                    RuntimeError,
+                    match=rf"Another conversion is writing to .*: process {os.getpid()} on .* since 2.*Wait until",
+                ):
                     disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
             yield part
 
@@ -368,7 +371,7 @@ DAMAGE = [
 def test_damaged_files_are_refused(file, damage, frame, tmp_path):
     disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
     damage(tmp_path / "rows" / file)
-    with pytest.raises(ValueError, match=f"{file}' is damaged or foreign"):
+    with pytest.raises(ValueError, match=f"{file}' is damaged or was not written"):
         disk.load(tmp_path / "rows")
 
 
@@ -394,5 +397,5 @@ def test_a_changed_byte_is_found_by_its_checksum(file, frame, tmp_path):
 def test_a_file_cut_short_does_not_go_on(frame, tmp_path):
     stopped(frame, tmp_path / "rows")
     cut_short(tmp_path / "rows" / "X-float32.npy")
-    with pytest.raises(ValueError, match="damaged or foreign"):
+    with pytest.raises(ValueError, match="damaged or was not written"):
         disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
