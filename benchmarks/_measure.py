@@ -7,7 +7,6 @@ import platform
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -61,19 +60,6 @@ def child(*arguments, **environment):
     command = [sys.executable, str(HERE / "_child.py"), *map(str, arguments)]
     done = subprocess.run(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
-
-
-def with_fresh_kernels(main):
-    """Call main in a process with an empty cache of kernels.
-
-    Numba's own cache does not notice that a function has changed which a function of another file calls.
-    """
-    if "NUMBA_CACHE_DIR" in os.environ:
-        main()
-        return
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        sys.exit(subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode)
 
 
 class Report:

@@ -9,7 +9,7 @@ from functools import wraps
 from pathlib import Path
 
 import rich
-from _measure import Report, figure, with_fresh_kernels
+from _measure import Report, figure
 from rich.live import _RefreshThread
 from sklearn.callback import ProgressBar
 from sklearn.callback._progressbar import RichProgressMonitor
@@ -84,4 +84,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with_fresh_kernels(main)
+    main()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numba
 import numpy as np
-from _measure import Report, child, combine, figure, in_turns, per_sweep, ratio, with_fresh_kernels
+from _measure import Report, child, combine, figure, in_turns, per_sweep, ratio
 from reference_gibbs import reference_gibbs
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
@@ -238,4 +238,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with_fresh_kernels(main)
+    main()

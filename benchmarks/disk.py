@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _measure import Report, child, combine, figure, with_fresh_kernels
+from _measure import Report, child, combine, figure
 
 from skhorseshoe._design import Rows
 from skhorseshoe._ops import cpu
@@ -114,4 +114,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with_fresh_kernels(main)
+    main()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from _measure import Report, with_fresh_kernels
+from _measure import Report
 from _wide_gibbs import in_its_place
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
@@ -247,4 +247,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with_fresh_kernels(main)
+    main()

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _measure import Report, in_turns, with_fresh_kernels
+from _measure import Report, in_turns
 
 from skhorseshoe import HorseshoeProbitClassifier
 
@@ -60,4 +60,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with_fresh_kernels(main)
+    main()

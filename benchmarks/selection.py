@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from _measure import Report, with_fresh_kernels
+from _measure import Report
 from sklearn.metrics import log_loss
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
@@ -147,4 +147,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with_fresh_kernels(main)
+    main()

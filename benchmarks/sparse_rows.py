@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from _measure import Report, child, combine, in_turns, per_sweep, ratio, with_fresh_kernels
+from _measure import Report, child, combine, in_turns, per_sweep, ratio
 from cpu import KEY, _fit
 
 from skhorseshoe._design import Rows
@@ -101,4 +101,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with_fresh_kernels(main)
+    main()

@@ -1,18 +1,13 @@
-"""What the tests share: data, seeds, and a Numba cache that no stale kernel survives in."""
+"""What the tests share: data, seeds, devices."""
 
-import hashlib
 import importlib
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import warnings
 from contextlib import contextmanager
-from importlib.util import find_spec
-from pathlib import Path
 
-import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,17 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import _device
-
-
-def _kernel_cache():
-    kernels = sorted((Path(find_spec("skhorseshoe").origin).parent / "_ops").glob("*.py"))
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in kernels)).hexdigest()
-    return Path(tempfile.gettempdir()) / f"skhorseshoe-tests-{digest[:16]}"
-
-
-# Kernels inline one another across files, and Numba's own cache looks at the time stamp of one file only.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_kernel_cache()))
-numba.config.reload_config()  # pytest has imported Numba by now, for the warning that pyproject.toml names
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import shutil
 import numba
 import pytest
 
-from skhorseshoe._ops._cache import forgive
+from skhorseshoe._ops import _cache
 from skhorseshoe._ops._jit import kernel
 
 
@@ -30,6 +30,15 @@ def is_loaded(x):
     function = compiled()
     assert function(x) == 2 * x
     return sum(function.stats.cache_hits.values()) == 1
+
+
+def test_code_of_other_sources_is_compiled_anew(cache, monkeypatch):
+    """A function that a kernel calls may have changed, in another file."""
+    assert not is_loaded(1)
+    assert is_loaded(1)
+    monkeypatch.setattr(_cache, "_SOURCES", _cache._SOURCES + 1)
+    assert not is_loaded(1)
+    assert is_loaded(1)
 
 
 @pytest.mark.parametrize("size", [0, 10, 60])
@@ -74,4 +83,4 @@ def test_a_version_of_numba_without_these_attributes_keeps_its_cache():
         pass
 
     function = Function()
-    assert forgive(function) is function
+    assert _cache.made_safe(function) is function

@@ -4,7 +4,7 @@ import functools
 
 import numba
 
-from ._cache import forgive
+from ._cache import made_safe
 
 # Sums over columns may be reordered (that is what vectorises them); nothing may assume that inf or NaN
 # cannot occur.
@@ -20,7 +20,7 @@ def kernel(function=None, *, fastmath=False):
     if function is None:
         return functools.partial(kernel, fastmath=fastmath)
     try:
-        return forgive(_compile(function, fastmath=fastmath, cache=True))
+        return made_safe(_compile(function, fastmath=fastmath, cache=True))
     except RuntimeError:  # nowhere to write the cache: compile anew in each process
         return _compile(function, fastmath=fastmath)
 
