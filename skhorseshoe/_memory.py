@@ -1,12 +1,14 @@
 """A forecast of what a fit needs, made before it starts."""
 
-import os
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 from ._iterative import is_needed
 from ._ops import in_words
 from ._segments import layout
+
+_MEMINFO = Path("/proc/meminfo")
 
 
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
@@ -36,13 +38,13 @@ def available():
     """Bytes that can still be had: the least of what the system, the container and the limits of the process leave;
     None if unknown. What the system keeps of files, it can give up."""
     limits = []
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
+    if _MEMINFO.exists():
+        for line in _MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 limits.append(int(line.split()[1]) * 1024)
-    elif hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    else:  # Windows, macOS
+        with suppress(ImportError):
+            limits.append(import_module("psutil").virtual_memory().available)
     limits += _left_by_limits()
     limits += _left_by_container(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"))
     return min(limits) if limits else None
@@ -108,13 +110,15 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
     if free is not None and draws + working_set > free:
         if draws > working_set:
             cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
-        elif no_matrix:
+        elif no_matrix and sampler == "hmc":
             cure = f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
+        elif no_matrix:
+            cure = "Select columns first, or lower n_chains."
         else:
             size, fewer = (n, "rows") if sampler == "collapsed" else (p, "columns")
             cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
             if 8 * size * size < 2**20:
-                cure = "It is little more than any fit takes: give the process more memory."
+                cure = "Even a small fit needs about this much: give the process more memory."
         raise MemoryError(f"This fit needs {words} beside X, but only {in_words(free)} are available. {cure}")
     return words
 

@@ -2,7 +2,9 @@
 
 import logging
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -64,7 +66,7 @@ def test_what_this_machine_has_is_enough_to_refuse_a_trillion_draws():
 
 def test_matrices_that_cannot_fit_are_refused_with_another_cure(monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 2**20)
-    with pytest.raises(MemoryError, match=r"only 1 MiB are available\. It is little more than any fit takes"):
+    with pytest.raises(MemoryError, match=r"only 1 MiB are available\. Even a small fit needs about this much"):
         HorseshoeProbitClassifier(n_iter=10).fit(X, Y)
     with pytest.raises(MemoryError, match=r"only 1 MiB are available\. The 500 x 500 matrices"):
         HorseshoeProbitClassifier(n_iter=10, sampler="hmc").fit(np.zeros((30, 500)), Y)
@@ -98,3 +100,24 @@ def test_matrices_of_a_selection_that_have_no_room_are_refused_before_the_fit(mo
         expected = rf"rule='dss' needs .* for matrices of {matrix[0]} x {matrix[1]}.*'interval' or 'shrinkage'"
         with pytest.raises(MemoryError, match=expected):
             HorseshoeSelector().fit(np.zeros(shape), Y)
+
+
+def test_where_the_system_does_not_tell_itself_psutil_does(tmp_path, monkeypatch):
+    """As on Windows and macOS."""
+    told = SimpleNamespace(virtual_memory=lambda: SimpleNamespace(available=12_345))
+    monkeypatch.setattr(_memory, "_MEMINFO", tmp_path / "nothing")
+    monkeypatch.setitem(sys.modules, "psutil", told)
+    assert _memory.available() == 12_345
+    with pytest.raises(MemoryError, match=r"only .* are available"):
+        _memory.check_result(1000, 1000)
+    monkeypatch.setitem(sys.modules, "psutil", None)  # it is asked for there, but what is missing ends no fit
+    _memory.check_result(1000, 1000)
+
+
+def test_a_sampler_that_has_no_matrices_is_not_advised_to_itself(monkeypatch):
+    monkeypatch.setattr(_memory, "available", lambda: 2**20)
+    for sampler, advised in (("hmc", True), ("pxda", False), ("gibbs", False)):
+        with pytest.raises(MemoryError) as error:
+            _memory.check_memory(100, 20_000, 4, 1, 1, sampler, no_matrix=True)
+        assert ("sampler='pxda' needs none" in str(error.value)) == advised
+        assert ("what takes the room" in str(error.value)) is False
