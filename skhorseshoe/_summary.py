@@ -38,24 +38,19 @@ class Summary(pd.DataFrame):
 def summary_frame(model, level, sort_by):
     """See ``HorseshoeProbitClassifier.summary``."""
     extra = others(model)
-    draws = np.concatenate([model.coef_draws_, np.stack(list(extra.values()), axis=-1)], axis=-1)
-    lower, upper = interval(draws, level)
-    mean, sd, prob_positive = _moments(model, draws)
-    checks = convergence(np.stack(list(extra.values()), axis=-1))
-    frame = Summary(
-        {
-            "mean": mean,
-            "sd": sd,
-            f"{50 * (1 - level):g}%": lower,
-            f"{50 * (1 + level):g}%": upper,
-            # A scale is positive by definition, which says nothing.
-            "prob_positive": np.append(prob_positive[:-1], np.nan),
-            "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
-            "ess": np.append(model.ess_, checks.ess_bulk),
-            "rhat": np.append(model.rhat_, checks.rhat),
-        },
-        index=pd.Index([*names_of(model), *extra], name="feature"),
-    )
+    rest = np.stack(list(extra.values()), axis=-1)
+    columns = _moments(np.concatenate([model.coef_draws_, rest], axis=-1), level)
+    if model.moments_ is not None:  # those of every draw, where not all were kept
+        there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
+        columns |= {name: model.moments_[name][there] for name in ("mean", "sd", "prob_positive")}
+    columns["prob_positive"] = np.append(columns["prob_positive"][:-1], np.nan)  # of a scale it says nothing
+    checks = convergence(rest)
+    columns |= {
+        "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
+        "ess": np.append(model.ess_, checks.ess_bulk),
+        "rhat": np.append(model.rhat_, checks.rhat),
+    }
+    frame = Summary(columns, index=pd.Index([*names_of(model), *extra], name="feature"))
     frame.attrs["header"] = header(model, frame)
     return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
 
@@ -65,16 +60,11 @@ def group_frame(model, groups, level):
     weights, titles = weights_of(groups, names_of(model), not hasattr(model, "feature_names_in_"))
     n_chains, n_draws, p = model.coef_draws_.shape
     draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(titles))
-    lower, upper = interval(draws, level)
     checks = convergence(draws)
     return Summary(
         {
             "n_columns": np.diff(weights.indptr),
-            "mean": draws.mean(axis=(0, 1)),
-            "sd": draws.std(axis=(0, 1), ddof=1),
-            f"{50 * (1 - level):g}%": lower,
-            f"{50 * (1 + level):g}%": upper,
-            "prob_positive": np.heaviside(draws, 0.5).mean(axis=(0, 1)),
+            **_moments(draws, level),
             "m_eff": (weights != 0).T @ model.inclusion_score_,
             "ess": checks.ess_bulk,
             "rhat": checks.rhat,
@@ -83,13 +73,17 @@ def group_frame(model, groups, level):
     )
 
 
-def _moments(model, draws):
-    """Mean, standard deviation and share above zero, of every draw, where they are not all among ``draws`` too."""
-    if model.moments_ is not None:
-        there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
-        return (model.moments_[name][there] for name in ("mean", "sd", "prob_positive"))
-    sd = draws.std(axis=(0, 1), ddof=1) if draws.shape[0] * draws.shape[1] > 1 else 0.0
-    return draws.mean(axis=(0, 1)), sd, np.heaviside(draws, 0.5).mean(axis=(0, 1))
+def _moments(draws, level):
+    """Mean, standard deviation (nan of a single draw), interval and share above zero, of which a zero is half one."""
+    n_chains, n_draws, p = draws.shape
+    lower, upper = interval(draws, level)
+    return {
+        "mean": draws.mean(axis=(0, 1)),
+        "sd": draws.std(axis=(0, 1), ddof=1) if n_chains * n_draws > 1 else np.full(p, np.nan),
+        f"{50 * (1 - level):g}%": lower,
+        f"{50 * (1 + level):g}%": upper,
+        "prob_positive": ((draws > 0).mean(axis=(0, 1)) + (draws >= 0).mean(axis=(0, 1))) / 2,
+    }
 
 
 def _sorted(frame, sort_by, n_extra):

@@ -141,7 +141,9 @@ def weights_of(groups, names, numbered=False):
 
     groups : as ``group_summary`` takes them. names : of the p columns, whose numbers they are if ``numbered``.
     """
-    if not isinstance(groups, Mapping) or not groups:
+    if isinstance(groups, Mapping) and not groups:
+        raise ValueError("groups is empty: give one group at least.")
+    if not isinstance(groups, Mapping):
         raise TypeError(
             "groups must be a dict that has for the name of each group a list of its columns, or a dict of columns and "
             f"their weights; got {groups!r:.80}."

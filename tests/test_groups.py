@@ -120,7 +120,7 @@ def test_the_group_that_matters_is_known_where_no_column_of_it_is(blocks, model)
     ("groups", "error", "says"),
     [
         (["gene0"], TypeError, "groups must be a dict"),
-        ({}, TypeError, "groups must be a dict"),
+        ({}, ValueError, "groups is empty"),
         ({"a": []}, ValueError, "'a' must be a list of columns, one at least"),
         ({"a": "gene0"}, ValueError, "'a' must be a list of columns, one at least; got 'gene0'"),
         (
