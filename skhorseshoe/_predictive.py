@@ -1,7 +1,5 @@
 """Probabilities of rows under the draws, in blocks of rows: one matrix product a block."""
 
-from contextlib import contextmanager
-
 import numpy as np
 import sklearn
 from scipy.special import log_ndtr
@@ -9,10 +7,6 @@ from scipy.special import log_ndtr
 from . import _device
 from ._memory import check_result
 from ._threads import count_threads, open_threads
-
-_ROWS = 48
-_FEW_ROWS = 8  # where the draws do not stay in cache
-_LARGE = 2**20  # coefficients in all draws, from where they do not
 
 
 def evenly(draws, max_draws):
@@ -97,17 +91,8 @@ def _each_predictor(model, X, coef, intercept, use):
         eta += intercept
         use(eta, rows, ops)
 
-    with _blocks(model, X, coef) as (ops, threads, block_rows):
-        intercept = ops.to_device(intercept)
-        ops.each_block(X, coef, threads, block_rows, shifted)
-
-
-@contextmanager
-def _blocks(model, X, coef):
-    """The back end, threads, and rows in a block: at most ``working_memory``, and a function of the model alone."""
     ops, name, _ = _device.for_answers(model.device, model.device_, X)
-    budget = sklearn.get_config()["working_memory"] * 2**20
-    most = _ROWS if coef.size < _LARGE else _FEW_ROWS
-    block_rows = int(max(1, min(most, budget // (8 * len(coef)))))
-    with open_threads(1 if X.shape[0] <= block_rows else count_threads(model.n_jobs)) as threads, ops.using(name):
-        yield ops, threads, block_rows
+    budget = int(sklearn.get_config()["working_memory"] * 2**20)
+    with open_threads(count_threads(model.n_jobs)) as threads, ops.using(name):
+        intercept = ops.to_device(intercept)
+        ops.each_block(X, coef, threads, budget, shifted)

@@ -21,7 +21,7 @@ _MAX_SUMS = 2**20  # numbers in the blocks' sums, for a chain
 _BLOCK_WORK = 2**18  # elements read in a block; less is not worth a thread
 _DRAW_COST = 100  # a truncated normal takes as long as reading about this many elements
 _SEGMENT_ROWS = 128  # for each column: a segment is large beside a matrix X'X, of which each has its own
-_TOGETHER = 48  # rows of a product
+_TOGETHER = 2**20  # bytes of linear predictors
 _CHECKED_ROWS = 4096  # looked at together; nearly always the first of them tell that the classes overlap
 
 

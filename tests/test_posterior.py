@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from skhorseshoe import HorseshoeProbitClassifier, _memory, _predictive
 from skhorseshoe._ops import _answers
+from skhorseshoe._ops import _answers
 
 METHODS = ("predict_proba_samples", "predict_interval")
 
@@ -93,7 +94,7 @@ def test_the_level_may_be_that_of_the_model(fitted, problem):
 @pytest.mark.parametrize("method", [*METHODS, "predict_proba"])
 def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method, large, monkeypatch):
     """Nor where a model counts as large, and its blocks are of fewer rows."""
-    monkeypatch.setattr(_predictive, "_LARGE", large)
+    monkeypatch.setattr(_answers, "_LARGE", large)
     X, rng = problem[0], np.random.default_rng(seed)
     answer = getattr(fitted, method)
     whole = answer(X)
@@ -117,7 +118,7 @@ def test_products_of_few_rows_are_those_of_the_library(n_draws, p, dtype, seed):
 @pytest.mark.parametrize("large", [2**20, 1])
 @pytest.mark.parametrize("rows", [np.asarray, np.float32, csr_array], ids=["float64", "float32", "sparse"])
 def test_draws_in_float32_answer_as_the_same_numbers_in_float64(fitted, problem, rows, large, monkeypatch):
-    monkeypatch.setattr(_predictive, "_LARGE", large)
+    monkeypatch.setattr(_answers, "_LARGE", large)
     X, narrow, wide = rows(problem[0]), copy.copy(fitted), copy.copy(fitted)
     narrow.coef_draws_ = fitted.coef_draws_.astype(np.float32)
     wide.coef_draws_ = narrow.coef_draws_.astype(np.float64)

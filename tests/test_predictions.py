@@ -1,15 +1,16 @@
 """Probabilities, decisions and classes: averages over the draws, the same bits in any batch, on any threads."""
 
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn
 from scipy.stats import norm
 from sklearn.base import clone
 
-from skhorseshoe import _predictive
+from skhorseshoe._ops import cpu
+from skhorseshoe._threads import open_threads
 
 
 def plain_probability(model, X):
@@ -45,18 +46,16 @@ def test_a_row_has_the_same_bits_whatever_rows_come_with_it(fitted, problem, see
         assert np.array_equal(fitted.predict_proba(X[subset]), whole[subset])
 
 
-@pytest.mark.parametrize("working_memory", [0.001, 0.1, 1000])
-def test_a_row_has_the_same_bits_at_any_place_whatever_the_number_of_draws(working_memory, seed):
+@pytest.mark.parametrize("budget", [1000, 10**5, 10**9])
+def test_a_row_has_the_same_bits_at_any_place_whatever_the_number_of_draws(budget, seed):
     """Products of libraries treat the last rows of a block in another way where these do not fill a step of theirs."""
     rng = np.random.default_rng(seed)
     for n_draws in (1, 7, 250, 593, 1026, 4001):
         p = int(rng.integers(1, 100))
-        model = SimpleNamespace(device="cpu", device_="cpu", n_jobs=1)
         coef, products = rng.standard_normal((n_draws, p)), []
         X = np.tile(rng.standard_normal(p), (100, 1))
-        with sklearn.config_context(working_memory=working_memory), _predictive._blocks(model, X, coef) as made:
-            ops, threads, block_rows = made
-            ops.each_block(X, coef, threads, block_rows, lambda product, rows, to=products: to.extend(product.copy()))
+        with open_threads(1) as alone:
+            cpu.each_block(X, coef, alone, budget, lambda product, rows, to=products: to.extend(product.copy()))
         assert len(products) == 100
         assert all(np.array_equal(product, products[0]) for product in products)
 
@@ -74,6 +73,18 @@ def test_probabilities_do_not_depend_on_working_memory(fitted, problem, working_
     with sklearn.config_context(working_memory=working_memory):
         probability = fitted.predict_proba(problem[0])
     np.testing.assert_allclose(probability, fitted.predict_proba(problem[0]), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_block_takes_no_more_than_working_memory(fitted, problem, kind, monkeypatch):
+    seen, plain = [], cpu.average_phi
+    monkeypatch.setattr(cpu, "average_phi", lambda eta: seen.append(eta.nbytes) or plain(eta))
+    X = kind(np.tile(problem[0], (10, 1)))
+    for megabytes in (0.02, 0.1, 0.3):
+        seen.clear()
+        with sklearn.config_context(working_memory=megabytes):
+            fitted.predict_proba(X)
+        assert megabytes * 2**19 < max(seen) <= megabytes * 2**20
 
 
 def test_decision_is_the_normal_quantile_of_the_probability(fitted, problem):

@@ -6,21 +6,26 @@ from ._jit import REORDER_SUMS, device, kernel
 from ._normal import upper_tail
 from ._reading import ahead, cut
 
-# Rows of a block. In multiples of so many a library's product treats all alike: OpenBLAS with AVX-512 takes 24 at a
-# time. With fewer it takes most of its time to copy the draws.
+_ROWS = 48  # of a block
+_FEW_ROWS = 8  # where the draws do not stay in cache
+_LARGE = 2**20  # coefficients in all draws, from where they do not
+# In multiples of so many rows a library's product treats all alike: OpenBLAS with AVX-512 takes 24 at a time. With
+# fewer it takes most of its time to copy the draws.
 _STEP = 24
 _HELD = 2**15  # coefficients of draws that stay in cache for all rows of such a block
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
 
-def each_block(X, coef, threads, block_rows, use):
+def each_block(X, coef, threads, budget, use):
     """Call use(product, rows) with blocks of X coef', and the slice of rows that each is of; coef : (n_draws, p).
 
-    A product is (at most ``block_rows``, n_draws) float64 and may be overwritten. A row has the same bits whatever rows
-    come with it: in a block of few it is a sum of its own; otherwise all blocks are computed with the same number of
-    rows, a multiple of ``_STEP``, the last one padded, so that the product treats a row in the same way at any place.
+    budget : bytes that a product, (rows, n_draws) float64, may have if it is of more than one row. It may be
+    overwritten. A row has the same bits whatever rows come with it: in a block of few it is a sum of its own; otherwise
+    all blocks are computed with the same number of rows, a multiple of ``_STEP``, the last one padded, so that the
+    product treats a row in the same way at any place.
     """
     n, p = X.shape
+    block_rows = max(1, min(_ROWS if coef.size < _LARGE else _FEW_ROWS, budget // (8 * len(coef))))
     is_few = block_rows < _STEP
     block_rows -= 0 if is_few else block_rows % _STEP
     coef = coef if is_few else coef.astype(np.float64, copy=False)

@@ -21,8 +21,8 @@ def average_phi(eta):
     return means
 
 
-def each_block(X, coef, threads, block_rows, use):
-    """As ``cpu.each_block``, with products on the GPU; X may be on the host. ``block_rows`` says nothing to a GPU."""
+def each_block(X, coef, threads, budget, use):
+    """As ``cpu.each_block``, with products on the GPU, whose own budget it is; X may be on the host."""
     coef = brought(coef).astype(cp.float64, copy=False)
     (m, p), n = coef.shape, X.shape[0]
     size = rows_together(max(m, p))

@@ -29,8 +29,8 @@ def __getattr__(name):
     return getattr(gpu, name)
 
 
-def each_block(X, coef, threads, block_rows, use):
-    """As ``sparse.each_block``, with products on the GPU; X may be on the host. ``block_rows`` says nothing here."""
+def each_block(X, coef, threads, budget, use):
+    """As ``sparse.each_block``, with products on the GPU, whose own budget it is; X may be on the host."""
     coef = cp.ascontiguousarray(brought(coef).T, dtype=cp.float64)
     n, size = X.shape[0], rows_together(coef.shape[1])
     for start in range(0, n, size):

@@ -136,13 +136,13 @@ def moments(X, weight):
     return mean, square / size
 
 
-def each_block(X, coef, threads, block_rows, use):
+def each_block(X, coef, threads, budget, use):
     """As that of ``cpu``. A row's product sums over its stored numbers in order, whatever rows come with it.
 
     Only the coefficients that a block needs are looked up, once for all of its rows.
     """
     n = X.shape[0]
-    size = block_rows * max(1, _PREDICTED_ROWS // 64)
+    size = max(1, min(_PREDICTED_ROWS, budget // (8 * len(coef))))
 
     def some(first, last):
         for start in range(first * size, min(n, last * size), size):
