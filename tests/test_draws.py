@@ -203,3 +203,23 @@ def test_draws_that_an_interrupt_has_torn_are_not_kept(problem, monkeypatch):
     monkeypatch.setattr(_draws.Draws, "_halve", halve)
     with pytest.raises(KeyboardInterrupt):
         classifier(max_draws=10).fit(*problem)
+
+
+def test_looking_for_enough_draws_takes_no_memory_for_those_that_are_not_made_yet(monkeypatch):
+    """Room for 20,000 draws of 500 columns is 320 MB; 100 of them are there when they are first looked at."""
+    X, seen, suffice = np.random.default_rng(0).standard_normal((60, 500)), [], Draws.suffice
+
+    class EnoughError(Exception):
+        pass
+
+    def watched(draws, target_ess):
+        tracemalloc.start()
+        suffice(draws, target_ess)
+        seen.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        raise EnoughError
+
+    monkeypatch.setattr(Draws, "suffice", watched)
+    with pytest.raises(EnoughError):
+        classifier(n_iter=20_000, burn_in=0, sampler="gibbs", target_ess=1).fit(X, np.arange(60) % 2)
+    assert seen[0] < 5e7

@@ -15,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 
 from skhorseshoe import HorseshoeProbitClassifier, _memory, _predictive
 from skhorseshoe._ops import _answers
-from skhorseshoe._ops import _answers
 
 METHODS = ("predict_proba_samples", "predict_interval")
 

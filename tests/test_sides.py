@@ -205,3 +205,16 @@ def test_a_level_that_nothing_bounds_is_not_called_undetermined_too(seed, monkey
     assert not any(undetermined in str(w.message) for w in caught)
     with pytest.warns(UserWarning, match=undetermined):
         model.set_params(unpenalized=["b"]).fit(X, y)
+
+
+def test_complete_separation_by_a_column_that_is_not_shrunk_is_told_whatever_r_hat_says(seed):
+    """The prior alone bounds it, and chains of a few columns can mix well over a prior."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.tile([-1.0, 1.0], 20), rng.standard_normal(40)])
+    model = HorseshoeProbitClassifier(n_iter=4000, unpenalized=[0], fit_intercept=False, random_state=seed)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, X[:, 0] > 0)
+    (text,) = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+    assert "'x0'" in text
+    assert "out of unpenalized" in text
+    assert ("R-hat" in text) == (model.rhat_.max() > 1.01 or model.ess_.min() < 400)

@@ -3,13 +3,19 @@
 import io
 import itertools
 import logging
+import os
 import warnings
 from contextlib import ExitStack, suppress
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier, _progress, _run
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _progress, _run
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -92,3 +98,29 @@ class _Stopped(Exception):
 
 def _stop():
     raise _Stopped
+
+
+def test_it_is_not_said_that_the_cpu_was_asked_for_where_nobody_did(caplog):
+    rng = np.random.default_rng(0)
+    for device, why in (("auto", "it is the faster one for sampler='collapsed'"), ("cpu", "asked for")):
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="skhorseshoe"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            HorseshoeProbitClassifier(n_iter=5, burn_in=5, verbose=1, device=device).fit(
+                rng.standard_normal((20, 60)), np.arange(20) % 2
+            )
+        assert f"60 features on cpu ({why})" in caplog.messages[0]
+
+
+def test_warnings_of_a_fit_within_another_estimator_name_the_line_of_the_user(problem, tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    model = HorseshoeProbitClassifier(n_iter=9, burn_in=2, checkpoint=tmp_path, checkpoint_interval=0)
+    for inside in (model, HorseshoeSelector(model), make_pipeline(StandardScaler(), clone(model))):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            inside.fit(*problem)
+        assert {w.category for w in caught} >= {UserWarning, ConvergenceWarning}
+        assert {w.filename for w in caught} == {__file__}
