@@ -1,6 +1,11 @@
-"""Bayesian probit classification with the horseshoe prior."""
+"""Bayesian probit classification with the horseshoe prior.
 
-from importlib import import_module
+HorseshoeProbitClassifier is the classifier, HorseshoeSelector selects columns by it. plotting has displays, diagnostics
+what tells whether chains have converged, groups finds correlated columns, disk reads rows from files, and datasets makes
+data to try it on.
+"""
+
+from importlib import import_module as _import_module
 
 from . import datasets, diagnostics, groups, plotting
 from ._classifier import HorseshoeProbitClassifier
@@ -20,8 +25,12 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 
+def __dir__():
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name):
     """``skhorseshoe.disk`` when it is asked for: it imports pandas, which a fit does not need."""
     if name == "disk":
-        return import_module(".disk", __name__)
+        return _import_module(".disk", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

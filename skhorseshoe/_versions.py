@@ -24,8 +24,11 @@ def show_versions():
     for name in _PACKAGES:
         print(f"  {name}: {_version(name)}")
     print("BLAS and OpenMP")
-    for library in threadpoolctl.threadpool_info():
+    libraries = threadpoolctl.threadpool_info()
+    for library in libraries:
         print(f"  {library['internal_api']} {library['version']}: {library['num_threads']} threads")
+    if not any(library["user_api"] == "blas" for library in libraries):
+        print("  no BLAS whose threads can be set, as where it is Apple's Accelerate")
     print("Devices")
     print(f"  cpu: {count_threads(None)} threads")
     works, why = gpu_status()

@@ -101,6 +101,14 @@ def test_show_versions_says_why(without_gpu, capsys):
     assert re.search(rf"cuda: not available. .*{without_gpu}", said)
     assert re.search(r"numpy: \d", said)
     assert re.search(r"cpu: \d+ threads", said)
+    assert "no BLAS whose threads can be set" not in said
+
+
+def test_show_versions_says_if_no_blas_can_be_set(without_gpu, capsys, monkeypatch):
+    """As on a Mac, with Apple's Accelerate."""
+    monkeypatch.setattr("threadpoolctl.threadpool_info", list)
+    show_versions()
+    assert "no BLAS whose threads can be set" in capsys.readouterr().out
 
 
 def test_auto_is_a_gpu_that_works_if_the_problem_is_worth_it(card):

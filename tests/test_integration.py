@@ -17,6 +17,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -118,3 +119,4 @@ def test_modules_are_there_when_they_are_asked_for():
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.stdout == "load\n"
     assert "AttributeError: module 'skhorseshoe' has no attribute 'nothing'" in ran.stderr
+    assert set(dir(skhorseshoe)) == {*skhorseshoe.__all__, "__version__"}

@@ -81,7 +81,7 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     >>> import tempfile, numpy as np, pandas as pd
     >>> from skhorseshoe import disk
     >>> days = (pd.DataFrame({"dose": [0.5, k], "age": [40, 50], "ill": ["no", "yes"]}) for k in range(3))
-    >>> with tempfile.TemporaryDirectory() as folder:
+    >>> with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # X is open while it is read
     ...     X, y = disk.convert(days, folder, y="ill")
     ...     X.shape, X["dose"].dtype, y[:2].tolist()
     ((6, 2), dtype('float32'), ['no', 'yes'])
