@@ -1,8 +1,8 @@
 """Bayesian probit classification with the horseshoe prior.
 
-HorseshoeProbitClassifier is the classifier, HorseshoeSelector selects columns by it. plotting has displays, diagnostics
-what tells whether chains have converged, groups finds correlated columns, disk reads rows from files, and datasets makes
-data to try it on.
+HorseshoeProbitClassifier is the classifier, and HorseshoeSelector selects columns by it. plotting has displays,
+diagnostics tells whether chains have converged, groups finds correlated columns, disk reads rows from files, and
+datasets makes data to try it on.
 """
 
 from importlib import import_module as _import_module
