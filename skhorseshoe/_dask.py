@@ -7,9 +7,9 @@ from contextvars import ContextVar
 import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import column_or_1d
 
+from . import _weights
 from ._input import check_X, encode_labels, is_dask, refuse_masked
 from ._segments import layout
 
@@ -222,12 +222,7 @@ def _class_weight(model, tallies):
     if model.class_weight is None:
         return None
     totals = [sum(w[labels == label].sum() for labels, w in tallies) for label in model.classes_]
-    weight = compute_class_weight(
-        model.class_weight, classes=model.classes_, y=model.classes_, sample_weight=np.array(totals)
-    )
-    if not ((weight > 0) & np.isfinite(weight)).all():
-        raise ValueError(f"class_weight={model.class_weight} must be positive and finite for both classes.")
-    return weight
+    return _weights.of_classes(model.class_weight, model.classes_, model.classes_, np.array(totals))
 
 
 def map_rows(method, X, args, kwargs):

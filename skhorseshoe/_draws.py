@@ -122,7 +122,7 @@ class Draws:
     def shrinkage(self):
         """Posterior mean of kappa_j, in X's order; (p,), in [0, 1], 0 for unpenalised columns."""
         total, count = self.kappa
-        return self.columns.by_column(np.clip(total / count, 0.0, 1.0))
+        return self.columns.by_column(np.clip(total / count, np.finfo(float).tiny, 1.0))  # 0 means unpenalised
 
     def suffice(self, target_ess):
         """Whether every coefficient of a column that is not constant, the intercept and tau have this bulk effective

@@ -30,10 +30,16 @@ def rows_that_count(X, y, sample_weight, class_weight):
         X, y, weight = _take(X, counts), y[counts], weight[counts]
     classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0")
     if class_weight is not None:
-        weight *= compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)[codes]
-        if not ((weight > 0) & np.isfinite(weight)).all():
-            raise ValueError(f"class_weight={class_weight} must be positive and finite for both classes.")
+        weight *= of_classes(class_weight, classes, y, weight)[codes]
     return X, codes, None if (weight == 1).all() else weight, classes
+
+
+def of_classes(class_weight, classes, y, weight):
+    """The weights of the two classes; y, weight : labels and what they weigh."""
+    weights = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
+    if not ((weights > 0) & np.isfinite(weights)).all():
+        raise ValueError(f"class_weight={class_weight} must be positive and finite for both classes.")
+    return weights
 
 
 def is_whole(weight):

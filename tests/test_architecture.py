@@ -54,7 +54,7 @@ ALLOWED = {
     "disk/_sources": set(),
     "disk/_store": {"_files", "_lock"},
     "_arviz": {"_predictive", "_report", "__version__"},
-    "_dask": {"_dask_rows", "_dask_worker", "_input", "_segments"},
+    "_dask": {"_dask_rows", "_dask_worker", "_input", "_segments", "_weights"},
     "_dask_rows": {"_dask_worker", "_design", "_segments"},
     "_dask_worker": {"_device", "_segments", "_threads"},
     "_lazy": {"_dask", "_input"},
