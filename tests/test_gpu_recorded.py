@@ -203,6 +203,27 @@ def test_a_recording_that_another_thread_has_spoiled_is_tried_again(problem, cap
 
 
 @needs_compiler
+def test_a_recording_that_fails_while_factors_are_computed_leaves_nothing_begun(problem, short_fit, monkeypatch):
+    params = {"device": "cuda", "sampler": "gibbs", "burn_in": 3, "n_iter": 9}
+    with fake_cupy.installed():
+        whole, failed = Rows.latent, []
+
+        def latent(*args):
+            if fake_streams.Graph.recorded is not None and not failed:
+                failed.append(True)
+                raise RuntimeError("refused by the driver")
+            return whole(*args)
+
+        monkeypatch.setattr(Rows, "latent", latent)
+        with_failure = short_fit(*problem, **params)
+        assert failed
+        monkeypatch.setattr(module("recorded"), "Recorded", lambda sweep: sweep)
+        plain = short_fit(*problem, **params)
+    for name in KEPT:
+        np.testing.assert_array_equal(getattr(with_failure, name), getattr(plain, name), err_msg=name)
+
+
+@needs_compiler
 @pytest.mark.parametrize("why", ["the host reads a value", "no memory"])
 def test_what_cannot_be_recorded_is_launched_kernel_by_kernel(why, problem, short_fit, monkeypatch, caplog):
     params = {"device": "cuda", "sampler": "gibbs", "burn_in": 3, "n_iter": 9}
@@ -291,6 +312,17 @@ def test_the_emulator_records_no_memory_that_others_get(cupy):
     x = cupy.asarray(np.arange(3.0))
     with recording(cupy), cupy.cuda.using_allocator(None), pytest.raises(EmulatorError, match="gives it to others"):
         x + 1
+
+
+@pytest.mark.parametrize(
+    "call", [lambda x, event: x + 1, lambda x, event: x.__setitem__(0, x[1]), lambda x, event: event.record()]
+)
+def test_the_emulator_refuses_what_is_recorded_after_an_error(call, cupy):
+    x, event = cupy.asarray(np.arange(3.0)), cupy.cuda.Event()
+    with recording(cupy):
+        cupy.cuda.runtime.deviceSynchronize()
+        with pytest.raises(RuntimeError, match="CaptureInvalidated"):
+            call(x, event)
 
 
 def test_the_emulator_wants_all_streams_joined(cupy):

@@ -4,7 +4,7 @@ import cupy as cp
 import numpy as np
 
 from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS, log_half_cauchy, not_definite
-from ._gpu_clock import random_arguments
+from ._gpu_clock import CLOCK, random_arguments
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties
 from ._gpu_lapack import potrf, side_by_side, solve_lower, workspace_for, workspaces_for
 from ._gpu_memory import BESIDE
@@ -101,7 +101,7 @@ class _Room:
 
     def __init__(self, q):
         self.factors = cp.empty((1, q, q))
-        self.begun = None, None  # by whom, and for which d
+        self.begun = None, None, None  # by whom, for which d, and in which recording
         # Its blocks come before those of the pass that have yet to start: its steps are one after the other.
         self.stream = cp.cuda.Stream(non_blocking=True, priority=-1)
         self.d_is_there, self.are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
@@ -111,7 +111,7 @@ class _Room:
         self.end()
         if len(self.factors) < len(d):
             self.factors = cp.empty((len(d), *self.factors.shape[1:]))
-        self.begun = whose, d
+        self.begun = whose, d, CLOCK.counted
         self.d_is_there.record(cp.cuda.get_current_stream())
         self.stream.wait_event(self.d_is_there)
         with self.stream:
@@ -120,10 +120,11 @@ class _Room:
 
     def end(self):
         """What has been begun, which is done before anything that is queued from now on."""
-        begun, self.begun = self.begun, (None, None)
-        if begun[0] is not None:
-            cp.cuda.get_current_stream().wait_event(self.are_there)
-        return begun
+        (whose, d, recording), self.begun = self.begun, (None, None, None)
+        if whose is None or recording is not CLOCK.counted:  # a recording that has failed has computed nothing
+            return None, None
+        cp.cuda.get_current_stream().wait_event(self.are_there)
+        return whose, d
 
 
 class Precision:

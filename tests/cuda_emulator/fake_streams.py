@@ -2,7 +2,7 @@
 
 What is put on a stream of its own happens as late as it may: when something waits for it. So memory that is used again
 too early, or read without waiting, shows in the results. The main stream does everything at once. While a stream is
-recorded nothing happens at all.
+recorded nothing happens at all, and once something has spoiled the recording, each call that it would hold raises.
 """
 
 import weakref
@@ -35,6 +35,7 @@ class Stream:
 
     def wait_event(self, event):
         if event.graph is not None:
+            event.graph.check()
             event.graph.join(event.stream, self)
             return
         self.has_waited = True
@@ -64,8 +65,7 @@ class Stream:
 
     def end_capture(self):
         graph, Graph.recorded = Graph.recorded, None
-        if graph.failed:
-            raise RuntimeError("cudaErrorStreamCaptureInvalidated: operation failed due to a previous error")
+        graph.check()
         if graph.streams != {self}:
             raise RuntimeError("cudaErrorStreamCaptureUnjoined: the capture has work that nothing has waited for")
         return graph
@@ -86,6 +86,10 @@ class Graph:
 
     def __init__(self, origin):
         self.origin, self.streams, self.work, self.failed = origin, {origin}, [], False
+
+    def check(self):
+        if self.failed:
+            raise RuntimeError("cudaErrorStreamCaptureInvalidated: operation failed due to a previous error")
 
     def join(self, waited_for, waits):
         if waits is self.origin:
@@ -137,7 +141,10 @@ class Event:
 def recording_on(stream):
     """The recording that this stream is part of, or None."""
     graph = Graph.recorded
-    return graph if graph is not None and stream in graph.streams else None
+    if graph is None or stream not in graph.streams:
+        return None
+    graph.check()
+    return graph
 
 
 def later(work):
@@ -160,7 +167,7 @@ def refuse_beside():
 def refuse_recording(what, kind=RuntimeError):
     """What CUDA, or CuPy, does not record."""
     if Graph.recorded is not None:
-        Graph.recorded.failed = kind is RuntimeError
+        Graph.recorded.failed |= kind is RuntimeError  # CuPy refuses by itself; CUDA does not hear of it
         raise kind(f"{what} while a stream is capturing")
 
 
