@@ -197,6 +197,7 @@ def test_a_recording_that_another_thread_has_spoiled_is_tried_again(problem, cap
         chains = gibbs_chains(ops, *problem)
         for _ in range(6):
             chains.advance()
+            assert chains.sweep.graph is not None or not chains.sweep.held
     assert len(spoiled) == 2
     assert len(graphs) == 3  # of the sweeps 4 to 6: the second and the third have not been recorded
     assert not caplog.records
@@ -221,6 +222,30 @@ def test_a_recording_that_fails_while_factors_are_computed_leaves_nothing_begun(
         plain = short_fit(*problem, **params)
     for name in KEPT:
         np.testing.assert_array_equal(getattr(with_failure, name), getattr(plain, name), err_msg=name)
+
+
+@needs_compiler
+def test_no_memory_for_the_state_of_a_recording(problem, short_fit, monkeypatch, caplog):
+    with fake_cupy.installed() as card:
+        ops = importlib.import_module("skhorseshoe._ops.gpu")
+        chains = gibbs_chains(ops, *problem)
+        whole, attempts = type(chains.sweep)._record, []
+
+        def record(sweep, state):
+            attempts.append(True)
+            card.free = 8  # bytes
+            try:
+                whole(sweep, state)
+            finally:
+                card.free = 2**34
+
+        monkeypatch.setattr(type(chains.sweep), "_record", record)
+        with caplog.at_level("WARNING", logger="skhorseshoe"):
+            for _ in range(6):
+                chains.advance()
+        assert len(attempts) == module("clock").ATTEMPTS
+    (logged,) = caplog.records
+    assert "Out of memory allocating" in logged.message
 
 
 @needs_compiler

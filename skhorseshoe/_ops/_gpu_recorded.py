@@ -57,13 +57,13 @@ class Recorded:
         return self.last
 
     def _record(self, state):
-        self.count = cp.zeros(1, cp.uint32)
-        self.memory = cp.empty(sum(value.size for value in _arrays(state)))
-        self.given = _views(self.memory, state)
-        self.count += 1  # compiles the kernel
-        self._put(state)
-        stream = cp.cuda.Stream(non_blocking=True)  # the main one cannot be recorded
         try:
+            self.count = cp.zeros(1, cp.uint32)
+            self.memory = cp.empty(sum(value.size for value in _arrays(state)))
+            self.given = _views(self.memory, state)
+            self.count += 1  # compiles the kernel
+            self._put(state)
+            stream = cp.cuda.Stream(non_blocking=True)  # the main one cannot be recorded
             with stream, cp.cuda.using_allocator(self._allocate):
                 graph = self._recording(stream)
                 graph.upload()  # a launch that finds no room would end the fit
