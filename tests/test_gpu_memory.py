@@ -74,6 +74,23 @@ def test_a_fit_that_is_out_of_memory_says_what_was_asked_for_and_what_is_free(ca
     assert card.held_when_freed == 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA_ERROR_OUT_OF_MEMORY: out of memory",  # the driver, which launches kernels and loads them
+        "cudaErrorMemoryAllocation: out of memory",
+        "CUSOLVER_STATUS_ALLOC_FAILED",
+    ],
+)
+def test_all_words_for_no_memory_are_known(words, card, problem, short_fit, monkeypatch):
+    def advance(chains):
+        raise RuntimeError(words)
+
+    monkeypatch.setattr(_adapt.HmcChains, "advance", advance)
+    with pytest.raises(MemoryError, match=rf"out of memory: {words}.*device='cpu'"):
+        short_fit(*problem, device="cuda", sampler="hmc")
+
+
 def test_a_fit_without_room_is_refused_before_it_starts(card, problem, short_fit):
     X, y = problem
     card.free = 2**20

@@ -83,7 +83,7 @@ def free_and_total():
 
 def is_of_memory(error):
     """Whether the GPU has no more memory: CuPy says so, or a library that it calls, each in its own way."""
-    words = "ALLOC_FAILED", "cudaErrorMemoryAllocation", "std::bad_alloc"
+    words = "ALLOC_FAILED", "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "std::bad_alloc"
     known = isinstance(error, cp.cuda.memory.OutOfMemoryError)
     return known or (isinstance(error, (MemoryError, RuntimeError)) and any(word in str(error) for word in words))
 
