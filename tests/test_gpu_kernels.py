@@ -368,19 +368,24 @@ def test_an_indefinite_precision_is_refused_with_the_cure(one_gpu, factors):
     assert one_gpu.to_host(one_gpu.to_device(np.ones(1))) == 1.0
 
 
-def indefinite(q):
-    """A matrix whose smallest eigenvalue is -3e-9: the fourth of the jitters helps."""
+def indefinite(q, d):
+    """A matrix to which d is to be added. The smallest eigenvalue is then -3e-9: the fourth of the jitters helps."""
     H = np.ones((q, q)) - 3e-9 * np.eye(q)
     H[0, 1:] = H[1:, 0] = 0.0
-    return H
+    return H - d * np.eye(q)
 
 
+@pytest.mark.parametrize("begun", [False, True])  # in the room of one chain, or of all at a time
+@pytest.mark.parametrize("least", [0.0, 0.9])  # of d, nearly all of the diagonal: that is raised too
 @pytest.mark.parametrize("q", [3, 70, 240, 300])
-def test_a_factorisation_that_fails_is_repaired_as_on_the_cpu(q, gpu, factors):
-    d, rng = np.zeros((3, q)), np.random.default_rng(q)
-    d[1] = 1.0  # nothing to repair
+def test_a_factorisation_that_fails_is_repaired_as_on_the_cpu(q, least, begun, gpu, factors):
+    d, rng = np.full((3, q), least), np.random.default_rng(q)
+    d[1] = 2.0  # nothing to repair
     b, noise = rng.standard_normal((2, 3, q))
-    got = gpu.to_host(gpu.Precision(indefinite(q), None).draw(*map(gpu.to_device, (b, d, noise))))
-    want = cpu.Precision(indefinite(q), ALONE).draw(b, d, noise)
+    ours, given = gpu.Precision(indefinite(q, least), None), list(map(gpu.to_device, (b, d, noise)))
+    if begun:
+        ours.begin(given[1])
+    got = gpu.to_host(ours.draw(*given))
+    want = cpu.Precision(indefinite(q, least), ALONE).draw(b, d, noise)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * abs(want).max())
     np.testing.assert_allclose(got[1], want[1], rtol=1e-8, atol=1e-12)
