@@ -337,9 +337,10 @@ def test_the_root_of_a_matrix_that_may_be_singular(rank, one_gpu):
         np.testing.assert_allclose(one_gpu.to_host(ours.times(one_gpu.to_device(x))), theirs.times(x), rtol=1e-9)
 
 
-def test_an_indefinite_matrix_has_no_root(one_gpu):
-    with pytest.raises(np.linalg.LinAlgError, match=r"3 columns, minor 1"):
-        one_gpu.Root(-np.eye(3))
+@pytest.mark.parametrize("bad", [-1.0, np.nan])
+def test_an_indefinite_matrix_has_no_root(bad, one_gpu):
+    with pytest.raises(np.linalg.LinAlgError, match=r"3 columns, minor 2"):
+        one_gpu.Root(np.diag([1.0, bad, 1.0]))
 
 
 @pytest.mark.parametrize(("m", "q"), [(1, 1), (4, 31), (17, 70)])
@@ -360,8 +361,9 @@ def test_a_singular_precision_is_raised_for_the_chains_that_need_it(one_gpu, fac
     np.testing.assert_allclose(draw[1], np.linalg.solve(H + np.eye(3), np.ones(3)), rtol=1e-6)
 
 
-def test_an_indefinite_precision_is_refused_with_the_cure(one_gpu, factors):
-    arguments = map(one_gpu.to_device, (np.ones((1, 2)), np.zeros((1, 2)), np.zeros((1, 2))))
+@pytest.mark.parametrize("d", [0.0, np.nan])
+def test_an_indefinite_precision_is_refused_with_the_cure(d, one_gpu, factors):
+    arguments = map(one_gpu.to_device, (np.ones((1, 2)), np.full((1, 2), d), np.zeros((1, 2))))
     draw = one_gpu.Precision(-np.eye(2), None).draw(*arguments)  # the host hears of it with the next values
     with pytest.raises(np.linalg.LinAlgError, match=r"2 columns, minor 1.*StandardScaler"):
         one_gpu.to_host(draw)

@@ -35,6 +35,8 @@ def _dpotrf(handle, uplo, n, a, lda, workspace, size, info):
     matrix = _matrix(a, lda, n)
     factor, verdict = lapack.dpotrf(matrix[:n], lower=int(uplo == 0), clean=0)
     matrix[:n] = factor
+    if np.isnan(matrix).any():
+        verdict = 0  # as cuSOLVER has it
     ctypes.cast(info, ctypes.POINTER(ctypes.c_int))[0] = verdict
 
 
