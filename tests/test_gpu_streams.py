@@ -1,6 +1,7 @@
 """The host does not wait in a sweep: factors are computed beside the pass, and states leave through pinned memory."""
 
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -236,6 +237,24 @@ def test_the_library_works_on_chains_side_by_side(n_chains, card, monkeypatch):
     want = [np.linalg.solve(A.T @ A + np.diag(d[c]), b[c]) for c in range(n_chains)]
     np.testing.assert_allclose(draw, want, rtol=1e-10)
     assert not any(lane.stream.queue for lane in busy)
+
+
+@needs_compiler
+def test_the_handles_of_a_thread_end_with_it(card):
+    back_end()
+    lapack = sys.modules["skhorseshoe._ops._gpu_lapack"]
+    alive, seen = lapack.cublas.alive, []
+    before = set(alive)
+
+    def work():
+        lapack._LANES.first(3)
+        seen.append(len(alive - before))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [2 * 3]
+    assert alive == before
 
 
 def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, monkeypatch, factors):

@@ -4,6 +4,7 @@ What is row by row here is column by column for the libraries: their lower trian
 """
 
 import threading
+from contextlib import suppress
 
 import cupy as cp
 import numpy as np
@@ -23,6 +24,11 @@ class _Lane:
         self.stream = cp.cuda.Stream(non_blocking=True)
         self.solver, self.blas = cusolver.create(), cublas.create()
 
+    def __del__(self, cusolver=cusolver, cublas=cublas):  # at exit the names of this module may be gone
+        with suppress(Exception):  # as when the driver has gone before
+            cusolver.destroy(self.solver)
+            cublas.destroy(self.blas)
+
 
 class _Usual:
     """The handles of CuPy, for whatever stream is the current one."""
@@ -32,7 +38,7 @@ class _Usual:
 
 
 class _Lanes(threading.local):
-    """Of this thread, by device; they stay, as CuPy's own handles do."""
+    """Of this thread, by device; they stay until it ends, as CuPy's own handles do."""
 
     def __init__(self):
         self.of = {}

@@ -42,7 +42,11 @@ def _dpotrf(handle, uplo, n, a, lda, workspace, size, info):
 
 def libraries():
     """The fake modules by name. A handle of one's own is for one stream: the memory behind it serves no two."""
-    handles, streams = count(USUAL + 1), {}
+    handles, streams, alive = count(USUAL + 1), {}, set()
+
+    def create():
+        alive.add(handle := next(handles))
+        return handle
 
     def library(name, routine):
         def call(handle, *arguments):
@@ -59,13 +63,16 @@ def libraries():
         CUBLAS_OP_T=1,
         CUBLAS_SIDE_LEFT=0,
         CUBLAS_DIAG_NON_UNIT=0,
-        create=lambda: next(handles),
+        create=create,
+        destroy=alive.remove,
+        alive=alive,
         dtrsm=library("cuBLAS", _dtrsm),
         dsyrk=library("cuBLAS", _dsyrk),
         getVersion=lambda handle: 0,
     )
     cusolver = SimpleNamespace(
-        create=cublas.create,
+        create=create,
+        destroy=alive.remove,
         dpotrf=library("cuSOLVER", _dpotrf),
         dpotrf_bufferSize=lambda *arguments: 32,
     )
