@@ -19,8 +19,8 @@ _FAR_APART = 1.1  # R-hat, from where chains have not met yet
 _SHORT = 100  # sweeps of burn-in, of which a multiple may still be too few
 _NAMED = 3  # columns in a warning
 _ONE_SIDED = (
-    "all values in one class lie on one side of those in the other, as where a level occurs in one class only. So the "
-    "data place no limit on the coefficient"
+    "all values in one class lie on one side of those in the other (quasi-complete separation), for example because a "
+    "level occurs in one class only. The likelihood keeps rising as the coefficient grows, so the data do not bound it"
 )
 
 
@@ -32,9 +32,9 @@ def warn_if_far_out(model, which, usual, spread):
     name = names_of(model)[which[worst]]
     warn(
         f"{_listed(model, which)} {'have' if len(which) > 1 else 'has'} values far out: the standard deviation of "
-        f"{name!r} is {spread[which[worst]]:.2g}, but nine in ten of its values lie within {usual[worst]:.2g}. Such "
-        "values, as of typing errors, decide over a coefficient, scaled or not. Clip them, or give the column's "
-        "logarithm or quantiles (QuantileTransformer)."
+        f"{name!r} is {spread[which[worst]]:.2g}, but nine in ten of its values lie within {usual[worst]:.2g}. A few "
+        "such values (often data-entry errors) can determine the coefficient, and scaling does not help. Clip them, or "
+        "use the column's logarithm or quantiles (QuantileTransformer)."
     )
 
 
@@ -53,21 +53,21 @@ def warn_if_scales_differ(model, columns, without=()):
     small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
     warn(
         f"The columns are on very different scales: the standard deviation of {large!r} is {spread.max():.2g}, that of "
-        f"{small!r} {spread.min():.2g}. The prior is the same for all coefficients, so it shrinks those of small "
-        "columns more. standardize=True gives every column unit variance, or scale the columns yourself."
+        f"{small!r} {spread.min():.2g}. The prior is the same for all coefficients, so those of columns with "
+        "a small standard deviation are shrunk more. Set standardize=True, or scale the columns yourself."
     )
 
 
 def warn_of_slow_weights(model, n_columns):
     """A warning for weights that keep a wide table from the sampler that is made for it."""
-    cure = "Whole numbers are many times faster: 'collapsed' takes them, whose matrices are of the size of the rows."
+    cure = "Integer weights are much faster: they allow 'collapsed', whose matrices are n_samples x n_samples."
     if model.class_weight is not None:
         cure = (
-            "Few events need no weights, and weights above 1 let in columns of noise: without class_weight the sampler "
-            "is 'collapsed', whose matrices are of the size of the rows, and many times faster."
+            "Rare events do not need weights, and weights above 1 let noise columns in. Without class_weight the "
+            "sampler is 'collapsed', which is much faster: its matrices are n_samples x n_samples."
         )
     warn(
-        f"The weights ({'sample_weight' if model.class_weight is None else 'class_weight'}) are not whole numbers, so "
+        f"The weights ({'sample_weight' if model.class_weight is None else 'class_weight'}) are not integers, so "
         f"the sampler is 'hmc', whose matrices are {n_columns} x {n_columns}. {cure}"
     )
 
@@ -75,8 +75,8 @@ def warn_of_slow_weights(model, n_columns):
 def warn_of_repeated_rows(sampler, n_rows, n_repeated):
     """A warning for whole weights that a sampler honours by that much work."""
     warn(
-        f"sampler={sampler!r} repeats rows as often as their weights say: {n_rows} rows become {n_repeated:.0f}. "
-        "sampler='hmc' reads weights as they are."
+        f"sampler={sampler!r} repeats each row as often as its weight says: {n_rows} rows become "
+        f"{n_repeated:.0f}. sampler='hmc' uses the weights directly."
     )
 
 
@@ -89,9 +89,9 @@ def warn_if_undetermined(model, spread):
     loose = free[(upper - lower) / 2 * spread[free] > LOOSE]
     if len(loose):
         warn(
-            f"{_listed(model, loose)}: the data do not tell the unpenalized coefficients from one another or from the "
-            "intercept, as where all levels of a factor have a column, or columns add up to one another. Only their "
-            "prior bounds them. Leave out one of these columns (OneHotEncoder(drop='first')), or take them out of "
+            f"{_listed(model, loose)}: unpenalized columns are collinear with each other or with the intercept (for "
+            "example, a one-hot column for every level, or a column that is the sum of others), so only the prior "
+            "bounds their coefficients. Drop one of these columns (OneHotEncoder(drop='first')), or remove them from "
             "unpenalized."
         )
 
@@ -106,8 +106,8 @@ def warn_if_far_from_zero(model, distance, dtype):
     if len(far):
         warn(
             f"{_listed(model, far)} {'lie' if len(far) > 1 else 'lies'} up to {distance.max():.1g} standard "
-            f"deviations from zero, of which {dtype} leaves few digits or none. Subtract the means before you fit"
-            f"{', or give X as float64' if dtype == np.float32 else ''}."
+            f"deviations from zero, so rounding to {dtype} removes much or all of their variation. Subtract the "
+            f"means before you fit{', or give X as float64' if dtype == np.float32 else ''}."
         )
 
 
@@ -151,21 +151,21 @@ def warn_if_unconverged(model, informative, separated, unbounded):
     found = _not_converged(model, names, rhat, ess, names if separated else cured)
     said = [found] if found else []
     if separated and found:
-        bound = "slab_scale=2 sets one, and mixes far better"
+        bound = "Set slab_scale=2, which bounds those that are shrunk and converges much faster"
         if not is_bound(2, separated):
             bound += ", once the columns are scaled (standardize=True)"
         elif model.slab_scale is not None:
-            bound += f"; slab_scale={model.slab_scale:g} is too far"
+            bound += f"; slab_scale={model.slab_scale:g} is too wide"
         said.append(
-            "The columns separate the classes completely, so the data place no limit on the coefficients, and "
-            f"more sweeps are no remedy: {bound}."
+            "The columns separate the classes completely, so the data do not bound the coefficients, and more "
+            f"sweeps will not help. {bound}."
         )
     elif len(one_sided):
         said.append(f"{_listed(model, one_sided)}: {_ONE_SIDED}{_bound(model, spans)}")
     if len(free):
         said.append(
-            f"{_listed(model, free)}: {_ONE_SIDED}, nor does slab_scale to one that is unpenalized. Take the column "
-            "out of unpenalized and set slab_scale=2, merge a rare level with another, or drop the column."
+            f"{_listed(model, free)}: {_ONE_SIDED}, and slab_scale does not bound an unpenalized one. Remove the "
+            "column from unpenalized and set slab_scale=2, merge a rare level with another, or drop the column."
         )
     if not found and model.target_ess is not None and model.stopped_by_ == "n_iter":
         said += _short_of_target(model, names, ess)
@@ -183,11 +183,11 @@ def _bound(model, spans):
     slab, span = model.slab_scale or 2, spans.max()
     differ = "" if model.slab_scale else ", and its mean and interval differ from run to run"
     if is_bound(slab, span):
-        return f"{differ}: slab_scale={slab} sets one."
+        return f"{differ}. Set slab_scale={slab}, which does."
     return (
-        f"{differ}. slab_scale={slab} sets one where the values of the column lie within {FAR_SLAB / slab:.3g} of one "
-        f"another, and here they lie {span:.3g} apart. Leave columns of zeros and ones unscaled"
-        f"{', with standardize=False' if model.standardize else ''}, and scale others."
+        f"{differ}. slab_scale={slab} does so only if the values of the column lie within {FAR_SLAB / slab:.3g} of one "
+        f"another; here they lie {span:.3g} apart. Leave columns of zeros and ones unscaled"
+        f"{', with standardize=False' if model.standardize else ''}, and scale the others."
     )
 
 
@@ -218,8 +218,8 @@ def _not_converged(model, names, rhat, ess, cured):
     )
     if model.moments_ is not None and n_draws < 2 * MIN_ESS_PER_CHAIN:
         return (
-            f"{text} But max_draws={model.max_draws} keeps {n_draws} draws of each chain, and R-hat and sample sizes "
-            f"are of these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
+            f"{text} But max_draws={model.max_draws} keeps only {n_draws} draws of each chain, and R-hat and "
+            f"sample sizes are computed from these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
         )
     to_do = failed & ~np.isin(names, list(cured))
     fold = np.where(to_do & np.isfinite(badness), badness, 0.0).max()
@@ -231,21 +231,21 @@ def _more(model, n_draws, factor=1, far=False):
     """What to do for so many times as many independent draws; n_draws : of a chain, that are kept. far : whether the
     chains are so far apart that burn-in was too short."""
     if model.stopped_by_ in ("interrupt", "callback"):
-        return f"The run was ended after {model.n_iter_} sweeps: let it go on for longer."
+        return f"The run was stopped after {model.n_iter_} sweeps: let it run longer."
     fold = f" about {max(2, factor)}-fold" if n_draws >= 4 else ""
     if model.warm_start:
-        anew = f" Or, as R-hat is so large, anew with a longer burn_in (now {model.burn_in})." if far else ""
-        return f"Fit again, which adds draws, with n_iter={max(1, factor - 1) * model.n_iter_}.{anew}"
+        anew = f" R-hat is very large: better start again with a longer burn_in (now {model.burn_in})." if far else ""
+        return f"Fit again with n_iter={max(1, factor - 1) * model.n_iter_}, which adds draws.{anew}"
     if model.checkpoint is not None:
         return (
-            f"Raise n_iter (now {model.n_iter}){fold} and fit again: the checkpoint goes on. A longer burn_in (now "
-            f"{model.burn_in}) needs another folder."
+            f"Raise n_iter (now {model.n_iter}){fold} and fit again: the run continues from the checkpoint. A longer "
+            f"burn_in (now {model.burn_in}) needs another folder."
         )
     if n_draws < MIN_ESS_PER_CHAIN and model.thin > 1:
-        return f"Lower thin (now {model.thin}), of which only {n_draws} draws of each chain are left."
+        return f"Lower thin (now {model.thin}), which leaves only {n_draws} draws of each chain."
     thin = ""
     if n_draws >= 4 * MIN_ESS_PER_CHAIN:  # enough to keep no more
-        thin = f", and thin (now {model.thin}) with them to keep memory as it is"
+        thin = f", and thin (now {model.thin}) in proportion so that memory does not grow"
     if model.burn_in < _SHORT:
         return f"Raise n_iter (now {model.n_iter}){fold}{thin}, and burn_in (now {model.burn_in}) to 1000."
     return f"Raise n_iter (now {model.n_iter}) and burn_in (now {model.burn_in}){fold}{thin}."
@@ -263,9 +263,9 @@ def _short_of_target(model, names, ess):
     )
     if model.moments_ is not None:
         return [
-            f"{text}, of the {n_draws} draws of each chain that max_draws={model.max_draws} keeps. Raise max_draws to "
-            f"{factor * n_draws}, or leave it out."
+            f"{text}, computed from the {n_draws} draws of each chain that max_draws={model.max_draws} keeps. Raise "
+            f"max_draws to {factor * n_draws}, or leave it out."
         ]
     if model.warm_start:
-        return [f"{text}. Fit again, which adds draws, with n_iter={(factor - 1) * model.n_iter_}."]
+        return [f"{text}. Fit again with n_iter={(factor - 1) * model.n_iter_}, which adds draws."]
     return [f"{text}. Raise n_iter (now {model.n_iter}) about {factor}-fold."]

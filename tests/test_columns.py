@@ -261,7 +261,7 @@ def test_unpenalized_columns_that_the_data_cannot_tell_apart_are_named(aliased, 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(pd.DataFrame(X, columns=columns), X[:, 0] + rng.standard_normal(300) > 0)
-    said = [str(w.message) for w in caught if "do not tell the unpenalized" in str(w.message)]
+    said = [str(w.message) for w in caught if "unpenalized columns are collinear" in str(w.message)]
     named = {"levels": "Columns 'Bergen', 'Oslo', 'Rome': ", "copies": "Columns 'Bergen', 'Oslo': ", "none": None}
     assert len(said) == (aliased != "none")
     assert all(text.startswith(named[aliased]) for text in said)

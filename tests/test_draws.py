@@ -170,7 +170,7 @@ def test_selected_coefficients_are_means_of_every_draw(problem, whole):
 
 
 def test_the_warning_says_that_few_draws_are_kept(weak_problem):
-    with pytest.warns(ConvergenceWarning, match="max_draws=40 keeps .* first raise it to 400"):
+    with pytest.warns(ConvergenceWarning, match="max_draws=40 keeps only .* first raise it to 400"):
         classifier(n_iter=2000, burn_in=200, max_draws=40).fit(*weak_problem)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

@@ -132,7 +132,7 @@ def test_a_slab_is_too_far_for_a_level_that_was_scaled(seed):
         _, text = fit_with_level(seed, 4, scaled=True, slab_scale=slab_scale)
         assert "Column 'rare': all values in one class lie on one side" in text
         assert "slab_scale=2" in text
-        assert "lie within 10 of one another, and here they lie 22.4 apart" in text
+        assert "lie within 10 of one another; here they lie 22.4 apart" in text
     _, text = fit_with_level(seed, 4, scaled=True, slab_scale=0.5)
     assert "one side" not in text
 
@@ -188,7 +188,7 @@ def test_a_level_of_one_class_that_is_not_shrunk_has_another_cure(slab_scale, se
     y = X["a"] + rng.standard_normal(300) > 0
     X["site"] = np.where(y & (np.arange(300) < 20), 1.0, 0.0)
     model = HorseshoeProbitClassifier(n_iter=300, slab_scale=slab_scale, unpenalized=["site"], random_state=seed)
-    with pytest.warns(ConvergenceWarning, match=r"Column 'site': .* nor does slab_scale to one that is unpenalized"):
+    with pytest.warns(ConvergenceWarning, match=r"Column 'site': .* and slab_scale does not bound an unpenalized one"):
         model.fit(X, y)
 
 
@@ -199,7 +199,7 @@ def test_a_level_that_nothing_bounds_is_not_called_undetermined_too(seed, monkey
     X = pd.DataFrame(rng.standard_normal((300, 2)), columns=["a", "b"])
     y = X["a"] + rng.standard_normal(300) > 0
     X["site"] = np.where(y & (np.arange(300) < 40), 1.0, 0.0)
-    model, undetermined = HorseshoeProbitClassifier(n_iter=20, burn_in=20, random_state=seed), "do not tell the unpen"
+    model, undetermined = HorseshoeProbitClassifier(n_iter=20, burn_in=20, random_state=seed), "columns are collinear"
     with pytest.warns(ConvergenceWarning, match="Column 'site': all values in one class") as caught:
         model.set_params(unpenalized=["site"]).fit(X, y)
     assert not any(undetermined in str(w.message) for w in caught)

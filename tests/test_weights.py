@@ -188,9 +188,7 @@ def test_weights_that_make_a_wide_table_slow_are_said(class_weight, sampler, tol
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, X[:, 0] > 0)
-    said = [
-        w for w in caught if "not whole numbers, so the sampler is 'hmc', whose matrices are 60 x 60" in str(w.message)
-    ]
+    said = [w for w in caught if "not integers, so the sampler is 'hmc', whose matrices are 60 x 60" in str(w.message)]
     assert len(said) == told
     assert all(w.filename == __file__ for w in said)
 
@@ -206,7 +204,7 @@ def test_auto_repeats_no_row_many_times(sampler, times, used, weak_problem):
         warnings.simplefilter("always")
         model.fit(X, y, sample_weight=np.full(len(y), times))
     assert model.sampler_ == used
-    said = [w for w in caught if "repeats rows as often" in str(w.message)]
+    said = [w for w in caught if "repeats each row as often" in str(w.message)]
     assert [f"{len(y)} rows become {50 * len(y)}. sampler='hmc'" in str(w.message) for w in said] == [True] * (
         used == "pxda" and times == 50
     )
@@ -224,11 +222,11 @@ def test_the_cure_for_slow_weights_is_no_false_discovery(weights, monkeypatch):
         model.set_params(class_weight={"case": 1.5, "control": 1})
     else:
         given = {"sample_weight": np.linspace(0.5, 1.5, 20)}
-    with pytest.warns(UserWarning, match=f"The weights .{weights}. are not whole numbers") as caught:
+    with pytest.warns(UserWarning, match=f"The weights .{weights}. are not integers") as caught:
         model.fit(X, y, **given)
-    text = next(str(w.message) for w in caught if "not whole" in str(w.message))
-    assert ("without class_weight" in text) == (weights == "class_weight")
-    assert ("Whole numbers are many times faster" in text) == (weights == "sample_weight")
+    text = next(str(w.message) for w in caught if "not integers" in str(w.message))
+    assert ("Without class_weight" in text) == (weights == "class_weight")
+    assert ("Integer weights are much faster" in text) == (weights == "sample_weight")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
