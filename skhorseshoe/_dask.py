@@ -97,7 +97,7 @@ def _client():
         client = distributed.get_client()
     except ValueError as error:
         raise ValueError(
-            "Rows in Dask collections are held by the workers of a cluster, and no client of one is in scope. Make one "
+            "Rows in Dask collections are held by the workers of a cluster, and there is no active client. Create one "
             "before fit, client = distributed.Client(...), or fit on X.compute() if the rows fit into memory."
         ) from error
     if client.asynchronous:

@@ -103,7 +103,7 @@ def _check_counts(settings):
     """Raise a ValueError where numbers of sweeps and draws contradict one another."""
     n_iter, thin, target, most = settings.n_iter, settings.thin, settings.target_ess, settings.max_draws
     if n_iter < thin:
-        raise ValueError(f"thin={thin} keeps none of n_iter={n_iter} sweeps: thin may be at most n_iter.")
+        raise ValueError(f"thin must not exceed n_iter (thin={thin}, n_iter={n_iter}): no draw would be kept.")
     if None not in (target, most) and most * settings.n_chains < target:
         raise ValueError(
             f"target_ess={target} cannot be reached with max_draws={most} draws of each of {settings.n_chains} chains, "
@@ -190,7 +190,8 @@ def _checkpoint(model, problem, settings, device):
         return None
     if model.warm_start:
         raise ValueError(
-            "checkpoint and warm_start=True are two ways to go on: with checkpoint, raise n_iter and fit again."
+            "checkpoint and warm_start=True cannot be combined. With checkpoint, raise n_iter and call fit again to "
+            "continue."
         )
     seed = model.random_state
     if not isinstance(seed, Integral):  # a generator is known by what it has drawn, a fresh seed by nothing

@@ -17,7 +17,7 @@ from ._report import did_you_mean
 
 _CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
-_NUMBER = "Turn them into a number that means something, such as days since an event, or drop them."
+_NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 _LEVELS = ("categor", "dictionary", "enum", "str", "large_string", "utf8")  # and these, if they look like numbers
@@ -92,7 +92,7 @@ def _check_room(X, dtypes):
     """Raise a MemoryError before NumPy makes a copy of an array for which there is no room."""
     if isinstance(X, np.ndarray) and not (X.dtype in dtypes and X.flags.c_contiguous):
         dtype = X.dtype if X.dtype in dtypes else np.dtype(dtypes[0])
-        cure = " Give it so, or as float32, or have it on disk (skhorseshoe.disk)."
+        cure = " Pass it in this form, or as float32, or put it on disk (skhorseshoe.disk)."
         check_copy(dtype.itemsize * X.size, f"Making X C-contiguous and of {dtype}", cure)
 
 
@@ -173,10 +173,10 @@ def _refuse_objects(y):
     kinds = sorted({type(label).__name__ for label in y.flat})
     if len(kinds) > 1:
         some = " and ".join(kinds)
-        raise ValueError(f"Unknown label type: y holds {some}: make them one, by astype(str) for example.")
+        raise ValueError(f"Unknown label type: y mixes {some}. Convert them to one type: astype(str).")
     raise ValueError(
-        f"Unknown label type: y has dtype object, and its labels are of type {kinds[0]}, as {y.flat[0]!r}: give them "
-        f"as such, by astype({kinds[0]}) for example."
+        f"Unknown label type: y has dtype object, and its labels are of type {kinds[0]}, such as {y.flat[0]!r}. "
+        f"Convert y, for example with astype({kinds[0]})."
     )
 
 
@@ -199,7 +199,7 @@ def is_second(y, X, classes):
     _refuse_missing(y)
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
-        raise ValueError(f"y holds labels that fit has not seen: {unknown.tolist()}; it knows {classes.tolist()}.")
+        raise ValueError(f"y holds labels that fit has not seen: {unknown.tolist()}; classes_ is {classes.tolist()}.")
     return y == classes[1]
 
 
@@ -272,8 +272,8 @@ def _refuse_levels(table, types):
     for name, dtype in types:
         if dtype.startswith(_LEVELS) or (dtype == "object" and any(isinstance(one, str) for one in table[name])):
             raise ValueError(
-                f"Column {name!r} is not numeric (its dtype is {dtype}), though what it holds can be read as numbers. "
-                f"{_CURE} If they are amounts, give them as numbers: astype(float)."
+                f"Column {name!r} is not numeric (its dtype is {dtype}), although its values look like numbers. "
+                f"{_CURE} If they are quantities, convert the column: astype(float)."
             )
 
 

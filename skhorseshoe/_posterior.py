@@ -299,7 +299,7 @@ def _positive(proba):
 def check_level(level):
     """The level of an interval, or a ValueError."""
     if not isinstance(level, Real) or not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, as in 0.9 for 90 %; got {level!r}.")
+        raise ValueError(f"level must be between 0 and 1 (0.9 for 90 %); got {level!r}.")
     return level
 
 

@@ -61,8 +61,8 @@ def reporter(verbose, burn_in, n_iter):
             warned = True
             warn(
                 f"At {sweep:.2g} s a sweep, the {end - t} sweeps that are left of {end} take about {_in_words(left)}. "
-                "target_ess ends a fit when its draws suffice, checkpoint keeps what is done, verbose=1 tells how far "
-                "it is, and Ctrl-C ends it with the draws so far. Fewer columns or rows take less."
+                "To shorten it, set target_ess or reduce rows or columns; checkpoint saves progress, verbose=1 reports "
+                "progress, and Ctrl-C ends the fit with the draws so far."
             )
 
     return report

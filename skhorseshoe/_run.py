@@ -121,11 +121,11 @@ class Run:
         """What to say of a run that an interrupt has ended; nothing of others."""
         if self.stopped_by != "interrupt":
             return ""
-        torn = "" if self.whole else " It was cut in the middle of a sweep, from where warm_start cannot go on."
+        torn = "" if self.whole else " The last sweep was incomplete, so warm_start cannot continue from here."
         return (
             f"fit was interrupted after {self.done} of {self.settings.n_iter} sweeps: the model holds the "
-            f"{self.draws.n} draws of each of its {self.settings.n_chains} chains that were made by then. Two "
-            f"Ctrl-C within two seconds end fit at once, and with it a search or cross-validation.{torn}"
+            f"{self.draws.n} draws made so far by each of its {self.settings.n_chains} chains. Press "
+            f"Ctrl-C twice within two seconds to end fit at once, and with it a search or cross-validation.{torn}"
         )
 
     def arrays(self):

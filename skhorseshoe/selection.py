@@ -230,14 +230,14 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         if self.rule == "dss" and _input.is_dask(X):
             raise ValueError(
                 "rule='dss' reads the rows in memory, and X is a Dask collection. Take rule='interval' or 'shrinkage', "
-                "or fit with prefit=True on rows that have room, such as a sample."
+                "or fit with prefit=True on rows that fit in memory, such as a sample."
             )
         if self.rule != "dss" or len(getattr(X, "shape", ())) != 2:
             return
         shape = min(X.shape), X.shape[1]  # as many rows as there are, or X'WX
         if _device.is_sparse(X) and is_needed(shape[0]):
             raise ValueError(
-                f"rule='dss' works with a matrix of {shape[0]} x {shape[1]}, which has no room. Take "
+                f"rule='dss' works with a matrix of {shape[0]} x {shape[1]}, which does not fit in memory. Take "
                 "rule='interval' or 'shrinkage'."
             )
         check_matrices(_MATRICES, shape, "rule='dss'", "Take rule='interval' or 'shrinkage'.")

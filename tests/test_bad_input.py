@@ -128,7 +128,7 @@ def test_a_parameter_out_of_range_is_named(name, value):
 
 
 def test_thin_beyond_n_iter_is_refused():
-    with pytest.raises(ValueError, match="thin=11 keeps none of n_iter=10"):
+    with pytest.raises(ValueError, match=r"thin must not exceed n_iter \(thin=11, n_iter=10\)"):
         HorseshoeProbitClassifier(n_iter=10, thin=11).fit(X, Y)
 
 

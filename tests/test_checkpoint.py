@@ -296,7 +296,7 @@ def test_a_full_disk_is_one_warning_and_the_fit_goes_on(problem, tmp_path, monke
 
 
 def test_warm_start_is_another_way_to_go_on(problem, tmp_path):
-    with pytest.raises(ValueError, match="two ways to go on"):
+    with pytest.raises(ValueError, match="cannot be combined"):
         classifier(tmp_path, warm_start=True).fit(*problem)
 
 

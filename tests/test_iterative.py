@@ -186,7 +186,7 @@ def test_auto_takes_it_where_factors_take_too_long(everywhere, seed):
     assert clf.fit(X.toarray()[:7], y[:7] | (np.arange(7) < 2)).sampler_ == "collapsed"
     # Only "hmc" can have these weights.
     assert clf.fit(X, y, sample_weight=np.full(len(y), 0.5)).sampler_ == "hmc"
-    with pytest.warns(UserWarning, match="repeats rows"):  # but for so many columns its matrices have no room
+    with pytest.warns(UserWarning, match="repeats each row"):  # but for so many columns its matrices have no room
         assert clf.fit(X, y, sample_weight=np.full(len(y), 11.0)).sampler_ == "pxda"
 
 

@@ -52,7 +52,7 @@ LEVELS = {
 @pytest.mark.parametrize("table", LEVELS.values(), ids=LEVELS)
 def test_levels_that_look_like_numbers_are_not_taken_for_amounts(table, short_fit):
     coded = table(list(range(1, 6)) * 6)
-    with pytest.raises(ValueError, match=r"Column 'b' is not numeric .*OneHotEncoder.* If they are amounts"):
+    with pytest.raises(ValueError, match=r"Column 'b' is not numeric .*OneHotEncoder.* If they are quantities"):
         HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(coded, Y)
     model = short_fit(TABLES[type(coded).__module__.split(".")[0]](columns()), Y)
     with pytest.raises(ValueError, match=r"Column 'b' is not numeric"):
