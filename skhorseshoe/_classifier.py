@@ -22,91 +22,91 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     """Bayesian probit classification with the horseshoe prior.
 
     The model is P(y = 1 | x, beta) = Phi(b0 + x beta), beta_j ~ N(0, lambda_j^2 tau^2) with half-Cauchy local
-    scales lambda_j and a half-Cauchy global scale tau: coefficients that the data do not ask for are shrunk to
-    nearly nothing, the others are left almost alone. ``fit`` draws from the posterior with several chains;
+    scales lambda_j and a half-Cauchy global scale tau: coefficients without support in the data are shrunk
+    to nearly zero; large ones are hardly shrunk. ``fit`` draws from the posterior with several chains;
     predicted probabilities are averages over the draws.
 
     Parameters
     ----------
     n_iter : int, default=1000
-        Sweeps of each chain after burn-in.
+        Number of sweeps (iterations of the sampler) of each chain after burn-in.
     burn_in : int, default=1000
-        Sweeps of each chain that are run first and thrown away.
+        Number of sweeps at the start of each chain that are discarded.
     n_chains : int, default=4
-        Chains, 1 to 256. They share every pass over X; comparing them tells whether they have converged.
+        Number of chains, 1 to 256. They share every pass over X; comparing them shows whether they have converged.
     thin : int, default=1
         Keep every ``thin``-th sweep after burn-in: ``n_iter // thin`` draws of each chain.
     max_draws : int or None, default=None
-        At most so many draws of each chain are kept, evenly spaced: memory does not grow with ``n_iter``. Means and
+        Maximum number of draws of each chain to keep, evenly spaced: memory does not grow with ``n_iter``. Means and
         standard deviations are still those of all draws (``moments_``); intervals, probabilities, R-hat and effective
-        sample sizes are of the draws kept, at least half of ``max_draws``. None is no limit.
+        sample sizes are computed from the draws kept, at least half of ``max_draws``. None means no limit.
     draws_dtype : {"float64", "float32"}, default="float64"
-        Of the coefficients that are kept. float32 takes half the memory, rounds them to 7 digits, and ends at 8.5e37.
+        Type of the coefficient draws. float32 takes half the memory, rounds to 7 digits and has a maximum of 8.5e37.
     fit_intercept : bool, default=True
         Add an intercept, which is not shrunk. Its prior is N(0, 100^2) at the mean of the columns.
     global_scale : float or None, default=None
-        Scale tau_0 of the prior tau ~ C+(0, tau_0), from 1e-100 to 1e100. Smaller means fewer coefficients away from
-        zero. None is 1, unless ``expected_nonzero`` is given.
+        Scale tau_0 of the prior tau ~ C+(0, tau_0), from 1e-100 to 1e100. A smaller value means fewer coefficients away
+        from zero. None means 1, unless ``expected_nonzero`` is given.
     expected_nonzero : float or None, default=None
-        Instead of ``global_scale``: a guess p0 of how many of the p coefficients that are shrunk are away from zero,
-        below p. It gives tau_0 = p0 / (p - p0) s / sqrt(n), n being the rows or the sum of their weights, and
+        Instead of ``global_scale``: a guess p0, below p, of how many of the p shrunk coefficients are away from zero.
+        It gives tau_0 = p0 / (p - p0) s / sqrt(n), n being the rows or the sum of their weights, and
         s^2 = r (1 - r) / phi(Phi^-1(r))^2 with r the share of the second class, by weight (Piironen & Vehtari 2017).
         With columns of unit variance and no slab, ``prior_["m_eff_at_tau_0"]`` is then p0.
     slab_scale : float or None, default=None
         Standard deviation c of a Gaussian slab that bounds large coefficients: beta_j is also N(0, c^2), as in the
-        regularised horseshoe of Nishimura & Suchard (2023), where the slab makes the prior of tau smaller too, the more
-        so the more columns there are. None is the horseshoe itself. With classes that can be separated completely the
-        data place no limit on the coefficients, and a slab of 2 or so does.
+        regularised horseshoe of Nishimura & Suchard (2023), where the slab also makes the prior of tau smaller, more so
+        with more columns. None is the horseshoe itself. If the classes can be separated completely, the data do not
+        bound the coefficients; a slab of about 2 does.
     unpenalized : array-like of names, indices or bool, or None, default=None
         Columns that are not shrunk, such as age and sex or the design of a study: their coefficients have a wide prior,
-        N(0, (100 / standard deviation of the column)^2), without an intercept with the root mean square in its place.
-        Names need a table with string names; a mask has n_features entries.
+        N(0, (100 / standard deviation of the column)^2); without an intercept, the root mean square replaces the
+        standard deviation. Names need a table with string names; a mask has n_features entries.
     standardize : bool, default=False
-        If True, the prior is one for columns of unit variance: ``slab_scale`` and ``global_scale`` are on their scale.
+        If True, the prior applies to columns scaled to unit variance, and so do ``slab_scale`` and ``global_scale``.
         X is not copied, and coefficients and probabilities are for the columns as given.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply ``sample_weight``; "balanced" gives both the same total. With few events
-        none are needed. They change what the probabilities mean, and a class whose rows count as more than they are
-        makes intervals too narrow and lets noise be selected, by every rule.
+        Weights of the classes, which multiply ``sample_weight``; "balanced" gives both the same total. Rare events do
+        not need them. They change what the probabilities mean, and weights above 1 make intervals too narrow and let
+        noise be selected, by every rule.
     coef_summary : {"mean", "median", "selected"}, default="mean"
         What ``coef_`` holds: the posterior mean, the posterior median, or the mean where the credible interval of
         level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
     credible_level : float, default=0.9
-        Level of the equal-tailed credible intervals, in (0, 1), of ``summary`` and the displays unless they are given
-        another, and of ``coef_summary="selected"``. ``predict_interval`` and ``HorseshoeSelector`` have their own.
+        Level, in (0, 1), of the equal-tailed credible intervals of ``coef_summary="selected"`` and, by default, of
+        ``summary`` and the displays. ``predict_interval`` and ``HorseshoeSelector`` have their own levels.
     sampler : {"auto", "hmc", "collapsed", "pxda", "gibbs"}, default="auto"
-        How to draw; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
-        during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), whose draws are cheaper and
-        very much more alike; "pxda" adds a move of the scale of its hidden scores. "collapsed" integrates the
-        coefficients out of the laws of all else, with matrices over the rows: it is for more columns than rows, in
-        dense X. "auto" takes "hmc" for weights that are not whole numbers; else "collapsed" for dense X with more than
-        1.2 times as many columns as rows that is not on a cluster; else "pxda" where columns are more than 8000, for it
-        solves by conjugate gradients where "hmc" would factorise matrices of their number squared, several in every
-        sweep, or where ``burn_in`` is below 100, too short for tuning, and weights do not sum to more than ten times
-        the rows, which "pxda" would repeat; else "hmc".
+        Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
+        during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), cheaper per sweep but
+        strongly autocorrelated; "pxda" adds a move of the scale of its latent variables. "collapsed" integrates out the
+        coefficients when it draws everything else, with n_samples x n_samples matrices: it is for dense X with more
+        columns than rows. "auto" takes the first that applies: "hmc" for weights that are not integers; "collapsed" for
+        dense X, not on a cluster, with more than 1.2 times as many columns as rows; "pxda" for more than 8000 columns
+        (it solves by conjugate gradients where "hmc" would factorise several n_features x n_features matrices in every
+        sweep), or for ``burn_in`` below 100 (too short for tuning) if the weights, by which "pxda" would repeat rows,
+        sum to at most ten times the number of rows; "hmc".
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
-        Where to fit. "cuda" is the first NVIDIA GPU, an error where it cannot be used, never a fallback. "auto" is a
-        GPU if there is one that works and X is dense and has more than about four million elements, else the CPU, and
-        always the CPU for "collapsed"; ``skhorseshoe.show_versions()`` says what was found. A CuPy array or CSR matrix
-        X is read on the GPU that it is on. A model that was fitted on a GPU answers there, or on the CPU where there
-        is none.
+        Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error and never falls
+        back to the CPU. "auto" is a GPU if a working one is found and X is dense with more than about four million
+        elements, else the CPU, and always the CPU for "collapsed"; ``skhorseshoe.show_versions()`` says what was found.
+        A CuPy array or CSR matrix X is read on the GPU that it is on. A model that was fitted on a GPU predicts there,
+        or on the CPU where there is none.
     n_jobs : int or None, default=None
-        Threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS and
-        OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a task of joblib's never more
-        than the task's share. The draws do not depend on it.
+        Number of threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS
+        and OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a joblib task never more than
+        the task's share. The draws do not depend on it.
     target_ess : float or None, default=None
         Stop when every coefficient of a column that is not constant, the intercept and tau have this bulk effective
-        sample size over all chains and an R-hat of at most 1.01; ``n_iter`` is then the maximum. It is looked at after
-        100 kept draws of each chain, and then whenever they are a quarter more.
+        sample size over all chains and an R-hat of at most 1.01; ``n_iter`` is then the maximum. Checked after
+        100 kept draws of each chain, then each time the number of draws has grown by a quarter.
     checkpoint : path-like or None, default=None
-        Folder to save the run in while it goes on, made if there is none. The same call goes on where a run that was
-        killed has stopped, and ends with the draws of an uninterrupted one; a larger ``n_iter`` goes on with one that
-        has ended. A folder of other data, parameters or another version is an error.
+        Folder in which the running fit is saved, created if needed. After a run was killed, the same call continues
+        it, and ends with the draws of an uninterrupted run; a larger ``n_iter`` continues a run that has ended. A
+        folder of other data, other parameters or another version raises an error.
     checkpoint_interval : float, default=60
-        Seconds between two savings. The end of ``fit`` is one too, unless it cuts a sweep in two, as a second Ctrl-C
-        does. A handler that the program has for SIGTERM is called after the sweep, and so may end it.
+        Seconds between two saves. ``fit`` also saves at its end, unless that interrupts a sweep, as a second Ctrl-C
+        does. A SIGTERM handler of the program is called after the sweep, and so may end the run.
     warm_start : bool, default=False
-        If True, ``fit`` keeps what is needed to go on, and a further ``fit`` on the same data adds ``n_iter`` sweeps to
+        If True, ``fit`` keeps what it needs to continue, and another ``fit`` on the same data adds ``n_iter`` sweeps to
         the draws, without burn-in: k and then m sweeps give the draws of k + m. ``n_iter``, ``target_ess``, ``n_jobs``,
         ``coef_summary``, ``credible_level`` and ``verbose`` may change between the two.
     random_state : int, RandomState instance or None, default=None
@@ -120,7 +120,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     classes_ : ndarray of shape (2,)
         The labels; the probability of the second rises with x beta.
     coef_ : ndarray of shape (1, n_features)
-        Coefficients on the scale of the columns as given, summarised as ``coef_summary`` says.
+        Coefficients on the scale of the columns as given, summarised according to ``coef_summary``.
     intercept_ : ndarray of shape (1,)
         Posterior mean (median, if ``coef_summary="median"``) of the intercept; 0 without one.
     coef_draws_ : ndarray of shape (n_chains, n_draws, n_features)
@@ -132,36 +132,36 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     acceptance_draws_ : ndarray of shape (n_chains, n_draws)
         Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
     moments_ : dict or None
-        Where ``max_draws`` has given up draws, of every draw of every chain: "mean", "sd" and "prob_positive" (share
-        above zero), each of shape (n_features + 2,): coefficients, intercept, tau. "n_draws" is their number in each
-        chain. None where ``coef_draws_`` has them all.
+        If ``max_draws`` has discarded draws, moments of all draws of all chains: "mean", "sd" and "prob_positive"
+        (share above zero), each of shape (n_features + 2,): coefficients, intercept, tau. "n_draws" is the number of
+        draws of each chain. None if ``coef_draws_`` has them all.
     shrinkage_ : ndarray of shape (n_features,)
         Posterior mean of kappa_j, in [0, 1]: the variance of coefficient j given the data and the scales, as a share
-        of its variance given the scales alone. Near 1 the data say nothing that the prior does not, and it is shrunk
-        to zero; near 0 the data speak alone. For orthogonal columns it is 1 / (1 + information_j lambda_j^2 tau^2); for
+        of its variance given the scales alone. Near 1 the data add nothing to the prior, and the coefficient is shrunk
+        to zero; near 0 the data dominate. For orthogonal columns it is 1 / (1 + information_j lambda_j^2 tau^2); for
         unpenalised columns it is 0.
     inclusion_score_ : ndarray of shape (n_features,)
         ``1 - shrinkage_``. Above 0.5 the data outweigh the prior: the rule of Carvalho, Polson & Scott (2010), for
         ``SelectFromModel(clf, importance_getter="inclusion_score_", threshold=0.5)``. It compares the data with a
-        prior that is learnt from all columns: where a large share of the columns matters it lets noise in, and the
-        credible interval is the rule to use.
+        prior that is learnt from all columns: if a large share of the columns matters, it lets noise in; then use the
+        credible interval.
     rhat_ : ndarray of shape (n_features,)
-        Rank-normalised split R-hat of each coefficient; nan with fewer than four draws a chain, and where the draws are
-        all the same, as those of a constant column are.
+        Rank-normalised split R-hat of each coefficient; nan with fewer than four draws per chain, and if all draws are
+        equal, as for a constant column.
     ess_ : ndarray of shape (n_features,)
-        Bulk effective sample size of each coefficient, over all chains; nan with fewer than four draws a chain. Of
-        draws that are all the same it is their number.
+        Bulk effective sample size of each coefficient, over all chains; nan with fewer than four draws per chain. If
+        all draws are equal, the number of draws.
     n_iter_ : int
-        Sweeps of each chain after burn-in, with those that ``warm_start`` or ``checkpoint`` brought from earlier fits;
-        fewer than ``n_iter`` if ``fit`` stopped before.
+        Sweeps of each chain after burn-in, including those of earlier fits that ``warm_start`` or ``checkpoint``
+        continued; fewer than ``n_iter`` if ``fit`` stopped early.
     stopped_by_ : {"n_iter", "target_ess", "interrupt", "callback"}
         Why sampling ended.
     sampler_ : str
         The sampler that was used.
     tuning_ : dict
-        What burn-in has chosen: "step" (angle of a turn), "n_steps" (gradients in a sweep) and "tau_moves" (moves of
-        the global scale on the way) of the size "tau_step" (standard deviation, in log tau); and "acceptance", the
-        share of accepted proposals since. Where "n_steps" is 1, the local scales of the slowest coefficients move too.
+        What burn-in has chosen: "step" (angle of a rotation), "n_steps" (gradients per sweep), "tau_moves" (moves of
+        the global scale along the trajectory) and their size "tau_step" (standard deviation, in log tau); and
+        "acceptance", the share of proposals accepted since. If "n_steps" is 1, the local scales of the slowest coefficients move too.
         Empty for samplers without tuning.
     prior_ : dict
         The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "tau_median", the prior median of
@@ -304,8 +304,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
             Labels of two classes: numbers, booleans or strings.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w. Only
-            the sampler "hmc" can have weights that are not whole numbers. With more columns than rows that is far
-            slower than whole weights, such as ``class_weight={0: 1, 1: 3}``. Rows of Dask collections need weights
+            the sampler "hmc" accepts weights that are not integers. With more columns than rows it is far slower than
+            integer weights, such as ``class_weight={0: 1, 1: 3}``. Rows of Dask collections need weights
             above 0.
 
         Returns
@@ -317,26 +317,26 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         ValueError
             If X or y cannot be used, or parameters contradict one another; the message says why.
         TypeError
-            If X is of a kind that is not read, such as a lazy frame of Polars.
+            If the type of X is not supported, such as a Polars LazyFrame.
         MemoryError
-            If the draws and the working set cannot fit, before anything is computed; or if a GPU runs out of memory.
+            If the draws and the working memory do not fit, before anything is computed; or if a GPU runs out of memory.
         RuntimeError
             If ``device`` names a GPU that cannot be used, another fit writes to the folder of ``checkpoint``, or a
             cluster is lost.
         numpy.linalg.LinAlgError
-            If a matrix cannot be factorised, or conjugate gradients on sparse columns do not converge, in whatever
-            sweep that is; the message says what to do.
+            If in any sweep a matrix cannot be factorised, or conjugate gradients on sparse columns do not converge; the
+            message says what to do.
 
         Warns
         -----
         ConvergenceWarning
-            If R-hat is above 1.01 or the effective sample size below 100 a chain, for any coefficient, the intercept
-            or tau (coefficients of constant columns do not count); if ``target_ess`` has not been reached; or if the
-            data place no limit on coefficients, because columns separate the classes or all values of one in one class
-            lie on one side of those in the other, however the chains look.
+            If R-hat is above 1.01 or the effective sample size below 100 per chain, for any coefficient, the intercept
+            or tau (coefficients of constant columns do not count); if ``target_ess`` has not been reached; or,
+            whatever R-hat says, if the data do not bound coefficients, because columns separate the classes completely
+            or one column does so quasi-completely.
         UserWarning
-            If columns are on very different scales, have values far out, or lie too far from zero for their digits; if
-            weights make the fit of a wide table slow; or if ``fit`` was interrupted, or cannot write its checkpoint.
+            If columns are on very different scales, have values far out, or lie too far from zero for their precision;
+            if weights make the fit of a wide table slow; or if ``fit`` was interrupted, or cannot write its checkpoint.
         """
         before = vars(self).copy()
         try:

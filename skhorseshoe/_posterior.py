@@ -18,7 +18,7 @@ class PosteriorMixin:
     def predict_proba(self, X):
         """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
 
-        Deterministic, and the result for a row does not depend on the rows that come with it.
+        Deterministic; the result for a row does not depend on the other rows of X.
 
         Parameters
         ----------
@@ -35,7 +35,7 @@ class PosteriorMixin:
         NotFittedError
             If the model is not fitted.
         ValueError
-            If X has other columns than those of the fit, or missing values.
+            If the columns of X are not those of the fit, or values are missing.
         """
         return self._from_probabilities(X, lambda proba: proba)
 
@@ -43,28 +43,28 @@ class PosteriorMixin:
     def predict_proba_samples(self, X, max_draws=None):
         """The probability of the second class under every draw: a sample of its posterior for each row.
 
-        Its average over all draws is ``predict_proba``. The result for a row does not depend on the rows that come
-        with it.
+        Its average over all draws is ``predict_proba``. The result for a row does not depend on the other rows of X.
 
         Parameters
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
         max_draws : int or None, default=None
-            Use at most so many draws, evenly spaced and as many from each chain; at least ``n_chains``. None uses all.
+            Maximum number of draws to use, evenly spaced, equally many from each chain; at least ``n_chains``. None
+            uses all.
 
         Returns
         -------
         samples : ndarray of shape (n_samples, n_draws_used), float64
-            Probabilities of ``classes_[1]``; the draws of the first chain come first. The same draws for every row,
-            so that columns can be compared and summed over rows.
+            Probabilities of ``classes_[1]``; the draws of the first chain come first. Every row uses the same
+            draws, so columns can be compared and summed over rows.
 
         Raises
         ------
         ValueError
             If ``max_draws`` is less than one draw for each chain.
         MemoryError
-            If the result cannot fit; before anything is computed.
+            If the result does not fit in memory; before anything is computed.
         """
         X = self._check_rows(X)
         return _device.put_beside(X, _predictive.probability_samples(self, X, _check_max_draws(max_draws)))
@@ -73,8 +73,8 @@ class PosteriorMixin:
     def predict_interval(self, X, level=0.9):
         """Equal-tailed posterior interval of the probability of the second class.
 
-        It says how well the model knows P(y = 1 | x), given that the model is right: it is not an interval for y. The
-        result for a row does not depend on the rows that come with it.
+        It says how precisely P(y = 1 | x) is known if the model is right; it is not an interval for y. The result for
+        a row does not depend on the other rows of X.
 
         Parameters
         ----------
@@ -114,13 +114,13 @@ class PosteriorMixin:
         NotFittedError
             If the model is not fitted.
         ValueError
-            If X has other columns than those of the fit, or missing values.
+            If the columns of X are not those of the fit, or values are missing.
         """
         return self._from_probabilities(X, lambda proba: np.log(_positive(proba)))
 
     @by_blocks
     def decision_function(self, X):
-        """Phi^-1 of the posterior predictive probability of the second class, from the smaller of the two tails.
+        """Phi^-1 of the posterior predictive probability of the second class, computed from the smaller tail.
 
         It is not x ``coef_.T`` + ``intercept_``: the average of Phi over the draws is not Phi of the average.
 
@@ -139,7 +139,7 @@ class PosteriorMixin:
         NotFittedError
             If the model is not fitted.
         ValueError
-            If X has other columns than those of the fit, or missing values.
+            If the columns of X are not those of the fit, or values are missing.
         """
 
         def quantile(proba):
@@ -166,30 +166,30 @@ class PosteriorMixin:
         NotFittedError
             If the model is not fitted.
         ValueError
-            If X has other columns than those of the fit, or missing values.
+            If the columns of X are not those of the fit, or values are missing.
         """
         return self._from_probabilities(X, lambda proba: self.classes_[proba.argmax(axis=1)])
 
     def summary(self, level=None, sort_by=None):
-        """The posterior of every coefficient, of the intercept and of the global scale, as a frame.
+        """The posterior of every coefficient, the intercept and the global scale, as a frame.
 
-        Above the frame, in words: the prior, the sampler, the draws, the worst convergence, and the effective number of
-        nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen & Vehtari 2017).
+        The text above the frame gives the prior, the sampler, the draws, the worst convergence, and the effective number
+        of nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen & Vehtari 2017).
 
         Parameters
         ----------
         level : float or None, default=None
             Level of the credible interval, in (0, 1); None takes ``credible_level``.
         sort_by : str or None, default=None
-            Name of a column, such as "mean": features in descending order of its absolute value, by "shrinkage" in
-            ascending order. None keeps the order of the columns of X.
+            Name of a column, such as "mean": sorts features by its absolute value, descending ("shrinkage":
+            ascending). None keeps the order of the columns of X.
 
         Returns
         -------
         frame : pandas.DataFrame
             Indexed by feature name, ``(intercept)`` and ``(global scale)`` last. Columns: mean, sd, the ends of the
             equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), shrinkage
-            (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds the words.
+            (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds the text.
 
         Raises
         ------
@@ -202,16 +202,16 @@ class PosteriorMixin:
         return summary_frame(self, check_level(self.credible_level if level is None else level), sort_by)
 
     def group_summary(self, groups, level=None):
-        """The posterior of sums of coefficients: of columns that go together, or of contrasts between them.
+        """The posterior of sums of coefficients: of groups of correlated columns, or of contrasts between columns.
 
-        Where columns stand in for one another each interval is wide, and that of their sum may be narrow: the data
-        know that the group matters, not which of its columns.
+        If columns are strongly correlated, each interval is wide, but that of their sum may be narrow: the data tell
+        that the group matters, but not which of its columns.
 
         Parameters
         ----------
         groups : dict
-            For the name of each group a list of columns, whose coefficients are summed, or a dict of columns and their
-            weights. Columns are given by name or number. `skhorseshoe.groups.correlated_groups` finds groups;
+            Maps the name of each group to a list of columns, whose coefficients are summed, or to a dict of columns and
+            their weights. Columns are given by name or number. `skhorseshoe.groups.correlated_groups` finds groups;
             ``{"Oslo - Rome": {"site_Oslo": 1, "site_Rome": -1}}`` is a contrast.
         level : float or None, default=None
             Level of the credible interval, in (0, 1); None takes ``credible_level``.
@@ -241,15 +241,15 @@ class PosteriorMixin:
         Parameters
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features), default=None
-            Rows whose log-likelihood to add, for ``arviz.loo`` and, in ArviZ 0.x, ``arviz.waic``: those of ``fit``.
+            The rows of ``fit``, to add their log-likelihood for ``arviz.loo`` and, in ArviZ 0.x, ``arviz.waic``.
         y : array-like of shape (n_samples,), default=None
             Their labels. X and y are given together or not at all.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Those of the fit, times those of the classes if there was a ``class_weight``: the log-likelihood of a row
-            is then its term in that of the fit, ``w[i]`` times that of one observation, and ``arviz.loo`` leaves out
-            the row with all its weight.
+            The weights of the fit, times the class weights if there was a ``class_weight``. The log-likelihood of a row
+            is then its term in the log-likelihood of the fit, ``w[i]`` times that of one observation, and
+            ``arviz.loo`` leaves out the row with all its weight.
         max_draws : int or None, default=None
-            Keep at most so many draws, evenly spaced and as many from each chain; at least ``n_chains``. The
+            Maximum number of draws to keep, evenly spaced, equally many from each chain; at least ``n_chains``. The
             log-likelihood takes 8 bytes for each row and draw.
 
         Returns
@@ -266,7 +266,7 @@ class PosteriorMixin:
         ValueError
             If one of X and y is missing, y holds a label that is not in ``classes_``, or a weight is negative.
         MemoryError
-            If the log-likelihood cannot fit; before anything is computed.
+            If the log-likelihood does not fit in memory; before anything is computed.
         """
         from ._arviz import from_model
 

@@ -36,26 +36,25 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     Columns that the classifier is told not to shrink (``unpenalized``) are always kept.
 
-    The user guide, "Which columns matter", says which errors the rules make, with figures. With metadata routing,
+    The user guide, "Which columns matter", gives the error rates of the rules. With metadata routing,
     ``sample_weight`` is requested on the classifier, as with scikit-learn's ``SelectFromModel``.
 
     Parameters
     ----------
     estimator : HorseshoeProbitClassifier or None, default=None
-        The classifier to fit, or a fitted one with ``prefit=True``. None is one with default parameters, which a search
-        cannot change.
+        The classifier to fit, or a fitted one with ``prefit=True``. None means default parameters,
+        which a grid search then cannot change.
     rule : {"dss", "interval", "shrinkage"}, default="dss"
-        Which columns to keep. "dss", decoupled shrinkage and selection: the fewest that can predict as the whole
-        posterior does, within its own uncertainty. "interval": those whose equal-tailed credible interval leaves out
+        Which columns to keep. "dss", decoupled shrinkage and selection: the fewest that predict as well as the
+        whole posterior, within its own uncertainty. "interval": those whose equal-tailed credible interval excludes
         zero. "shrinkage": those with kappa_j below 1/2, for which the data outweigh the prior.
     level : float or None, default=None
         Level, in (0, 1), of the credible interval, or for "dss" of the credible region of the predictions. A higher
         level keeps fewer columns. None is 0.9 for "interval", as in the paper of Terenin, Dong & Draper (2019), and
-        0.5 for "dss": the summary is then as near to the posterior mean as the middle one of the draws. "shrinkage" has
-        no level.
+        0.5 for "dss": the summary is then as near to the posterior mean as the median draw. "shrinkage" has no level.
     prefit : bool, default=False
-        Whether ``estimator`` is fitted already and to be read as it is. ``fit`` then takes the X that it was fitted on,
-        with its weights, and needs no y unless the classifier has a ``class_weight``.
+        Whether ``estimator`` is already fitted and used as it is. ``fit`` then takes the X that it was fitted on, with
+        its weights, and needs no y unless the classifier has a ``class_weight``.
 
     Attributes
     ----------
@@ -64,8 +63,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     support_ : ndarray of shape (n_features,), bool
         Which columns are selected.
     path_ : dict or None
-        With ``rule="dss"`` what the choice was made from: "supports" of shape (n_supports, n_features), bool, columns
-        of ever larger summaries, the first with none but unpenalised ones; "distances" of shape (n_supports,), from
+        With ``rule="dss"``, the basis of the choice: "supports" of shape (n_supports, n_features), bool, the columns
+        of ever larger summaries, the first with only unpenalised ones; "distances" of shape (n_supports,), from
         each to the posterior mean, the Kullback-Leibler divergence summed over the (weighted) rows; "radius", within
         which the summary has to be; "chosen", the number of the first that is and becomes ``support_``; "level", the
         share of the draws within the radius. `SelectionPathDisplay <skhorseshoe.plotting.SelectionPathDisplay>` draws
@@ -77,7 +76,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     Notes
     -----
-    "dss" follows Hahn & Carvalho (2015), with two choices of its own. The loss is the Kullback-Leibler divergence of
+    "dss" follows Hahn & Carvalho (2015), with two changes. The loss is the Kullback-Leibler divergence of
     the probabilities, to second order in the linear predictor: least squares weighted by the Fisher information, which
     needs the rows in one pass. Each support on the adaptive-lasso path is judged by its best coefficients, not by those
     that the penalty has shrunk, and taken if these lie in the credible region about the posterior mean in that loss
@@ -152,8 +151,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         y : array-like of shape (n_samples,), default=None
             Labels of two classes. Not needed with ``prefit=True`` and no ``class_weight``.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows, as for the classifier. "dss" asks for what predicts well on the rows as they are
-            weighted, by ``class_weight`` too; "interval" and "shrinkage" read the posterior alone.
+            Weights of the rows, as for the classifier. "dss" judges predictions on the weighted rows (weights by
+            ``class_weight`` included); "interval" and "shrinkage" read the posterior alone.
 
         Returns
         -------

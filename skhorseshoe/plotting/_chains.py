@@ -28,10 +28,10 @@ _DASHES = ("-", "--", "-.", ":")
 
 
 class TraceDisplay:
-    """For each quantity the draws of every chain one after another, and how each chain's draws rank among all.
+    """For each quantity the trace of every chain, and the ranks of each chain's draws among all draws.
 
-    Where the chains have converged, the traces lie over one another like noise, and the ranks of every chain are
-    spread evenly: all bars reach about as high as the dashed line. Make it with `from_estimator`.
+    If the chains have converged, the traces overlap and look like noise, and the ranks of every chain are spread
+    evenly: all bars reach about as high as the dashed line. Make it with `from_estimator`.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class TraceDisplay:
         Raises
         ------
         TypeError
-            If the estimator is no such classifier or Pipeline, or a count is not a whole number.
+            If the estimator is not such a classifier or Pipeline, or a count is not an integer.
         ValueError
             If there is no quantity of such a name, or a count is too small.
         """
@@ -176,7 +176,7 @@ class TraceDisplay:
 
 
 class AutocorrelationDisplay:
-    """How much a draw tells about the draw so many sweeps later; the effective sample size follows from it.
+    """Autocorrelation of the draws at each lag; the effective sample size follows from it.
 
     Make it with `from_estimator`.
 
@@ -239,7 +239,7 @@ class AutocorrelationDisplay:
         Raises
         ------
         TypeError
-            If the estimator is no such classifier or Pipeline, or a count is not a whole number.
+            If the estimator is not such a classifier or Pipeline, or a count is not an integer.
         ValueError
             If there is no quantity of such a name, there are more than 8, or the chains have fewer than 4 draws.
         """

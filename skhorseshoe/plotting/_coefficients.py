@@ -83,10 +83,10 @@ class CoefficientsDisplay:
         selected : array-like of shape (n_features,), bool, or None, default=None
             The features to mark, for example ``selector.get_support()``. None marks those whose interval excludes zero.
         top : int or None, default=20
-            Draw the so many features whose mean is largest in size. None draws all: above 60 side by side, without
-            their names.
+            Number of features to draw, those with the largest absolute means. None draws all; more than 60 are drawn
+            side by side, without names.
         order : {"size", "name", "original"}, default="size"
-            The largest mean in size first, by name, or as in X.
+            Largest absolute mean first, by name, or as in X.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -97,9 +97,9 @@ class CoefficientsDisplay:
         Raises
         ------
         TypeError
-            If the estimator is no such classifier or Pipeline, or ``top`` is not a whole number.
+            If the estimator is not such a classifier or Pipeline, or ``top`` is not an integer.
         ValueError
-            If a parameter is outside of what is listed above.
+            If a parameter has a value that is not listed above.
         """
         before, classifier = unwrap(estimator)
         level = level_of(level, classifier)
@@ -125,10 +125,10 @@ class CoefficientsDisplay:
         Parameters
         ----------
         top : int or None, default=20
-            Draw the so many features whose mean is largest in size. None draws all: above 60 side by side, without
-            their names.
+            Number of features to draw, those with the largest absolute means. None draws all; more than 60 are drawn
+            side by side, without names.
         order : {"size", "name", "original"}, default="size"
-            The largest mean in size first, by name, or as in X.
+            Largest absolute mean first, by name, or as in X.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -164,7 +164,7 @@ class CoefficientsDisplay:
 
 
 class ShrinkageDisplay:
-    """The shrinkage kappa_j of all coefficients: near 1 shrunk to zero, near 0 left alone.
+    """The shrinkage kappa_j of all coefficients: near 1 shrunk to zero, near 0 not shrunk.
 
     Make it with `from_estimator`.
 
@@ -214,7 +214,7 @@ class ShrinkageDisplay:
         estimator : HorseshoeProbitClassifier or Pipeline
             A fitted classifier, or a fitted Pipeline that ends with one.
         top : int or None, default=None
-            Draw the so many features that are shrunk least. None draws all.
+            Number of features to draw, the least shrunk. None draws all.
         order : {"size", "name", "original"}, default="size"
             The least shrunk first, by name, or as in X.
         threshold : float, default=0.5
@@ -229,9 +229,9 @@ class ShrinkageDisplay:
         Raises
         ------
         TypeError
-            If the estimator is no such classifier or Pipeline, or ``top`` is not a whole number.
+            If the estimator is not such a classifier or Pipeline, or ``top`` is not an integer.
         ValueError
-            If a parameter is outside of what is listed above.
+            If a parameter has a value that is not listed above.
         """
         before, classifier = unwrap(estimator)
         display = cls(names=names_of(before, classifier), shrinkage=classifier.shrinkage_)
@@ -243,7 +243,7 @@ class ShrinkageDisplay:
         Parameters
         ----------
         top : int or None, default=None
-            Draw the so many features that are shrunk least. None draws all.
+            Number of features to draw, the least shrunk. None draws all.
         order : {"size", "name", "original"}, default="size"
             The least shrunk first, by name, or as in X.
         threshold : float, default=0.5

@@ -29,10 +29,10 @@ _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"
 
 
 class ProbabilityIntervalDisplay:
-    """For single rows: which probability of the second class, and how sure it is.
+    """For single rows: the probability of the second class, and how certain it is.
 
-    The mark is the posterior predictive probability, the line its credible interval: how far the data leave open what
-    the probability of such a row is. Make it with `from_estimator`.
+    The mark is the posterior predictive probability, the line its credible interval, the uncertainty
+    about that probability given the data. Make it with `from_estimator`.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class ProbabilityIntervalDisplay:
         order : {"probability", "original"}, default="probability"
             The largest probability first, or as in X.
         threshold : float or None, default=0.5
-            Where to draw a line: the probability from which one would act.
+            Where to draw a line: the probability above which one would act.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -109,9 +109,9 @@ class ProbabilityIntervalDisplay:
         Raises
         ------
         TypeError
-            If the estimator is no such classifier or Pipeline.
+            If the estimator is not such a classifier or Pipeline.
         ValueError
-            If X or y does not fit the classifier, or a parameter is outside of what is listed above.
+            If X or y does not fit the classifier, or a parameter has a value that is not listed above.
         """
         before, classifier = unwrap(estimator)
         level = level_of(level, classifier)
@@ -137,7 +137,7 @@ class ProbabilityIntervalDisplay:
         order : {"probability", "original"}, default="probability"
             The largest probability first, or as in X.
         threshold : float or None, default=0.5
-            Where to draw a line: the probability from which one would act.
+            Where to draw a line: the probability above which one would act.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -176,9 +176,9 @@ class PosteriorCalibrationDisplay:
 
     The curve is the isotonic regression of the outcomes on the predicted probabilities. The band is where that curve
     lies, point by point, if the model is right: it is computed from outcomes drawn from the posterior predictive
-    distribution, so it holds both the chance in the outcomes and what the data leave open. A curve below the diagonal
-    means probabilities that are too high. The bars along the bottom show how the predictions are spread. Make it with
-    `from_estimator`.
+    distribution, so it includes both the randomness of the outcomes and the uncertainty about the model. A curve below
+    the diagonal means probabilities that are too high. The bars along the bottom show the distribution of the
+    predictions. Make it with `from_estimator`.
 
     Parameters
     ----------
@@ -200,9 +200,9 @@ class PosteriorCalibrationDisplay:
     line_ : matplotlib.lines.Line2D
         The observed shares.
     band_ : matplotlib.collections.PolyCollection
-        What is expected.
+        The band.
     bars_ : matplotlib.container.BarContainer
-        How many predictions are where; the highest bar has 0.12 of the height of the axes.
+        Histogram of the predictions; the highest bar has 0.12 of the height of the axes.
     legend_ : matplotlib.legend.Legend
     ax_ : matplotlib.axes.Axes
     figure_ : matplotlib.figure.Figure
@@ -239,7 +239,7 @@ class PosteriorCalibrationDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, X, y, *, level=None, n_draws=400, random_state=0, limit=1.0, ax=None):
-        """Compare the predictions for labelled rows, best ones that the model has not seen, with the labels.
+        """Compare the predictions for labelled rows with the labels; best use rows that the model has not seen.
 
         Parameters
         ----------
@@ -268,9 +268,9 @@ class PosteriorCalibrationDisplay:
         Raises
         ------
         TypeError
-            If the estimator is no such classifier or Pipeline, or ``n_draws`` is not a whole number.
+            If the estimator is not such a classifier or Pipeline, or ``n_draws`` is not an integer.
         ValueError
-            If X or y does not fit the classifier, or a parameter is outside of what is listed above.
+            If X or y does not fit the classifier, or a parameter has a value that is not listed above.
         """
         from sklearn.utils import check_random_state
 

@@ -21,22 +21,22 @@ from ._common import (
 
 
 class SelectionPathDisplay:
-    """What each further column adds to a sparse summary of the posterior, and where it is good enough.
+    """What each further column adds to a sparse summary of the posterior, and when the summary is good enough.
 
-    Beginning with the summary without any column that is shrunk, each row adds the columns that the path of the rule
-    "dss" takes next, and shows how far the probabilities are then from those of the posterior mean. The scale is linear
-    up to the dashed line, and in proportion beyond it. Make it with `from_estimator`.
+    Starting from the summary without any shrunk column, each row adds the columns that the path of the rule
+    "dss" takes next, and shows how far the probabilities then are from those of the posterior mean. The scale is linear
+    up to the dashed line, and logarithmic beyond it. Make it with `from_estimator`.
 
     Parameters
     ----------
     names : sequence of str of length n_features
         Names of the features.
     supports : ndarray of shape (n_supports, n_features), bool
-        Columns of the summaries, the first with none, or with those that are not shrunk alone.
+        Columns of the summaries, the first with none, or only with those that are not shrunk.
     distances : ndarray of shape (n_supports,)
         Kullback-Leibler divergence of each from the posterior mean, summed over the rows of X, in nats.
     radius : float
-        What the divergence may be at most, in the same unit.
+        Largest divergence allowed, in the same unit.
     level : float
         Share of the draws that lie within ``radius``, in (0, 1).
 
@@ -83,7 +83,7 @@ class SelectionPathDisplay:
         estimator : HorseshoeSelector or Pipeline
             A fitted selector with ``rule="dss"``, or a fitted Pipeline with one such step.
         beyond : int or None, default=5
-            Draw so many summaries after the chosen one, as far as the path was followed. None draws all.
+            Number of summaries to draw after the chosen one, if the path goes that far. None draws all.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -94,7 +94,7 @@ class SelectionPathDisplay:
         Raises
         ------
         TypeError
-            If the estimator is no such selector or Pipeline, or ``beyond`` is not a whole number.
+            If the estimator is no such selector or Pipeline, or ``beyond`` is not an integer.
         ValueError
             If the selector has another rule, or ``beyond`` is negative.
         """
@@ -117,7 +117,7 @@ class SelectionPathDisplay:
         Parameters
         ----------
         beyond : int or None, default=5
-            Draw so many summaries after the chosen one, as far as the path was followed. None draws all. Above 60 stand
+            Number of summaries to draw after the chosen one, if the path goes that far. None draws all. Above 60 stand
             side by side, without their names.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
