@@ -173,7 +173,7 @@ class PosteriorMixin:
     def summary(self, level=None, sort_by=None):
         """The posterior of every coefficient, the intercept and the global scale, as a frame.
 
-        The text above the frame gives the prior, the sampler, the draws, the worst convergence, and the effective number
+        The text above the frame gives the prior, the sampler, the draws, the worst convergence and the effective number
         of nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen & Vehtari 2017).
 
         Parameters

@@ -89,7 +89,7 @@ class TraceDisplay:
         n_bins : int, default=20
             Bins of the ranks, at least 2.
         ax : matplotlib.axes.Axes, ndarray of such of shape (n_quantities, 2), or None, default=None
-            Where to draw. A single one is divided up. None makes a figure.
+            Where to draw. A single one is split. None makes a figure.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class TraceDisplay:
         n_bins : int, default=20
             Bins of the ranks, at least 2.
         ax : matplotlib.axes.Axes, ndarray of such of shape (n_quantities, 2), or None, default=None
-            Where to draw. A single one is divided up. None makes a figure.
+            Where to draw. A single one is split. None makes a figure.
 
         Returns
         -------

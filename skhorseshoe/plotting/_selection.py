@@ -117,8 +117,8 @@ class SelectionPathDisplay:
         Parameters
         ----------
         beyond : int or None, default=5
-            Number of summaries to draw after the chosen one, if the path goes that far. None draws all. Above 60 stand
-            side by side, without their names.
+            Number of summaries to draw after the chosen one, if the path goes that far. None draws all; more
+            than 60 are drawn side by side, without names.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
