@@ -173,6 +173,12 @@ def held_by(ops, X, y, weight=NONE):
     return ops.hold(X, y, weight)
 
 
+def test_rows_begin_at_a_multiple_of_16_bytes(one_gpu):
+    flat = one_gpu.to_device(np.arange(22, dtype=np.float32))
+    X, *_ = held_by(one_gpu, flat[1:].reshape(7, 3), np.ones(7, np.uint8))
+    assert X.data.ptr % 16 == 0
+
+
 def test_float16_rows_stay_in_16_bits(one_gpu):
     X, *_ = held_by(one_gpu, np.ones((8, 3), np.float16), np.ones(8, np.uint8))
     assert (X.dtype, X.nbytes) == (np.float16, 48)
