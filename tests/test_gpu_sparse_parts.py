@@ -103,6 +103,16 @@ class _WithBounds:
         return lambda *given: getattr(sparse, name)(*(self.bounds if value is None else value for value in given))
 
 
+def test_weights_of_rows_in_several_blocks(card, data, monkeypatch):
+    ops, rows = (importlib.import_module(f"skhorseshoe._ops.{name}") for name in ("gpu_sparse", "_gpu_sparse_rows"))
+    X, y = data
+    beta = np.random.default_rng(1).standard_normal((20, 10)) / 99
+    placed, *_ = ops.hold(X, y, np.empty(0))
+    monkeypatch.setattr(rows, "WIDENED", 1000)  # 50 rows of 20 points
+    got = ops.to_host(ops.information_weights(placed, beta[:, :9], beta[:, 9]))
+    np.testing.assert_allclose(got, sparse.information_weights(X, beta[:, :9], beta[:, 9]), rtol=1e-4)
+
+
 def test_a_constant_column_has_no_variance_in_parts(parts, data):
     ops, _ = parts
     for rows in held(parts, *data, np.empty(0))[0]:
