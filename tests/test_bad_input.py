@@ -60,7 +60,7 @@ def with_entry(value):
             np.ma.masked_less(X, -1), Y, ValueError, r"X is a masked .* row \d+ of column \d: imp", id="masked"
         ),
         pytest.param(X, np.ma.masked_less(Y, 1), ValueError, r"y is a masked .* row \d+: leave", id="masked labels"),
-        pytest.param(X, Y.astype(bool).astype(object), ValueError, r"type bool, as .*astype\(bool\)", id="bools"),
+        pytest.param(X, Y.astype(bool).astype(object), ValueError, r"type bool, such as .*astype\(bool\)", id="bools"),
         pytest.param(X, Y.astype(int).astype(object), ValueError, r"type int, as .*astype\(int\)", id="int objects"),
         pytest.param(X, np.array([0, "a"], object)[Y], ValueError, "y holds int and str: ", id="labels of two types"),
         pytest.param(X[:, 0], Y, ValueError, "Expected 2D array", id="one dimension"),
