@@ -61,7 +61,7 @@ def with_entry(value):
         ),
         pytest.param(X, np.ma.masked_less(Y, 1), ValueError, r"y is a masked .* row \d+: leave", id="masked labels"),
         pytest.param(X, Y.astype(bool).astype(object), ValueError, r"type bool, such as .*astype\(bool\)", id="bools"),
-        pytest.param(X, Y.astype(int).astype(object), ValueError, r"type int, such as .*astype\(int\)", id="int objects"),
+        pytest.param(X, Y.astype(int).astype(object), ValueError, r"type int, .*astype\(int\)", id="int objects"),
         pytest.param(X, np.array([0, "a"], object)[Y], ValueError, "y mixes int and str", id="labels of two types"),
         pytest.param(X[:, 0], Y, ValueError, "Expected 2D array", id="one dimension"),
         pytest.param(X[:0], Y[:0], ValueError, "0 sample", id="no rows"),
