@@ -345,8 +345,9 @@ def test_the_root_of_a_matrix_that_may_be_singular(rank, one_gpu):
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan])
 def test_an_indefinite_matrix_has_no_root(bad, one_gpu):
-    with pytest.raises(np.linalg.LinAlgError, match=r"3 columns, minor 2"):
-        one_gpu.Root(np.diag([1.0, bad, 1.0]))
+    for ops in (one_gpu, cpu):
+        with pytest.raises(np.linalg.LinAlgError, match=r"3 columns, minor [23]"):
+            ops.Root(np.diag([1.0, bad, 1.0]))
 
 
 @pytest.mark.parametrize(("m", "q"), [(1, 1), (4, 31), (17, 70)])

@@ -216,9 +216,10 @@ def test_a_singular_precision_is_raised_just_enough():
     np.testing.assert_allclose(draw.sum(), 1e-8, rtol=1e-3)
 
 
-def test_an_indefinite_precision_is_refused_with_the_cure():
+@pytest.mark.parametrize("d", [0.0, np.nan])
+def test_an_indefinite_precision_is_refused_with_the_cure(d):
     with pytest.raises(np.linalg.LinAlgError, match="StandardScaler"):
-        cpu.Precision(-np.eye(2), Threads(1)).draw(np.ones((1, 2)), np.zeros((1, 2)), np.zeros((1, 2)))
+        cpu.Precision(-np.eye(2), Threads(1)).draw(np.ones((1, 2)), np.full((1, 2), d), np.zeros((1, 2)))
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3])

@@ -88,9 +88,9 @@ class _Cholesky:
             if jitter:
                 self.diagonal *= 1.0 + jitter
             potrf(*self.arguments)
-            if self.info.value == 0:
+            if self.info.value == 0 and self.diagonal[-1] > 0.0:  # OpenBLAS lets NaN pass, which reaches the last
                 return self.factor
-        raise not_definite(len(self.H), self.info.value)
+        raise not_definite(len(self.H), self.info.value or len(self.H))
 
 
 class Root:

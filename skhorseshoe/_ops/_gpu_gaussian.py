@@ -194,12 +194,10 @@ class Root:
         for jitter in JITTERS:  # often needed; the host may wait, for there is one for all sweeps
             launch(kernel("scales", "add_diagonal"), blocks_for(q * q), H, none, factor, i32(q), np.float64(jitter))
             potrf(factor, workspace, info)
-            bad = np.flatnonzero(~(cp.asnumpy(factor.reshape(q * q)[:: q + 1]) > 0.0))  # the library lets NaN pass
-            minor = int(info[0]) or int(bad[0] + 1 if len(bad) else 0)
-            if minor == 0:
+            if int(info[0]) == 0 and float(factor[-1, -1]) > 0.0:  # the library lets NaN pass, which reaches the last
                 break
         else:
-            raise not_definite(q, minor)
+            raise not_definite(q, int(info[0]) or q)
         self.transposed = cp.triu(factor)  # column j of the factor lies in row j of memory
 
     def times(self, x):

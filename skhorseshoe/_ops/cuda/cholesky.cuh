@@ -33,19 +33,16 @@ __device__ __forceinline__ int factorise(const double* H, const double* d, doubl
     return 0;
 }
 
-// Chain c is block c; nothing to do where info[c] is 0 and the factor's diagonal is positive: the library lets NaN pass. The
-// diagonal is raised by the jitters in turn, until one helps; if none does, verdict[c] = (the minor that failed, q), which
-// stays there until the host asks.
+// Chain c is block c; nothing to do where info[c] is 0 and the last pivot is positive: the library lets NaN pass, and one
+// anywhere in the triangle reaches that. The diagonal is raised by the jitters in turn, until one helps; if none does,
+// verdict[c] = (the minor that failed, q), which stays there until the host asks.
 extern "C" __global__ void __launch_bounds__(256)
 repair(const double* H, const double* d, double* factors, int q, const int* info, const double* jitters, int n_jitters,
        int* verdict) {
     DYNAMIC_SHARED(double, pivots);
     const int c = blockIdx.x;
     double* L = factors + c * (long long)q * q;
-    double bad = info[c];  // each warp looks at all of the diagonal; a barrier comes before it changes
-    for (int j = threadIdx.x & 31; j < q; j += 32) bad += L[j * (q + 1LL)] > 0.0 ? 0.0 : 1.0;
-    for (int offset = 16; offset > 0; offset >>= 1) bad += __shfl_xor_sync(0xffffffffu, bad, offset);
-    if (bad == 0.0) return;
+    if (info[c] == 0 && L[(long long)q * q - 1] > 0.0) return;  // a barrier comes before it changes
     int minor = 0;
     for (int k = 0; k < n_jitters; ++k) {
         minor = factorise(H, d + (long long)c * q, 1.0 + jitters[k], L, q, false, pivots);
