@@ -38,9 +38,9 @@ clf = HorseshoeProbitClassifier(n_iter=30000, thin=3, random_state=0)
 model = make_pipeline(StandardScaler(), clf).set_output(transform="pandas").fit(X_train, y_train)
 
 # %%
-# They are hard because they stand in for one another and separate the classes nearly completely. That there is no
-# warning means that the chains agree all the same, and that each number below rests on 400 independent draws or more.
-# The two smallest effective sample sizes:
+# The data are hard to sample because the columns are strongly correlated and separate the classes nearly completely.
+# Since there is no warning, the chains agree all the same, and each number below rests on an effective sample size of
+# at least 400. The two smallest:
 
 clf.summary()[["ess", "rhat"]].nsmallest(2, "ess").round(3)
 
@@ -74,9 +74,9 @@ ShrinkageDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# One column has a clear sign. The long lines are columns that stand in for one another. Radius, perimeter and area of a
-# cell say nearly the same thing. That the tumour is large matters, but the data cannot tell which of the three deserves
-# the credit. So "not selected" does not mean "has nothing to do with it".
+# One column has a clear sign. The long lines belong to columns that are strongly correlated: radius, perimeter and
+# area of a cell say nearly the same thing. That the tumour is large matters, but the data cannot tell which of the
+# three deserves the credit. So "not selected" does not mean "has nothing to do with it".
 #
 # Which probability to act on
 # ---------------------------

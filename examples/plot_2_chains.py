@@ -66,8 +66,8 @@ plt.show()
 # Autocorrelation
 # ---------------
 #
-# How much a draw tells about the draw so many sweeps later: for the first coefficient, for the largest (x4), and for
-# that of a column that does not matter (x10).
+# How much a draw tells about the draw a given number of sweeps later: for the first coefficient, for the largest
+# (x4), and for that of a column that does not matter (x10).
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")
 for ax, fit, name in zip(axes, [gibbs, hmc], ["gibbs", "hmc"], strict=True):

@@ -93,4 +93,4 @@ plt.show()
 # %%
 # "shrinkage" finds a few more of the weak effects and lets in a little more; "dss" keeps what is needed to predict, and
 # hardly any noise. That holds where few columns matter; :doc:`/user_guide/which_columns_matter` shows what happens
-# where many do, and where columns stand in for one another.
+# where many do, and where columns are strongly correlated.

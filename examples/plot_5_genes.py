@@ -53,10 +53,10 @@ print("ranks of the five by inclusion score:", sorted(ranks[truth].astype(int)))
 print(f"genes with an inclusion score below 0.1: {(scores < 0.1).sum()} of 300")
 
 # %%
-# Neighbours stand in for one another, so it is the group that the posterior is surer of. ``correlated_groups`` finds
-# groups; the mean is what the genes of a group do to the score that move together, each by one standard deviation, and
-# ``m_eff`` how many of them are effectively nonzero. A last column, that no study has, says which hold a gene that
-# matters.
+# Neighbours are strongly correlated, so the posterior is surer of the group than of any gene in it.
+# ``correlated_groups`` finds groups; the mean is the effect on the score if all genes of a group rise by one
+# standard deviation together, and ``m_eff`` is how many of them are effectively nonzero. The last column, which no
+# real study has, says which groups hold a gene that matters.
 
 groups = correlated_groups(train, threshold=0.5)
 by_group = clf.group_summary(groups).nlargest(8, "m_eff")

@@ -23,7 +23,7 @@ def resume(model, problem, settings):
         return None
     if different := differences(saved["what"], described(problem, settings)):
         raise ValueError(
-            "warm_start=True goes on with the chains of the last fit, but these are not the same now: "
+            "warm_start=True continues the chains of the last fit, but these have changed since: "
             f"{different}. Fit with warm_start=False, or a clone of the estimator, to start anew."
         )
     draws = {name: getattr(model, f"{name}_draws_") for name in STORED}

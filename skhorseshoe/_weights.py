@@ -67,8 +67,8 @@ def arrange(X, y, weight, sampler):
         return X, y, weight
     if not is_whole(weight):
         raise ValueError(
-            f"sampler={sampler!r} draws a hidden score for each row, so weights (sample_weight, class_weight) must be "
-            "whole numbers. Use sampler='hmc' or 'auto', which honour any."
+            f"sampler={sampler!r} draws a latent variable for each row, so weights (sample_weight, class_weight) must "
+            "be integers. Use sampler='hmc' or 'auto', which accept any."
         )
     why = f"Repeating rows as often as their weights say, as sampler={sampler!r} needs it,"
     _check_copy(X, weight.sum(), why, " Use sampler='hmc', which honours weights as they are.")

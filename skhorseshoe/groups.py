@@ -21,8 +21,8 @@ _BLOCK = 2**22  # correlations that are looked at together
 def correlated_groups(X, threshold=0.7):
     """Groups of columns that are correlated, by average linkage of one minus the absolute correlation.
 
-    Of columns that stand in for one another a posterior cannot say which matters, but it may well know that the group
-    does: ``HorseshoeProbitClassifier.group_summary`` takes what this returns.
+    If columns are strongly correlated, the posterior often cannot say which of them matters, but may well be sure that
+    the group does: ``HorseshoeProbitClassifier.group_summary`` takes what this returns.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def correlated_groups(X, threshold=0.7):
     ValueError
         If X is not dense and finite, or the threshold is not in (0, 1].
     MemoryError
-        If so many columns hang together, each correlated by the threshold with some other one of them, that the
-        matrices of their correlations, 8 bytes for each two columns three times over, cannot fit.
+        If a set of columns, each correlated with another one of the set by the threshold, is so large that three
+        matrices of their correlations, of 8 bytes an entry, do not fit.
 
     Examples
     --------

@@ -137,7 +137,7 @@ def test_auto_takes_the_sampler_that_can_have_weights(data, sampler, burn_in, us
 @pytest.mark.parametrize(
     ("weight", "params", "message"),
     [
-        (0.5, {"sampler": "gibbs"}, "must be whole numbers. Use sampler='hmc'"),
+        (0.5, {"sampler": "gibbs"}, "must be integers. Use sampler='hmc'"),
         (-1.0, {}, "[Nn]egative"),
         (np.nan, {}, "NaN"),
         (1.0, {"class_weight": {False: 0.0, True: 1.0}}, "must be positive and finite"),
