@@ -115,7 +115,7 @@ def test_plot_only_draws(display, model, data):
 )
 @pytest.mark.parametrize("level", [0, 1, 90, "0.9"])
 def test_bad_levels(display, model, data, level):
-    with pytest.raises(ValueError, match=r"between 0 and 1, as in 0\.9 for 90 %; got"):
+    with pytest.raises(ValueError, match=r"between 0 and 1 \(0\.9 for 90 %\); got"):
         make(display, model, data, level=level)
 
 
