@@ -216,5 +216,5 @@ def test_complete_separation_by_a_column_that_is_not_shrunk_is_told_whatever_r_h
         model.fit(X, X[:, 0] > 0)
     (text,) = [str(w.message) for w in caught if w.category is ConvergenceWarning]
     assert "'x0'" in text
-    assert "out of unpenalized" in text
+    assert "Remove the column from unpenalized" in text
     assert ("R-hat" in text) == (model.rhat_.max() > 1.01 or model.ess_.min() < 400)
