@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 from scipy.special import ndtr
 
-from skhorseshoe import _device
+from skhorseshoe import _device, _ops
 from skhorseshoe._ops import cuda as sources
 
 from . import Module, build, fake_streams, source
@@ -382,14 +382,18 @@ def installed(order="forward", count=1):
     finally:
         _take_out()
         sys.modules.update(before)
+        for name in filter(_is_ours, before):
+            setattr(_ops, name.rpartition(".")[2], before[name])
 
 
 def _take_out():
     """Remove CuPy and what has imported it; returns what was removed."""
-    parts = ("cupy", "cupy_backends", "cupyx"), ("skhorseshoe._ops.gpu", "skhorseshoe._ops._gpu")
-    names = [n for n in sys.modules if n.split(".")[0] in parts[0] or n.startswith(parts[1])]
+    names = [name for name in sys.modules if name.startswith("cupy") or _is_ours(name)]
     _device.gpu_status.cache_clear()
-    for name in names:  # nor are they to be found as attributes of their packages
-        package, _, own = name.rpartition(".")
-        vars(sys.modules.get(package, sys)).pop(own, None)
+    for name in filter(_is_ours, names):  # nor is it to be found as an attribute of its package, which stays
+        vars(_ops).pop(name.rpartition(".")[2], None)
     return {name: sys.modules.pop(name) for name in names}
+
+
+def _is_ours(name):
+    return name.startswith(("skhorseshoe._ops.gpu", "skhorseshoe._ops._gpu"))
