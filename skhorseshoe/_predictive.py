@@ -93,6 +93,7 @@ def _each_predictor(model, X, coef, intercept, use):
 
     ops, name, _ = _device.for_answers(model.device, model.device_, X)
     budget = int(sklearn.get_config()["working_memory"] * 2**20)
-    with open_threads(count_threads(model.n_jobs)) as threads, ops.using(name):
+    n_threads = 1 if X.shape[0] == 1 else count_threads(model.n_jobs)  # which takes a while, for one row
+    with open_threads(n_threads) as threads, ops.using(name):
         intercept = ops.to_device(intercept)
         ops.each_block(X, coef, threads, budget, shifted)

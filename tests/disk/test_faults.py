@@ -248,10 +248,8 @@ def test_a_second_conversion_to_a_folder_is_refused(frame, tmp_path, system):
     def parts():
         for k, part in enumerate(in_parts(frame)):
             if k in (0, 5):
-                with pytest.raises(
-                    RuntimeError,
-                    match=rf"Another conversion is writing to .*: process {os.getpid()} on .* since 2.*Wait until",
-                ):
+                said = rf"Another conversion is writing to .*: process {os.getpid()} on .* since 2.*Wait until"
+                with pytest.raises(RuntimeError, match=said):
                     disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
             yield part
 
