@@ -14,6 +14,7 @@ import numpy as np
 from . import _gibbs, _hmc
 from ._chains import shrinkage
 from ._ops import COEF
+from ._ops._lines import SELDOM, every, line_widths
 from ._stage import Stage, ends, enough_steps, size
 
 _TAU_MOVES = 4
@@ -39,7 +40,8 @@ class HmcChains:
         )
         p = rows.columns.n_shrunk
         self.gauss = rows.ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
-        self.reference = self.stage = None
+        self.reference = self.stage = self.lines = None
+        self.every = every(rows)  # sweeps, of which one has moves along lines
         self.repeated = {}  # sweeps of which nothing changes any more, as the device repeats them quickest
         self.settings = _hmc.Tuning(step=1.0, n_steps=1, tau_moves=_TAU_MOVES, tau_step=0.8)
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
@@ -72,7 +74,9 @@ class HmcChains:
         elif t < self.ends[-1]:
             self._tune()
         else:
-            self.state = self._repeated("sample", self._sweep, tuning=self.settings)(self.state)
+            lines = self._lines_now()
+            name = "sample" if lines is None else "sample with lines"
+            self.state = self._repeated(name, self._sweep, tuning=self.settings, lines=lines)(self.state)
             total, count = self.accepted
             self.accepted = total + self.state.acceptance.mean(), count + 1
         if t < self.ends[-1] and t + 1 in self.ends:
@@ -104,16 +108,22 @@ class HmcChains:
     def _tune(self):
         """A sweep; those without moves of tau, which come in turn with those that have them, tune the step."""
         stage = self.stage
-        sweep = self._repeated("with moves of tau" if stage.moves else "without", self._tuning)
+        lines = self._lines_now()
+        name = "with moves of tau" if stage.moves else "without"
+        sweep = self._repeated((name, lines is None), self._tuning, lines=lines)
         *state, stage.step, stage.tau_step = sweep(_Tuned(*self.state, stage.step, stage.tau_step))
         self.state = _hmc.HmcState(*state)
         stage.see(self.state)
 
-    def _tuning(self):
+    def _lines_now(self):
+        """``Lines`` in the sweeps that have such moves."""
+        return self.lines if self.state.sweep % self.every == 0 else None
+
+    def _tuning(self, lines):
         """From a state and the numbers of the steps to the next ones, with or without moves of tau as they come now."""
         moves = self.stage.moves
         settings = self.settings._replace(tau_moves=moves * self.settings.tau_moves)
-        return partial(_tuned, sweep=self._sweep(), settings=settings, stage=self.stage, moves=moves)
+        return partial(_tuned, sweep=self._sweep(lines=lines), settings=settings, stage=self.stage, moves=moves)
 
     def _next_stage(self, t):
         """What follows the sweep ``t`` that ends the climb or a stage."""
@@ -125,13 +135,16 @@ class HmcChains:
         else:
             step, tau_step = stage.chosen()
             self.settings = self.settings._replace(step=step, tau_step=tau_step)
+            if t >= self.ends[-2] and not stage.tau_may_move():  # the Gaussian is too poor here for tau to move with it
+                self.settings = self.settings._replace(tau_moves=0)
+            is_good = enough_steps(step) == 1 and not rows.separated_by(np.concatenate(stage.points))
+            self.every = SELDOM if is_good else every(rows)
             if t == self.ends[-1]:
-                if not stage.tau_may_move():  # the Gaussian is too poor here for tau to move with it
-                    self.settings = self.settings._replace(tau_moves=0)
-                self.stage = None
+                self._settle()
                 return
             information = rows.information(np.concatenate(stage.points), self.precision.work)
-            self._refer(stage.beta / stage.n_seen, stage.score / stage.n_seen, information)
+            spread = stage.spread(information, rows.columns.n_shrunk)
+            self._refer(stage.beta / stage.n_seen, stage.score / stage.n_seen, information, spread)
         following = [end for end in self.ends if end > t]
         if len(following) == 1 and stage is not None:
             n_steps = enough_steps(self.settings.step)
@@ -141,10 +154,19 @@ class HmcChains:
         if following:
             self.stage = Stage(following[0] - t, self.settings, rows.ops)
 
-    def _refer(self, point, score, information):
-        """A new reference; ``precision`` is from now on that of its information."""
+    def _settle(self):
+        """What the end of burn-in decides."""
+        if self.settings.n_steps > 1:  # the last reference may need more of them
+            n_steps = max(self.settings.n_steps, enough_steps(self.settings.step, 0.9 * 2 * np.pi / 3))
+            self.settings = self.settings._replace(n_steps=n_steps)
+        self.stage = None
+
+    def _refer(self, point, score, information, spread=None):
+        """A new reference; ``precision`` is from now on that of its information. spread : as ``Stage`` gives it."""
         rows, fixed, _, _ = self.problem
         self.gauss.refer(fixed.add_to(information.copy()), information @ point + score)
+        widths = line_widths(rows.columns.n_shrunk, fixed, information.diagonal(), spread)
+        self.lines = rows.lines(fixed, widths)
         self.reference = _hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.gauss)
         self.precision = rows.ops.Precision(self.gauss.H, rows.threads, memory_of=self.precision)
 
@@ -156,11 +178,13 @@ class HmcChains:
             "settings": np.array(settings),
             "slow": np.array(slow, int),
             "accepted": accepted,
+            "every": self.every,
         }
         if self.reference is None:
             out["H"] = self.precision.H
         else:
             out |= {f"reference_{name}": getattr(self.reference, name) for name in _REFERENCE}
+            out["spread"] = self.lines.widths[: 1 + self.state.lambda_sq_inv.shape[1]]
         if self.stage is not None:
             out |= {f"stage_{name}": value for name, value in self.stage.arrays(self.problem.rows.ops).items()}
         return out
@@ -171,13 +195,14 @@ class HmcChains:
             float(step), int(n_steps), int(tau_moves), float(tau_step), tuple(saved["slow"].tolist())
         )
         rows = self.problem.rows
+        self.every = int(saved["every"])
         self.accepted = tuple(saved["accepted"])
         fields = {name: saved[name] for name in _hmc.HmcState._fields}
         self.state = rows.ops.to_device(_hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])}))
         if "H" in saved:
             self.precision = rows.ops.Precision(np.array(saved["H"]), rows.threads, memory_of=self.precision)
         else:
-            self._refer(*(saved[f"reference_{name}"] for name in _REFERENCE))
+            self._refer(*(saved[f"reference_{name}"] for name in _REFERENCE), saved["spread"])
         if "stage_n" in saved:
             stage = {name[6:]: saved[name] for name in saved if name.startswith("stage_")}
             self.stage = Stage.restored(stage, self.settings, rows.ops)

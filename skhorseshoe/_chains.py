@@ -5,8 +5,17 @@ All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arr
 
 from functools import partial
 
+import numpy as np
+
 from . import _collapsed, _gibbs, _iterative
+from ._ops._lines import every, line_widths
 from ._stage import some_points
+
+_COLUMNS, _SPLITS = (
+    300,
+    4,
+)  # moves along lines in a sweep of "collapsed": of single coefficients at most, and split ones
+_INFORMATION = 0.25  # of a row about its linear predictor; at most it is 2 / pi
 
 
 class _UntunedChains:
@@ -38,15 +47,20 @@ class _UntunedChains:
 class GibbsChains(_UntunedChains):
     """Data augmentation. start : ``_gibbs.State``."""
 
-    expand = False
-
     def __init__(self, problem, start, burn_in, saved=None):
         super().__init__(problem, start, burn_in, saved)
         rows = problem.rows
         self.precision, self.information = self._precision(), None
         law = {"rows": rows, "precision": self.precision, "tau_0": problem.tau_0, "key": problem.key}
-        sweep = partial(_gibbs.sweep, ops=rows.ops, expand=self.expand, **law)
-        self.sweep = rows.ops.recorded(sweep, rows, self.state.beta.shape[1])
+        self.every = every(rows)  # sweeps, of which one has moves along lines
+        self.sweeps = [
+            rows.ops.recorded(partial(_gibbs.sweep, ops=rows.ops, **law, **more), rows, self.state.beta.shape[1])
+            for more in self._kinds()
+        ]
+
+    def _kinds(self):
+        """What is asked of a sweep beyond the law: of most, and of those that come after ``every`` others."""
+        return {}, {}
 
     def _precision(self):
         rows, fixed, _, key = self.problem
@@ -56,7 +70,7 @@ class GibbsChains(_UntunedChains):
 
     def advance(self):
         """One sweep."""
-        self.state = self.sweep(self.state)
+        self.state = self.sweeps[self.state.sweep % self.every == 0](self.state)
         self.points.add(self.state)
 
     def shrinkage(self):
@@ -74,9 +88,12 @@ class GibbsChains(_UntunedChains):
 
 
 class PxdaChains(GibbsChains):
-    """The same with a scale move in every sweep."""
+    """The same with a scale move in every sweep, and moves along lines."""
 
-    expand = True
+    def _kinds(self):
+        rows, fixed, _, _ = self.problem
+        lines = rows.lines(fixed, line_widths(rows.columns.n_shrunk, fixed, _INFORMATION * _squares(rows, fixed)))
+        return {"expand": True}, {"expand": True, "lines": lines}
 
 
 class CollapsedChains(_UntunedChains):
@@ -88,11 +105,15 @@ class CollapsedChains(_UntunedChains):
         start = _collapsed.CollapsedState(start.beta, z, start.lambda_sq_inv, start.tau_sq_inv, 0)
         super().__init__(problem, start, burn_in, saved)
         self.information = None
+        rows, fixed, p = problem.rows, problem.fixed, problem.rows.columns.n_shrunk
+        widths = line_widths(p, fixed, _INFORMATION * _squares(rows, fixed))
+        lines = rows.lines(fixed, widths, n_splits=_SPLITS, n_columns=_COLUMNS)
+        self.move = partial(rows.ops.move_along_lines, rows=rows, lines=lines, tau_0=problem.tau_0)
 
     def advance(self):
         """One sweep."""
         rows, _, tau_0, key = self.problem
-        self.state = _collapsed.sweep(self.state, self.rows, tau_0, rows.ops, key)
+        self.state = _collapsed.sweep(self.state, self.rows, tau_0, rows.ops, key, self.move)
         self.points.add(self.state)
 
     def shrinkage(self):
@@ -101,6 +122,12 @@ class CollapsedChains(_UntunedChains):
             self.information = self.rows.information(self._seen())
         kappa = self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.information)
         return self.problem.rows.ops.to_host(kappa)
+
+
+def _squares(rows, fixed):
+    """x_j'x_j of the sampler's columns and, with an intercept, of the ones; (q,)."""
+    square = rows.size() * (rows.columns.mean**2 + rows.columns.sd**2)
+    return np.append(square, rows.size())[: len(fixed.anchor)]
 
 
 class _Points:

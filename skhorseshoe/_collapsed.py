@@ -26,8 +26,9 @@ class CollapsedState(NamedTuple):
     sweep: int
 
 
-def sweep(state, rows, tau_0, ops, key):
-    """Draw every unknown; returns the new state. rows : a ``CollapsedRows``."""
+def sweep(state, rows, tau_0, ops, key, move=None):
+    """Draw every unknown; returns the new state. rows : a ``CollapsedRows``. move : makes moves with z integrated out,
+    from beta, lambda^-2 and tau^-2 to the next ones, or None."""
     beta, z, lambda_sq_inv, tau_sq_inv, t = state
     n_chains, p = lambda_sq_inv.shape
     n = z.shape[1]
@@ -47,6 +48,16 @@ def sweep(state, rows, tau_0, ops, key):
 
     noise = ops.normal(beta.shape, key, t, COEF), ops.normal(z.shape, key, t, RESIDUAL)
     beta = rows.coefficients(z, *noise)  # beta | z, scales
-    tau_sq_inv = ops.global_scale(beta[:, :p], tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
-    lambda_sq_inv = ops.local_scales(beta[:, :p], tau_sq_inv, key, t)  # lambda | beta, tau
+    # tau | beta, lambda integrated out; lambda | beta, tau
+    tau_sq_inv, lambda_sq_inv = _scales(beta, tau_sq_inv, p, tau_0, ops, key, 2 * t)
+    if move is not None:  # (beta, tau), (beta_j, lambda_j)
+        beta, lambda_sq_inv, tau_sq_inv = move(beta, lambda_sq_inv, tau_sq_inv, key=key, sweep=t)
+        tau_sq_inv, lambda_sq_inv = _scales(beta, tau_sq_inv, p, tau_0, ops, key, 2 * t + 1)
+        z = rows.redrawn(beta, n_rounds * _SCANS, t, key)  # z | beta
     return CollapsedState(beta, z, lambda_sq_inv, tau_sq_inv, t + 1)
+
+
+def _scales(beta, tau_sq_inv, p, tau_0, ops, key, t):
+    """tau^-2 and lambda^-2 given the coefficients."""
+    tau_sq_inv = ops.global_scale(beta[:, :p], tau_sq_inv, tau_0, key, t)
+    return tau_sq_inv, ops.local_scales(beta[:, :p], tau_sq_inv, key, t)

@@ -41,6 +41,7 @@ class DaskRows(Rows):
         self._see_columns(fit_intercept, unpenalized, standardize)
 
     X = y = weight = None  # nowhere as a whole
+    is_near = False
 
     def _total(self, question, *args, of=None, **scratch):
         if question == "checksum":  # known since the rows were loaded

@@ -4,12 +4,20 @@ import numpy as np
 
 from ._columns import Columns
 from ._far_out import far_out, step_of
+from ._ops._lines import choose
+from ._ops._reading import is_on_disk
 from ._segments import ADD, Segment, collapse, layout
 from ._sides import one_sided
 from ._threads import Threads
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
-_WHOLE = "latent", "score", "extremes", "sample"  # asked of all rows together; of the rest, threads share the segments
+_WHOLE = (
+    "latent",
+    "score",
+    "line",
+    "extremes",
+    "sample",
+)  # asked of all rows together; of the rest, threads share the segments
 
 
 class Rows:
@@ -30,6 +38,7 @@ class Rows:
         self.shape, self.dtype = X.shape, X.dtype
         # The layout depends on the size of X alone: sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = layout(*X.shape, X.size)
+        self.is_near = len(y) <= ops.NEAR_ROWS and not is_on_disk(X)
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
         self._see_columns(fit_intercept, unpenalized, standardize)
@@ -155,3 +164,17 @@ class Rows:
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
         loglik, score = self._total("score", self._translate.of_X(beta))
         return loglik, self._translate.gradient(score)
+
+    def lines(self, fixed, widths, **numbers):
+        """The ``Lines`` along which coefficients move. fixed : ``FixedPrior``. widths : as in ``Lines``."""
+        c = self.columns
+        p, q = len(c.order), len(fixed.anchor)
+        number, unit = np.append(c.order, range(p, q)), np.append(c.unit[c.order], np.ones(q - p))
+        centre = np.append(c.centre[c.order], np.zeros(q - p))
+        near = np.array([number, unit]), np.array([centre, fixed.anchor, fixed.diagonal])
+        return choose(self, fixed, widths, near, **numbers)
+
+    def line(self, beta, direction, steps):
+        """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
+        beta, direction = map(self._translate.of_X, (beta, direction))
+        return self._total("line", beta, direction, steps)[0]

@@ -25,12 +25,13 @@ class State(NamedTuple):
     sweep: int  # sweeps done so far; the random numbers of a sweep are a function of it
 
 
-def sweep(state, rows, precision, tau_0, ops, key, expand=False):
+def sweep(state, rows, precision, tau_0, ops, key, expand=False, lines=None):
     """Draw every unknown once from its law given the others; returns the new state.
 
     precision : draws from N(Q^-1 b, Q^-1) with Q = H + D; H is X'X and the prior precision that does not depend on the
     scales. expand : z is multiplied by a factor g, drawn with beta integrated out, before beta is drawn: the Haar PX-DA
-    algorithm (Liu & Wu 1999; Roy & Hobert 2007), which helps where z and beta hold each other in place.
+    algorithm (Liu & Wu 1999; Roy & Hobert 2007), which helps where z and beta hold each other in place. lines :
+    ``Lines``, along which the coefficients move with z, nu and xi integrated out, or none.
     """
     beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t = state
     p = lambda_sq_inv.shape[1]
@@ -48,10 +49,14 @@ def sweep(state, rows, precision, tau_0, ops, key, expand=False):
     half_sq = beta[:, :p] ** 2 / 2
     rate = nu_inv + tau_sq_inv[:, None] * half_sq
     lambda_sq_inv = ops.exponential(rate, key, t, LOCAL)  # Exp(nu_j^-1 + tau^-2 beta_j^2 / 2)
-    nu_inv = ops.exponential(1 + lambda_sq_inv, key, t, LOCAL_AUX)  # Exp(1 + lambda_j^-2)
-
     rate = xi_inv + (lambda_sq_inv * half_sq).sum(axis=1)
     tau_sq_inv = ops.gamma((p + 1) / 2, rate, key, t, GLOBAL)  # Gamma((p+1)/2, xi^-1 + sum_j lambda_j^-2 beta_j^2 / 2)
+
+    if lines is not None:  # (beta, tau), (beta_j, lambda_j)
+        moved = ops.move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, t)
+        beta, lambda_sq_inv, tau_sq_inv = moved
+
+    nu_inv = ops.exponential(1 + lambda_sq_inv, key, t, LOCAL_AUX)  # Exp(1 + lambda_j^-2)
     xi_inv = ops.exponential(tau_0**-2 + tau_sq_inv, key, t, GLOBAL_AUX)  # Exp(tau_0^-2 + tau^-2)
 
     return State(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t + 1)

@@ -65,6 +65,11 @@ class FixedPrior:
         """The precision times beta (m, q)."""
         return (beta * self.anchor).sum(axis=1)[:, None] * self.anchor + self.diagonal * beta
 
+    def along(self, beta, direction):
+        """The first and the second derivative of the energy at beta along a direction, (n_chains, q) each."""
+        slope = (self.force(direction) * beta).sum(axis=1)
+        return slope, (self.force(direction) * direction).sum(axis=1)
+
     def energy(self, beta):
         """Minus the logarithm of the density at beta (q,), up to a constant."""
         return (self.anchor @ beta) ** 2 / 2 + self.diagonal @ beta**2 / 2

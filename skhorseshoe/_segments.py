@@ -72,6 +72,11 @@ class Segment(NamedTuple):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q)."""
         return ops.score(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
 
+    def line(self, ops, threads, coef, direction, steps):
+        """Log-likelihoods at coef + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
+        arguments = ops.to_device((coef, direction, steps))
+        return (ops.line(self.X, self.y, self.weight, *arguments, self.bounds, threads),)
+
     def gram(self, ops, threads, centre, scale, fit_intercept, beta=None, spare=()):
         """X' diag(weight) X, or the information averaged over beta; (q, q). spare : as in ``ops.gram``."""
         return (ops.gram(self.X, self.weight, centre, scale, fit_intercept, threads, beta, spare),)
@@ -146,5 +151,5 @@ def _stack(a, b):
     return tuple(np.concatenate(both) for both in zip(a, b, strict=True))
 
 
-ADD = {"latent": _add, "score": _add, "gram": _add, "misplaced": _add}
+ADD = {"latent": _add, "score": _add, "line": _add, "gram": _add, "misplaced": _add}
 ADD |= {"moments": _merge, "extremes": widest, "sample": _stack, "checksum": _join}

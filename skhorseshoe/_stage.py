@@ -11,8 +11,9 @@ _ACCEPTANCE = 0.8  # that the step is tuned to
 _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
 _POINTS = 32  # at which the information is averaged
 _SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this share if that is more
+_DEVIATIONS = 20.0  # of a logarithm
 _STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
-MAX_STEPS = 7
+MAX_STEPS = 15
 _LARGEST_TAU_STEP = 3.0
 _LOG_STEP, _LOG_AVERAGE, _N, _GAP = range(4)  # the numbers of a dual averaging
 
@@ -28,7 +29,7 @@ class Stage:
 
     def __init__(self, length, settings, ops):
         largest = pi / 2 if settings.n_steps == 1 else 2 * pi / 3 / settings.n_steps
-        self.length, self.n = length, 0
+        self.length, self.n, self.tau_moves = length, 0, settings.tau_moves
         self.starts = log(min(settings.step, largest)), log(settings.tau_step)
         self.largest = log(largest), log(_LARGEST_TAU_STEP)
         self.step, self.tau_step = (ops.to_device(np.array([start, start, 0.0, 0.0])) for start in self.starts)
@@ -38,8 +39,8 @@ class Stage:
 
     @property
     def moves(self):
-        """1 if tau moves in the next sweep, as it does in every second one, and tunes its step; else 0."""
-        return self.n % 2
+        """1 if tau moves in the next sweep, as it may in every second one, and tunes its step; else 0."""
+        return self.n % 2 if self.tau_moves else 0
 
     @property
     def n_seen(self):
@@ -79,6 +80,8 @@ class Stage:
 
     def tau_may_move(self):
         """Whether proposals under which tau moves are accepted at least half as often as the others."""
+        if not self.tau_moves:
+            return False
         n_rates = 1 + np.bincount(np.arange(self.length // 2, self.n) % 2, minlength=2)
         without, with_moves = self.rates / n_rates
         return with_moves >= without / 2
@@ -91,10 +94,20 @@ class Stage:
         gap = (self.squares - self.lagged) / np.maximum(self.squares - n * mean_sq, 1e-300)
         return tuple(sorted(np.argsort(gap[:p])[: max(n_slow, int(share * p))].tolist()))
 
+    def spread(self, information, p):
+        """How much the logarithm of the size of beta, and of each of the p coefficients that are shrunk, has varied:
+        some standard deviations, (1 + p,)."""
+        n, shrunk = max(1, self.n_seen), np.concatenate(self.points)[:, :p]
+        mean = self.beta[:p] / n
+        variance = np.maximum(self.squares[:p] / n - (mean - self.first[:p]) ** 2, 0.0)
+        sizes = ((shrunk @ information[:p, :p]) * shrunk).sum(axis=1)
+        of_all = np.log(np.maximum(sizes, 1e-300)).std() / 2
+        return _DEVIATIONS * np.append(of_all, np.sqrt(variance) / np.maximum(abs(mean), 1e-300))
+
     def arrays(self, ops):
         """All that the settings do not say, on the device."""
         points = ops.concatenate(self.points) if self.points else np.empty((0, 0))
-        changing = {name: value for name, value in vars(self).items() if name not in ("starts", "largest")}
+        changing = {name: value for name, value in vars(self).items() if name not in ("starts", "largest", "tau_moves")}
         return {**changing, "points": points}
 
     @classmethod
@@ -122,10 +135,10 @@ def ends(burn_in):
     return sorted({*out, burn_in})
 
 
-def enough_steps(step):
-    """The least odd number of turns that make most of a right angle, which leaves little memory."""
+def enough_steps(step, angle=0.85 * pi / 2):
+    """The least odd number of turns that make this angle; most of a right one leaves little memory."""
     for n in range(1, MAX_STEPS, 2):
-        if n * step > 0.85 * pi / 2:
+        if n * step > angle:
             return n
     return MAX_STEPS
 

@@ -1,13 +1,28 @@
-"""What the tests of CuPy's arrays and of its sparse matrices share; both are in the emulator, or on a card."""
+"""What tests of the GPU share: CuPy's arrays and its sparse matrices, which are in the emulator or on a card, and what
+the CPU draws."""
 
 import sys
 
+import numba
 import numpy as np
 import scipy.sparse as sp
 
 from skhorseshoe import _fitting
+from skhorseshoe._ops import LATENT
+from skhorseshoe._ops._philox import stream
+from skhorseshoe._ops._truncated import truncated_normal
 
 SHORT = {"burn_in": 10, "n_iter": 5, "n_chains": 2}
+
+
+@numba.njit
+def truncated_normals(means, sweep, first, k0, k1):
+    """The CPU's draws for the rows from the first on, of the first chain; of their own code, as kernels call it."""
+    out = np.empty_like(means)
+    for i in range(len(means)):
+        row, st = numba.uint32(first + i), stream(0, LATENT, first + i)
+        out[i] = truncated_normal(means[i], means, 0, numba.uint32(sweep), row, st, k0, k1)
+    return out
 
 
 def on_host(values):

@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 from scipy import stats
@@ -27,6 +28,12 @@ PHILOX_ANSWERS = [
         "d16cfe09 94fdcceb 5001e420 24126ea1",
     ),
 ]
+
+
+def from_python(function):
+    """A function that only kernels call, compiled once more, so that tests can call it too."""
+    options = ("nogil", "error_model", "fastmath", "inline")
+    return numba.njit(**{name: function.targetoptions[name] for name in options})(function.py_func)
 
 
 def same_draws(one, other):
@@ -130,8 +137,66 @@ def agrees_with_gold(model, gold):
     assert abs(model.predict_proba(gold["X"])[:, 1] - gold["prob_mean"]).max() < 0.02
 
 
-def row_alone(x, value, ops):
-    """``Rows`` of one row x (1, 3), with an intercept, whose columns are not taken for constant."""
-    rows = Rows(x, np.full(1, value, np.uint8), True, ops, Threads(1))
-    rows._translate = ops.to_device(Columns(np.zeros(3), np.ones(3), np.zeros(3, bool), np.zeros(3, bool), True, False))
+class RowsOfManyDataSets:
+    """Each chain has its own y: every row by the kernels, for both values of y.
+
+    data : (n, p). columns : ``Columns``; by default those of X itself and an intercept. ``y`` (n_chains, n), 0 or 1, is
+    to be set.
+    """
+
+    def __init__(self, ops, data=X, columns=None, is_near=False):
+        self.ops, self.data, self.n, self.threads, self.is_near = ops, data, len(data), Threads(1), is_near
+        self.columns = _plain_columns() if columns is None else columns
+        self.rows = [[row_alone(data[i : i + 1], value, ops, self.columns) for value in (0, 1)] for i in range(self.n)]
+
+    def _sum(self, answers):
+        """The sum over the rows of the answers for their y; answers(i, row) : a tuple of arrays (n_chains, ...)."""
+        total = 0.0
+        for i, pair in enumerate(self.rows):
+            for value, row in enumerate(pair):
+                right = (self.y[:, i] > 0) == bool(value)
+                parts = [np.where(right[(...,) + (None,) * (x.ndim - 1)], x, 0.0) for x in answers(i, row)]
+                total = parts if total == 0.0 else [a + b for a, b in zip(total, parts, strict=True)]
+        return total
+
+    def score(self, beta):
+        return self._sum(lambda i, row: row.score(beta))
+
+    def line(self, *given):
+        return self._sum(lambda i, row: (row.line(*given),))[0]
+
+    def latent(self, beta, sweep, key):
+        """As of rows 0 to n - 1, each of which has its own random numbers."""
+        coef, bounds, one = self.columns.of_X(beta), np.array([0, 1]), Threads(1)
+        xtz, ztz = self._sum(lambda i, row: self.ops.latent(row.X, row.y, coef, bounds, sweep, key, one, i))
+        return self.columns.gradient(xtz), ztz
+
+    @property
+    def held(self):
+        """For ``near_of_many``."""
+        X = self.data.view()
+        X.flags.writeable = False
+        return X, self.y.astype(np.uint8), np.empty(0)
+
+
+def near_of_many(move):
+    """``move_near`` for chains of which each has its own y."""
+
+    def moved(X, y, *rest):
+        *given, first, last, beta, lambda_sq_inv, tau_sq_inv = rest
+        for c in range(first, last):
+            move(X, y[c], *given, c, c + 1, beta, lambda_sq_inv, tau_sq_inv)
+
+    return moved
+
+
+def row_alone(x, value, ops, columns=None):
+    """``Rows`` of one row x (1, 3), whose columns are not taken for constant; with an intercept by default."""
+    columns = _plain_columns() if columns is None else columns
+    rows = Rows(x, np.full(1, value, np.uint8), columns.fit_intercept, ops, Threads(1))
+    rows._translate = ops.to_device(columns)
     return rows
+
+
+def _plain_columns():
+    return Columns(np.zeros(3), np.ones(3), np.zeros(3, bool), np.zeros(3, bool), True, False)

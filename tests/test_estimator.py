@@ -194,8 +194,9 @@ def test_intercept_takes_up_a_shift_of_the_columns(weak_problem, well_mixed, see
 
 
 def test_smaller_global_scale_shrinks_more(problem, short_fit):
-    loose, tight = (short_fit(*problem, n_iter=200, global_scale=scale) for scale in (1.0, 1e-4))
-    assert tight.global_scale_draws_.mean() < loose.global_scale_draws_.mean()
+    params = {"n_iter": 4000, "burn_in": 500}  # chains that have met: the data say much more of tau than either prior
+    loose, tight = (short_fit(*problem, **params, global_scale=scale) for scale in (1.0, 1e-4))
+    assert np.median(tight.global_scale_draws_) < np.median(loose.global_scale_draws_)
     assert tight.shrinkage_.sum() > loose.shrinkage_.sum()
 
 

@@ -5,13 +5,13 @@ In the emulator these tests run for three orders of the threads of a block; ``py
 
 import numpy as np
 import pytest
+from card import truncated_normals
 from laws import PHILOX_ANSWERS
 from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
-from skhorseshoe._ops import LATENT, cpu, cuda
-from skhorseshoe._ops._philox import stream
-from skhorseshoe._ops._truncated import truncated_normal
+from skhorseshoe._hmc import HmcState, Reference, Tuning
+from skhorseshoe._ops import cpu, cuda
 from skhorseshoe._threads import Threads
 
 KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
@@ -64,9 +64,7 @@ def test_truncated_normal_has_its_law(mean, dtype, one_gpu):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_truncated_normals_are_those_of_the_cpu(dtype, one_gpu):
     means = np.random.default_rng(0).normal(0, 2, 2000).astype(dtype)
-    st = stream(0, LATENT, 0)
-    want = [truncated_normal(mean, means, 0, np.uint32(5), row, st, *KEY) for row, mean in enumerate(means)]
-    close = np.isclose(truncated(one_gpu, means), want, rtol=2e-5, atol=2e-6)
+    close = np.isclose(truncated(one_gpu, means), truncated_normals(means, 5, 0, *KEY), rtol=2e-5, atol=2e-6)
     assert close.sum() >= len(means) - 1  # a proposal within rounding of its threshold may be judged differently
 
 
@@ -299,36 +297,35 @@ def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu, factors):
     np.testing.assert_allclose(one_gpu.to_host(got), theirs.inverse_diagonal(d, 0), rtol=1e-10)
 
 
+@pytest.mark.parametrize("slow", [False, True])
 @pytest.mark.parametrize("q", [1, 5, 70])
-def test_whitening_is_that_of_the_cpu(q, gpu, factors):
-    p = max(1, q - 1)
-    H, x, d, noise = gaussian(q, 3)
-    d[:, p:] = 0.0
+def test_paths_are_those_of_the_cpu(q, slow, gpu, factors):
+    p, (H, x, d, noise) = max(1, q - 1), gaussian(q, 3)
     ours, theirs = gpu.Whitening(np.empty((q, q)), None, 3, p, None), cpu.Whitening(H, noise[0], 3, p, ALONE)
     ours.refer(H, noise[0])
-    ours.set(gpu.to_device(d))
-    theirs.set(d)
-    lambda_sq_inv, tau_sq_inv = d[:, :p] / 2, np.full(3, 2.0)
-    steps, thresholds = noise[:, :1] * [1.0, -0.5, 0.1], np.array([[1.0, 0.3, 0.7], [1e-9, 2.0, 0.1], [0.5, 0.5, 0.5]])
-    for moved in ("nothing", "tau", "lambda"):
-        if moved == "lambda":
-            columns = np.arange(0, p, 2)
-            got = ours.move_local_scales(*map(gpu.to_device, (lambda_sq_inv, tau_sq_inv)), columns, 3, KEY)
-            want = theirs.move_local_scales(lambda_sq_inv, tau_sq_inv, columns, 3, KEY)
-            np.testing.assert_allclose(gpu.to_host(got), want, rtol=1e-9)
-            assert (want[:, columns] != lambda_sq_inv[:, columns]).all()
-        if moved == "tau":
-            got, share = ours.move_global_scale(
-                *map(gpu.to_device, (lambda_sq_inv, tau_sq_inv)), 0.7, *map(gpu.to_device, (steps, thresholds))
-            )
-            want, accepted = theirs.move_global_scale(lambda_sq_inv, tau_sq_inv, 0.7, steps, thresholds)
-            np.testing.assert_allclose(gpu.to_host(got), want, rtol=1e-12)
-            np.testing.assert_array_equal(gpu.to_host(share), accepted)
-            assert 0 < accepted.mean() < 1
-            tau_sq_inv = want
-        for name in ("whiten", "unwhiten", "force"):
-            got = gpu.to_host(getattr(ours, name)(gpu.to_device(x)))
-            np.testing.assert_allclose(got, getattr(theirs, name)(x), rtol=1e-9, atol=1e-11)
+    tuning = Tuning(0.6, 1, 6, 0.8, tuple(range(0, p, 2)) if slow else ())
+    state = HmcState(x, d[:, :p] / 2, np.full(3, 2.0), noise[:, 0], noise, 7, None, None)
+    reference, answer = (x[0], noise[1], H / 3), (noise[:, 0] + 1, noise / 2)
+
+    def path(ops, gauss):
+        given = ops.to_device(state)
+        quadratic = Reference(*ops.to_device(reference), gauss)
+        path = gauss.turn(gauss.begin(quadratic, given, KEY), tuning.step)
+        yield from (path.u.copy(), path.v.copy(), path.total.copy())
+        *scales, share = gauss.move_scales(*given[1:3], 0.7, tuning, 7, KEY)
+        yield from (*scales, share, beta := gauss.place(path))
+        yield from gauss.kick(path, tuning.step, quadratic, beta, *ops.to_device(answer))
+        change = ops.to_device(np.array([np.nan, 0.7, -1.0]))
+        yield from ops.metropolis(change, (beta, *scales, *ops.to_device(answer)), given[:5], KEY, 7)
+
+    got, want = (list(map(ops.to_host, path(ops, gauss))) for ops, gauss in ((gpu, ours), (cpu, theirs)))
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+    assert (want[3][:, tuning.slow] != state.lambda_sq_inv[:, tuning.slow]).all()
+    assert (want[4] != 2.0).any()
+    assert 0 < want[5].mean() < 1
+    np.testing.assert_allclose(got[-1], [0.0, np.exp(-0.7), 1.0])
+    np.testing.assert_array_equal(got[-6][0], x[0])  # of a change that is not a number
 
 
 @pytest.mark.parametrize("rank", [5, 40])

@@ -5,7 +5,7 @@ import sys
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 
-from skhorseshoe import _adapt, _device
+from skhorseshoe import _adapt, _chains, _device
 from skhorseshoe._stage import MAX_STEPS
 from skhorseshoe.datasets import make_sparse_probit
 
@@ -121,10 +121,13 @@ def test_the_forecast_is_logged(card, problem, short_fit, caplog):
 @pytest.mark.parametrize(
     ("n", "p", "n_chains"), [(200, 300, 1), pytest.param(200, 150, 6, marks=pytest.mark.slow), (4000, 20, 2)]
 )
-def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card, short_fit):
+def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card, short_fit, monkeypatch):
+    burn_in = 40 if p == 150 else 8  # in which sweeps of all kinds are recorded, with all turns, or few
+    if p == 150:
+        monkeypatch.setattr(_adapt, "enough_steps", lambda *given: MAX_STEPS)
     X, y, _ = make_sparse_probit(n, p, random_state=0)
     card.properties["multiProcessorCount"] = 1
-    short_fit(X, y, device="cuda", sampler=sampler, n_chains=n_chains, burn_in=8, n_iter=4)
+    short_fit(X, y, device="cuda", sampler=sampler, n_chains=n_chains, burn_in=burn_in, n_iter=4)
     taken = card.memory.most - X.nbytes
     forecast = memory().working_set(n, p, n_chains, sampler, 1)
     assert taken < forecast < 3 * taken + 2**21
@@ -142,12 +145,15 @@ def test_the_forecast_has_the_sums_of_all_blocks_and_launches(n_chains, card, sh
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("p", "n_chains"), [(60, 24), (30, 32)])
-def test_the_forecast_is_enough_where_sweeps_are_recorded(p, n_chains, card, short_fit, monkeypatch):
-    """A recording keeps what each of its turns takes, and in burn-in there are two."""
-    monkeypatch.setattr(_adapt, "enough_steps", lambda step: MAX_STEPS)
+@pytest.mark.parametrize("every", [1, 8])  # sweeps, of which one has moves along lines, as of few rows and of many
+@pytest.mark.parametrize(("sampler", "p", "n_chains"), [("hmc", 60, 24), ("hmc", 30, 32), ("pxda", 60, 24)])
+def test_the_forecast_is_enough_where_sweeps_are_recorded(sampler, p, n_chains, every, card, short_fit, monkeypatch):
+    """A recording keeps what each of its turns and moves takes, and there are several at a time."""
+    monkeypatch.setattr(_adapt, "enough_steps", lambda *given: MAX_STEPS)
+    for module in (_adapt, _chains):
+        monkeypatch.setattr(module, "every", lambda rows: every)
     X, y, _ = make_sparse_probit(100, p, random_state=0)
     card.properties["multiProcessorCount"] = 1
-    short_fit(X, y, device="cuda", sampler="hmc", n_chains=n_chains, burn_in=30, n_iter=3)
+    short_fit(X, y, device="cuda", sampler=sampler, n_chains=n_chains, burn_in=60, n_iter=20)
     taken = card.memory.most - X.nbytes
-    assert taken < memory().working_set(100, p, n_chains, "hmc", 1) < 3 * taken
+    assert taken < memory().working_set(100, p, n_chains, sampler, 1) < 3 * taken + 2**22

@@ -76,7 +76,7 @@ def thread_sanitizer(parts, *more):
     """What it says about cases, with a system thread for each CUDA thread."""
     flags = ("-O1", "-g", "-pthread", "-DEMULATOR_THREADS", "-fsanitize=thread", *more)
     options = "exitcode=66:report_signal_unsafe=0"
-    sizes = [(9, 3, 1, "float32", 2**18), (17, 9, 1, "float32", 700), (18, 9, 1, "float32", 500)]
+    sizes = [(9, 3, 1, "float32", 2**18), (17, 150, 1, "float32", 5000), (18, 150, 1, "float32", 3000)]
     return run("forward", flags, sizes, parts, preload=("libtsan.so",), TSAN_OPTIONS=options)
 
 
@@ -97,6 +97,8 @@ BARRIERS = {
     "WEIGHTS_READY": "passes",
     "TOTALS_READY": "passes",
     "STRIPS_READY": "passes",
+    "LINES_FREE": "passes",
+    "LINES_READY": "passes",
     "MOVE_READ": "gaussians",
     "MOVE_WRITTEN": "gaussians",
     "PIVOT_FREE": "gaussians",

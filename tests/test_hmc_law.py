@@ -1,15 +1,25 @@
 """A sweep of split Hamiltonian Monte Carlo leaves the joint law of parameters and data alone (Geweke 2004), and what
 says so catches planted errors."""
 
-from functools import partial
-
 import numpy as np
 import pytest
-from laws import TAU_0, X, bounded, largest, mostly_slow, planted, prior_draws, redrawn, row_alone
+from laws import (
+    TAU_0,
+    RowsOfManyDataSets,
+    X,
+    bounded,
+    from_python,
+    largest,
+    mostly_slow,
+    planted,
+    prior_draws,
+    redrawn,
+)
 
 from skhorseshoe import _hmc
 from skhorseshoe._design import Rows
-from skhorseshoe._ops import ACCEPT, MOMENTUM, _gaussian, cpu, log_half_cauchy
+from skhorseshoe._ops import _gaussian, _path_kernels, cpu, log_half_cauchy
+from skhorseshoe._prior import FixedPrior
 from skhorseshoe._threads import Threads
 
 KEY = (np.uint32(7), np.uint32(1))
@@ -19,26 +29,11 @@ ANCHOR = np.array([0.4, 0.0, -0.3, 1.0])
 ONE, THREE, FAR = _hmc.Tuning(1.2, 1, 2, 0.8), _hmc.Tuning(0.7, 3, 2, 0.8), _hmc.Tuning(1.0, 3, 2, 0.8)
 
 
-class RowsOfManyDataSets:
-    """Each chain has its own y: the score of every row by the kernel, for both values of y."""
-
-    def __init__(self, ops):
-        self.rows = [[row_alone(X[i : i + 1], value, ops) for value in (0, 1)] for i in range(6)]
-
-    def score(self, beta):
-        loglik, score = np.zeros(len(beta)), np.zeros(beta.shape)
-        for i, pair in enumerate(self.rows):
-            (loglik_0, score_0), (loglik_1, score_1) = (rows.score(beta) for rows in pair)
-            loglik += np.where(self.y[:, i] > 0, loglik_1, loglik_0)
-            score += np.where(self.y[:, i, None] > 0, score_1, score_0)
-        return loglik, score
-
-
-def imperfect_reference(ops, anchor, share, push):
+def imperfect_reference(ops, anchor, share, push, n_chains=N_CHAINS):
     """Some quadratic, right for no y, that leaves the Metropolis test something to do."""
     H = share * Rows(X, np.zeros(6, np.uint8), True, ops, ALONE).information(np.zeros((1, 4)))
     point, score = np.array([0.3, -0.2, 0.1, 0.2]), push * np.array([1.0, -1.0, 0.7, -0.8])
-    gauss = ops.Whitening(H + np.outer(anchor, anchor), H @ point + score, N_CHAINS, 3, ALONE)
+    gauss = ops.Whitening(H + np.outer(anchor, anchor), H @ point + score, n_chains, 3, ALONE)
     return _hmc.Reference(point, score, H, gauss)
 
 
@@ -69,62 +64,110 @@ def geweke(tuning, ops=cpu, n_batches=24, n_redraws=4, n_sweeps=2, anchor=ANCHOR
     return largest(changes)
 
 
+def geweke_of_single_chains(learns, n=1500):
+    """The same for chains that are alone, as for a reference that is their own; it ``learns`` where they are or not."""
+    rng, changes, acceptance = np.random.default_rng(6), [], []
+    rows, reference = RowsOfManyDataSets(cpu), imperfect_reference(cpu, ANCHOR, 1.0, 0.5, 1)
+    information = Rows(X, np.zeros(6, np.uint8), True, cpu, ALONE).information
+    for t in range(0, 4 * n, 4):
+        *parameters, rows.y = prior_draws(1, rng, ANCHOR)
+        before = bounded(*parameters, rows.y)
+        state = _hmc.HmcState(*parameters, *rows.score(parameters[0]), t, None, None)
+        for _ in range(4):
+            if learns:
+                H, (point,), (score,) = information(state.beta), state.beta, state.score
+                reference.whitening.refer(H + np.outer(ANCHOR, ANCHOR), H @ point + score)
+                reference = reference._replace(point=point, score=score, information=H)
+            state = _hmc.sweep(state, rows, reference, ONE, TAU_0, cpu, KEY)
+            acceptance.append(state.acceptance.mean())
+        changes.append(bounded(*state[:3], redrawn(state.beta, rng)) - before)
+    assert np.mean(acceptance) > 0.1
+    return largest(changes)
+
+
 def tau_as_it_was(beta, tau_sq_inv, *rest):
     """A valid update of tau given beta that does nothing: what the move on the way does is then all there is."""
     return tau_sq_inv
 
 
-def whitening_with(change):
-    """log_norm with something added."""
+@pytest.fixture
+def in_python(monkeypatch):
+    """A function that replaces some of what the kernels call; the kernels themselves then run as plain Python."""
 
-    class Changed(cpu.Whitening):
-        def _moments(self, factor, d):
-            mean, log_norm = super()._moments(factor, d)
-            return mean, log_norm + change(factor, d[: self.p], self.b @ mean)
+    def replace(names):
+        for name in ("begin_path", "move_scales"):
+            monkeypatch.setattr(_gaussian, name, getattr(_path_kernels, name).py_func)
+        for name, function in list(vars(_path_kernels).items()):
+            if getattr(function, "targetoptions", {}).get("no_cpython_wrapper"):
+                monkeypatch.setattr(_path_kernels, name, from_python(function))
+        monkeypatch.setattr(_path_kernels, "_move_tau", _path_kernels._move_tau.py_func)
+        for name, change in names.items():
+            monkeypatch.setattr(_path_kernels, name, change(getattr(_path_kernels, name)))
 
-    return Changed
+    return replace
 
 
-class LocalMovesWith(cpu.Whitening):
+def norm_with(change):
+    """``_moments`` whose normalising constant has something added."""
+
+    def changed(moments):
+        return lambda L, b, d, p, mean, half: moments(L, b, d, p, mean, half) + change(L, d[:p], b @ mean)
+
+    return {"_moments": changed}
+
+
+def local_moves_with(mean=1.0, precision=1.0):
     """Moves of the local scales that read something else than they should."""
 
-    def __init__(self, *args, mean=1.0, precision=1.0, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.change = mean, precision
+    def changed(move):
+        def moved(*args):
+            *given, L, m, log_norm, lambda_sq_inv, tau_sq_inv = args
+            m *= mean
+            return move(*given, L, m, log_norm, lambda_sq_inv, precision * tau_sq_inv)
 
-    def move_local_scales(self, lambda_sq_inv, tau_sq_inv, *rest):
-        mean, precision = self.change
-        self.mean = self.mean * mean
-        return super().move_local_scales(lambda_sq_inv, tau_sq_inv * precision, *rest)
+        return moved
+
+    return {"_move_slow": changed}
 
 
-class LocalMovesForgotten(cpu.Whitening):
+def gaussian_forgotten(move):
     """The scales move, and the Gaussian stays."""
 
-    def move_local_scales(self, lambda_sq_inv, tau_sq_inv, *rest):
-        kept = self.mean.copy(), self.log_norm.copy()
-        out = super().move_local_scales(lambda_sq_inv, tau_sq_inv, *rest)
-        self.mean, self.log_norm = kept
-        return out
+    def moved(*args):
+        c, _, mean, log_norm, _, _ = args[-6:]
+        kept = mean.copy(), log_norm[c]
+        minor = move(*args)
+        mean[:], log_norm[c] = kept
+        return minor
+
+    return moved
 
 
 class EndKickTooSmall(cpu.Whitening):
-    calls = 0
+    def kick(self, path, angle, *rest):
+        before = path.v.copy()
+        path = super().kick(path, angle, *rest)
+        kicked = path.v.copy()
+        path.v[:] = (before + kicked) / 2
+        path.total[:] += ((path.v**2).sum(axis=1) - (kicked**2).sum(axis=1)) / 2
+        return path
 
-    def force(self, gradient):
-        self.calls += 1
-        return super().force(gradient) * (0.5 if self.calls % 2 == 0 else 1.0)
+
+class MomentumKept(cpu.Whitening):
+    def begin(self, reference, state, key):
+        return super().begin(reference, state._replace(sweep=0), key)
 
 
-class Where:
-    """``where`` that takes always the new or always the old value in one of the six calls of a sweep."""
+def metropolis_with(name, new):
+    """A test that always takes the new or always the old value of a part of the state."""
+    at = _hmc.HmcState._fields.index(name)
 
-    def __init__(self, call, new):
-        self.call, self.new, self.n = call, new, -1
+    def metropolis(change, now, was, *rest):
+        now, was = list(now), list(was)
+        now[at] = was[at] = now[at] if new else was[at]
+        return cpu.metropolis(change, now, was, *rest)
 
-    def __call__(self, condition, new, old):
-        self.n += 1
-        return cpu.where(self.new if self.n % 6 == self.call else condition, new, old)
+    return {"metropolis": metropolis}
 
 
 class LocalScalesWithOldTau:
@@ -136,12 +179,9 @@ class LocalScalesWithOldTau:
         return cpu.local_scales(beta, self.old, *rest)
 
 
-def always_accepted(rate, key, t, purpose):
-    return cpu.exponential(rate, key, t, purpose) + (1e9 if purpose == ACCEPT else 0.0)
-
-
-def momentum_kept(shape, key, t, purpose):
-    return cpu.normal(shape, key, 0 if purpose == MOMENTUM else t, purpose)
+def always_accepted(change, *rest):
+    *state, _ = cpu.metropolis(change - 1e9, *rest)
+    return *state, np.exp(-np.maximum(change, 0.0))
 
 
 def old_tau():
@@ -150,49 +190,49 @@ def old_tau():
 
 
 TAU_ON_THE_WAY = {"global_scale": tau_as_it_was}
-WITHOUT_M = whitening_with(lambda L, d, mMm: np.log(L.diagonal()).sum())
-WITHOUT_D = whitening_with(lambda L, d, mMm: -np.log(d).sum() / 2)
-WITHOUT_MEAN = whitening_with(lambda L, d, mMm: -mMm / 2)
 LOOSE = {"share": 0.25, "push": 0.3}  # where what the reference leaves out is mostly the data's
 ERRORS = {
-    "move of tau without |M|": (ONE, {"Whitening": WITHOUT_M}, {}),
-    "move of tau without |D|": (ONE, {"Whitening": WITHOUT_D}, {}),
-    "move of tau without m'Mm": (ONE, {"Whitening": WITHOUT_MEAN, **TAU_ON_THE_WAY}, {}),
+    "tau of a rejected proposal": (ONE, {**metropolis_with("tau_sq_inv", True), **TAU_ON_THE_WAY}, {}),
     "tau left behind by an accepted proposal": (
         THREE._replace(tau_moves=6),
-        {"where": Where(1, False), **TAU_ON_THE_WAY},
-        {"n_batches": 24},
-    ),
-    "tau of a rejected proposal": (ONE, {"where": Where(1, True), **TAU_ON_THE_WAY}, {}),
-    "lambda moved as if the mean were larger": (
-        ONE._replace(slow=(0, 1, 2)),
-        {"Whitening": partial(LocalMovesWith, mean=3.0)},
-        {},
-    ),
-    "lambda moved as if tau were smaller": (
-        ONE._replace(slow=(0, 1, 2)),
-        {"Whitening": partial(LocalMovesWith, precision=10.0)},
-        {},
-    ),
-    "lambda moved without the mean": (
-        ONE._replace(slow=(0, 1, 2)),
-        {"Whitening": LocalMovesForgotten},
+        {**metropolis_with("tau_sq_inv", False), **TAU_ON_THE_WAY},
         {"n_batches": 24},
     ),
     "last half-kick": (ONE, {"Whitening": EndKickTooSmall}, {}),
     "half-kicks at the ends of turns": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
-    "no Metropolis test": (ONE, {"exponential": always_accepted}, {}),
-    "momentum kept": (ONE, {"normal": momentum_kept}, {}),
-    "log-likelihood not updated": (FAR, {"where": Where(2, False)}, {"n_redraws": 2, "n_sweeps": 4, "push": 0.3}),
+    "no Metropolis test": (ONE, {"metropolis": always_accepted}, {}),
+    "momentum kept": (ONE, {"Whitening": MomentumKept}, {}),
+    "log-likelihood not updated": (
+        FAR,
+        metropolis_with("loglik", False),
+        {"n_redraws": 2, "n_sweeps": 4, "push": 0.3},
+    ),
     "b of lambda doubled": (ONE, {"local_scales": lambda beta, t, *rest: cpu.local_scales(beta, 2 * t, *rest)}, {}),
     "lambda given the old tau": (THREE, old_tau(), LOOSE),
     "prior scale of tau": (ONE, {"global_scale": lambda b, t, t0, *r: cpu.global_scale(b, t, 1.5 * t0, *r)}, {}),
 }
-PRIOR_ERRORS = {
-    "left out": lambda precision: 0.0,
-    "twice": lambda precision: 2 * log_half_cauchy(precision),
-    "without its Jacobian": lambda precision: log_half_cauchy(precision) + np.log(precision) / 2,
+SLOW = ONE._replace(slow=(0, 1, 2))
+KERNEL_ERRORS = {
+    "move of tau without |M|": (ONE, norm_with(lambda L, d, mMm: np.log(L.diagonal()).sum()), {}),
+    "move of tau without |D|": (ONE, norm_with(lambda L, d, mMm: -np.log(d).sum() / 2), {}),
+    "move of tau without m'Mm": (ONE, norm_with(lambda L, d, mMm: -mMm / 2), TAU_ON_THE_WAY),
+    "lambda moved as if the mean were larger": (SLOW, local_moves_with(mean=3.0), {}),
+    "lambda moved as if tau were smaller": (SLOW, local_moves_with(precision=10.0), {}),
+    "lambda moved without the mean": (SLOW, {"_move_slow": gaussian_forgotten}, {}),
+    "prior of tau left out": (ONE, {"_log_half_cauchy": lambda right: lambda x: 0.0}, TAU_ON_THE_WAY),
+    "prior of tau twice": (ONE, {"_log_half_cauchy": lambda right: lambda x: 2 * log_half_cauchy(x)}, TAU_ON_THE_WAY),
+    "prior of tau without its Jacobian": (
+        ONE,
+        {"_log_half_cauchy": lambda right: lambda x: log_half_cauchy(x) + np.log(x) / 2},
+        TAU_ON_THE_WAY,
+    ),
 }
+
+
+@pytest.mark.slow
+def test_gewekes_joint_test_catches_a_reference_that_goes_on_learning():
+    assert geweke_of_single_chains(learns=False) < 4
+    assert geweke_of_single_chains(learns=True) > 6
 
 
 SOME_SCALES = pytest.param(2, (1,), marks=pytest.mark.slow)
@@ -214,43 +254,52 @@ def test_gewekes_joint_test_catches(error):
     assert geweke(tuning, planted(**replaced), **{"n_batches": 12, **settings}) > 6
 
 
-@pytest.mark.parametrize("error", mostly_slow(PRIOR_ERRORS))
-def test_gewekes_joint_test_catches_a_prior_of_tau(error, monkeypatch):
-    monkeypatch.setattr(_gaussian, "log_half_cauchy", PRIOR_ERRORS[error])
-    assert geweke(ONE, planted(**TAU_ON_THE_WAY), 12) > 6
+@pytest.mark.parametrize("error", mostly_slow(KERNEL_ERRORS))
+def test_gewekes_joint_test_catches_in_the_moves_of_the_scales(error, in_python):
+    tuning, names, replaced = KERNEL_ERRORS[error]
+    in_python(names)
+    n_batches = 24 if error == "lambda moved without the mean" else 12
+    assert geweke(tuning, planted(**replaced), n_batches) > 6
+
+
+@pytest.mark.slow
+def test_moves_of_the_scales_in_plain_python_pass_gewekes_joint_test(in_python):
+    in_python({})
+    assert geweke(SLOW, planted(**TAU_ON_THE_WAY)) < 4
 
 
 def test_gewekes_joint_test_catches_a_forgotten_prior_of_the_intercept():
     assert geweke(ONE, n_batches=12, anchor=0 * ANCHOR) > 6
 
 
-def few_sweeps(ops, n):
+def few_sweeps(ops, n, with_lines=False):
     """Rows, and the states of the first n sweeps of four chains, of whose proposals a part is rejected."""
     rows = Rows(X, np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8), True, ops, ALONE)
     H = rows.information(np.zeros((1, 4))) + np.outer(ANCHOR, ANCHOR)
     point, score = np.zeros(4), np.array([1.5, -1.5, 1.0, -1.0])
     reference = _hmc.Reference(point, score, H, ops.Whitening(H, score, 4, 3, ALONE))
-    beta = np.zeros((4, 4))
+    beta, lines = np.zeros((4, 4)), rows.lines(FixedPrior(rows.columns, None), np.full(5, 4.0)) if with_lines else None
     state = _hmc.HmcState(beta, np.ones((4, 3)), np.ones(4), *rows.score(beta), 0, None, None)
     states = []
     for _ in range(n):
-        state = _hmc.sweep(state, rows, reference, THREE, TAU_0, ops, KEY)
+        state = _hmc.sweep(state, rows, reference, THREE, TAU_0, ops, KEY, lines)
         states.append(state)
     return rows, states
 
 
-def is_fresh(ops):
+def is_fresh(ops, with_lines=False):
     """Whether the log-likelihood and the score of every state are those at its beta."""
-    rows, states = few_sweeps(ops, 50)
+    rows, states = few_sweeps(ops, 50, with_lines)
     pairs = [(rows.score(state.beta), (state.loglik, state.score)) for state in states]
     return all(np.allclose(want, got) for pair in pairs for want, got in zip(*pair, strict=True))
 
 
-@pytest.mark.parametrize("call", [2, 3])
+@pytest.mark.parametrize("name", ["loglik", "score"])
 @pytest.mark.parametrize("new", [False, True])
-def test_state_has_the_log_likelihood_and_the_score_at_its_beta(call, new):
+def test_state_has_the_log_likelihood_and_the_score_at_its_beta(name, new):
     assert is_fresh(cpu)
-    assert not is_fresh(planted(where=Where(call, new)))
+    assert is_fresh(cpu, with_lines=True)
+    assert not is_fresh(planted(**metropolis_with(name, new)))
 
 
 def test_every_unknown_is_redrawn_in_every_sweep():

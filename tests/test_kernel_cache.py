@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 
 import numba
 import pytest
@@ -84,3 +86,13 @@ def test_a_version_of_numba_without_these_attributes_keeps_its_cache():
 
     function = Function()
     assert _cache.made_safe(function) is function
+
+
+@pytest.mark.parametrize(("flags", "lines"), [((), 0), (("-i",), 1)])
+def test_compiling_is_said_once_and_only_at_a_prompt(flags, lines, tmp_path):
+    code = "from skhorseshoe._ops import cpu; import numpy as np; key = (np.uint32(1), np.uint32(2)); "
+    code += "cpu.normal((1, 1), key, 0, 0); cpu.uniform((1, 1), key, 0, 0); raise SystemExit"
+    command = [sys.executable, *flags, "-c", code]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHON_BASIC_REPL": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, input="", check=True)
+    assert done.stderr.count("compiles its kernels") == lines

@@ -5,13 +5,15 @@ This file holds what they share: the streams of random numbers. A variate is a f
 has made a matrix indefinite, and how bytes are written.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.linalg import LinAlgError
 
 # The purposes: which conditional law a random number is for.
 LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT, EXPAND = range(11)
 LOCAL_SLICE, GLOBAL_SLICE, HELD, LENGTH, RESIDUAL = range(11, 16)
-PERTURB, PROBE, PROBE_ROWS = range(16, 19)
+PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HELD = range(16, 21)
 
 MAX_CHAINS = 256  # the counter has 8 bits for the chain
 
@@ -22,6 +24,15 @@ JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 # Share of z'z below which z'z - z'X S X'z is a matter of rounding, and "pxda" leaves z as it is. That is exact: the
 # move does not change the share.
 LEAST_REST = 1e-5
+
+
+class Path(NamedTuple):
+    """Where the chains are on their paths: u, v, the force L^-1 grad U, and U + (u'u + v'v) / 2."""
+
+    u: object  # (n_chains, q)
+    v: object  # (n_chains, q)
+    force: object  # (n_chains, q)
+    total: object  # (n_chains,)
 
 
 def log_half_cauchy(precision):

@@ -1,11 +1,20 @@
 """Numba's cache of compiled kernels, made one that can fail without ending a fit, and that knows all sources."""
 
+import sys
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from zlib import crc32
 
 # Kernels inline one another across files, and Numba looks at the time stamp of one file.
 _SOURCES = crc32(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))))
+
+
+@cache
+def _say_once():
+    """Tell those who sit before a prompt why the first fit takes long."""
+    if sys.flags.interactive or hasattr(sys, "ps1"):
+        print("skhorseshoe compiles its kernels, once: some ten seconds.", file=sys.stderr)
 
 
 def made_safe(function):
@@ -16,17 +25,20 @@ def made_safe(function):
     was cut off. What is damaged is replaced by the next saving. Attributes of Numba that are not public are touched; in
     a version that has none of them the cache stays as Numba has it.
     """
-    cache = getattr(function, "_cache", None)
-    load, save = getattr(cache, "load_overload", None), getattr(cache, "save_overload", None)
+    own = getattr(function, "_cache", None)
+    load, save = getattr(own, "load_overload", None), getattr(own, "save_overload", None)
     if load is None or save is None:
         return function
-    if (file := getattr(cache, "_cache_file", None)) is not None:
+    if (file := getattr(own, "_cache_file", None)) is not None:
         file._source_stamp = file._source_stamp, _SOURCES
 
     def load_or_compile(*args):
+        found = None
         with suppress(Exception):  # a damaged pickle may raise anything
-            return load(*args)
-        return None
+            found = load(*args)
+        if found is None:
+            _say_once()
+        return found
 
     def save_if_possible(*args):
         try:
@@ -35,8 +47,8 @@ def made_safe(function):
             pass
         except Exception:  # the index, to which it adds, is damaged: begin a new one
             with suppress(Exception):
-                cache.flush()
+                own.flush()
                 save(*args)
 
-    cache.load_overload, cache.save_overload = load_or_compile, save_if_possible
+    own.load_overload, own.save_overload = load_or_compile, save_if_possible
     return function

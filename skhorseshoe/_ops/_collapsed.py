@@ -204,7 +204,8 @@ class Collapsed:
     # raised by a share of itself), ``_invert_factor`` (the inverse, in place of the factor), ``_add_heavy`` and
     # ``_draw_heavy`` (as the kernels), ``_times_each`` and ``_quadratic`` (Pz and z'Pz of each chain), ``_information``
     # (of rows about their linear predictors), ``_scan_local_scales`` (given how close the columns are to z, it draws in
-    # place), ``_any_left`` (as that of ``Watch``) and ``_chains`` (those for which a flag is set, or more).
+    # place), ``_draw_latent`` (z given its means, with random numbers of a scan), ``_any_left`` (as that of ``Watch``)
+    # and ``_chains`` (those for which a flag is set, or more).
 
     def _columns(self, which):
         """Single columns as rows, scaled; (len(which), n) float64."""
@@ -223,6 +224,10 @@ class Collapsed:
     def some_latent(self, beta):
         """z on the right sides, as far from zero as X beta; (n_chains, n)."""
         return (2.0 * self.y - 1.0) * abs(self.predictor(beta))
+
+    def redrawn(self, beta, scan, sweep, key):
+        """z given beta (n_chains, q) alone; (n_chains, n). scan : a number that no scan of ``latent`` has."""
+        return self._draw_latent(self.predictor(beta), scan, sweep, key)
 
     def local_scales(self, z, lambda_sq_inv, tau_sq_inv, n_columns, index, sweep, key):
         """lambda_j^-2 of the n_columns columns whose direction is closest to z's, given z / |z| and tau; moves P along.

@@ -138,6 +138,16 @@ def scan_latent(z, P, y, n_scans, first, chain, sweep, k0, k1, Pz):
 
 
 @kernel
+def draw_latent(mean, y, scan, sweep, k0, k1, z):
+    """z_i ~ N(mean_i, 1) on the side of y_i; (n_chains, n). scan : whose random numbers these are."""
+    for c in range(mean.shape[0]):
+        st = stream(c, LATENT, 0)
+        for i in range(mean.shape[1]):
+            side = 1.0 if y[i] else -1.0
+            z[c, i] = side * truncated_normal(side * mean[c, i], z, _BLOCKS * scan, uint32(sweep), i, st, k0, k1)
+
+
+@kernel
 def scale_latent(z, P, index, chain, sweep, k0, k1):
     """The length of z given its direction and the scales: z'Pz has the law Gamma(n/2, 1/2); in place."""
     n = z.shape[0]

@@ -9,6 +9,7 @@ from ._collapsed import Collapsed, closest
 from ._collapsed_kernels import (
     add_heavy,
     draw_heavy,
+    draw_latent,
     fill_columns,
     mirror,
     quadratic,
@@ -110,6 +111,11 @@ class CollapsedRows(Collapsed):
                 scan_latent(z[c], self.P[c], self.y, n_scans, n_scans * index, c, sweep, *key, Pz)
 
         self._run(some, self.n_chains)
+        return z
+
+    def _draw_latent(self, mean, scan, sweep, key):
+        z = np.empty(mean.shape)
+        draw_latent(mean, self.y, scan, sweep, *key, z)
         return z
 
     def length(self, z, index, sweep, key):

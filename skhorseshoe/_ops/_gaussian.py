@@ -3,12 +3,14 @@
 import ctypes
 
 import numpy as np
-from scipy.linalg.blas import dtrmm, dtrmv, dtrsv
+from scipy.linalg.blas import dtrmm, dtrsv
 from scipy.linalg.lapack import dpotri
 
-from . import COEF, JITTERS, LEAST_REST, log_half_cauchy, not_definite
-from ._lapack import potrf, solve_lower
-from ._local_moves import move_local_scales
+from . import COEF, JITTERS, LEAST_REST, MOMENTUM, SWAP, SWAP_ACCEPT, Path, not_definite
+from ._fills import fill_exponential, fill_normal
+from ._lapack import potrf
+from ._lapack_calls import ROUTINES
+from ._path_kernels import begin_path, kick_path, move_scales, place_path, turn_path
 
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
 
@@ -107,99 +109,83 @@ class Root:
 class Whitening:
     """For each chain N(m, M^-1) with M = H + diag(d) = L L' and m = M^-1 b, in the coordinates u = L'(beta - m).
 
-    H : (q, q) float64. b : (q,) float64. The first p of d are the prior precisions of the shrunk coefficients.
+    H : (q, q) float64. b : (q,) float64. d is tau^-2 lambda^-2 for the first p coefficients, 0 for the others. What is
+    computed for a chain is one call of a kernel (``_path_kernels.py``); in a path everything is overwritten.
     """
 
     def __init__(self, H, b, n_chains, p, threads, memory_of=None):
         """memory_of : a Precision of the same size, which is not used while this computes."""
-        self.threads = threads
-        self.H = H
-        self.p = p
-        self.b = b
-        self.factors = [_Cholesky(H) for _ in range(n_chains)]
-        n_workers = threads.n if len(H) >= _SHARED_SIZE else 1
-        self.spare = [_Cholesky(H, work) for work in (memory_of.work if memory_of else [None] * n_workers)]
-        self.mean = np.empty((n_chains, len(H)))
-        self.log_norm = np.empty(n_chains)
+        q = len(H)
+        self.threads, self.H, self.b = threads, H, b
+        n_workers = threads.n if q >= _SHARED_SIZE else 1
+        self.spare = memory_of.work if memory_of else [np.empty((q, q)) for _ in range(n_workers)]
+        self.factors, self.mean, self.log_norm = np.empty((n_chains, q, q)), np.empty((n_chains, q)), np.empty(n_chains)
 
     def refer(self, H, b):
         """Take another H and b."""
         self.H[...] = H
         self.b = b
 
-    def set(self, d):
-        """Take d (n_chains, q) for the chains."""
+    def begin(self, reference, state, key):
+        """A ``Path`` from the coefficients and the scales of a state, with fresh v."""
+        path = Path(*np.empty((3, *state.beta.shape)), np.empty(len(state.beta)))
+        fill_normal(path.v, 0, state.sweep, MOMENTUM, *key)
 
-        def one(w, c):
-            self.mean[c], self.log_norm[c] = self._moments(self.factors[c].factorise(d[c]), d[c])
+        def some(spare, first, last):
+            made = self.factors, self.mean, self.log_norm, *path
+            return begin_path(self.H, self.b, *reference[:3], *state[:5], ROUTINES, first, last, *made)
 
-        _share_out(self.threads, self.spare, len(d), one)
+        self._share(some)
+        return path
 
-    def _moments(self, factor, d):
-        """m, and the logarithm of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2), which depends on the scales."""
-        half = dtrsv(factor, self.b, lower=1)
-        log_norm = 0.5 * np.log(d[: self.p]).sum() - np.log(factor.diagonal()).sum() + 0.5 * half @ half
-        return dtrsv(factor, half, lower=1, trans=1, overwrite_x=1), log_norm
+    def turn(self, path, angle):
+        """A half-kick, and a turn of (u, v)."""
+        turn_path(angle, *path[:3])
+        return path
 
-    def whiten(self, beta):
-        """u = L'(beta - m)."""
-        return np.array([dtrmv(f.factor, x, lower=1, trans=1) for f, x in zip(self.factors, beta - self.mean)])  # noqa: B905
-
-    def unwhiten(self, u):
+    def place(self, path):
         """beta = m + L^-T u."""
-        return self.mean + [dtrsv(f.factor, x, lower=1, trans=1) for f, x in zip(self.factors, u)]  # noqa: B905
+        beta = np.empty_like(path.u)
+        self._share(lambda spare, *chains: place_path(self.factors, self.mean, *chains, path.u, beta))
+        return beta
 
-    def force(self, gradient):
-        """A gradient in beta as one in u: L^-1 gradient."""
-        return np.array([dtrsv(f.factor, g, lower=1) for f, g in zip(self.factors, gradient)])  # noqa: B905
+    def kick(self, path, angle, reference, beta, loglik, score):
+        """A half-kick at beta; with it the path knows its force and its energy there."""
 
-    def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
-        """Metropolis steps in log tau that leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) invariant.
+        def some(spare, *chains):
+            kick_path(angle, *reference[:3], self.factors, beta, loglik, score, *chains, *path)
 
-        steps, thresholds : (n_chains, k), the moves and standard exponentials. Returns tau^-2, whose d it takes, and
-        the share of the steps that were accepted; (n_chains,) each.
+        self._share(some)
+        return path
+
+    def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
+        """lambda^-2 and tau^-2 after moves of tau, of the slow lambda_j and of tau again, u held; and the share of the
+        moves of tau that were accepted. The moves of tau are split, so that all are their own mirror image.
         """
-        out, accepted = tau_sq_inv.copy(), np.zeros(len(tau_sq_inv))
+        scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
+        steps, thresholds = np.empty((2, len(tau_sq_inv), tuning.tau_moves))
+        fill_normal(steps, 0, sweep, SWAP, *key)
+        fill_exponential(thresholds, sweep, SWAP_ACCEPT, *key)
+        how = tau_0, tuning.tau_step * steps, thresholds, np.asarray(tuning.slow, np.int64), sweep, *key
 
-        def one(w, c):
-            for step, threshold in zip(steps[c], thresholds[c]):  # noqa: B905
-                proposed = out[c] * np.exp(-2.0 * step)
-                d = np.zeros(len(self.b))
-                d[: self.p] = proposed * lambda_sq_inv[c]
-                candidate = self.spare[w]
-                mean, log_norm = self._moments(candidate.factorise(d), d)
-                rise = log_half_cauchy(proposed * tau_0**2) - log_half_cauchy(out[c] * tau_0**2)
-                gain = log_norm - self.log_norm[c] + rise
-                if gain > -threshold:
-                    self.spare[w], self.factors[c] = self.factors[c], candidate
-                    self.mean[c], self.log_norm[c], out[c] = mean, log_norm, proposed
-                    accepted[c] += 1
+        def some(spare, first, last):
+            moved = spare, self.factors, self.mean, self.log_norm, *scales
+            return move_scales(self.H, self.b, *how, ROUTINES, first, last, *moved)
 
-        _share_out(self.threads, self.spare, len(out), one)
-        return out, accepted / steps.shape[1]
+        self._share(some)
+        return scales
 
-    def move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
-        """Slice steps in the log lambda_j of some columns that leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(lambda)
-        invariant, there and back (``_local_moves.py``).
+    def _share(self, some):
+        """Call some(spare, first, last) for ranges of chains, with scratch that no other thread uses meanwhile."""
+        n_chains, q = self.mean.shape
+        if q < _SHARED_SIZE:
+            self._check(some(self.spare[0], 0, n_chains))
+        else:
+            _share_out(self.threads, self.spare, n_chains, lambda w, c: self._check(some(self.spare[w], c, c + 1)))
 
-        columns : k of them. Returns lambda^-2, whose d it takes; (n_chains, p).
-        """
-        out = lambda_sq_inv.copy()
-        places = np.arange(len(columns))
-
-        def one(w, c):
-            units = np.zeros((len(self.b), len(columns)), order="F")
-            units[columns, places] = 1.0
-            solve_lower(self.factors[c].factor, units)
-            moved = out[c, columns]
-            move_local_scales(units.T @ units, self.mean[c, columns], moved, tau_sq_inv[c], c, sweep, *key)
-            out[c, columns] = moved
-            d = np.zeros(len(self.b))
-            d[: self.p] = tau_sq_inv[c] * out[c]
-            self.mean[c], self.log_norm[c] = self._moments(self.factors[c].factorise(d), d)
-
-        _share_out(self.threads, self.spare, len(out), one)
-        return out
+    def _check(self, minor):
+        if minor:
+            raise not_definite(len(self.H), minor)
 
 
 def _share_out(threads, workers, n_chains, one):

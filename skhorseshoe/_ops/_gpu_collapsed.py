@@ -150,6 +150,12 @@ class CollapsedRows(Collapsed):
         launch(self._kernel("scan_latent"), len(z), *given, shared_bytes=8 * 4)
         return z
 
+    def _draw_latent(self, mean, scan, sweep, key):
+        mean, z = cp.ascontiguousarray(mean), cp.empty(mean.shape)
+        sizes = i64(z.size), i32(z.shape[1]), i32(scan)
+        launch(self._kernel("draw_latent"), blocks_for(z.size), mean, self.y, z, *sizes, *random_arguments(key, sweep))
+        return z
+
     def length(self, z, index, sweep, key):
         z = z.copy()
         forms = self._forms(self.P, z, self._times_each(z))

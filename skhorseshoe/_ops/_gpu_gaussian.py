@@ -3,12 +3,25 @@
 import cupy as cp
 import numpy as np
 
-from . import COEF, JITTERS, LEAST_REST, MAX_CHAINS, log_half_cauchy, not_definite
+from . import (
+    ACCEPT,
+    COEF,
+    JITTERS,
+    LEAST_REST,
+    MAX_CHAINS,
+    MOMENTUM,
+    SWAP,
+    SWAP_ACCEPT,
+    Path,
+    log_half_cauchy,
+    not_definite,
+)
 from ._gpu_clock import CLOCK, random_arguments
 from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties
 from ._gpu_lapack import potrf, side_by_side, solve_lower, workspace_for, workspaces_for
 from ._gpu_memory import BESIDE
 from ._gpu_stream import brought
+from ._gpu_variates import exponential, normal
 from ._gpu_verdict import VERDICT
 from .cuda import THREADS
 
@@ -205,6 +218,13 @@ class Root:
         return x @ self.transposed
 
 
+def metropolis(change, new, old, key, sweep):
+    """As ``cpu.metropolis``."""
+    accept = change < exponential(cp.ones(len(change)), key, sweep, ACCEPT)  # False where the change is not a number
+    out = (cp.where(accept[:, None] if was.ndim > 1 else accept, now, was) for now, was in zip(new, old, strict=True))
+    return *out, cp.where(change == change, cp.exp(-cp.where(change > 0, change, 0.0)), 0.0)
+
+
 class Whitening:
     """As ``cpu.Whitening``; ``refer`` gives it H and b."""
 
@@ -223,8 +243,57 @@ class Whitening:
         self.H[...] = brought(H)
         self.b = cp.asarray(b)
 
-    def set(self, d):
-        """Take d (n_chains, q) for the chains."""
+    def begin(self, reference, state, key):
+        """As ``cpu.Whitening.begin``."""
+        beta = state.beta
+        n_chains, q = beta.shape
+        self._set(state.lambda_sq_inv, state.tau_sq_inv)
+        u, v = cp.empty_like(beta), normal(beta.shape, key, state.sweep, MOMENTUM)
+        product = kernel("scales", "transposed_product")
+        launch(product, (blocks_for(32 * q), n_chains), self.factors, beta - self.mean, u, i32(q))
+        return self._seen(u, v, *self._remainder(reference, beta, state.loglik, state.score))
+
+    def turn(self, path, angle):
+        """As ``cpu.Whitening.turn``."""
+        cos, sin, v = cp.cos(angle), cp.sin(angle), path.v - angle / 2 * path.force
+        return path._replace(u=path.u * cos + v * sin, v=v * cos - path.u * sin)
+
+    def place(self, path):
+        """As ``cpu.Whitening.place``."""
+        return self.mean + self.cholesky.solve(self.factors, path.u, transposed=True)
+
+    def kick(self, path, angle, reference, beta, loglik, score):
+        """As ``cpu.Whitening.kick``."""
+        energy, force = self._remainder(reference, beta, loglik, score)
+        return self._seen(path.u, path.v - angle / 2 * force, energy, force)
+
+    def _remainder(self, reference, beta, loglik, score):
+        """U, and L^-1 grad U: of the quadratic less the log-likelihood."""
+        offset = beta - reference.point
+        pull = times_symmetric(offset, reference.information)
+        energy = (offset * (reference.score - pull / 2)).sum(axis=1) - loglik
+        return energy, self.cholesky.solve(self.factors, reference.score - pull - score)
+
+    def _seen(self, u, v, energy, force):
+        return Path(u, v, force, energy + (u**2 + v**2).sum(axis=1) / 2)
+
+    def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
+        """As ``cpu.Whitening.move_scales``."""
+        half = tuning.tau_moves // 2
+        steps = tuning.tau_step * normal((len(tau_sq_inv), 2 * half), key, sweep, SWAP)
+        thresholds = exponential(cp.ones(steps.shape), key, sweep, SWAP_ACCEPT)
+        first, second = (steps[:, :half], thresholds[:, :half]), (steps[:, half:], thresholds[:, half:])
+
+        tau_sq_inv, chance = self._move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, *first)
+        if len(tuning.slow):
+            lambda_sq_inv = self._move_local_scales(lambda_sq_inv, tau_sq_inv, tuning.slow, sweep, key)
+        tau_sq_inv, again = self._move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, *second)
+        return lambda_sq_inv, tau_sq_inv, (chance + again) / 2
+
+    def _set(self, lambda_sq_inv, tau_sq_inv):
+        """Take these scales."""
+        d = cp.zeros((len(tau_sq_inv), len(self.H)))
+        d[:, : self.p] = tau_sq_inv[:, None] * lambda_sq_inv
         self.cholesky.factorise(d, self.factors)
         self.mean, self.log_norm = self._moments(self.factors, d)
 
@@ -235,24 +304,9 @@ class Whitening:
         log_norm = 0.5 * cp.log(d[:, : self.p]).sum(axis=1) - log_det + 0.5 * (half**2).sum(axis=1)
         return self.cholesky.solve(factors, half, transposed=True), log_norm
 
-    def whiten(self, beta):
-        """u = L'(beta - m)."""
-        n_chains, q = beta.shape
-        out = cp.empty_like(beta)
-        function = kernel("scales", "transposed_product")
-        launch(function, (blocks_for(32 * q), n_chains), self.factors, beta - self.mean, out, i32(q))
-        return out
-
-    def unwhiten(self, u):
-        """beta = m + L^-T u."""
-        return self.mean + self.cholesky.solve(self.factors, u, transposed=True)
-
-    def force(self, gradient):
-        """A gradient in beta as one in u: L^-1 gradient."""
-        return self.cholesky.solve(self.factors, gradient)
-
-    def move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
-        """As ``cpu.Whitening.move_global_scale``; all chains propose together, and nothing is decided on the host."""
+    def _move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
+        """tau^-2 after Metropolis steps, and the share that was accepted; all chains propose together, and nothing is
+        decided on the host."""
         now, accepted = tau_sq_inv.copy(), cp.zeros_like(tau_sq_inv)
         take_where = kernel("scales", "take_where")
         d = cp.zeros_like(self.mean)
@@ -271,8 +325,8 @@ class Whitening:
             launch(take_where, (blocks_for(size), len(now)), accept, self.spare, self.factors, i64(size))
         return now, accepted / steps.shape[1]
 
-    def move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
-        """As ``cpu.Whitening.move_local_scales``; columns are on the host."""
+    def _move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
+        """lambda^-2 after slice steps of those of some columns, which are on the host."""
         n_chains, k = len(lambda_sq_inv), len(columns)
         if self.columns != tuple(columns):  # they are the same in every sweep
             units = np.zeros((k, self.cholesky.q))
@@ -287,7 +341,5 @@ class Whitening:
         arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), *random_arguments(key, sweep)
         launch(kernel("scales", "move_local_scales"), n_chains, *arguments, shared_bytes=8 * k)
         out[:, at] = moved
-        d = cp.zeros_like(self.mean)
-        d[:, : self.p] = tau_sq_inv[:, None] * out
-        self.set(d)
+        self._set(out, tau_sq_inv)
         return out

@@ -4,13 +4,16 @@ import cupy as cp
 import numpy as np
 
 from .._stage import MAX_STEPS
-from . import in_words
+from . import _lines, in_words
 from ._gpu_stream import HostRows, room_for_parts
 from ._reading import is_on_disk
-from .cuda import MAX_CHAINS, MOST_BLOCKS, THREADS
+from .cuda import MAX_CHAINS, MOST_BLOCKS, THREADS, compiled_chains
 
 BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
 WIDENED = 2**25  # elements of X converted to float64 at a time
+_VECTORS = 60  # numbers for each coefficient and chain that a sweep has at a time
+_OF_A_TURN, _OF_A_MOVE = 36, 56  # those that a recorded one keeps of each turn, and of each move along a line
+_LEAST = 512  # bytes of an array
 ANSWERED = 1024  # rows whose linear predictors are computed together
 _CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or select columns first."
 
@@ -23,19 +26,30 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     factors = {"hmc": 2 * n_chains, "collapsed": 3 * n_chains}.get(sampler, factors)
     blocks = 3 * max(q, min(n * q, max(WIDENED, 64 * n)))  # of X in float64, and what is made of them
     blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
-    launches = -(-n_chains // MAX_CHAINS)  # of a pass, all of whose sums are there at a time
-    sums = 8 * MOST_BLOCKS * multiprocessors * (q + 1) * MAX_CHAINS * launches
-    vectors = 8 * n_chains * q * 60
+    chains = compiled_chains(min(n_chains, MAX_CHAINS)) * -(-n_chains // MAX_CHAINS)  # of all launches of a pass
+    sums = 8 * MOST_BLOCKS * multiprocessors * (q + 1) * chains
+    of_a_move, vectors = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + _lines.PROPOSALS), _VECTORS
     if q <= THREADS:  # a recorded sweep keeps all that it has in between
-        sums *= passes_kept(sampler)
-        vectors *= 10 if sampler == "hmc" else 1
-    return square * (factors + 9) + blocks + sums + vectors + 17 * n + 2**20
+        turns, moves = 2 * MAX_STEPS * (sampler == "hmc"), moves_kept(sampler)
+        sums = sums * passes_kept(sampler) + of_a_move * moves
+        vectors += _OF_A_TURN * turns + _OF_A_MOVE * moves
+    vectors *= max(8 * n_chains * q, _LEAST)
+    return square * (factors + 9) + blocks + sums + of_a_move + vectors + 17 * n + 2**20
 
 
 def passes_kept(sampler):
-    """Passes whose sums are there at a time, at most, where sweeps are recorded: those of two such sweeps of HMC, with
-    all turns that there may be, or of one of the others, and of one that is not recorded."""
-    return 2 * MAX_STEPS + 1 if sampler == "hmc" else 2
+    """Passes whose sums are there at a time, at most, where sweeps are recorded: those of such sweeps of three kinds,
+    with all turns that there may be, and of one that is not recorded.
+
+    In burn-in of HMC tau moves in every second sweep. Of many rows one sweep in some has moves along lines: which is
+    always with tau or always without. With few rows all sweeps have them, and one pass more.
+    """
+    return 3 * MAX_STEPS + 2 if sampler == "hmc" else 3
+
+
+def moves_kept(sampler):
+    """The same of moves along lines: those of two kinds of sweeps in burn-in of HMC, of one for "pxda"."""
+    return {"hmc": 2, "pxda": 1}.get(sampler, 0) * (1 + max(_lines._SINGLE))
 
 
 def place(X, n_chains, sampler):

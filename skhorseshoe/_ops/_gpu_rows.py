@@ -10,6 +10,7 @@ import cupy as cp
 from ._gpu_clock import random_arguments
 from ._gpu_gaussian import factor_bytes, fits_one_block
 from ._gpu_kernels import (
+    add_blocks,
     blocks_for,
     cached_bytes,
     i32,
@@ -21,12 +22,11 @@ from ._gpu_kernels import (
     resident_blocks,
     shared_limits,
 )
+from ._gpu_lines import TOGETHER, side_by_side
 from ._gpu_memory import WIDENED
 from ._gpu_stream import HostRows, Streamed, brought
 from ._moments import combine_moments
-from .cuda import MAX_CHAINS, THREADS, TYPES, definitions, layout, waves
-
-_REDUCED = 32  # sums that a block of the second stage adds
+from .cuda import MAX_CHAINS, TYPES, definitions, layout, waves
 
 
 def hold(X, y, weight):
@@ -53,6 +53,22 @@ def score(X, y, weight, coef, bounds, threads):
     return out[:, -1], out[:, :-1]
 
 
+def line(X, y, weight, coef, direction, steps, bounds, threads):
+    """As ``cpu.line``."""
+    both, steps = side_by_side(coef, direction), cp.ascontiguousarray(steps)
+    (n_lines, n_steps), weighted = steps.shape, i32(len(weight) > 0)
+    plan = _plan("line_pass", X, both[: 2 * TOGETHER])
+
+    def lines_of(first, vectors):
+        return i32(vectors // 2), weighted, steps[first // 2 :], i32(n_steps)
+
+    out = cp.empty((n_lines, n_steps))
+    for first, vectors, sums in plan.sums(X, (y, weight), both, lines_of, lambda vectors: vectors // 2 * n_steps):
+        total = out[first // 2 : (first + vectors) // 2]
+        add_blocks(sums.reshape(plan.blocks, -1, 1), total.reshape(1, -1))
+    return out
+
+
 def _plan(name, X, coef):
     n_chains, q = coef.shape
     return _Plan(cp.cuda.runtime.getDevice(), name, X.shape, X.dtype.name, n_chains, q)
@@ -64,8 +80,9 @@ class _Plan:
 
     def __init__(self, device, name, shape, dtype, n_chains, q):
         (self.n, self.p), self.q = shape, q
-        together = min(n_chains, MAX_CHAINS)
-        self.layout = layout(self.p, q, together, dtype, shared_limits(device), cached_bytes(device))
+        self.together = min(n_chains, MAX_CHAINS)
+        room, adds_rows = (shared_limits(device), cached_bytes(device)), name != "line_pass"
+        self.layout = layout(self.p, q, self.together, dtype, *room, adds_rows)
         self.definitions = definitions(self.layout.chains, dtype, self.layout.staged)
         _, _, element, self.real = TYPES[dtype]  # bytes of a number of X, and of one in which rows are computed
         self.function = kernel("passes", name, self.definitions)
@@ -88,12 +105,22 @@ class _Plan:
         return resident - taken if resident > 8 * taken else resident
 
     def run(self, X, columns, coef, chains_of, random=()):
-        """Sums over the rows (n_chains, q + 1). columns : what there is of each row beside X. chains_of : the arguments
-        for the chains from the first on."""
+        """Sums over the rows (n_chains, q + 1); arguments as of ``sums``."""
+        out, rows = cp.empty((len(coef), self.q + 1)), (self.q + 1) * self.layout.chains
+        for first, n_chains, sums in self.sums(X, columns, coef, chains_of, lambda n_chains: rows, random):
+            add_blocks(sums.reshape(self.blocks, self.q + 1, -1), out[first : first + n_chains])
+        return out
+
+    def sums(self, X, columns, coef, chains_of, size, random=()):
+        """Of each launch the number of the first chain, how many they are, and the sums of the blocks (blocks, size).
+
+        columns : what there is of each row beside X. chains_of : the arguments for so many chains from the first on.
+        size : the sums that a block has of so many chains.
+        """
         groups = []
-        for first in range(0, len(coef), MAX_CHAINS):
-            some = coef[first : first + MAX_CHAINS]
-            sums = cp.empty((self.blocks, self.q + 1, self.layout.chains))
+        for first in range(0, len(coef), self.together):
+            some = coef[first : first + self.together]
+            sums = cp.empty((self.blocks, size(len(some))))
             groups.append((first, len(some), padded(some, self.layout.chains, self.real), sums))
         for (block, end), row, part in self._parts(X):  # all chains share a part
             cut = i32(self.layout.tile), i32(self.layout.buffers), i64(row), i32(block), i32(self.blocks)
@@ -101,20 +128,10 @@ class _Plan:
                 sizes = i64(self.n), i32(self.p), i32(self.q), *chains_of(first, n_chains)
                 given = part, *columns, by_column, sums[block:end], *sizes, *cut, *random
                 launch(self.function, end - block, *given, shared_bytes=self.layout.shared_bytes)
-        out = cp.empty((len(coef), self.q + 1))
-        for first, n_chains, _, sums in groups:
-            self._add(sums, out[first : first + n_chains])
-        return out
+        return [(first, n_chains, sums) for first, n_chains, _, sums in groups]
 
     def _parts(self, X):
         return X.parts(self.edges) if isinstance(X, Streamed) else [((0, self.blocks), 0, X)]
-
-    def _add(self, sums, out):
-        """out = the sums of all blocks; out (n_chains, rows) is contiguous."""
-        _, rows, chains = sums.shape
-        add_blocks = kernel("passes", "add_blocks", self.definitions)
-        sizes = i32(self.blocks), i32(rows), i32(len(out))
-        launch(add_blocks, -(-rows * chains // _REDUCED), sums, out, *sizes, shared_bytes=8 * THREADS)
 
 
 def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):

@@ -2,9 +2,9 @@
 
 from .._iterative import is_without_matrix
 from .._memory import check_copy
-from . import in_words
-from ._gpu_csr import BLOCKS, Csr, most_pieces
-from ._gpu_memory import WIDENED, check_room, free_and_total, passes_kept
+from . import _lines, in_words
+from ._gpu_csr import Csr, blocks_of, most_pieces
+from ._gpu_memory import WIDENED, check_room, free_and_total, moves_kept, passes_kept
 from ._gpu_memory import working_set as of_coefficients
 from ._gpu_recorded import SPARSE_ROWS
 from ._gpu_sparse_parts import HostCsr, room_for_parts
@@ -27,11 +27,12 @@ def working_set(X, n_chains, sampler, part=None):
     by_column = 0 if part else X.data.nbytes + X.indices.nbytes + _SORTED * X.data.size
     size, n_rows = part or (X.data.size, n)
     recorded = not part and n <= SPARSE_ROWS and p < THREADS
-    passes = passes_kept(sampler) if recorded else 1  # where a sweep may be recorded
-    of_a_pass = 8 * chains * (n_rows + most_pieces(size, p) + 2 * BLOCKS)
+    passes, moves = (passes_kept(sampler), moves_kept(sampler)) if recorded else (1, 0)  # where a sweep may be recorded
+    of_a_pass = 8 * chains * (n_rows + most_pieces(size, p) + 2 * blocks_of(n_rows))
+    of_a_move = 8 * n_chains * (1 + _lines.PROPOSALS) * blocks_of(n_rows)
     values = 25 * n + 3 * 8 * min(WIDENED, n * n_chains)
     rest = 8 * together * (p + 1) * 40 if iterative else of_coefficients(0, p, n_chains, sampler, 0)
-    return by_column + values + passes * of_a_pass + rest
+    return by_column + values + passes * of_a_pass + (1 + moves) * of_a_move + rest
 
 
 def place(X, n_chains, sampler):

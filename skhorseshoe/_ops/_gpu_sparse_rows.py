@@ -14,7 +14,8 @@ import numpy as np
 from ._centring import finish, uncentred
 from ._gpu_clock import random_arguments
 from ._gpu_csr import Csr, lanes_for
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, padded
+from ._gpu_kernels import add_blocks, blocks_for, i32, i64, kernel, launch, padded
+from ._gpu_lines import TOGETHER, side_by_side
 from ._gpu_memory import WIDENED
 from ._gpu_sparse_parts import PART, HeldParts, HostCsr, StreamedParts, cut, parts_of, stored_in
 from ._gpu_stream import brought
@@ -50,6 +51,29 @@ def score(X, y, weight, coef, bounds, threads):
     """As ``cpu.score``."""
     out = _sum("score_rows", X, coef, lambda rows: (y[rows], *_if_any(weight[rows])))
     return out[:, -1], out[:, :-1]
+
+
+def line(X, y, weight, coef, direction, steps, bounds, threads):
+    """As ``cpu.line``."""
+    both, steps = side_by_side(coef, direction), cp.ascontiguousarray(steps)
+    return reduce(add, (_line(part, y[rows], weight[rows], both, steps) for rows, part in parts_of(X)))
+
+
+def _line(X, y, weight, both, steps):
+    """The same for a ``Csr``, with coefficients and directions ``side_by_side``."""
+    (n, p), q, (n_lines, n_steps) = X.shape, both.shape[1], steps.shape
+    bytes_of_real, out = TYPES[X.dtype.name][3], cp.empty(steps.shape)
+    for first in range(0, n_lines, TOGETHER):
+        some, total = both[2 * first : 2 * (first + TOGETHER)], out[first : first + TOGETHER]
+        chains, sums = compiled_chains(len(some)), cp.empty((X.blocks, total.size, 1))
+        function = kernel("sparse", "line_rows", sparse_definitions(chains, X.dtype.name, X.indices.dtype.name))
+        given = *X.arrays, padded(some, chains, bytes_of_real), sums
+        sizes = i64(n), i32(p), i32(q), i32(len(total)), i32(X.lanes)
+        shared = _TILE * chains * bytes_of_real
+        along = y, *_if_any(weight), steps[first:], i32(n_steps)
+        launch(function, X.blocks, *given, *sizes, *along, shared_bytes=shared)
+        add_blocks(sums, total.reshape(1, -1))
+    return out
 
 
 def gram_product(X, weight, vectors, bounds, threads):

@@ -20,16 +20,16 @@ def kernel(function=None, *, fastmath=False):
     if function is None:
         return functools.partial(kernel, fastmath=fastmath)
     try:
-        return made_safe(_compile(function, fastmath=fastmath, cache=True))
+        return made_safe(_compile(function, fastmath=fastmath, cache=True, no_cfunc_wrapper=True))
     except RuntimeError:  # nowhere to write the cache: compile anew in each process
         return _compile(function, fastmath=fastmath)
 
 
 def device(function=None, *, fastmath=False, inline="never"):
-    """Compile what kernels call, into their code: a cache of its own would only take time."""
+    """Compile what kernels call, into their code: a cache and wrappers of its own would only take time."""
     if function is None:
         return functools.partial(device, fastmath=fastmath, inline=inline)
-    return _compile(function, fastmath=fastmath, inline=inline)
+    return _compile(function, fastmath=fastmath, inline=inline, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def _compile(function, **options):

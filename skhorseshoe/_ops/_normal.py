@@ -11,7 +11,7 @@ import numpy as np
 from numba import int64
 from scipy.special import log_ndtr
 
-from ._jit import device
+from ._jit import REORDER_SUMS, device
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
@@ -19,6 +19,7 @@ _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which
 _LOG_2PI = math.log(2 * math.pi)
 _DENSITY = 0.3989422804014327  # phi(0)
 _FAR = 1e150  # whose square is finite
+_LANES = 32  # products side by side
 _MAX = 37.3  # where the tail is 1e-304; it is held there, so that it is never zero
 
 
@@ -75,6 +76,39 @@ def log_cdf(t, scratch, log_phi, ratio):
         far = min(abs(t[i]), _FAR)
         square = 0.5 * far * far if t[i] < 0.0 else 0.0
         log_phi[i] = (2.0 * s * _atanh(s * s) + exponent * 0.6931471805599453) - square
+
+
+@device(fastmath=REORDER_SUMS)
+def sum_log_cdf(t, weight, scratch, e):
+    """sum w log Phi(t), float64, with an error that is small beside 1e-15 for each number; fewer operations than
+    ``log_cdf`` takes. weight : w, or (0,) where each is 1. scratch, e : as long as t.
+
+    Without weights, logarithms are taken of products of up to 16 numbers, none of which is below 1e-19 for t above
+    -1e18.
+    """
+    n, total = t.shape[0], 0.0
+    _exp_half_square(t, scratch, e)
+    for i in range(n):
+        x = min(abs(t[i]), _FAR) * 0.7071067811865476
+        inverse = 1.0 / ((x + 3.75) * (1.0 + 2.0 * x))
+        g = 0.5 * _erfcx((x - 3.75) * (1.0 + 2.0 * x) * inverse) * (x + 3.75) * inverse
+        e[i] = g if t[i] < 0.0 else 1.0 - e[i] * g
+        below = max(min(t[i], 0.0), -_FAR)
+        scratch[i] = 0.5 * below * below
+    if weight.shape[0]:
+        for i in range(n):
+            total += weight[i] * (math.log(e[i]) - scratch[i])
+        return total
+    for i in range(n):
+        total -= scratch[i]
+    for start in range(0, n, 16 * _LANES):
+        stop = min(n, start + 16 * _LANES)
+        for first in range(start + _LANES, stop, _LANES):
+            for i in range(min(_LANES, stop - first)):
+                e[start + i] *= e[first + i]
+        for i in range(min(_LANES, stop - start)):
+            total += math.log(e[start + i])
+    return total
 
 
 @device

@@ -9,7 +9,7 @@ import numpy as np
 from numba import uint32
 
 from ._jit import REORDER_SUMS, device, kernel
-from ._normal import log_cdf
+from ._normal import log_cdf, sum_log_cdf
 from ._prefetch import prefetch
 from ._reading import WINDOW, ahead, cut, is_on_disk
 from ._truncated import truncate_tile
@@ -117,6 +117,37 @@ def score_pass(X, y, row_weight, coef, bounds, sums, logliks):
                 held = 0
 
 
+@kernel
+def line_pass(X, y, row_weight, both, steps, bounds, logliks):
+    """The log-likelihoods of ``score_pass`` at beta + step d, over blocks of rows.
+
+    both : (2 n_chains, q) float64, beta and then the direction d of each chain. steps : (n_chains, k) float64. All is
+    computed in float64: what rounding decides would be other draws for rows that lie elsewhere.
+    logliks : (n_blocks, n_chains, k) float64, to which is added.
+    """
+    tile = tile_rows(X)
+    eta, work = np.empty((both.shape[0], tile)), np.empty((4, tile))
+    for block in range(logliks.shape[0]):
+        for start in range(bounds[block], bounds[block + 1], tile):
+            rows = min(tile, bounds[block + 1] - start)
+            linear_predictor(X, both, start, rows, eta)
+            line_tile(eta, y[start : start + rows], row_weight[start : start + rows], steps, work, logliks[block])
+
+
+@device
+def line_tile(eta, y, row_weight, steps, work, logliks):
+    """logliks (n_chains, k) += sum w log Phi(s (eta + step change)); eta : (2 n_chains, at least rows), eta and its
+    changes. work : (4, at least rows) float64."""
+    rows, n_chains = y.shape[0], steps.shape[0]
+    t = work[0, :rows]
+    for c in range(n_chains):
+        for k in range(steps.shape[1]):
+            for r in range(rows):
+                value = eta[c, r] + steps[c, k] * eta[n_chains + c, r]
+                t[r] = value if y[r] else -value
+            logliks[c, k] += sum_log_cdf(t, row_weight, work[1, :rows], work[2, :rows])
+
+
 @device(fastmath=REORDER_SUMS)
 def sum_of_squares(z):
     total = 0.0
@@ -157,7 +188,7 @@ def linear_predictor(X, coef, start, rows, out):
     p = X.shape[1]
     n_chains = coef.shape[0]
     has_intercept = coef.shape[1] > p
-    zero = X.dtype.type(0)
+    zero = coef.dtype.type(0)
     ahead = fetch_distance(X)
     r = 0
     while r + 4 <= rows:

@@ -16,7 +16,7 @@ from numba import uint32, uint64
 
 from ._jit import device, kernel
 from ._lanes import add_times, lane, lanes, load, store
-from ._passes import score_tile, sum_of_squares
+from ._passes import line_tile, score_tile, sum_of_squares
 from ._philox import normal_and_unit, stream
 from ._truncated import truncate_tile
 
@@ -80,6 +80,21 @@ def score_pass(data, indices, indptr, p, y, row_weight, coef, bounds, first, las
                     weight[c, :rows], y[start : start + rows], row_weight[start : start + rows], work
                 )
             add_weighted_rows(data, indices, indptr, p, weight, start, rows, sums[block])
+
+
+@kernel
+def line_pass(data, indices, indptr, p, y, row_weight, both, steps, bounds, first, last, logliks):
+    """The log-likelihoods of ``score_pass`` at beta + step d, over blocks of rows.
+
+    both : (q, width) float64, beta and then the direction d of each chain. steps : (n_chains, k) float64.
+    logliks : (n_blocks, n_chains, k) float64, to which is added.
+    """
+    eta, work = np.empty((both.shape[1], _TILE)), np.empty((4, _TILE))
+    for block in range(first, last):
+        for start in range(bounds[block], bounds[block + 1], _TILE):
+            rows = min(_TILE, bounds[block + 1] - start)
+            linear_predictor(data, indices, indptr, p, both, start, rows, eta)
+            line_tile(eta, y[start : start + rows], row_weight[start : start + rows], steps, work, logliks[block])
 
 
 @kernel

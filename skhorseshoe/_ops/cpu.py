@@ -6,26 +6,29 @@ Every array that describes the chains has them as its leading axis. Arrays of si
 from contextlib import nullcontext
 
 import numpy as np
-from numba import uint32
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
+from . import ACCEPT, _lines
 from ._answers import average_phi, each_block, quantiles  # noqa: F401 - part of what a back end offers
 from ._cpu_collapsed import CollapsedRows  # noqa: F401 - as are these
+from ._fills import fill_exponential, fill_gamma, fill_normal, fill_uniform
 from ._gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
-from ._jit import kernel
 from ._lapack import add_products
+from ._line_moves import fill_growth, move_near
+from ._lines import first_inside, proposals  # noqa: F401 - part of what a back end offers
 from ._moments import combine_moments
 from ._normal import information_weights
-from ._passes import latent_pass, pieces, score_pass
-from ._philox import exponential_1, gamma_1, normal_and_unit, stream, unit_1
+from ._passes import latent_pass, line_pass, pieces, score_pass
 from ._reading import ahead, cut, is_on_disk
 from ._scales import draw_global_scale, draw_local_scales
 
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
-exp, cos, sin, minimum = np.exp, np.cos, np.sin, np.minimum
+exp, minimum = np.exp, np.minimum
 using = nullcontext
+NEAR_ROWS = 2**15  # in memory, of which linear predictors are kept while coefficients move along lines
 SEGMENTED = True  # rows are asked segment by segment, so that their sums have the bits of those on many machines
 
+_SHARED_ROWS = 2**11  # times chains, whose moves outweigh handing a chain to another thread
 _PIECES = 16  # of a large symmetric matrix that threads share
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
@@ -137,6 +140,54 @@ def score(X, y, weight, coef, bounds, threads):
     return _add_pairs(logliks), _add_pairs(sums)
 
 
+def line(X, y, weight, coef, direction, steps, bounds, threads):
+    """Log-likelihoods at coef + step direction (n_chains, q) for the steps (n_chains, k); (n_chains, k) float64.
+
+    One pass over X, the rest as in ``score``.
+    """
+    n_blocks = len(bounds) - 1
+    both, logliks = np.concatenate([coef, direction]), np.zeros((n_blocks, *steps.shape))
+
+    def some(first, last):
+        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks])
+
+    threads.run(some, n_blocks)
+    return _add_pairs(logliks)
+
+
+def metropolis(change, new, old, key, sweep):
+    """``new`` for the chains whose change of energy a Metropolis test accepts, else ``old``, tuples of arrays
+    (n_chains, ...); and the probabilities of acceptance (n_chains,)."""
+    accept = change < exponential(np.ones(len(change)), key, sweep, ACCEPT)  # False where the change is not a number
+    out = (np.where(accept[:, None] if was.ndim > 1 else accept, now, was) for now, was in zip(new, old, strict=True))
+    return *out, np.where(change == change, np.exp(-np.maximum(change, 0.0)), 0.0)
+
+
+def growth(r):
+    """e^r - 1 (n, k), with the bits that they have for near rows."""
+    out = np.empty_like(r)
+    fill_growth(r, out)
+    return out
+
+
+def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
+    """beta, lambda^-2 and tau^-2 after the moves of ``_lines.py``, for few rows in memory by one kernel."""
+    if not rows.is_near:
+        return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, rows.ops, key, sweep)
+    out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
+    uniform, chances = _lines.random_numbers(beta, lines, rows.ops, key, sweep)
+    chances = uniform if chances is None else chances
+    kinds = np.array(_lines.kinds(lines))
+    given = *lines.near, lines.widths, lines.square, kinds, tau_0, uniform, chances
+    given = *rows.held, rows.columns.of_X(beta), *given
+    if rows.n * len(beta) < _SHARED_ROWS:
+        move_near(*given, 0, len(beta), *out)
+    else:
+        rows.threads.run(lambda first, last: move_near(*given, first, last, *out), len(beta))
+    return out
+
+
 def _add_pairs(sums):
     """The sum over the first axis, as a tree: a part of it that is a node has the same bits wherever it is summed."""
     while len(sums) > 1:
@@ -210,59 +261,29 @@ def moments(X, weight):
 def normal(shape, key, sweep, purpose, attempt=0):
     """Independent N(0, 1); (n_chains, m) float64."""
     out = np.empty(shape)
-    _fill_normal(out, attempt, sweep, purpose, *key)
+    fill_normal(out, attempt, sweep, purpose, *key)
     return out
 
 
 def uniform(shape, key, sweep, purpose):
     """Independent uniforms on (0, 1), 52 bits; (n_chains, m) float64."""
     out = np.empty(shape)
-    _fill_uniform(out, sweep, purpose, *key)
+    fill_uniform(out, sweep, purpose, *key)
     return out
 
 
 def exponential(rate, key, sweep, purpose):
     """Exponential with the given rates; rate (n_chains, m) or (n_chains,), float64, positive."""
     out = np.empty_like(rate)
-    _fill_exponential(rate.reshape(len(rate), -1), out.reshape(len(rate), -1), sweep, purpose, *key)
-    return out
+    fill_exponential(out.reshape(len(rate), -1), sweep, purpose, *key)
+    return out / rate
 
 
 def gamma(shape, rate, key, sweep, purpose):
     """Gamma with one shape >= 1 and a rate for each chain; rate (n_chains,) float64, positive."""
     out = np.empty_like(rate)
-    _fill_gamma(shape, rate, out, sweep, purpose, *key)
+    fill_gamma(shape, rate, out, sweep, purpose, *key)
     return out
-
-
-@kernel
-def _fill_normal(out, attempt, sweep, purpose, k0, k1):
-    for c in range(out.shape[0]):
-        st = stream(c, purpose, 0)
-        for j in range(out.shape[1]):
-            out[c, j], _ = normal_and_unit(attempt, uint32(sweep), j, st, k0, k1)
-
-
-@kernel
-def _fill_uniform(out, sweep, purpose, k0, k1):
-    for c in range(out.shape[0]):
-        st = stream(c, purpose, 0)
-        for j in range(out.shape[1]):
-            out[c, j] = unit_1(0, uint32(sweep), j, st, k0, k1)
-
-
-@kernel
-def _fill_exponential(rate, out, sweep, purpose, k0, k1):
-    for c in range(out.shape[0]):
-        st = stream(c, purpose, 0)
-        for j in range(out.shape[1]):
-            out[c, j] = exponential_1(0, uint32(sweep), j, st, k0, k1) / rate[c, j]
-
-
-@kernel
-def _fill_gamma(shape, rate, out, sweep, purpose, k0, k1):
-    for c in range(out.shape[0]):
-        out[c] = gamma_1(shape, uint32(sweep), 0, stream(c, purpose, 0), k0, k1) / rate[c]
 
 
 def global_scale(beta, tau_sq_inv, tau_0, key, sweep):

@@ -17,6 +17,7 @@ from ._gpu_sparse_rows import (  # noqa: F401 - as are these
     hold,
     information_weights,
     latent,
+    line,
     moments,
     product,
     score,

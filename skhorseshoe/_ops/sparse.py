@@ -12,6 +12,7 @@ from ._centring import finish, uncentred
 from ._normal import information_weights
 from .cpu import sum_of_parts
 
+NEAR_ROWS = 0
 SEGMENTED = False  # CSR is not cut without a copy of its starts
 
 _TOGETHER = 2**18  # numbers, float64, that are computed for a block of rows
@@ -55,6 +56,18 @@ def score(X, y, weight, coef, bounds, threads):
 
     sums = _sum(some, coef, bounds, threads, logliks.shape[1])
     return logliks.sum(axis=0), sums
+
+
+def line(X, y, weight, coef, direction, steps, bounds, threads):
+    """As that of ``cpu``."""
+    both = _by_column(np.concatenate([coef, direction]), np.float64)
+    logliks = np.zeros((len(bounds) - 1, *steps.shape))
+
+    def some(first, last):
+        passes.line_pass(*arrays(X), X.shape[1], y, weight, both, steps, bounds, first, last, logliks)
+
+    threads.run(some, len(logliks))
+    return logliks.sum(axis=0)
 
 
 def gram_product(X, weight, vectors, bounds, threads):

@@ -10,13 +10,14 @@ import numpy as np
 import scipy.sparse
 
 from cuda_emulator import fake_cupy
+from skhorseshoe._hmc import HmcState, Reference, Tuning
 from skhorseshoe._ops import cuda
 
 KEY = np.uint32(1), np.uint32(2)
 
 
 def passes(ops, card, rng, sizes):
-    """Both passes over dense rows, of (n, p, n_chains, dtype, bytes of shared memory)."""
+    """The passes over dense rows, of (n, p, n_chains, dtype, bytes of shared memory)."""
     for n, p, n_chains, dtype, shared in sizes:
         card.properties["sharedMemPerBlockOptin"] = shared
         X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
@@ -24,7 +25,13 @@ def passes(ops, card, rng, sizes):
         held = ops.hold(X, y, rng.exponential(size=n))
         yield from ops.latent(*held[:2], beta, None, 1, KEY, None)
         yield from ops.score(*held, beta, None, None)
+        yield ops.line(*held, beta, 2 * beta, along(ops, rng, n_chains), None, None)
     card.properties["sharedMemPerBlockOptin"] = 2**18
+
+
+def along(ops, rng, n_chains):
+    """Steps along lines."""
+    return ops.to_device(rng.standard_normal((n_chains, 17)))
 
 
 def scales(ops, card, rng, sizes):
@@ -33,6 +40,8 @@ def scales(ops, card, rng, sizes):
     yield ops.local_scales(beta, tau, KEY, 1)
     yield ops.global_scale(beta, tau, 1.0, KEY, 1)
     yield ops.normal((2, 70), KEY, 1, 1)
+    steps = ops.proposals(ops.uniform((2, 19), KEY, 1, 1), tau)
+    yield from (steps, ops.first_inside(-(steps**2), steps, tau / 2))
     X, draws = (ops.to_device(rng.standard_normal(shape)) for shape in ((90, 4), (300, 4)))
     yield ops.average_phi(X @ draws.T)
 
@@ -47,9 +56,13 @@ def gaussians(ops, card, rng, sizes):
     indefinite[0, 1:] = indefinite[1:, 0] = 0.0
     for gaussian.THREADS in (256, 0):
         white = ops.Whitening(A.T @ A, A[0], 2, q, None)
-        white.set(beta**2)
-        yield white.move_local_scales(beta**2, tau, np.arange(1, 40, 3), 1, KEY)
-        yield white.whiten(beta)
+        path = white.begin(
+            Reference(beta[0], beta[1], ops.to_device(A.T @ A), white),
+            HmcState(beta, beta**2, tau, tau, beta, 1, None, None),
+            KEY,
+        )
+        *moved, _ = white.move_scales(beta**2, tau, 1.0, Tuning(0.5, 1, 2, 0.8, tuple(range(1, 40, 3))), 1, KEY)
+        yield from (path.u, path.force, *moved, white.place(path))
         yield ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)
         yield ops.Precision(indefinite, None).draw(beta, 0 * beta, beta)
 
@@ -64,7 +77,13 @@ def collapsed(ops, card, rng, sizes):
     rows.set(beta[:, :40] ** -2, tau)
     yield from (rows.P.copy(), rows.coefficients(rows.some_latent(beta), beta, beta[:, :9] + 0.0))
     z = rows.latent(rows.some_latent(beta), 2, 0, 1, KEY)
-    yield from (z, rows.length(z, 0, 1, KEY), rows.local_scales(z, beta[:, :40] ** -2, tau, 38, 0, 1, KEY), rows.P)
+    yield from (
+        z,
+        rows.redrawn(beta, 2, 1, KEY),
+        rows.length(z, 0, 1, KEY),
+        rows.local_scales(z, beta[:, :40] ** -2, tau, 38, 0, 1, KEY),
+        rows.P,
+    )
 
 
 def sparse(ops, card, rng, sizes):
@@ -75,6 +94,7 @@ def sparse(ops, card, rng, sizes):
     beta = ops.to_device(rng.standard_normal((4, 7)))
     yield from ops.latent(rows, y, beta, None, 1, KEY, None)
     yield from ops.score(rows, y, weight, beta, None, None)
+    yield ops.line(rows, y, weight, beta, 2 * beta, along(ops, rng, 4), None, None)
     yield ops.gram_product(rows, weight, beta, None, None)
     yield ops.gram_noise(rows, weight, beta.shape, None, 1, 2, 3, KEY, None)
     on_host = ops.gram(rows, weight, np.zeros(6), np.ones(6), True, None), *ops.moments(rows, weight)

@@ -113,6 +113,12 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         later(lambda: compute(*given, **kwargs))
         return out[0]
 
+    def __array_function__(self, function, types, args, kwargs):
+        """NumPy's functions, called with CuPy's arrays, are CuPy's."""
+        if set(types) != {ndarray}:
+            raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+        return _do(function, *args, **kwargs)
+
     shape = property(lambda self: self._host.shape)
     dtype = property(lambda self: self._host.dtype)
     ndim = property(lambda self: self._host.ndim)
@@ -346,7 +352,7 @@ def _modules(card):
     modules["cupyx.scipy.sparse"].csr_matrix = lambda X: csr_matrix(X.tocsr(), asarray)
     modules["cupyx.scipy.sparse"].csc_matrix = lambda X: csr_matrix(X.tocsc(), asarray)
     modules["cupyx.scipy.special"].ndtr = lambda values, out=None: _wrap(ndtr(values._host, out=_host(out)))
-    names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "log", "log1p", "sqrt", "ascontiguousarray")
+    names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "expm1", "log", "log1p", "sqrt", "ascontiguousarray")
     names += ("sort", "isfinite", "quantile", "maximum", "minimum", "searchsorted", "triu", "cos", "sin")
     cupy.__dict__.update(
         {name: _function(name) for name in names},

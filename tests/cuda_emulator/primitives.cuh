@@ -28,7 +28,9 @@ enum SyncPoint {
     ELEMENT_READY,
     TOTALS_FREE,
     STRIP_EMPTY,
-    ROW_ADDED
+    ROW_ADDED,
+    LINES_FREE,
+    LINES_READY
 };
 #define SYNC(which)                                                              \
     do {                                                                         \

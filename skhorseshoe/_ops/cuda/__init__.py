@@ -4,10 +4,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+_OF_SIZE_P = "block_sum", "add_blocks", "fills", "scales", "lines", "local_moves", "gaussian", "cholesky"
 # A module is compiled as one text: these files, one after the other. None includes anything.
 MODULES = {
     "probe": ("probe",),
-    "scales": ("primitives", "philox", "block_sum", "fills", "scales", "local_moves", "gaussian", "cholesky"),
+    "scales": ("primitives", "philox", *_OF_SIZE_P),
     "rows": ("primitives", "normal", "block_sum", "rows"),
     "collapsed": ("primitives", "philox", "truncated", "block_sum", "collapsed"),
     "passes": ("primitives", "philox", "truncated", "normal", "row_tasks", "passes"),
@@ -49,24 +50,27 @@ class Layout(NamedTuple):
     at_a_time: int = MOST_BLOCKS  # blocks that a multiprocessor runs, at most
 
 
-def layout(p, q, n_chains, dtype, limits, cached):
+def layout(p, q, n_chains, dtype, limits, cached, sums=True):
     """The largest tile that fits into shared memory, with two buffers if they fit.
 
     Where none does, tiles are looked at twice, and are as small and as few as the cache has room for.
 
     limits : bytes that a block has where two are to run on a multiprocessor, and at most. cached : bytes of the cache
-    of all multiprocessors, for each of them.
+    of all multiprocessors, for each of them. sums : whether rows are added up; if not, a tile is looked at once.
     """
     chains = compiled_chains(n_chains)
     _, _, element, real = TYPES[dtype]
     least = max(4, 16 // element)  # four rows share a coefficient, and a tile begins at a multiple of 16 bytes
     tiles = [t for t in _TILES if t >= least and (t <= 8 or t * p * element <= _TILE_BYTES)]
+    least_shared = 0 if sums else 8 * THREADS  # for a total of each thread
     some = limits if real * chains <= 32 else limits[1:]  # the registers of two blocks, as in passes.cuh
     for limit, rows, buffers in (*((limit, rows, 2) for limit in some for rows in tiles), (limits[1], least, 1)):
-        size = _round_16(8 * q * chains) + _round_16(real * q * chains) + buffers * rows * p * element
-        size += _scratch(rows, chains, real)
+        size = _round_16(8 * q * chains * sums) + _round_16(real * q * chains) + buffers * rows * p * element
+        size = max(least_shared, size + _scratch(rows, chains, real))
         if size <= limit:
             return Layout(chains, True, rows, buffers, size)
+    if not sums:
+        return Layout(chains, False, 16, 1, max(least_shared, _scratch(16, chains, real)))
     again = {rows: rows * p * element + 8 * q * chains for rows in (16, 8, 4)}  # bytes that a block looks at again
     rows = next((rows for rows in again if again[rows] <= cached), 16)
     return Layout(chains, False, rows, 1, _scratch(rows, chains, real), max(1, min(MOST_BLOCKS, cached // again[rows])))

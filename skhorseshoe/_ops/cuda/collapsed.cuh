@@ -145,6 +145,18 @@ extern "C" __global__ void scale_latent(double* z, const double* forms, int n, u
     for (int i = threadIdx.x; i < n; i += blockDim.x) z[(long long)c * n + i] *= factor;
 }
 
+// z_i ~ N(mean_i, 1) on the side of y_i, with the random numbers of a scan; z and mean (n_chains, n). One thread for each.
+extern "C" __global__ void draw_latent(const double* mean, const unsigned char* y, double* z, long long size, int n, int scan,
+                                       const u32* since, u32 sweep, u32 k0, u32 k1) {
+    sweep += *since;
+    const long long at = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (at >= size) return;
+    const int i = at % n;
+    const double side = y[i] ? 1.0 : -1.0;
+    const u32 stream = stream_of((u32)(at / n), LATENT_SCAN_PURPOSE, 0);
+    z[at] = side * truncated_normal<double>(side * mean[at], sweep, i, stream, k0, k1, SCAN_BLOCKS * scan);
+}
+
 // z_i given the other z, one row after the other, n_scans times; z and Pz (n_chains, n) in place. One block for each
 // chain: all its threads draw the same z_i, and share the update of Pz. An entry of z or Pz is read and written by one
 // thread alone; that of the next row it hands to the others in one of two slots, so that one barrier a row is enough.

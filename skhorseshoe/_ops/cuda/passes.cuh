@@ -111,28 +111,30 @@ __device__ __forceinline__ void add_weighted_rows(const ELEMENT* tile, const REA
     }
 }
 
-// One block's share of the rows; sums (gridDim, q + 1, CHAINS): its sums over rows, and in the last row its totals.
-template <class Task>
-__device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums) {
+// Shared memory behind the dots and the weights of a tile.
+__device__ __forceinline__ unsigned char* behind_weights(const Rows& rows) {
+    DYNAMIC_SHARED(unsigned char, memory);
+    const int parts = rows.tile / 4 < WARPS ? WARPS / (rows.tile / 4) : 1;
+    return memory + round_16((parts + 1LL) * rows.tile * CHAINS * sizeof(REAL));
+}
+
+// One block's share of the rows, a tile after the other. task : makes the weight of a row and chain from the linear
+// predictor. use(x, weights, count, row) : what is done with the rows of a tile, which begins at this row. rest : the
+// shared memory that is free.
+template <class Task, class Use>
+__device__ __forceinline__ void each_tile(const Rows& rows, unsigned char* rest, Task& task, Use use) {
     DYNAMIC_SHARED(unsigned char, memory);
     const int p = rows.p, q = rows.q, tile = rows.tile, tid = threadIdx.x;
     const int parts = tile / 4 < WARPS ? WARPS / (tile / 4) : 1;
     REAL* dots = (REAL*)memory;
     REAL* weights = dots + parts * tile * CHAINS;
-    unsigned char* rest = memory + round_16((parts + 1LL) * tile * CHAINS * sizeof(REAL));
     const REAL* coef = rows.coef;
-    double* mine = sums + blockIdx.x * (q + 1LL) * CHAINS;
-    double* total = mine;
 #if STAGED
-    total = (double*)rest;
-    rest += round_16(8LL * q * CHAINS);
     REAL* held = (REAL*)rest;
     rest += round_16((long long)sizeof(REAL) * q * CHAINS);
     for (int i = tid; i < q * CHAINS; i += THREADS) held[i] = coef[i];
     coef = held;
 #endif
-    for (int j = tid; j < q; j += THREADS)
-        for (int c = 0; c < CHAINS; ++c) total[(long long)j * CHAINS + c] = 0.0;
 
     const long long tiles = (rows.n + tile - 1) / tile;
     const long long block = rows.block0 + (long long)blockIdx.x;
@@ -174,8 +176,26 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums)
             weights[i] = c < rows.chains ? task(eta, rows.y[row + r] != 0, rows.weight, row + r, rows.chain0 + c) : REAL(0);
         }
         SYNC(WEIGHTS_READY);
-        add_weighted_rows(x, weights, total, count, p, q);
+        use(x, weights, count, row);
     }
+}
+
+// One block's share of the rows; sums (gridDim, q + 1, CHAINS): its sums over rows, and in the last row its totals.
+template <class Task>
+__device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums) {
+    const int p = rows.p, q = rows.q, tid = threadIdx.x;
+    double* mine = sums + blockIdx.x * (q + 1LL) * CHAINS;
+    double* total = mine;
+    unsigned char* rest = behind_weights(rows);
+#if STAGED
+    total = (double*)rest;
+    rest += round_16(8LL * q * CHAINS);
+#endif
+    for (int j = tid; j < q; j += THREADS)
+        for (int c = 0; c < CHAINS; ++c) total[(long long)j * CHAINS + c] = 0.0;
+    each_tile(rows, rest, task, [=](const ELEMENT* x, const REAL* weights, int count, long long) {
+        add_weighted_rows(x, weights, total, count, p, q);
+    });
 #if STAGED
     for (int j = tid; j < q; j += THREADS)
         for (int c = 0; c < CHAINS; ++c) mine[(long long)j * CHAINS + c] = total[(long long)j * CHAINS + c];
@@ -205,18 +225,17 @@ extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const unsigned ch
     pass(rows, task, sums);
 }
 
-// The second stage: out (chains, rows) = the sum over the blocks of sums (blocks, rows, CHAINS), in order.
-extern "C" __global__ void __launch_bounds__(THREADS)
-add_blocks(const double* sums, double* out, int blocks, int n_rows, int chains) {
-    DYNAMIC_SHARED(double, strips);  // (WARPS, 32)
-    const int lane = threadIdx.x & 31, strip = threadIdx.x >> 5;
-    const long long width = (long long)n_rows * CHAINS, i = blockIdx.x * 32LL + lane;
-    double total = 0.0;
-    if (i < width)
-        for (int b = strip; b < blocks; b += WARPS) total += sums[b * width + i];
-    strips[threadIdx.x] = total;
-    SYNC(STRIPS_READY);
-    if (strip != 0 || i >= width) return;
-    for (int s = 1; s < WARPS; ++s) total += strips[s * 32 + lane];
-    if (i % CHAINS < chains) out[i % CHAINS * n_rows + i / CHAINS] = total;
+// Log-likelihoods along lines. The chains here are 2 n_lines: the coefficients of each line, and behind them its direction.
+// sums (gridDim, n_lines, n_steps): those of a block's rows. Of a tile the linear predictors are kept, in place of weights.
+extern "C" __global__ void BOUNDS line_pass(const ELEMENT* X, const unsigned char* y, const double* weight,
+                                            const REAL* coef, double* sums, long long n, int p, int q, int n_lines,
+                                            int weighted, const double* steps, int n_steps, int tile, int buffers,
+                                            long long X_row, int block0, int blocks) {
+    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, 2 * n_lines, 0, tile, buffers, X_row, block0, blocks};
+    Line line(steps, n_lines, n_steps);
+    Predictor as_it_is;
+    each_tile(rows, behind_weights(rows), as_it_is, [&](const ELEMENT*, const REAL* eta, int count, long long row) {
+        line.add([=](int r, int v) { return eta[r * CHAINS + v]; }, rows.y, rows.weight, row, count);
+    });
+    line.write(sums + blockIdx.x * (long long)line.size);
 }

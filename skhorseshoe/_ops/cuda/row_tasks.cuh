@@ -27,6 +27,53 @@ struct Score {
     }
 };
 
+struct Predictor {
+    __device__ __forceinline__ REAL operator()(REAL eta, bool, const double*, long long, u32) { return eta; }
+};
+
+// The log-likelihood of a block's rows along lines. A thread has one step of one line and some of the rows of a tile: as
+// often as all steps of all lines find room among the threads, each tile is shared by so many. n_lines n_steps is at most
+// THREADS. The linear predictors of line l are those of chain 2 l, their changes those of chain 2 l + 1.
+struct Line {
+    int size, line, first, stride;  // of the totals; the first row of a tile that is this thread's, and how far the next is
+    double step, total;
+
+    __device__ __forceinline__ Line(const double* steps, int n_lines, int n_steps) {
+        const int which = threadIdx.x % (n_lines * n_steps);
+        size = n_lines * n_steps;
+        line = which / n_steps;
+        first = threadIdx.x / size;
+        stride = THREADS / size;
+        step = steps[which];
+        total = 0.0;
+    }
+
+    // value(r, chain) : the linear predictor of row r of a tile that begins at row start and has count of them.
+    template <class Value>
+    __device__ __forceinline__ void add(Value value, const unsigned char* y, const double* weight, long long start,
+                                        int count) {
+        if (first == stride) return;  // the last threads, for which there is no step
+        for (int r = first; r < count; r += stride) {
+            const double eta = (double)value(r, 2 * line) + step * (double)value(r, 2 * line + 1);
+            double unused;
+            const double log_phi = log_cdf(y[start + r] != 0 ? eta : -eta, &unused);
+            total += weight ? weight[start + r] * log_phi : log_phi;
+        }
+    }
+
+    // out (n_lines, n_steps) = the sums over the block, in 8 THREADS bytes of shared memory that nobody needs any more.
+    __device__ __forceinline__ void write(double* out) {
+        DYNAMIC_SHARED(unsigned char, memory);
+        double* shared = (double*)memory;  // (stride, size), and what is left
+        SYNC(LINES_FREE);
+        shared[threadIdx.x] = total;
+        SYNC(LINES_READY);
+        if (threadIdx.x >= size) return;
+        for (int other = 1; other < stride; ++other) total += shared[other * size + threadIdx.x];
+        out[threadIdx.x] = total;
+    }
+};
+
 // out[chain] = the sum over the block of the threads' totals; thread t has that of chain t % CHAINS.
 __device__ __forceinline__ void add_totals(double total, double* out) {
     DYNAMIC_SHARED(unsigned char, memory);

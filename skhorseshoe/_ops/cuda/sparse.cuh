@@ -75,32 +75,40 @@ __device__ __forceinline__ void multiply(const Rows& x, long long start, int cou
     }
 }
 
-// One block's share of the rows. out (n,) : what the task makes of each. ones and totals (gridDim, CHAINS) : the sums of
-// that over the block, and those of the task.
-template <class Task>
-__device__ __forceinline__ void pass(const Rows& rows, Task& task, Values* out, double* ones, double* totals) {
+// One block's share of the rows, a tile after the other. use(eta, start, count) : what is done with a tile; eta(r, c) is
+// the linear predictor of row start + r for chain c.
+template <class Use>
+__device__ __forceinline__ void each_tile(const Rows& rows, Use use) {
     DYNAMIC_SHARED(Values, dots);  // (TILE,)
     const long long block = blockIdx.x, blocks = gridDim.x;
     const long long first = rows.n * block / blocks, last = rows.n * (block + 1) / blocks;
-    double sum = 0.0;  // over the rows that this thread has seen, all for one chain
     for (long long start = first; start < last; start += TILE) {
         const int count = (int)(last - start < TILE ? last - start : TILE);
         multiply(rows, start, count, dots);
         SYNC(DOTS_READY);
+        use([&](int r, int c) { return dots[r].v[c] + (rows.q > rows.p ? rows.coef[rows.p].v[c] : REAL(0)); }, start, count);
+        SYNC(TILE_FREE);
+    }
+}
+
+// out (n,) : what the task makes of each row. ones and totals (gridDim, CHAINS) : the sums of that over the block, and
+// those of the task.
+template <class Task>
+__device__ __forceinline__ void pass(const Rows& rows, Task& task, Values* out, double* ones, double* totals) {
+    double sum = 0.0;  // over the rows that this thread has seen, all for one chain
+    each_tile(rows, [&](auto eta, long long start, int count) {
         for (int i = threadIdx.x; i < count * CHAINS; i += THREADS) {
             const int r = i / CHAINS, c = i % CHAINS;
             const long long row = start + r;
-            const REAL eta = dots[r].v[c] + (rows.q > rows.p ? rows.coef[rows.p].v[c] : REAL(0));
             const bool one = rows.y && rows.y[row] != 0;
-            const REAL value = c < rows.chains ? task(eta, one, rows.weight, row, rows.chain0 + c) : REAL(0);
+            const REAL value = c < rows.chains ? task(eta(r, c), one, rows.weight, row, rows.chain0 + c) : REAL(0);
             out[row].v[c] = value;
             sum += (double)value;
         }
-        SYNC(TILE_FREE);
-    }
-    add_totals(sum, ones + block * CHAINS);
+    });
+    add_totals(sum, ones + (long long)blockIdx.x * CHAINS);
     SYNC(TOTALS_FREE);
-    add_totals(task.total, totals + block * CHAINS);
+    add_totals(task.total, totals + (long long)blockIdx.x * CHAINS);
 }
 
 // Blocks on a multiprocessor: what hides the latency of memory, with enough registers for all chains.
@@ -127,6 +135,18 @@ score_rows(const ELEMENT* data, const INDEX* indices, const INDEX* starts, const
     const Rows rows = {data, indices, starts, y, weighted ? weight : 0, coef, n, p, q, chains, chain0, lanes};
     Score task = {0.0};
     pass(rows, task, out, SHARES);
+}
+
+// Log-likelihoods along lines. The chains here are 2 n_lines: the coefficients of each line, and behind them its direction.
+// sums (gridDim, n_lines, n_steps): those of a block's rows.
+extern "C" __global__ void BOUNDS
+line_rows(const ELEMENT* data, const INDEX* indices, const INDEX* starts, const Values* coef, double* sums, long long n,
+          int p, int q, int n_lines, int lanes, const unsigned char* y, const double* weight, int weighted,
+          const double* steps, int n_steps) {
+    const Rows rows = {data, indices, starts, y, weighted ? weight : 0, coef, n, p, q, 2 * n_lines, 0, lanes};
+    Line line(steps, n_lines, n_steps);
+    each_tile(rows, [&](auto eta, long long start, int count) { line.add(eta, rows.y, rows.weight, start, count); });
+    line.write(sums + blockIdx.x * (long long)line.size);
 }
 
 // w_i x_i coef.
