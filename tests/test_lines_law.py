@@ -180,7 +180,7 @@ ERRORS = {
 }
 SLICE = (
     *("eta", "change", "y", "row_weight", "beta", "along", "prior", "jacobian", "ratio", "width", "u"),
-    *("terms", "n_terms", "n_held", "work"),
+    *("terms", "n_terms", "n_held", "loglik", "work"),
 )
 
 
@@ -189,7 +189,7 @@ def near_in_python(monkeypatch):
     """A function that has the slice steps of near rows be given something else; the kernel is plain Python then."""
 
     def replace(change):
-        for name in ("_slice", "_multiply", "_take", "_hold", "_of_own_columns"):
+        for name in ("_slice", "_log_likelihood", "_multiply", "_take", "_hold", "_of_own_columns"):
             monkeypatch.setattr(_line_moves, name, from_python(getattr(_line_moves, name)))
         right = _line_moves._slice
 

@@ -41,9 +41,10 @@ def move_near(
     """
     n, q, p = X.shape[0], beta.shape[1], lambda_sq_inv.shape[1]
     eta, change, work = np.empty(n), np.empty(n), np.empty((3, n))
-    along, own, terms = np.empty(q), np.empty(q), np.empty(p)
+    along, own, terms, loglik = np.empty(q), np.empty(q), np.empty(p), np.empty(1)
     for c in range(first, last):
         _multiply(X, coef[c], eta)
+        loglik[0] = _log_likelihood(eta, eta, 0.0, y, row_weight, work)
         n_splits = 0
         for move in range(kinds.shape[0]):
             u = uniform[c, move * EACH : (move + 1) * EACH]
@@ -85,6 +86,7 @@ def move_near(
                 terms,
                 n_terms,
                 n_held,
+                loglik,
                 work,
             )
             growth = (1.0 + step) ** 2
@@ -136,8 +138,11 @@ def fill_growth(r, out):
 
 
 @device
-def _slice(eta, change, y, row_weight, beta, along, prior, jacobian, ratio, width, u, terms, n_terms, n_held, work):
-    """The step of a slice step from 0. jacobian : times r in the log-density; 0 where r is the step itself."""
+def _slice(
+    eta, change, y, row_weight, beta, along, prior, jacobian, ratio, width, u, terms, n_terms, n_held, loglik, work
+):
+    """The step of a slice step from 0. jacobian : times r in the log-density; 0 where r is the step itself.
+    loglik : (1,) the log-likelihood at step 0, overwritten with that at the step."""
     slope, curvature = _of_prior(beta, along, prior)
     level, step = 0.0, 0.0
     low, high = -width * u[1], width - width * u[1]
@@ -146,10 +151,11 @@ def _slice(eta, change, y, row_weight, beta, along, prior, jacobian, ratio, widt
         step = math.expm1(r) if jacobian > 0.0 else r
         value = jacobian * r - math.log1p(math.exp(2.0 * r) * ratio) if jacobian > 0.0 else 0.0
         value -= step * (slope + step * curvature / 2.0) + n_held * r + _sum_log1p(terms, n_terms, math.exp(2.0 * r))
-        value += _log_likelihood(eta, change, step, y, row_weight, work)
+        at = _log_likelihood(eta, change, step, y, row_weight, work) if k else loglik[0]
         if k == 0:
-            level = value + math.log(u[0])
-        elif value >= level:
+            level = value + at + math.log(u[0])
+        elif value + at >= level:
+            loglik[0] = at
             return step
         elif r < 0.0:
             low = r
