@@ -14,7 +14,7 @@ import numpy as np
 from . import _gibbs, _hmc
 from ._chains import shrinkage
 from ._ops import COEF
-from ._ops._lines import SELDOM, every, line_widths
+from ._ops._lines import SELDOM, every, line_widths, singles
 from ._stage import Stage, ends, enough_steps, size
 
 _TAU_MOVES = 4
@@ -137,8 +137,7 @@ class HmcChains:
             self.settings = self.settings._replace(step=step, tau_step=tau_step)
             if t >= self.ends[-2] and not stage.tau_may_move():  # the Gaussian is too poor here for tau to move with it
                 self.settings = self.settings._replace(tau_moves=0)
-            is_good = enough_steps(step) == 1 and not rows.separated_by(np.concatenate(stage.points))
-            self.every = SELDOM if is_good else every(rows)
+            self.every = SELDOM if self._needs_no_lines(step, stage) else every(rows)
             if t == self.ends[-1]:
                 self._settle()
                 return
@@ -154,11 +153,19 @@ class HmcChains:
         if following:
             self.stage = Stage(following[0] - t, self.settings, rows.ops)
 
+    def _needs_no_lines(self, step, stage):
+        """Whether paths with this step get everywhere: no state separates the classes, and a draw owes little to the
+        one before."""
+        if enough_steps(step) > 1 and not stage.forgets(self.problem.rows.columns.n_shrunk):
+            return False
+        return not self.problem.rows.separated_by(np.concatenate(stage.points))
+
     def _settle(self):
         """What the end of burn-in decides."""
         if self.settings.n_steps > 1:  # the last reference may need more of them
             n_steps = max(self.settings.n_steps, enough_steps(self.settings.step, 0.9 * 2 * np.pi / 3))
             self.settings = self.settings._replace(n_steps=n_steps)
+        self.lines = self.lines._replace(n_columns=singles(self.problem.rows, self.settings.n_steps))
         self.stage = None
 
     def _refer(self, point, score, information, spread=None):
@@ -203,6 +210,8 @@ class HmcChains:
             self.precision = rows.ops.Precision(np.array(saved["H"]), rows.threads, memory_of=self.precision)
         else:
             self._refer(*(saved[f"reference_{name}"] for name in _REFERENCE), saved["spread"])
+            if self.ends[-1] and self.state.sweep >= self.ends[-1]:
+                self.lines = self.lines._replace(n_columns=singles(rows, self.settings.n_steps))
         if "stage_n" in saved:
             stage = {name[6:]: saved[name] for name in saved if name.startswith("stage_")}
             self.stage = Stage.restored(stage, self.settings, rows.ops)

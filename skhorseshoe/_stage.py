@@ -11,6 +11,7 @@ _ACCEPTANCE = 0.8  # that the step is tuned to
 _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
 _POINTS = 32  # at which the information is averaged
 _SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this share if that is more
+_NOVEL = 0.6  # 1 less an autocorrelation at lag 1 that is small
 _DEVIATIONS = 20.0  # of a logarithm
 _STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
 MAX_STEPS = 15
@@ -89,10 +90,17 @@ class Stage:
     def slowest(self, p):
         """The coefficients with the largest autocorrelation at lag 1, of the p that are shrunk."""
         n_slow, share = _SLOW
+        return tuple(sorted(np.argsort(self._novelty()[:p])[: max(n_slow, int(share * p))].tolist()))
+
+    def forgets(self, p):
+        """Whether every one of the p coefficients that are shrunk has a small autocorrelation at lag 1."""
+        return self._novelty()[:p].min(initial=1.0) > _NOVEL
+
+    def _novelty(self):
+        """1 less the autocorrelation of each coefficient at lag 1."""
         n = max(1, self.n_seen)
         mean_sq = (self.beta / n - self.first) ** 2
-        gap = (self.squares - self.lagged) / np.maximum(self.squares - n * mean_sq, 1e-300)
-        return tuple(sorted(np.argsort(gap[:p])[: max(n_slow, int(share * p))].tolist()))
+        return (self.squares - self.lagged) / np.maximum(self.squares - n * mean_sq, 1e-300)
 
     def spread(self, information, p):
         """How much the logarithm of the size of beta, and of each of the p coefficients that are shrunk, has varied:

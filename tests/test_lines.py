@@ -107,9 +107,9 @@ def made(dtype=np.float64, n=150, fit_intercept=True, shift=0.0, constant=False,
     return Rows(X.astype(dtype), y, fit_intercept, cpu, ALONE, weight=weight, **columns)
 
 
-def lines_of(rows, slab=2.0, spread=None):
+def lines_of(rows, slab=2.0, spread=None, **numbers):
     prior, information = FixedPrior(rows.columns, slab), rows.gram().diagonal()
-    return rows.lines(prior, _lines.line_widths(rows.columns.n_shrunk, prior, information, spread))
+    return rows.lines(prior, _lines.line_widths(rows.columns.n_shrunk, prior, information, spread), **numbers)
 
 
 def some_state(rng, rows, n_chains=20):
@@ -123,9 +123,9 @@ def some_state(rng, rows, n_chains=20):
 def test_moves_of_near_rows_are_those_of_rows_anywhere_to_the_bit(how, dtype, seed, monkeypatch):
     monkeypatch.setattr(_prior, "_WIDE", 0.5)  # so that it counts
     rng, rows = np.random.default_rng(seed), made(dtype, seed=seed, **COLUMNS[how])
-    lines = lines_of(rows)
     moved = 0
     for sweep in range(15):
+        lines = lines_of(rows, n_splits=4 * (sweep % 2))
         state = some_state(rng, rows)
         kept = [part.copy() for part in state]
         both = []

@@ -108,7 +108,9 @@ class InPxda(Alone):
         return state.beta, state.lambda_sq_inv, state.tau_sq_inv
 
 
-def geweke(kind=Alone, ops=cpu, is_near=True, believed=None, slab=SLAB, n_batches=24, n_redraws=4, n_sweeps=2):
+def geweke(
+    kind=Alone, ops=cpu, is_near=True, believed=None, slab=SLAB, n_batches=24, n_redraws=4, n_sweeps=2, n_splits=0
+):
     """Largest change of the mean of a bounded function, in standard errors, along chains that start from the joint law.
 
     As in test_hmc_law.py. believed : change(prior) makes the fixed prior that the moves take for the right one.
@@ -118,7 +120,8 @@ def geweke(kind=Alone, ops=cpu, is_near=True, believed=None, slab=SLAB, n_batche
     if believed is not None:
         believed(thought)
     rows = RowsOfManyDataSets(ops, X, COLUMNS, is_near)
-    lines = MANY.lines(thought, _lines.line_widths(P, thought, np.full(Q, 1.0)))
+    lines = MANY.lines(thought, _lines.line_widths(P, thought, np.full(Q, 1.0)), n_splits=n_splits)
+    lines = lines._replace(square=lines.square * 20)  # as of so many more rows, so that columns are held
     moves, changes, t = kind(rows, prior, lines), [], 0
     with np.errstate(all="ignore"):  # half-Cauchys go far
         for _ in range(n_batches):
@@ -146,6 +149,11 @@ def test_moves_of_near_rows_pass_gewekes_joint_test(kind, slab, near):
 @pytest.mark.parametrize("kind", mostly_slow([Alone, InHmc, InPxda]))
 def test_moves_wherever_the_rows_are_pass_gewekes_joint_test(kind):
     assert geweke(kind, is_near=False, n_batches=6) < 4
+
+
+@pytest.mark.parametrize("is_near", mostly_slow([True, False]))
+def test_split_moves_pass_gewekes_joint_test(is_near, near):
+    assert geweke(is_near=is_near, n_batches=24 if is_near else 6, n_splits=4) < 4
 
 
 # Planted errors: of near rows in what the kernel's slice steps are given, of others in the log-density that the prior
@@ -241,6 +249,13 @@ def test_gewekes_joint_test_catches_elsewhere_without(error, elsewhere):
     assert geweke(is_near=False, n_batches=3) > 6
 
 
+@pytest.mark.parametrize("error", mostly_slow(["n_held", "n_terms"]))
+def test_gewekes_joint_test_catches_split_moves_without(error, near_in_python):
+    """n_held : the Jacobian of the columns that are held; n_terms : their prior, and the law of the choice."""
+    near_in_python(lambda given, n_moved: {error: 0})
+    assert geweke(n_batches=12, n_splits=4) > 6
+
+
 def without_slab(prior):
     prior.diagonal[:P] = 0.0
 
@@ -278,7 +293,7 @@ def test_gewekes_joint_test_catches_columns_chosen_by_the_state(monkeypatch):
         near_of_many(_line_moves.move_near)(*args)
 
     monkeypatch.setattr(cpu, "move_near", move_near)
-    monkeypatch.setattr(_lines, "_SINGLE", (1, 1))
+    monkeypatch.setattr(_lines, "SINGLES", (1, 1))
     assert geweke() > 6
 
 

@@ -49,7 +49,7 @@ def passes_kept(sampler):
 
 def moves_kept(sampler):
     """The same of moves along lines: those of two kinds of sweeps in burn-in of HMC, of one for "pxda"."""
-    return {"hmc": 2, "pxda": 1}.get(sampler, 0) * (1 + max(_lines._SINGLE))
+    return {"hmc": 2, "pxda": 1}.get(sampler, 0) * (1 + max(_lines.SINGLES))
 
 
 def place(X, n_chains, sampler):

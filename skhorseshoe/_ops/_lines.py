@@ -35,7 +35,7 @@ SELDOM = 8  # sweeps, of which one has these moves where little asks for them
 SPLIT, ONE, ALL = range(3)  # kinds of moves
 HELD = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held half of the time
 LARGEST = 1e250
-_SINGLE = 8, 1  # coefficients that move by themselves in a sweep: of few rows, and of more
+SINGLES = 8, 16  # coefficients that move by themselves in a sweep: in burn-in, and at most after it
 
 
 class Lines(NamedTuple):
@@ -54,6 +54,14 @@ def every(rows):
     return 1 if rows.n <= FEW_ROWS else SELDOM
 
 
+def singles(rows, n_steps=None):
+    """Coefficients that move by themselves in a sweep; the more turns of a path burn-in has chosen, the more are left
+    to these moves. n_steps : turns, or None before that."""
+    if rows.n > FEW_ROWS:
+        return 1
+    return SINGLES[0] if n_steps is None else min(max(2, 2 * (n_steps - 1)), SINGLES[1])
+
+
 def line_widths(p, prior, information, spread=None):
     """Widths of the slices, (1 + q,): of the global move and the p coefficients that are shrunk, in log units, then of
     the others.
@@ -70,7 +78,7 @@ def choose(rows, prior, widths, near, n_splits=0, n_columns=None):
     """The ``Lines`` for these rows. n_columns : by the number of rows, where it is not given."""
     columns, p = rows.columns, rows.columns.n_shrunk
     square = rows.size() * (columns.mean**2 + columns.sd**2)[:p]
-    n_columns = _SINGLE[rows.n > FEW_ROWS] if n_columns is None else n_columns
+    n_columns = singles(rows) if n_columns is None else n_columns
     return Lines(*rows.ops.to_device((prior, n_splits, n_columns, widths, square)), near)
 
 
