@@ -35,7 +35,7 @@ SELDOM = 8  # sweeps, of which one has these moves where little asks for them
 SPLIT, ONE, ALL = range(3)  # kinds of moves
 HELD = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held half of the time
 LARGEST = 1e250
-SINGLES = 8, 16  # coefficients that move by themselves in a sweep: in burn-in, and at most after it
+SINGLES = 4, 16  # coefficients that move by themselves in a sweep: in burn-in, and at most after it
 
 
 class Lines(NamedTuple):
