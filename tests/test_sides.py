@@ -139,7 +139,7 @@ def test_a_slab_is_too_far_for_a_level_that_was_scaled(seed):
 
 def test_a_level_that_is_noise_to_the_model_is_not_named(seed):
     """Two rows of a common class say nothing, so the posterior keeps the coefficient at zero."""
-    model, text = fit_with_level(seed, 2, global_scale=1e-6)
+    model, text = fit_with_level(seed, 2, global_scale=1e-9)
     assert model.shrinkage_[2] > 0.95
     assert "one side" not in text
     model, text = fit_with_level(seed, 200)
