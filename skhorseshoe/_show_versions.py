@@ -6,8 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import threadpoolctl
 
-from ._device import gpu_status
-from ._threads import count_threads
+from ._backends.device import gpu_status
+from ._utils.threads import count_threads
 
 _PACKAGES = ("skhorseshoe", "numpy", "scipy", "scikit-learn", "pandas", "numba", "cupy-cuda13x", "cupy-cuda12x")
 

@@ -2,7 +2,7 @@
 
 This file holds what they share: the streams of random numbers. A variate is a function of
 (seed; attempt, sweep, index, chain and purpose), so every back end draws the same ones. And what they do where rounding
-has made a matrix indefinite, and how bytes are written.
+has made a matrix indefinite.
 """
 
 from typing import NamedTuple
@@ -54,10 +54,3 @@ def rows_not_definite(n, minor):
         f"I + X W X' is not positive definite ({n} rows, minor {minor}), even with its diagonal raised by "
         f"{JITTERS[-1]:g}. Some columns of X are very large: scale them (StandardScaler)."
     )
-
-
-def in_words(n_bytes):
-    """A number of bytes in MiB or GiB."""
-    if n_bytes >= 2**60:  # of weights that are no counts
-        return f"{n_bytes / 2**30:.1e} GiB"
-    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(1, round(n_bytes / 2**20))} MiB"

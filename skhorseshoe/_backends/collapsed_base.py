@@ -4,7 +4,7 @@ W = diag(w) holds the prior variances of the coefficients: w_j = 1 / (tau^-2 lam
 fixed ones of the others. No matrix has the columns on both sides, and X is converted to float64 block by block.
 
 This is what all devices share. Arrays are those of the device; NumPy's functions, called with them, are the device's
-own. ``_cpu_collapsed.py`` and ``_gpu_collapsed.py`` have the rest.
+own. ``_cpu/collapsed.py`` and ``_gpu/collapsed.py`` have the rest.
 """
 
 from typing import NamedTuple
@@ -198,14 +198,14 @@ class Collapsed:
 
     # Beside what follows, children have ``_empty`` (an array of this shape), ``_placed`` (an array of the host brought
     # to the device), ``_where`` (as NumPy's), ``_smallest`` (the k-th number of an array from below, counted from 0),
-    # ``_heaviest`` (the numbers of what ``_heavy`` has found), ``_run`` (as ``Threads.run``), ``_fill`` (a block of
+    # ``_heaviest`` (the numbers of what ``_heavy`` has found), ``run`` (as ``Threads.run``), ``_fill`` (a block of
     # scaled columns), ``_add_products`` (to the triangle that the next reads), ``_factorise`` (in place; rounding can
     # make a nearly singular matrix indefinite: then it is built again, by a function that is given, with the diagonal
     # raised by a share of itself), ``_invert_factor`` (the inverse, in place of the factor), ``_add_heavy`` and
     # ``_draw_heavy`` (as the kernels), ``_times_each`` and ``_quadratic`` (Pz and z'Pz of each chain), ``_information``
     # (of rows about their linear predictors), ``_scan_local_scales`` (given how close the columns are to z, it draws in
     # place), ``_draw_latent`` (z given its means, with random numbers of a scan), ``_any_left`` (as that of ``Watch``)
-    # and ``_chains`` (those for which a flag is set, or more).
+    # and ``chains`` (those for which a flag is set, or more).
 
     def _columns(self, which):
         """Single columns as rows, scaled; (len(which), n) float64."""

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from scipy.sparse import issparse
 
+_MODULES = {"cpu": "_cpu.dense", "sparse": "_cpu.sparse", "gpu": "_gpu.dense", "gpu_sparse": "_gpu.sparse"}
 NAMES = ("auto", "cpu", "cuda", *(f"cuda:{i}" for i in range(16)))
 
-_SPARSE_ON_GPU = "cupyx.scipy.sparse", f"{__package__}._ops._gpu_csr"  # modules of its classes
+_SPARSE_ON_GPU = "cupyx.scipy.sparse", f"{__package__}._gpu.csr"  # modules of its classes
 
 # Elements of X from which "auto" takes a GPU. Below, a pass takes the CPU less time than a GPU needs to be told what to
 # do: an estimate, 0.2 to 0.5 ms of launches a sweep, not a measurement.
@@ -29,7 +30,7 @@ class Device(NamedTuple):
 @cache
 def gpu_status(index=0):
     """Whether the GPU with this number can be used, and its name or the reason why not; looked up once a process."""
-    return importlib.import_module("._ops._gpu_probe", __package__).probe(index)
+    return importlib.import_module("._gpu.probe", __package__).probe(index)
 
 
 if hasattr(os, "register_at_fork"):  # CUDA does not come along: there the GPU is looked up again, and not found
@@ -131,4 +132,4 @@ def give_back(name):
 
 def _back_end(name):
     # Compiles or loads kernels: not before the first fit.
-    return importlib.import_module(f"._ops.{name}", __package__)
+    return importlib.import_module(f".{_MODULES[name]}", __package__)

@@ -46,7 +46,7 @@ class Lines(NamedTuple):
     n_columns: int  # coefficients that move by themselves, at random
     widths: object  # (1 + q,) of the slices: of the global move, and of each coefficient
     square: object  # (p,) x_j'x_j of the shrunk columns, on the device
-    near: tuple  # what ``_line_moves`` takes beside: arrays of the host
+    near: tuple  # what ``line_moves`` takes beside: arrays of the host
 
 
 def every(rows):

@@ -2,7 +2,7 @@
 
 import functools
 
-from ._input import is_dask
+from .validation import is_dask
 
 
 def by_blocks(method):
@@ -13,7 +13,7 @@ def by_blocks(method):
     def answer(model, X, *args, **kwargs):
         if not is_dask(X):
             return method(model, X, *args, **kwargs)
-        from ._dask import map_rows
+        from .dask_input import map_rows
 
         return map_rows(getattr(model, method.__name__), X, args, kwargs)
 
@@ -27,7 +27,7 @@ def in_client(score):
     def answer(model, X, y, sample_weight=None):
         if not is_dask(X, y, sample_weight):
             return score(model, X, y, sample_weight)
-        from ._dask import accuracy
+        from .dask_input import accuracy
 
         return accuracy(model, X, y, sample_weight)
 

@@ -9,9 +9,9 @@ import pandas as pd
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import column_or_1d
 
-from . import _weights
-from ._input import check_X, encode_labels, is_dask, refuse_masked
-from ._segments import layout
+from . import weights
+from .row_blocks import layout
+from .validation import check_X, encode_labels, is_dask, refuse_masked
 
 _SAMPLERS = "auto", "hmc", "pxda", "gibbs"
 _LABELS = 2**20  # of those in memory, in a chunk
@@ -23,8 +23,8 @@ try:
     import distributed
     from dask import compute, delayed
 
-    from ._dask_rows import DaskRows, Shards, settle, survey
-    from ._dask_worker import pack, unmasked
+    from .dask_rows import DaskRows, Shards, settle, survey
+    from .dask_worker import pack, unmasked
 except ImportError as error:
     raise ImportError(
         f"Rows in Dask collections need dask and distributed: pip install 'skhorseshoe[dask]' ({error})."
@@ -222,7 +222,7 @@ def _class_weight(model, tallies):
     if model.class_weight is None:
         return None
     totals = [sum(w[labels == label].sum() for labels, w in tallies) for label in model.classes_]
-    return _weights.of_classes(model.class_weight, model.classes_, model.classes_, np.array(totals))
+    return weights.of_classes(model.class_weight, model.classes_, model.classes_, np.array(totals))
 
 
 def map_rows(method, X, args, kwargs):

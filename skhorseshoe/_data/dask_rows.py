@@ -9,9 +9,9 @@ from distributed import CancelledError, wait
 from distributed.metrics import time
 from distributed.scheduler import KilledWorker
 
-from ._dask_worker import Shard
-from ._design import Rows
-from ._segments import ADD, collapse, layout
+from .dask_worker import Shard
+from .row_blocks import ADD, collapse, layout
+from .rows import Rows
 
 _logger = logging.getLogger("skhorseshoe")
 
@@ -74,7 +74,7 @@ class Shards:
 
     pack : function of a segment's number that gives the Delayed ``Segment``. sizes : its bytes, by number.
     chunk : bytes of the largest chunk of X. n_columns : of X. device : where workers compute, as arguments of
-    ``_device.resolve``.
+    ``device.resolve``.
     """
 
     def __init__(self, client, pack, sizes, chunk, n_columns, device):

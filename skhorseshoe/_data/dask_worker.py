@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from . import _device
-from ._segments import ADD, Segment, collapse, layout
-from ._threads import open_threads
+from .._backends import device as _device
+from .._utils.threads import open_threads
+from .row_blocks import ADD, Segment, collapse, layout
 
 
 def pack(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
@@ -58,7 +58,7 @@ def _weights(weight, class_weight, y, start):
 class Shard:
     """An actor: some segments, where its device reads them.
 
-    segments : list of ``Segment``; numbers : which they are, of n_segments. device : arguments of ``_device.resolve``.
+    segments : list of ``Segment``; numbers : which they are, of n_segments. device : arguments of ``device.resolve``.
     """
 
     def __init__(self, segments, numbers, n_segments, device, n_threads):

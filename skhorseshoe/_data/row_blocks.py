@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from ._far_out import sample
-from ._ops._moments import merge_moments
-from ._sides import extremes, widest
+from .._backends.moments import merge_moments
+from .column_checks import extremes, sample, widest
 
 _MAX_BLOCKS = 64
 _LARGE_BLOCK = 2**28  # elements read in a block; where 64 blocks would be larger, there are more

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from ._columns import Columns
-from ._far_out import far_out, step_of
-from ._ops._lines import choose
-from ._ops._reading import is_on_disk
-from ._segments import ADD, Segment, collapse, layout
-from ._sides import one_sided
-from ._threads import Threads
+from .._backends.lines import choose
+from .._utils.memmap import is_on_disk
+from .._utils.threads import Threads
+from .column_checks import far_out, one_sided, step_of
+from .columns import Columns
+from .row_blocks import ADD, Segment, collapse, layout
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 _WHOLE = (
@@ -138,8 +137,8 @@ class Rows:
         )
 
     def one_sided(self):
-        """Numbers of the columns that alone tell some rows of a class apart, see ``_sides``, and the ranges of their
-        values, in the unit of the prior."""
+        """Numbers of the columns that alone tell some rows of a class apart, see ``column_checks``, and the ranges of
+        their values, in the unit of the prior."""
         found, spans = one_sided(*self._total("extremes", self.columns.fit_intercept, of=(self.X, self.y, self.weight)))
         return found, spans / self.columns.unit[found]
 

@@ -9,11 +9,11 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from . import _device
-from ._compat import _get_feature_names
-from ._memory import check_copy
-from ._ops._reading import ahead, cut
-from ._report import did_you_mean
+from .._backends import device
+from .._utils.memmap import ahead, cut
+from .._utils.memory import check_copy
+from .._utils.names import did_you_mean
+from .._utils.sklearn_compat import _get_feature_names
 
 _CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
@@ -32,7 +32,7 @@ def check_X(estimator, X, *, reset, **y):
     """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
     for name, given in {"X": X, **y}.items():
         refuse_masked(given, name)
-    if _device.on_gpu(X):
+    if device.on_gpu(X):
         return _check_on_gpu(estimator, X, reset, **y)
     if type(X).__name__ == "LazyFrame":
         raise TypeError(
@@ -136,11 +136,11 @@ def _not_finite(estimator, row, j, value):
 
 def _check_on_gpu(estimator, X, reset, **y):
     """The same for a CuPy array, which stays where it is; the labels come to the host."""
-    X = _device.checked(X)
+    X = device.checked(X)
     validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
     if not y:
         return X
-    y = validate_data(estimator, "no_validation", **{name: _device.to_host(values) for name, values in y.items()})
+    y = validate_data(estimator, "no_validation", **{name: device.to_host(values) for name, values in y.items()})
     check_consistent_length(X, y)
     return X, y
 
@@ -194,7 +194,7 @@ def _refuse_missing(y):
 def is_second(y, X, classes):
     """Whether each label is the second class; (n,) bool."""
     refuse_masked(y, "y")
-    y = column_or_1d(_device.to_host(y))
+    y = column_or_1d(device.to_host(y))
     check_consistent_length(X, y)
     _refuse_missing(y)
     unknown = np.setdiff1d(y, classes)

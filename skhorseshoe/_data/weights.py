@@ -4,10 +4,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
 
-from . import _device
-from ._compat import _check_sample_weight
-from ._input import encode_labels, refuse_masked
-from ._memory import check_copy
+from .._backends import device
+from .._utils.memory import check_copy
+from .._utils.sklearn_compat import _check_sample_weight
+from .validation import encode_labels, refuse_masked
 
 _WIDE = 1.2  # columns to a row, from where matrices of the size of the rows give more independent draws a second
 _SORTED_SIZE = 2**16  # numbers in X up to which its rows are brought into an order of their own
@@ -22,7 +22,7 @@ def rows_that_count(X, y, sample_weight, class_weight):
         classes, codes = encode_labels(y)
         return X, codes, None, classes
     refuse_masked(sample_weight, "sample_weight")
-    sample_weight = _device.to_host(sample_weight)
+    sample_weight = device.to_host(sample_weight)
     weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
     counts = weight > 0
     if not counts.all():
@@ -49,7 +49,7 @@ def is_whole(weight):
 
 def is_wide(X, weight):
     """Whether X is dense and has clearly more columns than rows, each counted as often as its weight says."""
-    return not _device.is_sparse(X) and X.shape[1] > _WIDE * (len(X) if weight is None else weight.sum())
+    return not device.is_sparse(X) and X.shape[1] > _WIDE * (len(X) if weight is None else weight.sum())
 
 
 def arrange(X, y, weight, sampler):
@@ -78,14 +78,14 @@ def arrange(X, y, weight, sampler):
 
 def _take(X, rows):
     """Some rows, by a mask or by numbers; by a mask CuPy would need memory for every element of X."""
-    with _device.of(X):
+    with device.of(X):
         return X[np.flatnonzero(rows) if rows.dtype == bool else rows]
 
 
 def _check_copy(X, n_rows, *words):
     """Raise a MemoryError if the host has no room for a copy of so many rows; a GPU says so by itself."""
-    if not _device.on_gpu(X):
-        n_bytes = X.data.nbytes + X.indices.nbytes if _device.is_sparse(X) else X.nbytes
+    if not device.on_gpu(X):
+        n_bytes = X.data.nbytes + X.indices.nbytes if device.is_sparse(X) else X.nbytes
         check_copy(float(n_rows) * n_bytes / X.shape[0], *words)
 
 
@@ -101,5 +101,5 @@ def _merge(X, y, weight):
 
 def _dense(X):
     """A small X as a NumPy array."""
-    X = _device.to_host(X)
+    X = device.to_host(X)
     return X.toarray() if issparse(X) else X

@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 
-from ._compat import HAS_CALLBACKS
-from ._draws import STORED
-from .diagnostics import rhat
+from .._mcmc.draws import STORED
+from .._utils.sklearn_compat import HAS_CALLBACKS
+from ..diagnostics import rhat
 
 _BLOCKS = 20  # about, of sweeps; each is kept until the fit ends, and takes a bar half a millisecond
 _PARTS = 2  # of sampling; each is a line to draw ten times a second, 0.2 ms every time

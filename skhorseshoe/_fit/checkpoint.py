@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from . import _snapshot
-from ._draws import STORED
-from ._files import OtherFormat, checksum, put, put_note, read_note, strangers
-from ._lock import alone, lock_of
-from ._warn import warn
+from .._mcmc.draws import STORED
+from .._utils.atomic_files import OtherFormat, checksum, put, put_note, read_note, strangers
+from .._utils.lock import alone, lock_of
+from .._utils.warn import warn
+from . import warm_start
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
@@ -99,7 +99,7 @@ class Checkpoint:
             raise ValueError(_damaged(path, error)) from error
 
     def _compare(self, was):
-        if different := _snapshot.differences(was, self.what):
+        if different := warm_start.differences(was, self.what):
             raise ValueError(
                 f"checkpoint={str(self.folder)!r} holds another run: {different}. Give another folder, or "
                 "the data and parameters that it was made with. In a search or cross-validation set checkpoint=None."

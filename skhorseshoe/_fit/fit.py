@@ -9,21 +9,27 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from . import _device, _input, _progress, _report, _saved, _snapshot, _warnings
-from ._callbacks import teller
-from ._checkpoint import Checkpoint
-from ._design import Rows
-from ._draws import STORED
-from ._interrupt import held_back
-from ._iterative import is_needed, is_without_matrix
-from ._memory import check_copy, check_memory
-from ._ops._reading import is_on_disk
-from ._prior import FixedPrior, tau_scale
-from ._run import Problem, Run, Settings, check_size, choose
-from ._sparsity import describe_prior
-from ._threads import count_threads, open_threads
-from ._weights import arrange, is_whole, is_wide, rows_that_count
-from .diagnostics import convergence
+from .._backends import device as _device
+from .._backends.limits import is_without_factor, is_without_matrix
+from .._data import validation
+from .._data.column_checks import check_size
+from .._data.rows import Rows
+from .._data.weights import arrange, is_whole, is_wide, rows_that_count
+from .._mcmc.draws import STORED
+from .._mcmc.prior import FixedPrior, describe_prior, tau_scale
+from .._mcmc.run import Problem, Run, Settings
+from .._posterior import estimates
+from .._utils import names, pickling, progress
+from .._utils.memmap import is_on_disk
+from .._utils.memory import check_copy
+from .._utils.signals import held_back
+from .._utils.threads import count_threads, open_threads
+from ..diagnostics import convergence
+from . import warm_start, warnings
+from .callbacks import teller
+from .checkpoint import Checkpoint
+from .memory_forecast import check_memory
+from .plan import choose
 
 DEVICES = _device.NAMES
 _COLUMN = 5  # standard deviations between the ends of a usual column
@@ -49,25 +55,27 @@ def fit(model, X, y, sample_weight):
     settings = Settings(**{name: _plain(getattr(model, name)) for name in Settings._fields})
     slab_scale = _plain(model.slab_scale)
     _check_counts(settings)
-    task = (_prepare_dask if _input.is_dask(X, y, sample_weight) else _prepare)(model, X, y, sample_weight)
+    task = (_prepare_dask if validation.is_dask(X, y, sample_weight) else _prepare)(model, X, y, sample_weight)
     ops, device, _ = task.device
     model.device_ = device
-    unpenalized = _input.column_mask(model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None))
+    unpenalized = validation.column_mask(
+        model.unpenalized, model.n_features_in_, getattr(model, "feature_names_in_", None)
+    )
     columns = {"unpenalized": unpenalized, "standardize": model.standardize}
     n_threads = count_threads(model.n_jobs)
     settings = settings._replace(sampler=model.sampler_)
-    with _progress.visible(model.verbose), open_threads(n_threads) as threads, ops.using(device):
+    with progress.visible(model.verbose), open_threads(n_threads) as threads, ops.using(device):
         _announce(model, settings, task, n_threads)
         with task.open(model.fit_intercept, ops, threads, **columns) as rows:
-            check_size(rows.columns, rows.dtype, _report.names_of(model))
+            check_size(rows.columns, rows.dtype, names.names_of(model))
             far = rows.far_out()
-            _warnings.warn_if_far_out(model, *far, rows.spread)
-            _warnings.warn_if_scales_differ(model, rows.columns, far[0])
-            _warnings.warn_if_far_from_zero(model, rows.distance, rows.dtype)
+            warnings.warn_if_far_out(model, *far, rows.spread)
+            warnings.warn_if_scales_differ(model, rows.columns, far[0])
+            warnings.warn_if_far_from_zero(model, rows.distance, rows.dtype)
             n, p = rows.size(), rows.columns.n_shrunk
             tau_0 = tau_scale(*map(_plain, (model.global_scale, model.expected_nonzero)), p, n, rows.share())
             problem = Problem(rows, FixedPrior(rows.columns, slab_scale), tau_0, _key(model.random_state))
-            saved = _snapshot.resume(model, problem, settings) if model.warm_start else None
+            saved = warm_start.resume(model, problem, settings) if model.warm_start else None
             if saved is not None:
                 settings = settings._replace(n_iter=settings.n_iter + int(saved["n_iter"]))
             checkpoint = _checkpoint(model, problem, settings, device)
@@ -75,16 +83,16 @@ def fit(model, X, y, sample_weight):
                 run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(settings.n_iter))
                 _go(model, run, checkpoint, given)
             widest = _COLUMN * rows.columns.sd[:p].max(initial=0.0)
-            separated = not _warnings.is_bound(slab_scale, widest) and run.separated()
+            separated = not warnings.is_bound(slab_scale, widest) and run.separated()
             unbounded = _unbounded(rows, slab_scale)
             model.n_iter_, model.stopped_by_ = run.done, run.stopped_by
             model.tuning_ = run.chains.tuning
             model._asked["weights"] = _weights_in_words(model, sample_weight, n, task.shape[0])
             model.prior_ = describe_prior(tau_0, slab_scale, rows.columns.sd[:p], n, rows.share())
-            model._saved_run = _snapshot.of(run) if model.warm_start and run.whole else None
+            model._saved_run = warm_start.of(run) if model.warm_start and run.whole else None
     _summarise(model, run.draws)
     outcome = run.interruption(), rows.columns, rows.spread, separated and widest, unbounded
-    return partial(_warnings.warn_of_outcome, model, *outcome)
+    return partial(warnings.warn_of_outcome, model, *outcome)
 
 
 def _weights_in_words(model, sample_weight, total, n_rows):
@@ -122,16 +130,16 @@ def release(model, error=None):
 
 def _prepare(model, X, y, sample_weight):
     """The ``_Task`` of data in memory; sets what the model knows before a fit."""
-    X, y = _input.check_X(model, X, y=y, reset=True)
+    X, y = validation.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
-    many, asked = is_needed(X.shape[1]), _device.beside(model.device, X)
+    many, asked = is_without_factor(X.shape[1]), _device.beside(model.device, X)
     wide, whole = is_wide(X, weight), is_whole(weight)
     heavy = whole and weight is not None and weight.sum() > _REPEATED * len(weight) and not wide
     model.sampler_ = choose(model.sampler, model.burn_in, whole and (many or not heavy), wide, many)
     if heavy and model.sampler_ != "hmc":
-        _warnings.warn_of_repeated_rows(model.sampler_, len(weight), weight.sum())
+        warnings.warn_of_repeated_rows(model.sampler_, len(weight), weight.sum())
     if model.sampler == "auto" and model.sampler_ == "hmc" and X.shape[1] > _SLOW and wide:
-        _warnings.warn_of_slow_weights(model, X.shape[1])
+        warnings.warn_of_slow_weights(model, X.shape[1])
     device = _back_end(model, asked, X)
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # which no kernel reads
         check_copy(4 * X.size, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
@@ -140,17 +148,17 @@ def _prepare(model, X, y, sample_weight):
     def open_rows(fit_intercept, ops, threads, **columns):
         placed, words = ops.place(X, model.n_chains, model.sampler_)
         if model.verbose and words:
-            _progress.logger.info(words)
+            progress.logger.info(words)
         return nullcontext(Rows(placed, y, fit_intercept, ops, threads, weight=weight, **columns))
 
     return _Task(X.shape, device, is_without_matrix(X), open_rows)
 
 
 def _prepare_dask(model, X, y, sample_weight):
-    from ._dask import prepare  # imports Dask
+    from .._data.dask_input import prepare  # imports Dask
 
     def choose_for(whole_weights):
-        return choose(model.sampler, model.burn_in, whole_weights, wide=False, many=is_needed(X.shape[1]))
+        return choose(model.sampler, model.burn_in, whole_weights, wide=False, many=is_without_factor(X.shape[1]))
 
     shape, open_rows = prepare(model, X, y, sample_weight, choose_for)
     device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
@@ -166,7 +174,7 @@ def _announce(model, settings, task, n_threads):
     words = check_memory(*task.shape, settings.n_chains, n_draws, n_threads, settings.sampler, item, task.no_matrix)
     if model.verbose:
         _, device, reason = task.device
-        _progress.logger.info("%d rows of %d features on %s (%s): %s", *task.shape, device, reason, words)
+        progress.logger.info("%d rows of %d features on %s (%s): %s", *task.shape, device, reason, words)
 
 
 def _back_end(model, asked, X):
@@ -196,21 +204,21 @@ def _checkpoint(model, problem, settings, device):
     seed = model.random_state
     if not isinstance(seed, Integral):  # a generator is known by what it has drawn, a fresh seed by nothing
         seed = "fresh" if seed is None else f"a generator that draws {problem.key.tolist()}"
-    what = {**_snapshot.described(problem, settings), "random_state": str(seed), "device": device}
-    return Checkpoint(model.checkpoint, model.checkpoint_interval, what, _saved.version())
+    what = {**warm_start.described(problem, settings), "random_state": str(seed), "device": device}
+    return Checkpoint(model.checkpoint, model.checkpoint_interval, what, pickling.version())
 
 
 def _unbounded(rows, slab_scale):
     """``Unbounded``: the columns whose own coefficient the data do not bound, nor a slab that is far beyond."""
     found, spans = rows.one_sided()
     free = rows.columns.unpenalized[found]
-    shrunk = ~free & ~_warnings.is_bound(slab_scale, spans)
-    return _warnings.Unbounded(found[shrunk], spans[shrunk], found[free])
+    shrunk = ~free & ~warnings.is_bound(slab_scale, spans)
+    return warnings.Unbounded(found[shrunk], spans[shrunk], found[free])
 
 
 def _go(model, run, checkpoint, given):
     """Run to the end, with all that watches: the log, the callbacks, the checkpoint."""
-    log = _progress.reporter(model.verbose, run.settings.burn_in, run.settings.n_iter)
+    log = progress.reporter(model.verbose, run.settings.burn_in, run.settings.n_iter)
     tell = teller(model, *given, run)
     with nullcontext(lambda: None) if checkpoint is None else held_back() as call_handler:
 
@@ -249,8 +257,8 @@ def _summarise(model, draws):
     model.shrinkage_ = draws.shrinkage()
     model.inclusion_score_ = 1.0 - model.shrinkage_
     summary = model.coef_summary, model.credible_level
-    coef, intercept = _report.means(model)
-    model.coef_ = _report.point(draws.coef, coef, *summary)[None, :]
-    model.intercept_ = np.atleast_1d(_report.point(draws.intercept, intercept, *summary))
+    coef, intercept = estimates.means(model)
+    model.coef_ = estimates.point(draws.coef, coef, *summary)[None, :]
+    model.intercept_ = np.atleast_1d(estimates.point(draws.intercept, intercept, *summary))
     checks = convergence(draws.coef)
     model.rhat_, model.ess_ = checks.rhat, checks.ess_bulk

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._draws import STORED
+from .._mcmc.draws import STORED
 
 
 def of(run):

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ._report import interval, names_of, others
-from ._warn import warn
-from .diagnostics import MAX_RHAT, convergence
+from .._posterior.estimates import interval, others
+from .._utils.names import names_of
+from .._utils.warn import warn
+from ..diagnostics import MAX_RHAT, convergence
 
 MIN_ESS_PER_CHAIN = 100
 MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
@@ -25,7 +26,7 @@ _ONE_SIDED = (
 
 
 def warn_if_far_out(model, which, usual, spread):
-    """One warning for columns whose spread is that of a few values far out; see ``_far_out``. spread : (p,)."""
+    """One warning for columns whose spread is that of a few values far out; see ``column_checks``. spread : (p,)."""
     if not len(which):
         return
     worst = np.argmax(spread[which] / usual)

@@ -7,6 +7,8 @@ from math import log, pi
 
 import numpy as np
 
+from .._backends.limits import MAX_STEPS
+
 _ACCEPTANCE = 0.8  # that the step is tuned to
 _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
 _POINTS = 32  # at which the information is averaged
@@ -14,13 +16,12 @@ _SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this s
 _NOVEL = 0.6  # 1 less an autocorrelation at lag 1 that is small
 _DEVIATIONS = 20.0  # of a logarithm
 _STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
-MAX_STEPS = 15
 _LARGEST_TAU_STEP = 3.0
 _LOG_STEP, _LOG_AVERAGE, _N, _GAP = range(4)  # the numbers of a dual averaging
 
 
 class Stage:
-    """A stage of so many sweeps; the steps begin with those of ``settings``, a ``_hmc.Tuning``.
+    """A stage of so many sweeps; the steps begin with those of ``settings``, a ``hmc.Tuning``.
 
     step, tau_step : numbers of a dual averaging (4,). rates : for sweeps without and with moves of tau, the sum of the
     acceptance rates (2,), beginning with 1. beta, score : sums of the means over the chains. points : some of the

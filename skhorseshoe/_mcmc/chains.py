@@ -1,4 +1,5 @@
-"""The chains of "gibbs", "pxda" and "collapsed", from their start through burn-in; ``_adapt.py`` has those of "hmc".
+"""The chains of "gibbs", "pxda" and "collapsed", from start through burn-in; ``hmc_warmup.py`` has those of
+"hmc".
 
 All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
@@ -7,9 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from . import _collapsed, _gibbs, _iterative
-from ._ops._lines import every, line_widths
-from ._stage import some_points
+from .._backends import limits
+from .._backends.lines import every, line_widths
+from . import collapsed, conjugate_gradients, gibbs
+from .adaptation_window import some_points
 
 _COLUMNS, _SPLITS = (
     300,
@@ -45,7 +47,7 @@ class _UntunedChains:
 
 
 class GibbsChains(_UntunedChains):
-    """Data augmentation. start : ``_gibbs.State``."""
+    """Data augmentation. start : ``gibbs.State``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
         super().__init__(problem, start, burn_in, saved)
@@ -54,7 +56,7 @@ class GibbsChains(_UntunedChains):
         law = {"rows": rows, "precision": self.precision, "tau_0": problem.tau_0, "key": problem.key}
         self.every = every(rows)  # sweeps, of which one has moves along lines
         self.sweeps = [
-            rows.ops.recorded(partial(_gibbs.sweep, ops=rows.ops, **law, **more), rows, self.state.beta.shape[1])
+            rows.ops.recorded(partial(gibbs.sweep, ops=rows.ops, **law, **more), rows, self.state.beta.shape[1])
             for more in self._kinds()
         ]
 
@@ -64,8 +66,8 @@ class GibbsChains(_UntunedChains):
 
     def _precision(self):
         rows, fixed, _, key = self.problem
-        if _iterative.is_needed(rows.shape[1]):
-            return _iterative.precision(rows, fixed, key)
+        if limits.is_without_factor(rows.shape[1]):
+            return conjugate_gradients.precision(rows, fixed, key)
         return rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
 
     def advance(self):
@@ -81,7 +83,7 @@ class GibbsChains(_UntunedChains):
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
-        if _iterative.is_needed(rows.shape[1]):
+        if limits.is_without_factor(rows.shape[1]):
             return self.precision.information(beta)
         H = fixed.add_to(rows.information(beta, self.precision.work))
         return rows.ops.Precision(H, rows.threads, memory_of=self.precision)
@@ -97,12 +99,12 @@ class PxdaChains(GibbsChains):
 
 
 class CollapsedChains(_UntunedChains):
-    """The coefficients are integrated out. start : ``_gibbs.State``."""
+    """The coefficients are integrated out. start : ``gibbs.State``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
         self.rows = problem.rows.collapsed(problem.fixed, len(start.beta))
         z = self.rows.some_latent(start.beta)
-        start = _collapsed.CollapsedState(start.beta, z, start.lambda_sq_inv, start.tau_sq_inv, 0)
+        start = collapsed.CollapsedState(start.beta, z, start.lambda_sq_inv, start.tau_sq_inv, 0)
         super().__init__(problem, start, burn_in, saved)
         self.information = None
         rows, fixed, p = problem.rows, problem.fixed, problem.rows.columns.n_shrunk
@@ -113,7 +115,7 @@ class CollapsedChains(_UntunedChains):
     def advance(self):
         """One sweep."""
         rows, _, tau_0, key = self.problem
-        self.state = _collapsed.sweep(self.state, self.rows, tau_0, rows.ops, key, self.move)
+        self.state = collapsed.sweep(self.state, self.rows, tau_0, rows.ops, key, self.move)
         self.points.add(self.state)
 
     def shrinkage(self):
@@ -155,5 +157,5 @@ def shrinkage(information, state, fixed, ops):
     variances.
     """
     p = state.lambda_sq_inv.shape[1]
-    d = _gibbs.prior_precision(state, ops)
+    d = gibbs.prior_precision(state, ops)
     return ops.to_host((d + fixed.slab_precision) * information.inverse_diagonal(d, state.sweep))[:, :p]

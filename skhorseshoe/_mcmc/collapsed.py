@@ -4,13 +4,13 @@
 
 z is drawn one row at a time (Holmes & Held 2006), its length apart from its direction. lambda and tau are drawn given
 the direction alone, so that strong signals can grow together with z. Then beta is drawn (Bhattacharya, Chakraborty &
-Mallick 2016), and once more the scales, given beta (``_ops/_scales.py``). All work is on n x n matrices and passes over
-X; nothing here knows on which device they are.
+Mallick 2016), and once more the scales, given beta (``_backends/_cpu/scales.py``). All work is on n x n matrices and
+passes over X; nothing here knows on which device they are.
 """
 
 from typing import NamedTuple
 
-from ._ops import COEF, GLOBAL_SLICE, HELD, RESIDUAL
+from .._backends import COEF, GLOBAL_SLICE, HELD, RESIDUAL
 
 _ATTEMPTS = 40  # of a slice step; the interval has then shrunk to nothing
 _SCANS = 5  # of z over the rows in a round

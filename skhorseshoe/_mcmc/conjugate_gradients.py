@@ -18,24 +18,14 @@ matrices. Journal of Computational and Graphical Statistics 27, 898-909.
 
 import numpy as np
 
-from ._ops import COEF, LEAST_REST, PERTURB, PROBE, PROBE_ROWS
+from .._backends import COEF, LEAST_REST, PERTURB, PROBE, PROBE_ROWS
+from .._backends.limits import is_without_matrix
 
-LARGEST_FACTOR = 8000  # columns up to which Q is factorised in every sweep: seconds for each chain
 _TOLERANCE = 1e-6  # of a preconditioned residual, for each coefficient, where the perturbation is 1
 _MAX_STEPS = 10_000
 _WORTH = 50  # columns to a step: of so many, steps on X'X take about as long as factors of four chains
 _PROBES = 2  # for each chain, whenever the shrinkage is measured
 _SUMMED = 4  # stored numbers to a number in a block's sums, at least
-
-
-def is_needed(n_columns):
-    """Whether so many columns are for conjugate gradients. The draws depend on no machine."""
-    return n_columns > LARGEST_FACTOR
-
-
-def is_without_matrix(X):
-    """Whether not even X'X has room, and passes over X take its place: sparse rows of many columns."""
-    return hasattr(X, "indptr") and is_needed(X.shape[1])
 
 
 def precision(rows, fixed, key):

@@ -11,7 +11,7 @@ state, because a sweep begins by drawing it. Nothing here knows on which device 
 
 from typing import NamedTuple
 
-from ._ops import EXPAND, GLOBAL, GLOBAL_AUX, LOCAL, LOCAL_AUX
+from .._backends import EXPAND, GLOBAL, GLOBAL_AUX, LOCAL, LOCAL_AUX
 
 
 class State(NamedTuple):

@@ -6,7 +6,7 @@ the scales, the Gaussian that it makes with the prior is N(m, M^-1), M = H + D. 
 part turns every coordinate of u = L'(beta - m), M = L L', on a circle, exactly; the gradient of U gives half-kicks
 before and after (Shahbaba, Lan, Johnson & Neal 2014, "Split Hamiltonian Monte Carlo"). The turn does not depend on tau
 in these coordinates, so tau moves on the way and takes beta along. A Metropolis test makes all of it exact for any r, g
-and H. Then tau and lambda are drawn given beta (``_ops/_scales.py``).
+and H. Then tau and lambda are drawn given beta (``_backends/_cpu/scales.py``).
 """
 
 from typing import NamedTuple

@@ -11,23 +11,23 @@ from functools import partial
 
 import numpy as np
 
-from . import _gibbs, _hmc
-from ._chains import shrinkage
-from ._ops import COEF
-from ._ops._lines import SELDOM, every, line_widths, singles
-from ._stage import Stage, ends, enough_steps, size
+from .._backends import COEF
+from .._backends.lines import SELDOM, every, line_widths, singles
+from . import gibbs, hmc
+from .adaptation_window import Stage, ends, enough_steps, size
+from .chains import shrinkage
 
 _TAU_MOVES = 4
 
 
-# A state of ``_hmc``, and the numbers that a stage of burn-in tunes the steps by; see ``Stage``.
-_Tuned = namedtuple("_Tuned", (*_hmc.HmcState._fields, "step", "tau_step"))
+# A state of ``hmc``, and the numbers that a stage of burn-in tunes the steps by; see ``Stage``.
+_Tuned = namedtuple("_Tuned", (*hmc.HmcState._fields, "step", "tau_step"))
 
 
 class HmcChains:
-    """Chains of ``_hmc``, which are tuned while ``state.sweep`` is below ``burn_in``.
+    """Chains of ``hmc``, which are tuned while ``state.sweep`` is below ``burn_in``.
 
-    problem : ``Problem``. start : ``_gibbs.State``. saved : what ``arrays`` gave, or None.
+    problem : ``Problem``. start : ``gibbs.State``. saved : what ``arrays`` gave, or None.
     """
 
     def __init__(self, problem, start, burn_in, saved=None):
@@ -43,12 +43,12 @@ class HmcChains:
         self.reference = self.stage = self.lines = None
         self.every = every(rows)  # sweeps, of which one has moves along lines
         self.repeated = {}  # sweeps of which nothing changes any more, as the device repeats them quickest
-        self.settings = _hmc.Tuning(step=1.0, n_steps=1, tau_moves=_TAU_MOVES, tau_step=0.8)
+        self.settings = hmc.Tuning(step=1.0, n_steps=1, tau_moves=_TAU_MOVES, tau_step=0.8)
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
         self.fixed = rows.ops.to_device(fixed)
         if saved is None:
             zero = rows.ops.to_device(np.zeros(n_chains))
-            self.state = _hmc.HmcState(
+            self.state = hmc.HmcState(
                 start.beta, start.lambda_sq_inv, start.tau_sq_inv, *rows.score(start.beta), 0, zero, zero
             )
             if burn_in == 0:  # a reference there must be
@@ -99,7 +99,7 @@ class HmcChains:
     def _sweep(self, **tuning):
         """From a state to the next one, for the reference of now."""
         rows, _, tau_0, key = self.problem
-        return partial(_hmc.sweep, rows=rows, ops=rows.ops, reference=self.reference, tau_0=tau_0, key=key, **tuning)
+        return partial(hmc.sweep, rows=rows, ops=rows.ops, reference=self.reference, tau_0=tau_0, key=key, **tuning)
 
     def _climb(self):
         """From a state of the climb to the next one."""
@@ -112,7 +112,7 @@ class HmcChains:
         name = "with moves of tau" if stage.moves else "without"
         sweep = self._repeated((name, lines is None), self._tuning, lines=lines)
         *state, stage.step, stage.tau_step = sweep(_Tuned(*self.state, stage.step, stage.tau_step))
-        self.state = _hmc.HmcState(*state)
+        self.state = hmc.HmcState(*state)
         stage.see(self.state)
 
     def _lines_now(self):
@@ -174,7 +174,7 @@ class HmcChains:
         self.gauss.refer(fixed.add_to(information.copy()), information @ point + score)
         widths = line_widths(rows.columns.n_shrunk, fixed, information.diagonal(), spread)
         self.lines = rows.lines(fixed, widths)
-        self.reference = _hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.gauss)
+        self.reference = hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.gauss)
         self.precision = rows.ops.Precision(self.gauss.H, rows.threads, memory_of=self.precision)
 
     def arrays(self):
@@ -198,14 +198,14 @@ class HmcChains:
 
     def _restore(self, saved):
         step, n_steps, tau_moves, tau_step = saved["settings"]
-        self.settings = _hmc.Tuning(
+        self.settings = hmc.Tuning(
             float(step), int(n_steps), int(tau_moves), float(tau_step), tuple(saved["slow"].tolist())
         )
         rows = self.problem.rows
         self.every = int(saved["every"])
         self.accepted = tuple(saved["accepted"])
-        fields = {name: saved[name] for name in _hmc.HmcState._fields}
-        self.state = rows.ops.to_device(_hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])}))
+        fields = {name: saved[name] for name in hmc.HmcState._fields}
+        self.state = rows.ops.to_device(hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])}))
         if "H" in saved:
             self.precision = rows.ops.Precision(np.array(saved["H"]), rows.threads, memory_of=self.precision)
         else:
@@ -226,11 +226,11 @@ def _climbed(state, problem, fixed, precision):
     ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, *rates) = rows.ops, state
     noise = ops.normal(beta.shape, key, t, COEF)
     towards = ops.times_symmetric(beta, precision.H) - fixed.force(beta) + score  # X' E[z | beta]
-    beta = precision.draw(towards, _gibbs.prior_precision(state, ops), noise)
+    beta = precision.draw(towards, gibbs.prior_precision(state, ops), noise)
     shrunk = beta[:, : lambda_sq_inv.shape[1]]
     tau_sq_inv = ops.global_scale(shrunk, tau_sq_inv, tau_0, key, t)
     lambda_sq_inv = ops.local_scales(shrunk, tau_sq_inv, key, t)
-    return _hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)
+    return hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)
 
 
 def _tuned(state, sweep, settings, stage, moves):
@@ -238,14 +238,14 @@ def _tuned(state, sweep, settings, stage, moves):
     ops = sweep.keywords["ops"]
     *state, step, tau_step = state
     tuning = settings._replace(step=size(step, ops), tau_step=size(tau_step, ops))
-    state = sweep(_hmc.HmcState(*state), tuning=tuning)
+    state = sweep(hmc.HmcState(*state), tuning=tuning)
     return _Tuned(*state, *stage.tuned(step, tau_step, moves, state, ops))
 
 
 def _mode(state, rows, precision, fixed):
     """The mode of beta given the scales, averaged over the chains, by Newton's method; with score and information."""
     ops = rows.ops
-    d = np.exp(np.log(np.maximum(ops.to_host(_gibbs.prior_precision(state, ops)), 1e-100)).mean(axis=0))
+    d = np.exp(np.log(np.maximum(ops.to_host(gibbs.prior_precision(state, ops)), 1e-100)).mean(axis=0))
 
     def evaluate(point):
         (loglik,), (score,) = map(ops.to_host, rows.score(ops.to_device(point[None])))

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtri
 
-from ._gibbs import State
+from .gibbs import State
 
 _SIGNAL = 2.0  # standard deviation of the linear predictor at the start; 2 says "nearly every row is certain"
 _LOG_TAU = 2.0  # standard deviation of log(tau / tau_0) at the start

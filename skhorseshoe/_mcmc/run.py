@@ -4,18 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._adapt import HmcChains
-from ._chains import CollapsedChains, GibbsChains, PxdaChains
-from ._draws import Draws
-from ._interrupt import listening
-from ._prior import FixedPrior
-from ._start import initial_state
+from .._utils.signals import listening
+from .chains import CollapsedChains, GibbsChains, PxdaChains
+from .draws import Draws
+from .hmc_warmup import HmcChains
+from .initial_state import initial_state
+from .prior import FixedPrior
 
-_TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
-# Root mean squares of a column whose sums over rows stay finite, and whose squares and coefficients do.
-_LARGEST = {"float16": 1e30, "float32": 1e30, "float64": 1e150}
-_LEAST = {"float16": 0.0, "float32": 1e-30, "float64": 1e-150}
 _CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, "collapsed": CollapsedChains}
 
 
@@ -39,16 +35,6 @@ class Settings(NamedTuple):
     target_ess: float | None
     max_draws: int | None  # of each chain that are kept
     draws_dtype: str
-
-
-def choose(sampler, burn_in, whole_weights, wide, many):
-    """The sampler for "auto": "collapsed" where there are more columns than rows (``wide``), else "hmc", unless burn-in
-    is too short to tune it or the columns are too ``many`` for its factors; but only "hmc" can have all weights."""
-    if sampler != "auto":
-        return sampler
-    if wide and whole_weights:
-        return "collapsed"
-    return "hmc" if (burn_in >= _TUNING and not many) or not whole_weights else "pxda"
 
 
 class Run:
@@ -144,21 +130,3 @@ def _is_check(n):
     while check < n:
         check = check * 5 // 4
     return check == n
-
-
-def check_size(columns, dtype, names):
-    """Raise a ValueError where the numbers of a column are too large or too small to compute with."""
-    size, largest, least = columns.size, _LARGEST[dtype.name], _LEAST[dtype.name]
-    if not (size <= largest).all():
-        worst, what = np.argmax(np.where(np.isnan(size), np.inf, size)), "large"
-        limit = f"{largest:.0g} is the largest that can be summed. Scale the columns first (StandardScaler)"
-    elif ((size > 0) & (size < least)).any():
-        worst, what = np.argmin(np.where(size > 0, size, np.inf)), "small"
-        limit = f"{least:.0g} is the least that can be squared. Take its logarithm first, or multiply the column"
-    else:
-        return
-    or_nan = ", or holds NaN" if np.isnan(size[worst]) else ""  # which scikit-learn can be told not to look for
-    raise ValueError(
-        f"Column {names[worst]!r} of X is too {what} for {dtype}{or_nan}: its root mean square is {size[worst]:.1g}, "
-        f"and {limit}."
-    )

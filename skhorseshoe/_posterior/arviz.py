@@ -1,7 +1,7 @@
 """The draws in the form of ArviZ, of either of its two lines: InferenceData of 0.x, DataTree of 1.x."""
 
-from . import _predictive
-from ._report import names_of
+from .._utils.names import names_of
+from . import predict
 
 
 def from_model(model, rows, max_draws):
@@ -15,16 +15,16 @@ def from_model(model, rows, max_draws):
         "intercept": model.intercept_draws_,
         "global_scale": model.global_scale_draws_,
     }
-    groups = {"posterior": {name: _predictive.evenly(values, max_draws) for name, values in draws.items()}}
-    groups["sample_stats"] = {"acceptance_rate": _predictive.evenly(model.acceptance_draws_, max_draws)}
+    groups = {"posterior": {name: predict.evenly(values, max_draws) for name, values in draws.items()}}
+    groups["sample_stats"] = {"acceptance_rate": predict.evenly(model.acceptance_draws_, max_draws)}
     if rows is not None:
-        groups["log_likelihood"] = {"y": _predictive.log_likelihood(model, *rows, max_draws)}
+        groups["log_likelihood"] = {"y": predict.log_likelihood(model, *rows, max_draws)}
         groups["observed_data"] = {"y": rows[1].astype(int)}
     names = {
         "coords": {"feature": names_of(model)},
         "dims": {"coef": ["feature"], "y": ["row"]},
     }
-    from . import __version__
+    from .._version import __version__
 
     attrs = {
         "inference_library": "skhorseshoe",

@@ -6,9 +6,11 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from . import _device, _input, _predictive
-from ._compat import _check_sample_weight
-from ._lazy import by_blocks
+from .._backends import device
+from .._data import validation
+from .._data.dask_dispatch import by_blocks
+from .._utils.sklearn_compat import _check_sample_weight
+from . import predict as _predict
 
 
 class PosteriorMixin:
@@ -67,7 +69,7 @@ class PosteriorMixin:
             If the result does not fit in memory; before anything is computed.
         """
         X = self._check_rows(X)
-        return _device.put_beside(X, _predictive.probability_samples(self, X, _check_max_draws(max_draws)))
+        return device.put_beside(X, _predict.probability_samples(self, X, _check_max_draws(max_draws)))
 
     @by_blocks
     def predict_interval(self, X, level=0.9):
@@ -94,7 +96,7 @@ class PosteriorMixin:
             If ``level`` is not between 0 and 1.
         """
         X, level = self._check_rows(X), self.credible_level if level is None else level
-        return _device.put_beside(X, _predictive.probability_interval(self, X, check_level(level)))
+        return device.put_beside(X, _predict.probability_interval(self, X, check_level(level)))
 
     @by_blocks
     def predict_log_proba(self, X):
@@ -196,7 +198,7 @@ class PosteriorMixin:
         ValueError
             If ``level`` is not between 0 and 1, or ``sort_by`` not the name of a column.
         """
-        from ._summary import summary_frame  # imports pandas, which is heavy, and a fit does not need it
+        from .summary import summary_frame  # imports pandas, which is heavy, and a fit does not need it
 
         check_is_fitted(self)
         return summary_frame(self, check_level(self.credible_level if level is None else level), sort_by)
@@ -230,7 +232,7 @@ class PosteriorMixin:
         ValueError
             If a group is empty or has a column that is not one of this model, or ``level`` is not between 0 and 1.
         """
-        from ._summary import group_frame
+        from .summary import group_frame
 
         check_is_fitted(self)
         return group_frame(self, groups, check_level(self.credible_level if level is None else level))
@@ -268,7 +270,7 @@ class PosteriorMixin:
         MemoryError
             If the log-likelihood does not fit in memory; before anything is computed.
         """
-        from ._arviz import from_model
+        from .arviz import from_model
 
         check_is_fitted(self)
         if (X is None) != (y is None) or (X is None and sample_weight is not None):
@@ -276,7 +278,7 @@ class PosteriorMixin:
         max_draws = _check_max_draws(max_draws)
         rows = None
         if X is not None:
-            X, positive = self._check_rows(X), _input.is_second(y, X, self.classes_)
+            X, positive = self._check_rows(X), validation.is_second(y, X, self.classes_)
             if sample_weight is not None:
                 sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             rows = X, positive, sample_weight
@@ -285,11 +287,11 @@ class PosteriorMixin:
     def _from_probabilities(self, X, answer):
         """answer(probabilities (n, 2)), both on the host, as an array of the device that X is on."""
         X = self._check_rows(X)
-        return _device.put_beside(X, answer(_predictive.mean_probability(self, X)))
+        return device.put_beside(X, answer(_predict.mean_probability(self, X)))
 
     def _check_rows(self, X):
         check_is_fitted(self)
-        return _input.check_X(self, X, reset=False)
+        return validation.check_X(self, X, reset=False)
 
 
 def _positive(proba):

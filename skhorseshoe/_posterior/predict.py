@@ -4,9 +4,9 @@ import numpy as np
 import sklearn
 from scipy.special import log_ndtr
 
-from . import _device
-from ._memory import check_result
-from ._threads import count_threads, open_threads
+from .._backends import device
+from .._utils.memory import check_result
+from .._utils.threads import count_threads, open_threads
 
 
 def evenly(draws, max_draws):
@@ -91,7 +91,7 @@ def _each_predictor(model, X, coef, intercept, use):
         eta += intercept
         use(eta, rows, ops)
 
-    ops, name, _ = _device.for_answers(model.device, model.device_, X)
+    ops, name, _ = device.for_answers(model.device, model.device_, X)
     budget = int(sklearn.get_config()["working_memory"] * 2**20)
     n_threads = 1 if X.shape[0] == 1 else count_threads(model.n_jobs)  # which takes a while, for one row
     with open_threads(n_threads) as threads, ops.using(name):

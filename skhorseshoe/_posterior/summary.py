@@ -6,9 +6,10 @@ from shutil import get_terminal_size
 import numpy as np
 import pandas as pd
 
-from ._report import interval, names_of, others
-from .diagnostics import convergence
-from .groups import weights_of
+from .._utils.names import names_of
+from ..diagnostics import convergence
+from .estimates import interval, others
+from .group_weights import weights_of
 
 
 class Summary(pd.DataFrame):

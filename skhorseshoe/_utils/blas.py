@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import threadpoolctl
 
-from ._shared import Shared
+from .shared_context import Shared
 
 _TRIES = 5  # against others that set a limit in the same microsecond
 _CLEAR = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)  # none before threadpoolctl 3.8

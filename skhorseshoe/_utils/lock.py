@@ -5,7 +5,7 @@ import platform
 import time
 from contextlib import contextmanager, suppress
 
-from ._warn import warn
+from .warn import warn
 
 try:
     import fcntl

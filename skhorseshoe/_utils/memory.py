@@ -1,37 +1,10 @@
-"""A forecast of what a fit needs, made before it starts."""
+"""How much memory can still be had, and the errors where something has no room."""
 
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from ._iterative import is_needed
-from ._ops import in_words
-from ._segments import layout
-
 _MEMINFO = Path("/proc/meminfo")
-
-
-def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
-    """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set.
-
-    no_matrix : whether data augmentation has passes over X in place of X'X.
-    """
-    q = p + 1
-    draws = n_chains * n_draws * (item * q + 16)
-    if sampler == "collapsed":
-        vectors = 20 * n_chains * q  # scales, variances, noise and products
-        blocks = n_threads * (max(2**17, 64 * n) + n * min(n, p))
-        return draws, 8 * (2 * n_chains * n * n + vectors + blocks) + 40 * 2**20
-    factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if is_needed(p) else 3 + n_threads
-    segments = len(layout(n, p)[1]) - 1
-    if segments > 1:  # of each, a thread has its matrix, and those that it has still to add
-        factors += 6 * min(n_threads, segments)
-    matrices = 8 * q * q * factors
-    if no_matrix and sampler != "hmc":
-        matrices = 8 * q * n_chains * 40
-    sums = 8 * n_chains * min(2**20, 64 * q)
-    labels = 4 * n  # as codes, and what they are found by
-    return draws, matrices + sums + 40 * 2**20 + labels
 
 
 def available():
@@ -101,28 +74,6 @@ def check_copy(n_bytes, why, cure=""):
     _require(n_bytes, f"{why} copies {in_words(n_bytes)} of X", cure)
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
-    """The forecast in words; raises MemoryError if it cannot fit."""
-    draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
-    words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
-    words += f"{in_words(working_set)} of working set"
-    free = available()
-    if free is not None and draws + working_set > free:
-        if draws > working_set:
-            cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
-        elif no_matrix and sampler == "hmc":
-            cure = f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
-        elif no_matrix:
-            cure = "Select columns first, or lower n_chains."
-        else:
-            size, fewer = (n, "rows") if sampler == "collapsed" else (p, "columns")
-            cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
-            if 8 * size * size < 2**20:
-                cure = "Even a small fit needs about this much: give the process more memory."
-        raise MemoryError(f"This fit needs {words} beside X, but only {in_words(free)} are available. {cure}")
-    return words
-
-
 def check_matrices(n, shape, what, cure):
     """Raise a MemoryError if so many matrices of a shape cannot fit. what : needs them, in words."""
     needed = 8 * n * shape[0] * shape[1]
@@ -141,3 +92,10 @@ def _require(n_bytes, what, cure):
     free = available()
     if free is not None and n_bytes > free:
         raise MemoryError(f"{what}, but only {in_words(free)} are available.{cure}")
+
+
+def in_words(n_bytes):
+    """A number of bytes in MiB or GiB."""
+    if n_bytes >= 2**60:  # of weights that are no counts
+        return f"{n_bytes / 2**30:.1e} GiB"
+    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{max(1, round(n_bytes / 2**20))} MiB"

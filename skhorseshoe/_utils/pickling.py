@@ -2,12 +2,12 @@
 
 import os
 
-from ._warn import warn
+from .warn import warn
 
 
 def version():
     """Of this library."""
-    from . import __version__
+    from .._version import __version__
 
     return __version__
 

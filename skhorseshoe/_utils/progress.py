@@ -4,8 +4,8 @@ import logging
 import time
 from contextlib import contextmanager, nullcontext
 
-from ._shared import Shared
-from ._warn import warn
+from .shared_context import Shared
+from .warn import warn
 
 logger = logging.getLogger("skhorseshoe")
 

@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 from joblib.parallel import get_active_backend
 
-from ._blas import blas_on_one, set_one_in_this_thread
+from .blas import blas_on_one, set_one_in_this_thread
 
 
 class Threads:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from cuda_emulator import EmulatorError, fake_cupy
 
-from skhorseshoe import HorseshoeProbitClassifier, _device, show_versions
+from skhorseshoe import HorseshoeProbitClassifier, show_versions
+from skhorseshoe._backends import device as _device
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BIG = 2**23  # elements
 X = np.random.default_rng(0).standard_normal((40, 3))
 Y = np.arange(40) % 2
@@ -128,8 +129,8 @@ def test_the_probe_is_made_once(card, monkeypatch):
 def test_a_forked_process_probes_again():
     """CUDA does not survive a fork."""
     code = """if 1:
-        import os, skhorseshoe._ops._gpu_probe as probe
-        from skhorseshoe import _device
+        import os, skhorseshoe._backends._gpu.probe as probe
+        from skhorseshoe._backends import device as _device
         probe.probe = lambda index: (True, str(os.getpid()))
         before = _device.gpu_status()
         child = os.fork()
@@ -161,9 +162,11 @@ def test_show_versions_names_the_card(card, capsys):
 
 
 def test_the_fake_is_gone_afterwards():
-    before = {name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._ops"))}
+    before = {
+        name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._backends"))
+    }
     with fake_cupy.installed():
         _device.resolve("cuda")
-    after = {name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._ops"))}
+    after = {name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._backends"))}
     assert after == before
     assert not hasattr(sys.modules.get("cupy"), "RawModule") or sys.modules["cupy"].__version__ != "0.0.0"

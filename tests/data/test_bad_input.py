@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
-from skhorseshoe import HorseshoeProbitClassifier, _fitting
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._fit import fit
 from skhorseshoe.datasets import make_sparse_probit
 
 X = np.random.default_rng(0).standard_normal((30, 3))
@@ -262,9 +263,7 @@ def test_duplicates_share_one_coefficient(seed, short_fit):
 def test_which_columns_count_as_constant(fit_intercept, dtype, short_fit, monkeypatch):
     """Without an intercept a constant is a regressor like any other; a column of zeros never is."""
     judged = []
-    monkeypatch.setattr(
-        _fitting._warnings, "warn_if_unconverged", lambda model, which, *rest: judged.append(list(which))
-    )
+    monkeypatch.setattr(fit.warnings, "warn_if_unconverged", lambda model, which, *rest: judged.append(list(which)))
     constants = np.repeat([[0.0, 3.7, -1e6, 1e-8, *np.linspace(0.1, 1.0, 16)]], 30, axis=0)
     varying = X * [1e6, 1e-6, 1] + [0, 0, 1000]
     short_fit(np.hstack([constants, varying]).astype(dtype), Y, fit_intercept=fit_intercept)

@@ -10,10 +10,12 @@ import pytest
 from laws import agree
 from scipy.sparse import csr_array
 
-from skhorseshoe import HorseshoeProbitClassifier, _input
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu, sparse
-from skhorseshoe._threads import Threads
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import sparse
+from skhorseshoe._data import validation
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -137,8 +139,10 @@ def test_columns_of_a_table_in_another_order_are_refused(kind, data, monkeypatch
         dict(zip("abcd", X.T, strict=True))
     )
     if "version" in kind:
-        known = _input._get_feature_names
-        monkeypatch.setattr(_input, "_get_feature_names", lambda X: None if isinstance(X, pl.DataFrame) else known(X))
+        known = validation._get_feature_names
+        monkeypatch.setattr(
+            validation, "_get_feature_names", lambda X: None if isinstance(X, pl.DataFrame) else known(X)
+        )
     model = HorseshoeProbitClassifier(n_iter=10, burn_in=10, unpenalized=["b"], random_state=0).fit(table, y)
     assert model.feature_names_in_.tolist() == list("abcd")
     assert model.predict_proba(table).shape == (len(y), 2)

@@ -10,9 +10,9 @@ import scipy.sparse
 from scipy.sparse import csr_array, issparse
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._far_out import far_out, sample, step_of
-from skhorseshoe._ops import cpu
-from skhorseshoe._segments import Segment
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.column_checks import far_out, sample, step_of
+from skhorseshoe._data.row_blocks import Segment
 
 N = 5000
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skhorseshoe import _memory
-from skhorseshoe._ops import _passes, _reading
-from skhorseshoe._ops._reading import ahead, cut, is_on_disk, taken
+from skhorseshoe._backends._cpu import dense_passes
+from skhorseshoe._utils import memmap, memory
+from skhorseshoe._utils.memmap import ahead, cut, is_on_disk, taken
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the process in /proc")
 
@@ -24,8 +24,8 @@ def on_disk(X, folder, mode="r"):
 @pytest.fixture
 def small_windows(monkeypatch):
     """Many windows in a small file, not of whole rows, pages or blocks."""
-    monkeypatch.setattr(_reading, "WINDOW", 5000)
-    monkeypatch.setattr(_passes, "WINDOW", 5000)
+    monkeypatch.setattr(memmap, "WINDOW", 5000)
+    monkeypatch.setattr(dense_passes, "WINDOW", 5000)
 
 
 # The same draws -------------------------------------------------------------------------------------------------------
@@ -66,16 +66,16 @@ def test_more_columns_than_rows(seed, short_fit, tmp_path):
 @pytest.mark.parametrize("p", [1, 7, 300, 3000])
 def test_a_block_may_be_cut_where_its_sums_are_flushed(p, dtype, seed, tmp_path, monkeypatch):
     """To the bit, whatever the number of rows in a tile."""
-    from skhorseshoe._ops import cpu
-    from skhorseshoe._threads import Threads
+    from skhorseshoe._backends._cpu import dense as cpu
+    from skhorseshoe._utils.threads import Threads
 
     rng = np.random.default_rng(seed)
     n, key = 1100, np.array([1, 2], np.uint32)
     X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
     coef, bounds = rng.standard_normal((2, p + 1)) / np.sqrt(p), np.array([0, 530, 1100])
-    monkeypatch.setattr(_passes, "WINDOW", 1)  # the shortest pieces there are
+    monkeypatch.setattr(dense_passes, "WINDOW", 1)  # the shortest pieces there are
     held, file = cpu.hold(X, y, np.empty(0)), cpu.hold(on_disk(X, tmp_path), y, np.empty(0))
-    assert len(list(_passes.pieces(file[0], bounds, 0, 2))) >= 6
+    assert len(list(dense_passes.pieces(file[0], bounds, 0, 2))) >= 6
     for want, got in zip(
         cpu.latent(*held[:2], coef, bounds, 3, key, Threads(1)),
         cpu.latent(*file[:2], coef, bounds, 3, key, Threads(1)),
@@ -113,7 +113,7 @@ def resident(kind):
 
 @LINUX
 def test_rows_are_read_ahead_and_leave_the_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(_reading, "WINDOW", 2**20)
+    monkeypatch.setattr(memmap, "WINDOW", 2**20)
     file = on_disk(np.zeros((4096, 4096), np.float32), tmp_path)  # 64 MiB
     X, before = np.asarray(file), resident("RssFile")
     most, rows_seen = 0, 0
@@ -208,10 +208,10 @@ except MemoryError as error:
 def test_the_forecast_knows_the_limits_of_the_process(kind, monkeypatch):
     import resource
 
-    free = _memory.available()
+    free = memory.available()
     kind, used = getattr(resource, kind), resident("RssAnon")
     limits = {kind: used + 2**20}
     monkeypatch.setattr(resource, "getrlimit", lambda asked: (limits.get(asked, resource.RLIM_INFINITY),) * 2)
-    assert _memory.available() <= 2**20 < free  # what is there is no more than what is mapped
+    assert memory.available() <= 2**20 < free  # what is there is no more than what is mapped
     limits.clear()
-    assert _memory.available() > 2**20
+    assert memory.available() > 2**20

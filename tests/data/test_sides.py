@@ -10,11 +10,13 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, _sides, _warnings
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu
-from skhorseshoe._sides import extremes, one_sided, widest
-from skhorseshoe._threads import Threads
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data import column_checks
+from skhorseshoe._data.column_checks import extremes, one_sided, widest
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._fit import warnings as _warnings
+from skhorseshoe._utils.threads import Threads
 
 NAMES = ["noise", "level", "level_0", "constant", "zeros", "touches", "negative", "apart", "mixed"]
 WITH_INTERCEPT, WITHOUT = {"level", "level_0", "touches", "negative", "apart"}, {"level", "level_0", "negative"}
@@ -39,7 +41,7 @@ def columns(n=60):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("kind", ["float64", "float16", "csr"])
 def test_columns_of_all_kinds(kind, fit_intercept, block, monkeypatch):
-    monkeypatch.setattr(_sides, "_BLOCK", block * len(NAMES))
+    monkeypatch.setattr(column_checks, "_BLOCK", block * len(NAMES))
     X, y = columns()
     X = csr_array(X.to_numpy()) if kind == "csr" else X.to_numpy().astype(kind)
     found = {NAMES[j] for j in one_sided(*extremes(X, y, fit_intercept))[0]}
@@ -61,7 +63,7 @@ def test_columns_on_a_gpu(kind, one_gpu):
     X, y = columns()
     held = one_gpu.to_device(X.to_numpy())
     if kind is csr_array:
-        from skhorseshoe._ops._gpu_csr import Csr
+        from skhorseshoe._backends._gpu.csr import Csr
 
         held = Csr.of(csr_array(X.to_numpy()))
     assert {NAMES[j] for j in one_sided(*extremes(held, y, True))[0]} == WITH_INTERCEPT

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from laws import agree
 
-from skhorseshoe import HorseshoeProbitClassifier, _fitting
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu
-from skhorseshoe._threads import Threads
-from skhorseshoe._weights import is_wide
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._data.weights import is_wide
+from skhorseshoe._fit import fit
+from skhorseshoe._utils.threads import Threads
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -39,7 +40,7 @@ def test_whole_weights_are_repeated_rows_to_the_bit(data, sampler):
 
 def test_whole_weights_are_repeated_rows_where_rows_are_not_sorted(data, monkeypatch):
     """In law: the sums over rows are rounded in another way, and chains are chaotic."""
-    monkeypatch.setattr("skhorseshoe._weights._SORTED_SIZE", 0)
+    monkeypatch.setattr("skhorseshoe._data.weights._SORTED_SIZE", 0)
     X, y, weight = data
     model = HorseshoeProbitClassifier(n_iter=4000, burn_in=500, random_state=0)
     weighted = draws(model.fit(X, y, sample_weight=weight))
@@ -182,7 +183,7 @@ def test_weights_that_make_too_many_rows_are_refused_before_they_are_made(sample
     ({0: 1, 1: 2.5}, "auto", True), ({0: 1, 1: 2.5}, "hmc", False),
 ])  # fmt: skip
 def test_weights_that_make_a_wide_table_slow_are_said(class_weight, sampler, told, monkeypatch):
-    monkeypatch.setattr(_fitting, "_SLOW", 40)
+    monkeypatch.setattr(fit, "_SLOW", 40)
     X = np.random.default_rng(0).standard_normal((20, 60))
     model = HorseshoeProbitClassifier(class_weight=class_weight, sampler=sampler, n_iter=4, burn_in=4, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
@@ -213,7 +214,7 @@ def test_auto_repeats_no_row_many_times(sampler, times, used, weak_problem):
 
 @pytest.mark.parametrize("weights", ["class_weight", "sample_weight"])
 def test_the_cure_for_slow_weights_is_no_false_discovery(weights, monkeypatch):
-    monkeypatch.setattr(_fitting, "_SLOW", 40)
+    monkeypatch.setattr(fit, "_SLOW", 40)
     X = np.random.default_rng(0).standard_normal((20, 60))
     y = np.where(X[:, 0] > 0, "case", "control")
     model = HorseshoeProbitClassifier(n_iter=4, burn_in=4, random_state=0)

@@ -14,7 +14,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _callbacks
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+from skhorseshoe._fit import callbacks
 from skhorseshoe.diagnostics import rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -87,7 +88,7 @@ def test_every_task_that_begins_ends_once_however_the_fit_ends(weak_problem, end
 
 @pytest.fixture
 def time_for_rhat(monkeypatch):
-    monkeypatch.setattr(_callbacks, "_SHARE", 1e9)
+    monkeypatch.setattr(callbacks, "_SHARE", 1e9)
 
 
 def test_parts_say_how_the_chains_stand(problem, time_for_rhat):
@@ -99,7 +100,7 @@ def test_parts_say_how_the_chains_stand(problem, time_for_rhat):
 
 
 def test_no_time_is_spent_on_what_is_too_slow_for_it(problem, monkeypatch):
-    monkeypatch.setattr(_callbacks, "_SHARE", 0.0)
+    monkeypatch.setattr(callbacks, "_SHARE", 0.0)
     recorder = Recorder()
     classifier(n_iter=400).set_callbacks(recorder).fit(*problem)
     assert any(name == "sweeps 201-400" for name, _ in recorder.begun)
@@ -136,7 +137,7 @@ def test_a_request_to_stop_waits_for_no_end_of_a_block_once_there_is_a_draw(prob
 
 
 def test_callbacks_are_closed_when_a_fit_fails(problem, monkeypatch):
-    monkeypatch.setattr("skhorseshoe._run.Run._step", lambda self: 1 / 0)
+    monkeypatch.setattr("skhorseshoe._mcmc.run.Run._step", lambda self: 1 / 0)
     recorder = Recorder()
     with pytest.raises(ZeroDivisionError):
         classifier().set_callbacks(recorder).fit(*problem)

@@ -14,10 +14,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skhorseshoe import HorseshoeProbitClassifier, _checkpoint, _files, _fitting
-from skhorseshoe._adapt import HmcChains
-from skhorseshoe._draws import Draws
-from skhorseshoe._stage import Stage
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._fit import checkpoint as _checkpoint
+from skhorseshoe._fit import fit
+from skhorseshoe._mcmc.adaptation_window import Stage
+from skhorseshoe._mcmc.draws import Draws
+from skhorseshoe._mcmc.hmc_warmup import HmcChains
+from skhorseshoe._utils import atomic_files
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 ATTRIBUTES = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
@@ -44,7 +47,7 @@ def killed_after(monkeypatch):
                 raise Killed
 
     def kill(sweeps):
-        monkeypatch.setattr(_fitting._progress, "reporter", Reporter(sweeps))
+        monkeypatch.setattr(fit.progress, "reporter", Reporter(sweeps))
 
     return kill
 
@@ -143,7 +146,7 @@ def test_of_two_fits_one_has_the_folder(few_rows, tmp_path, monkeypatch):
 def test_a_finished_run_is_read_and_a_longer_one_goes_on(problem, tmp_path, monkeypatch):
     first = classifier(tmp_path).fit(*problem)
     with monkeypatch.context() as patched:
-        patched.setattr("skhorseshoe._adapt.HmcChains.advance", None)
+        patched.setattr("skhorseshoe._mcmc.hmc_warmup.HmcChains.advance", None)
         assert same(classifier(tmp_path).fit(*problem), first)
     longer = classifier(tmp_path, n_iter=90).fit(*problem)
     assert same(longer, classifier(None, n_iter=90).fit(*problem))
@@ -167,7 +170,7 @@ def test_it_is_written_once_in_an_interval_and_at_the_end(few_rows, tmp_path, mo
         written.append(run.chains.state.sweep)
         plain(checkpoint, run)
 
-    monkeypatch.setattr(_fitting._progress, "reporter", lambda *args: sweeps.append)
+    monkeypatch.setattr(fit.progress, "reporter", lambda *args: sweeps.append)
     monkeypatch.setattr(_checkpoint, "time", SimpleNamespace(monotonic=lambda: sweeps[-1]))  # a sweep a second
     monkeypatch.setattr(_checkpoint.Checkpoint, "_write", write)
     classifier(tmp_path, checkpoint_interval=25).fit(*few_rows)
@@ -208,11 +211,11 @@ def test_another_run_is_refused_and_the_difference_named(problem, tmp_path, para
 
 
 def test_a_run_on_another_device_is_refused(problem, tmp_path, monkeypatch):
-    def on_a_card(model, problem, settings, device, plain=_fitting._checkpoint):
+    def on_a_card(model, problem, settings, device, plain=fit._checkpoint):
         return plain(model, problem, settings, "cuda:0")
 
     with monkeypatch.context() as patched:
-        patched.setattr(_fitting, "_checkpoint", on_a_card)
+        patched.setattr(fit, "_checkpoint", on_a_card)
         classifier(tmp_path).fit(*problem)
     with pytest.raises(ValueError, match=r"device \(was cuda:0, is cpu\)"):
         classifier(tmp_path).fit(*problem)
@@ -223,7 +226,7 @@ def test_other_data_and_another_version_are_refused(problem, tmp_path, monkeypat
     classifier(tmp_path).fit(X, y)
     with pytest.raises(ValueError, match="checksum of X"):
         classifier(tmp_path).fit(X * 1.000001, y)
-    monkeypatch.setattr("skhorseshoe.__version__", "9.9.9")
+    monkeypatch.setattr("skhorseshoe._version.__version__", "9.9.9")
     with pytest.raises(ValueError, match=r"skhorseshoe \(was .*, is 9.9.9\)"):
         classifier(tmp_path).fit(X, y)
 
@@ -265,8 +268,8 @@ def test_no_file_can_run_code(problem, tmp_path):
     name = manifest["body"]["state"][0]
     np.savez(tmp_path / name, n_iter=np.array([print], dtype=object))
     data = (tmp_path / name).read_bytes()
-    manifest["body"]["state"][1] = _files.checksum(data)
-    manifest["checksum"] = _files.checksum(json.dumps(manifest["body"]).encode())
+    manifest["body"]["state"][1] = atomic_files.checksum(data)
+    manifest["checksum"] = atomic_files.checksum(json.dumps(manifest["body"]).encode())
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(ValueError, match="allow_pickle"):
         classifier(tmp_path).fit(*problem)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, _warnings
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._fit import warnings as _warnings
 
 NONE_UNBOUNDED = _warnings.Unbounded(*np.empty((3, 0), int))
 

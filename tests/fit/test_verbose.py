@@ -15,12 +15,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _progress, _run
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+from skhorseshoe._mcmc import run as _run
+from skhorseshoe._utils import progress
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_verbose_logs_the_forecast_and_the_progress(problem, monkeypatch, caplog):
-    monkeypatch.setattr(_progress, "_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_SECONDS", 0.0)
     with caplog.at_level(logging.INFO, logger="skhorseshoe"):
         HorseshoeProbitClassifier(n_iter=5, burn_in=5, verbose=1).fit(*problem)
     assert {record.name for record in caplog.records} == {"skhorseshoe"}
@@ -67,8 +69,8 @@ def test_fits_at_once_are_heard_to_the_end_of_the_last(monkeypatch):
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     ours = logging.getLogger("skhorseshoe")
     with ExitStack() as second:
-        with _progress.visible(1):
-            second.enter_context(_progress.visible(1))
+        with progress.visible(1):
+            second.enter_context(progress.visible(1))
         assert (len(ours.handlers), ours.level) == (1, logging.INFO)
     assert (ours.handlers, ours.level) == ([], logging.NOTSET)
 
@@ -77,7 +79,7 @@ def test_fits_at_once_are_heard_to_the_end_of_the_last(monkeypatch):
 @pytest.mark.parametrize(("sweep", "said"), [(1.0, None), (30.0, "about 8 hours"), (3000.0, "about 35 days")])
 def test_a_fit_of_hours_is_told_once_to_whom_it_may_concern(problem, monkeypatch, sweep, said):
     now = itertools.count()
-    monkeypatch.setattr(_progress, "time", SimpleNamespace(monotonic=lambda: sweep * next(now)))
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: sweep * next(now)))
     monkeypatch.setattr(_run.Run, "_step", lambda run, step=_run.Run._step: step(run) if run.done < 5 else _stop())
     model = HorseshoeProbitClassifier(n_iter=990, burn_in=10, random_state=0)
     with warnings.catch_warnings(record=True) as caught:

@@ -50,14 +50,14 @@ def test_a_generator_goes_on_with_what_it_drew_at_first(problem):
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_an_interrupted_fit_goes_on(problem, sampler, monkeypatch):
-    from skhorseshoe import _progress
+    from skhorseshoe._utils import progress
 
     def interrupt(t):
         if t == 40 + 20:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(_progress, "reporter", lambda *args: interrupt)
+        patched.setattr(progress, "reporter", lambda *args: interrupt)
         with pytest.warns(UserWarning, match="interrupted after 20"):
             model = classifier(sampler).fit(*problem)
     assert same(model.set_params(n_iter=11).fit(*problem), classifier(sampler).fit(*problem))

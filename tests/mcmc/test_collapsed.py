@@ -8,9 +8,9 @@ import pytest
 from laws import TAU_0, draws_of, same_law
 from scipy.special import log_ndtr
 
-from skhorseshoe import _collapsed
-from skhorseshoe._ops import cpu
-from skhorseshoe._threads import Threads, open_threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._mcmc import collapsed
+from skhorseshoe._utils.threads import Threads, open_threads
 from skhorseshoe.datasets import make_correlated_probit
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -191,8 +191,8 @@ class Watched:
 def test_no_random_number_is_used_twice_in_a_sweep():
     problem = Problem(6, 100, 2)
     rows, beta = Watched(problem.rows), np.random.default_rng(5).standard_normal((2, 101))
-    state = _collapsed.CollapsedState(beta, rows.some_latent(beta), problem.lambda_sq_inv, problem.tau_sq_inv, 0)
-    _collapsed.sweep(state, rows, TAU_0, cpu, KEY)
+    state = collapsed.CollapsedState(beta, rows.some_latent(beta), problem.lambda_sq_inv, problem.tau_sq_inv, 0)
+    collapsed.sweep(state, rows, TAU_0, cpu, KEY)
     for question in ("latent", "length", "local scales"):
         assert len([used for used in rows.used if used[0] == question]) > 1
     assert len(set(rows.used)) == len(rows.used)

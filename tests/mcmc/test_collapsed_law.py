@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 from laws import TAU_0, X, bounded, from_python, largest, mostly_slow, planted, prior_draws
 
-from skhorseshoe._collapsed import CollapsedState, sweep
-from skhorseshoe._ops import COEF, _collapsed, _collapsed_kernels, _cpu_collapsed, cpu
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends import COEF, collapsed_base
+from skhorseshoe._backends._cpu import collapsed, collapsed_kernels
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._mcmc.collapsed import CollapsedState, sweep
+from skhorseshoe._utils.threads import Threads
 
 KEY = (np.uint32(7), np.uint32(1))
 ALONE = Threads(1)
@@ -29,7 +31,7 @@ class RowsOfManyDataSets(cpu.CollapsedRows):
         z, scratch = z.copy(), np.empty(6)
         for c in range(N_CHAINS):
             y = z[c] > 0
-            _collapsed_kernels.scan_latent(z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key, scratch)
+            collapsed_kernels.scan_latent(z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key, scratch)
         return z
 
     def P_of_latent(self, c):
@@ -95,7 +97,7 @@ class KeptScales(RowsOfManyDataSets):
 
 @pytest.fixture
 def held_often(monkeypatch):
-    monkeypatch.setattr(_collapsed, "_HELD", 2.0)
+    monkeypatch.setattr(collapsed_base, "_HELD", 2.0)
 
 
 @pytest.mark.parametrize("slab", [None, SLAB])
@@ -128,7 +130,7 @@ def normal_without(purpose):
 def beside_tau(term):
     """``_Move`` with something added to its log-density."""
 
-    class Changed(_collapsed._Move):
+    class Changed(collapsed_base._Move):
         def _value(self, shift, P):
             return super()._value(shift, P) + term(self, shift, P)
 
@@ -169,7 +171,7 @@ def test_gewekes_joint_test_catches_noise_of_beta():
 
 @pytest.mark.parametrize("error", mostly_slow(TAU_ERRORS))
 def test_gewekes_joint_test_catches_in_the_law_of_tau(error, held_often, monkeypatch):
-    monkeypatch.setattr(_collapsed, "_Move", beside_tau(TAU_ERRORS[error]))
+    monkeypatch.setattr(collapsed_base, "_Move", beside_tau(TAU_ERRORS[error]))
     assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=30 if error in ("the slab", "without z'Pz") else 10) > 6
 
 
@@ -177,8 +179,8 @@ def test_gewekes_joint_test_catches_in_the_law_of_tau(error, held_often, monkeyp
 @pytest.mark.parametrize("error", LOCAL_ERRORS)
 def test_gewekes_joint_test_catches_in_the_law_of_lambda(error, monkeypatch):
     for name in ("_dot", "_add", "stream", "exponential_1", "philox", "unit"):
-        monkeypatch.setattr(_collapsed_kernels, name, from_python(getattr(_collapsed_kernels, name)))
-    density = from_python(_collapsed_kernels._log_density)
-    monkeypatch.setattr(_cpu_collapsed, "scan_local_scales", _collapsed_kernels.scan_local_scales.py_func)
-    monkeypatch.setattr(_collapsed_kernels, "_log_density", lambda *a: LOCAL_ERRORS[error](density(*a), *a))
+        monkeypatch.setattr(collapsed_kernels, name, from_python(getattr(collapsed_kernels, name)))
+    density = from_python(collapsed_kernels._log_density)
+    monkeypatch.setattr(collapsed, "scan_local_scales", collapsed_kernels.scan_local_scales.py_func)
+    monkeypatch.setattr(collapsed_kernels, "_log_density", lambda *a: LOCAL_ERRORS[error](density(*a), *a))
     assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=10) > 6

@@ -9,12 +9,12 @@ import pytest
 from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, _draws
-from skhorseshoe._columns import Columns
-from skhorseshoe._draws import Draws
-from skhorseshoe._memory import forecast
-from skhorseshoe._ops import cpu
-from skhorseshoe._running import Moments
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.columns import Columns
+from skhorseshoe._fit.memory_forecast import forecast
+from skhorseshoe._mcmc import draws as _draws
+from skhorseshoe._mcmc.draws import Draws, Moments
 from skhorseshoe.plotting import CoefficientsDisplay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

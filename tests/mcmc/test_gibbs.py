@@ -6,10 +6,11 @@ from laws import TAU_0, X, agree, agrees_with_gold, bounded, load_gold, mostly_s
 from scipy.special import ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._design import Rows
-from skhorseshoe._gibbs import State, sweep
-from skhorseshoe._ops import EXPAND, LOCAL, LOCAL_AUX, cpu
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends import EXPAND, LOCAL, LOCAL_AUX
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.gibbs import State, sweep
+from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import mcse_mean, rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from laws import agrees_with_gold, draws_of, load_gold, same_law
 
-from skhorseshoe import HorseshoeProbitClassifier, _adapt, _hmc, _run, _stage
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import _gaussian, cpu
-from skhorseshoe._prior import FixedPrior
-from skhorseshoe._threads import Threads
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import gaussian
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import adaptation_window, hmc_warmup
+from skhorseshoe._mcmc import hmc as _hmc
+from skhorseshoe._mcmc import run as _run
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -124,22 +128,22 @@ def test_local_scales_move_on_the_way_where_one_turn_is_enough(record, short_fit
 
 @pytest.mark.parametrize(("fair", "moves"), [(True, 4), (False, 0)])
 def test_tau_moves_on_the_way_unless_proposals_suffer(fair, moves, short_fit, weak_problem, monkeypatch):
-    monkeypatch.setattr(_stage.Stage, "tau_may_move", lambda stage: fair)
+    monkeypatch.setattr(adaptation_window.Stage, "tau_may_move", lambda stage: fair)
     model = short_fit(*weak_problem, n_iter=10, burn_in=200, sampler="hmc")
     assert model.tuning_["tau_moves"] == moves
 
 
 def test_tau_stays_already_while_the_last_stage_tunes_the_step_without_it(record, short_fit, weak_problem, monkeypatch):
-    monkeypatch.setattr(_stage.Stage, "tau_may_move", lambda stage: False)
+    monkeypatch.setattr(adaptation_window.Stage, "tau_may_move", lambda stage: False)
     short_fit(*weak_problem, n_iter=10, burn_in=200, sampler="hmc")
-    *_, before, end = _stage.ends(200)
+    *_, before, end = adaptation_window.ends(200)
     of_tau = np.array([tuning.tau_moves for tuning, *_ in record[-(end - before) - 20 : -10]])
     assert of_tau[:10].max() > 0
     assert (of_tau[10:] == 0).all()
 
 
 def test_a_small_step_makes_more_turns():
-    assert [_stage.enough_steps(step) for step in (1.5, 0.5, 0.3, 0.12, 1e-3)] == [1, 3, 5, 13, 15]
+    assert [adaptation_window.enough_steps(step) for step in (1.5, 0.5, 0.3, 0.12, 1e-3)] == [1, 3, 5, 13, 15]
 
 
 def test_each_move_of_tau_has_random_numbers_of_its_own(monkeypatch):
@@ -149,7 +153,7 @@ def test_each_move_of_tau_has_random_numbers_of_its_own(monkeypatch):
         given.append((steps, thresholds))
         return 0
 
-    monkeypatch.setattr(_gaussian, "move_scales", move_scales)
+    monkeypatch.setattr(gaussian, "move_scales", move_scales)
     gauss, key = cpu.Whitening(np.eye(2), np.zeros(2), 3, 2, ALONE), (np.uint32(1), np.uint32(2))
     for sweep in (5, 6):
         gauss.move_scales(np.ones((3, 2)), np.ones(3), 1.0, _hmc.Tuning(1.0, 1, 4, 0.5), sweep, key)
@@ -163,7 +167,7 @@ def test_going_on_in_burn_in_leaves_what_was_saved_as_it_was(weak_problem):
 
     def chains(saved=None):
         start = _run.initial_state(2, rows.columns, rows.base_rate(), 1.0, problem.key)
-        return _adapt.HmcChains(problem, start, 60, saved)
+        return hmc_warmup.HmcChains(problem, start, 60, saved)
 
     first = chains()
     for _ in range(25):
@@ -183,7 +187,7 @@ def test_going_on_in_burn_in_leaves_what_was_saved_as_it_was(weak_problem):
 def test_the_slowest_coefficients_are_those_of_the_largest_autocorrelation():
     rng = np.random.default_rng(1)
     memory = np.where(np.arange(60) % 2, 0.2, 0.8)
-    stage, beta = _stage.Stage(4000, _hmc.Tuning(1.0, 1, 2, 1.0), cpu), rng.standard_normal((2, 61))
+    stage, beta = adaptation_window.Stage(4000, _hmc.Tuning(1.0, 1, 2, 1.0), cpu), rng.standard_normal((2, 61))
     stage.n = 2000  # in its second half
     for _ in range(2000):
         noise = rng.standard_normal((2, 61))

@@ -16,17 +16,19 @@ from laws import (
     redrawn,
 )
 
-from skhorseshoe import _hmc
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import _gaussian, _path_kernels, cpu, log_half_cauchy
-from skhorseshoe._prior import FixedPrior
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends import log_half_cauchy
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import gaussian, path_kernels
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import hmc
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._utils.threads import Threads
 
 KEY = (np.uint32(7), np.uint32(1))
 N_CHAINS = 250  # at once: a random number has 8 bits for its chain
 ALONE = Threads(1)
 ANCHOR = np.array([0.4, 0.0, -0.3, 1.0])
-ONE, THREE, FAR = _hmc.Tuning(1.2, 1, 2, 0.8), _hmc.Tuning(0.7, 3, 2, 0.8), _hmc.Tuning(1.0, 3, 2, 0.8)
+ONE, THREE, FAR = hmc.Tuning(1.2, 1, 2, 0.8), hmc.Tuning(0.7, 3, 2, 0.8), hmc.Tuning(1.0, 3, 2, 0.8)
 
 
 def imperfect_reference(ops, anchor, share, push, n_chains=N_CHAINS):
@@ -34,7 +36,7 @@ def imperfect_reference(ops, anchor, share, push, n_chains=N_CHAINS):
     H = share * Rows(X, np.zeros(6, np.uint8), True, ops, ALONE).information(np.zeros((1, 4)))
     point, score = np.array([0.3, -0.2, 0.1, 0.2]), push * np.array([1.0, -1.0, 0.7, -0.8])
     gauss = ops.Whitening(H + np.outer(anchor, anchor), H @ point + score, n_chains, 3, ALONE)
-    return _hmc.Reference(point, score, H, gauss)
+    return hmc.Reference(point, score, H, gauss)
 
 
 def geweke(tuning, ops=cpu, n_batches=24, n_redraws=4, n_sweeps=2, anchor=ANCHOR, share=1.0, push=1.5):
@@ -50,12 +52,12 @@ def geweke(tuning, ops=cpu, n_batches=24, n_redraws=4, n_sweeps=2, anchor=ANCHOR
         for _ in range(n_batches):
             *parameters, rows.y = prior_draws(N_CHAINS, rng, ANCHOR)
             before = bounded(*parameters, rows.y)
-            state = _hmc.HmcState(*parameters, None, None, t, None, None)
+            state = hmc.HmcState(*parameters, None, None, t, None, None)
             for _ in range(n_redraws):
                 loglik, score = rows.score(state.beta)
                 state = state._replace(loglik=loglik, score=score)
                 for _ in range(n_sweeps):
-                    state = _hmc.sweep(state, rows, reference, tuning, TAU_0, ops, KEY)
+                    state = hmc.sweep(state, rows, reference, tuning, TAU_0, ops, KEY)
                     acceptance.append(state.acceptance.mean())
                 rows.y = redrawn(state.beta, rng)
             changes.append(bounded(state.beta, state.lambda_sq_inv, state.tau_sq_inv, rows.y) - before)
@@ -72,13 +74,13 @@ def geweke_of_single_chains(learns, n=1500):
     for t in range(0, 4 * n, 4):
         *parameters, rows.y = prior_draws(1, rng, ANCHOR)
         before = bounded(*parameters, rows.y)
-        state = _hmc.HmcState(*parameters, *rows.score(parameters[0]), t, None, None)
+        state = hmc.HmcState(*parameters, *rows.score(parameters[0]), t, None, None)
         for _ in range(4):
             if learns:
                 H, (point,), (score,) = information(state.beta), state.beta, state.score
                 reference.whitening.refer(H + np.outer(ANCHOR, ANCHOR), H @ point + score)
                 reference = reference._replace(point=point, score=score, information=H)
-            state = _hmc.sweep(state, rows, reference, ONE, TAU_0, cpu, KEY)
+            state = hmc.sweep(state, rows, reference, ONE, TAU_0, cpu, KEY)
             acceptance.append(state.acceptance.mean())
         changes.append(bounded(*state[:3], redrawn(state.beta, rng)) - before)
     assert np.mean(acceptance) > 0.1
@@ -96,19 +98,19 @@ def in_python(monkeypatch):
 
     def replace(names):
         for name in ("begin_path", "move_scales"):
-            monkeypatch.setattr(_gaussian, name, getattr(_path_kernels, name).py_func)
-        for name, function in list(vars(_path_kernels).items()):
+            monkeypatch.setattr(gaussian, name, getattr(path_kernels, name).py_func)
+        for name, function in list(vars(path_kernels).items()):
             if getattr(function, "targetoptions", {}).get("no_cpython_wrapper"):
-                monkeypatch.setattr(_path_kernels, name, from_python(function))
-        monkeypatch.setattr(_path_kernels, "_move_tau", _path_kernels._move_tau.py_func)
+                monkeypatch.setattr(path_kernels, name, from_python(function))
+        monkeypatch.setattr(path_kernels, "_move_tau", path_kernels._move_tau.py_func)
         for name, change in names.items():
-            monkeypatch.setattr(_path_kernels, name, change(getattr(_path_kernels, name)))
+            monkeypatch.setattr(path_kernels, name, change(getattr(path_kernels, name)))
 
     return replace
 
 
 def norm_with(change):
-    """``_moments`` whose normalising constant has something added."""
+    """``moments`` whose normalising constant has something added."""
 
     def changed(moments):
         return lambda L, b, d, p, mean, half: moments(L, b, d, p, mean, half) + change(L, d[:p], b @ mean)
@@ -160,7 +162,7 @@ class MomentumKept(cpu.Whitening):
 
 def metropolis_with(name, new):
     """A test that always takes the new or always the old value of a part of the state."""
-    at = _hmc.HmcState._fields.index(name)
+    at = hmc.HmcState._fields.index(name)
 
     def metropolis(change, now, was, *rest):
         now, was = list(now), list(was)
@@ -277,12 +279,12 @@ def few_sweeps(ops, n, with_lines=False):
     rows = Rows(X, np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8), True, ops, ALONE)
     H = rows.information(np.zeros((1, 4))) + np.outer(ANCHOR, ANCHOR)
     point, score = np.zeros(4), np.array([1.5, -1.5, 1.0, -1.0])
-    reference = _hmc.Reference(point, score, H, ops.Whitening(H, score, 4, 3, ALONE))
+    reference = hmc.Reference(point, score, H, ops.Whitening(H, score, 4, 3, ALONE))
     beta, lines = np.zeros((4, 4)), rows.lines(FixedPrior(rows.columns, None), np.full(5, 4.0)) if with_lines else None
-    state = _hmc.HmcState(beta, np.ones((4, 3)), np.ones(4), *rows.score(beta), 0, None, None)
+    state = hmc.HmcState(beta, np.ones((4, 3)), np.ones(4), *rows.score(beta), 0, None, None)
     states = []
     for _ in range(n):
-        state = _hmc.sweep(state, rows, reference, THREE, TAU_0, ops, KEY, lines)
+        state = hmc.sweep(state, rows, reference, THREE, TAU_0, ops, KEY, lines)
         states.append(state)
     return rows, states
 

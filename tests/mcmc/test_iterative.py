@@ -5,12 +5,15 @@ import pytest
 import scipy.sparse as sp
 from laws import agree
 
-from skhorseshoe import HorseshoeProbitClassifier, _iterative, _memory
-from skhorseshoe._design import Rows
-from skhorseshoe._iterative import ByMatrix, ByRows, IterativePrecision
-from skhorseshoe._ops import cpu, sparse
-from skhorseshoe._prior import FixedPrior
-from skhorseshoe._threads import Threads, open_threads
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends import limits
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import sparse
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.conjugate_gradients import ByMatrix, ByRows, IterativePrecision
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._utils import memory
+from skhorseshoe._utils.threads import Threads, open_threads
 from skhorseshoe.selection import HorseshoeSelector
 
 KEY = np.array([5, 6], dtype=np.uint32)
@@ -29,7 +32,7 @@ FORMS = ["rows", "matrix"]
 @pytest.fixture
 def everywhere(monkeypatch):
     """Conjugate gradients for any number of columns."""
-    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 0)
+    monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
 
 
 def made(seed, n=300, p=9):
@@ -169,7 +172,7 @@ def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywher
     X = X if form == "rows" else X.toarray()
     parameters = {"sampler": sampler, "n_iter": 1500, "burn_in": 200, "standardize": True, "slab_scale": 2.0}
     ours = HorseshoeProbitClassifier(**parameters, random_state=seed).fit(X, y)
-    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 100)
+    monkeypatch.setattr(limits, "LARGEST_FACTOR", 100)
     theirs = HorseshoeProbitClassifier(**parameters, random_state=seed + 1).fit(X, y)
     agree(ours.coef_draws_, theirs.coef_draws_)
     agree(ours.coef_draws_**2, theirs.coef_draws_**2)
@@ -202,7 +205,7 @@ def test_the_selector_names_the_rules_that_need_no_matrix(everywhere, monkeypatc
 
 
 def test_a_sampler_without_room_for_its_matrices_names_one_that_needs_none(monkeypatch):
-    monkeypatch.setattr(_memory, "available", lambda: 2**32)
+    monkeypatch.setattr(memory, "available", lambda: 2**32)
     X = sp.random(100, 50_000, density=0.001, format="csr", random_state=0)
     with pytest.raises(MemoryError, match="sampler='pxda' needs none of the 50000 x 50000 matrices"):
         HorseshoeProbitClassifier(sampler="hmc", n_iter=5).fit(X, np.arange(100) % 2)

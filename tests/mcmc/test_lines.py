@@ -7,11 +7,16 @@ from laws import from_python
 from scipy import stats
 from scipy.special import log_ndtr
 
-from skhorseshoe import _adapt, _chains, _gibbs, _hmc, _prior, _run, _stage
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import LINE, _gaussian, _lines, _normal, cpu, sparse
-from skhorseshoe._prior import FixedPrior
-from skhorseshoe._threads import Threads, open_threads
+from skhorseshoe._backends import LINE
+from skhorseshoe._backends import lines as _lines
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import gaussian, normal_tail, sparse
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import adaptation_window, gibbs, hmc, hmc_warmup, run
+from skhorseshoe._mcmc import chains as _chains
+from skhorseshoe._mcmc import prior as _prior
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._utils.threads import Threads, open_threads
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -23,7 +28,7 @@ NO_WIDTH = 1e-200  # of a slice that lets nothing move
 
 # Log-likelihoods ------------------------------------------------------------------------------------------------------
 
-sum_log_cdf = from_python(_normal.sum_log_cdf)
+sum_log_cdf = from_python(normal_tail.sum_log_cdf)
 
 
 def summed(t, weight=NONE):
@@ -229,7 +234,7 @@ def test_a_move_without_a_proposal_in_the_slice_stays():
 def given(monkeypatch):
     """The lines that each sweep was given, by its number."""
     lines = {}
-    for module in (_hmc, _gibbs):
+    for module in (hmc, gibbs):
 
         def recorded(state, *args, of=module.sweep, **rest):
             lines[state.sweep] = rest.get("lines")
@@ -282,7 +287,7 @@ def test_widths_are_frozen_after_burn_in(given, short_fit, seed, monkeypatch):
         copies[id(lines.widths)] = lines.widths.copy()
         return lines
 
-    monkeypatch.setattr("skhorseshoe._design.choose", kept)
+    monkeypatch.setattr("skhorseshoe._data.rows.choose", kept)
     short_fit(X, y, n_iter=60, burn_in=100, sampler="hmc")
     (last,) = {id(given[t].widths) for t in range(100, 160)}
     assert len({id(lines.widths) for lines in given.values() if lines is not None}) >= 3
@@ -291,9 +296,9 @@ def test_widths_are_frozen_after_burn_in(given, short_fit, seed, monkeypatch):
 
 def chains_of(rows, sampler, burn_in, saved=None):
     key = np.array([1, 2], np.uint32)
-    problem = _run.Problem(rows, FixedPrior(rows.columns, None), 1.0, key)
-    start = _run.initial_state(2, rows.columns, rows.base_rate(), 1.0, key)
-    kind = {"hmc": _adapt.HmcChains, "pxda": _chains.PxdaChains}[sampler]
+    problem = run.Problem(rows, FixedPrior(rows.columns, None), 1.0, key)
+    start = run.initial_state(2, rows.columns, rows.base_rate(), 1.0, key)
+    kind = {"hmc": hmc_warmup.HmcChains, "pxda": _chains.PxdaChains}[sampler]
     return kind(problem, start, burn_in, saved)
 
 
@@ -320,10 +325,10 @@ def test_chains_that_are_taken_up_have_the_same_moves(sampler, few_rows, data, w
 
 def test_spread_is_that_of_what_a_stage_has_seen(seed):
     rng = np.random.default_rng(seed)
-    stage, seen = _stage.Stage(64, _hmc.Tuning(1.0, 1, 2, 1.0), cpu), []
+    stage, seen = adaptation_window.Stage(64, hmc.Tuning(1.0, 1, 2, 1.0), cpu), []
     for t in range(64):
         beta = 5.0 + np.exp(rng.standard_normal((2, 1)) / 3) * np.array([3.0, -2.0, 1.0])
-        stage.see(_hmc.HmcState(beta, None, None, None, beta, 0, np.ones(2), None))
+        stage.see(hmc.HmcState(beta, None, None, None, beta, 0, np.ones(2), None))
         seen += [beta] * (t >= 32)
     information = np.diag([1.0, 4.0, 9.0])
     points, seen = np.concatenate(stage.points), np.concatenate(seen)
@@ -352,7 +357,7 @@ def test_random_numbers_of_a_sweep_have_each_a_purpose_of_their_own(sampler, wea
 
         return filled
 
-    for module in (cpu, _gaussian):
+    for module in (cpu, gaussian):
         for name in ("fill_normal", "fill_uniform", "fill_exponential", "fill_gamma"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, told(getattr(module, name)))

@@ -6,11 +6,14 @@ import pytest
 from laws import TAU_0, RowsOfManyDataSets, X, bounded, from_python, largest, mostly_slow, near_of_many
 from scipy.special import log_ndtr
 
-from skhorseshoe import _gibbs, _hmc, _prior
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import _line_moves, _lines, cpu
-from skhorseshoe._prior import FixedPrior
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends import lines as _lines
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import line_moves
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import gibbs, hmc
+from skhorseshoe._mcmc import prior as _prior
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._utils.threads import Threads
 
 KEY = (np.uint32(7), np.uint32(1))
 N_CHAINS = 250  # at once: a random number has 8 bits for its chain
@@ -31,7 +34,7 @@ def narrow(monkeypatch):
 @pytest.fixture
 def near(monkeypatch):
     """Rows that are near, whose kernel takes a y for each chain."""
-    monkeypatch.setattr(cpu, "move_near", near_of_many(_line_moves.move_near))
+    monkeypatch.setattr(cpu, "move_near", near_of_many(line_moves.move_near))
 
 
 def joint_draws(rng, prior):
@@ -80,14 +83,14 @@ class InHmc(Alone):
         H = MANY.information(np.zeros((1, Q)))
         point, score = np.array([0.3, -0.2, 0.1, 0.2]), np.array([1.5, -1.5, 1.0, -1.0])
         gauss = cpu.Whitening(prior.add_to(H.copy()), H @ point + score, N_CHAINS, P, ALONE)
-        self.reference = _hmc.Reference(point, score, H, gauss)
+        self.reference = hmc.Reference(point, score, H, gauss)
 
     def __call__(self, *parameters):
         *parameters, t, n = parameters
-        state = _hmc.HmcState(*parameters, *self.rows.score(parameters[0]), t, None, None)
-        tuning = _hmc.Tuning(0.7, 3, 2, 0.8, (0, 1))
+        state = hmc.HmcState(*parameters, *self.rows.score(parameters[0]), t, None, None)
+        tuning = hmc.Tuning(0.7, 3, 2, 0.8, (0, 1))
         for _ in range(n):
-            state = _hmc.sweep(state, self.rows, self.reference, tuning, TAU_0, self.rows.ops, KEY, self.lines)
+            state = hmc.sweep(state, self.rows, self.reference, tuning, TAU_0, self.rows.ops, KEY, self.lines)
         return state[:3]
 
 
@@ -102,9 +105,9 @@ class InPxda(Alone):
     def __call__(self, beta, lambda_sq_inv, tau_sq_inv, t, n):
         nu_inv = self.rng.standard_exponential(lambda_sq_inv.shape) / (1 + lambda_sq_inv)
         xi_inv = self.rng.standard_exponential(len(tau_sq_inv)) / (TAU_0**-2 + tau_sq_inv)
-        state = _gibbs.State(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t)
+        state = gibbs.State(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t)
         for _ in range(n):
-            state = _gibbs.sweep(state, self.rows, self.precision, TAU_0, self.rows.ops, KEY, True, self.lines)
+            state = gibbs.sweep(state, self.rows, self.precision, TAU_0, self.rows.ops, KEY, True, self.lines)
         return state.beta, state.lambda_sq_inv, state.tau_sq_inv
 
 
@@ -198,16 +201,16 @@ def near_in_python(monkeypatch):
 
     def replace(change):
         for name in ("_slice", "_log_likelihood", "_multiply", "_take", "_hold", "_of_own_columns"):
-            monkeypatch.setattr(_line_moves, name, from_python(getattr(_line_moves, name)))
-        right = _line_moves._slice
+            monkeypatch.setattr(line_moves, name, from_python(getattr(line_moves, name)))
+        right = line_moves._slice
 
         def changed(*args):
             given = dict(zip(SLICE, args, strict=True))
             given |= change(given, np.count_nonzero(given["along"]))
             return right(*given.values())
 
-        monkeypatch.setattr(_line_moves, "_slice", changed)
-        monkeypatch.setattr(cpu, "move_near", near_of_many(_line_moves.move_near.py_func))
+        monkeypatch.setattr(line_moves, "_slice", changed)
+        monkeypatch.setattr(cpu, "move_near", near_of_many(line_moves.move_near.py_func))
 
     return replace
 
@@ -290,7 +293,7 @@ def test_gewekes_joint_test_catches_columns_chosen_by_the_state(monkeypatch):
     def move_near(*args):
         uniform, beta = args[10], args[14]
         uniform[:, 2] = largest_of(beta)  # the global move comes after that of a single coefficient
-        near_of_many(_line_moves.move_near)(*args)
+        near_of_many(line_moves.move_near)(*args)
 
     monkeypatch.setattr(cpu, "move_near", move_near)
     monkeypatch.setattr(_lines, "SINGLES", (1, 1))

@@ -8,12 +8,11 @@ from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._columns import Columns
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu
-from skhorseshoe._prior import FixedPrior, tau_scale
-from skhorseshoe._sparsity import describe_prior
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.columns import Columns
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, tau_scale
+from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

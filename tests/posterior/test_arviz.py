@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from skhorseshoe import HorseshoeProbitClassifier, _memory, _predictive
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._posterior import predict
+from skhorseshoe._utils import memory
 
 arviz = pytest.importorskip("arviz", reason="ArviZ is optional: pip install skhorseshoe[arviz]")
 LINE = int(arviz.__version__.split(".")[0])
@@ -75,7 +77,7 @@ def test_fewer_draws_are_the_same_ones_in_every_group(fitted, labelled):
     some = fitted.to_arviz(*labelled, max_draws=100)
     coef, intercept = some["posterior"]["coef"].values, some["posterior"]["intercept"].values
     assert coef.shape == (3, 33, 3)
-    at = _predictive.evenly(np.arange(1500).reshape(3, 500), 100)[0]
+    at = predict.evenly(np.arange(1500).reshape(3, 500), 100)[0]
     assert np.array_equal(intercept, fitted.intercept_draws_[:, at])
     assert np.array_equal(coef, fitted.coef_draws_[:, at])
     assert np.array_equal(some["posterior"]["global_scale"].values, fitted.global_scale_draws_[:, at])
@@ -137,8 +139,8 @@ def test_half_a_request_is_refused(fitted, labelled):
 
 
 def test_log_likelihood_that_cannot_fit_is_refused_before_it_is_computed(fitted, labelled, monkeypatch):
-    monkeypatch.setattr(_memory, "available", lambda: 8 * 200 * 1500 - 1)
-    monkeypatch.setattr(_predictive, "_each_predictor", None)
+    monkeypatch.setattr(memory, "available", lambda: 8 * 200 * 1500 - 1)
+    monkeypatch.setattr(predict, "_each_predictor", None)
     with pytest.raises(MemoryError, match=r"200 rows x 1500 draws.*Use fewer draws"):
         fitted.to_arviz(*labelled)
 

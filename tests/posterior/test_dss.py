@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skhorseshoe import _dss
-from skhorseshoe._divergence import ByMatrix, ByRows, weighted_rows
-from skhorseshoe._ops import cpu
-from skhorseshoe._threads import open_threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._posterior import dss
+from skhorseshoe._posterior.dss import ByMatrix, ByRows, weighted_rows
+from skhorseshoe._utils.threads import open_threads
 
 
 def by_rows(moments):
@@ -28,7 +28,7 @@ FORM = None  # in which the tests below hand the moments over
 
 
 def follow(draws, moments, level, given=None):
-    return _dss.follow(draws, FORM(moments), level, given)
+    return dss.follow(draws, FORM(moments), level, given)
 
 
 def sparsest(draws, moments, level):
@@ -200,7 +200,7 @@ def test_rows_and_their_matrix_are_one_form(kind, fit_intercept, weighted, seed)
 
     draws = rng.standard_normal((2, 50, p)) + 3.0 * (np.arange(p) < 4)
     given = np.arange(p) == 2
-    ours, other = (_dss.follow(draws, form, 0.5, given) for form in (rows, matrix))
+    ours, other = (dss.follow(draws, form, 0.5, given) for form in (rows, matrix))
     assert np.array_equal(ours.supports[: ours.chosen + 1], other.supports[: other.chosen + 1])
     np.testing.assert_allclose(ours.distances[: ours.chosen + 1], other.distances[: other.chosen + 1], rtol=1e-6)
     assert ours.radius == pytest.approx(other.radius)
@@ -209,6 +209,6 @@ def test_rows_and_their_matrix_are_one_form(kind, fit_intercept, weighted, seed)
 def test_distances_are_those_of_each_summary_where_columns_leave_the_path(seed):
     X = np.random.default_rng(seed).standard_normal((20, 5))
     supports = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 0, 0, 0], [0, 1, 1, 0, 1]], bool)
-    got = _dss._projected_distances(FORM(X.T @ X), supports)
+    got = dss._projected_distances(FORM(X.T @ X), supports)
     want = [distance(np.ones((1, 1, 5)), X.T @ X, np.flatnonzero(support))[0] for support in supports]
     np.testing.assert_allclose(got, want, rtol=1e-6)

@@ -13,8 +13,10 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skhorseshoe import HorseshoeProbitClassifier, _memory, _predictive
-from skhorseshoe._ops import _answers
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import predict
+from skhorseshoe._posterior import predict as _predict
+from skhorseshoe._utils import memory
 
 METHODS = ("predict_proba_samples", "predict_interval")
 
@@ -53,7 +55,7 @@ def test_interval_holds_that_share_of_the_samples(fitted, problem, level):
 
 @pytest.mark.parametrize("max_draws", [3, 10, 200, 449])
 def test_fewer_draws_are_spread_evenly_over_all_chains(fitted, problem, max_draws):
-    places = _predictive.evenly(np.arange(450).reshape(3, 150), max_draws)
+    places = _predict.evenly(np.arange(450).reshape(3, 150), max_draws)
     assert max_draws - 3 < places.size <= max_draws
     assert np.array_equal(places, places[0] + np.array([[0], [150], [300]]))
     gaps = np.diff(places[0])
@@ -93,7 +95,7 @@ def test_the_level_may_be_that_of_the_model(fitted, problem):
 @pytest.mark.parametrize("method", [*METHODS, "predict_proba"])
 def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method, large, monkeypatch):
     """Nor where a model counts as large, and its blocks are of fewer rows."""
-    monkeypatch.setattr(_answers, "_LARGE", large)
+    monkeypatch.setattr(predict, "_LARGE", large)
     X, rng = problem[0], np.random.default_rng(seed)
     answer = getattr(fitted, method)
     whole = answer(X)
@@ -110,14 +112,14 @@ def test_products_of_few_rows_are_those_of_the_library(n_draws, p, dtype, seed):
     rng = np.random.default_rng(seed)
     X, coef = rng.standard_normal((3, p)), rng.standard_normal((n_draws, p)).astype(dtype)
     out = np.full((3, n_draws), np.nan)
-    _answers.multiply(X, coef, out)
+    predict.multiply(X, coef, out)
     np.testing.assert_allclose(out, X @ coef.T.astype(np.float64), rtol=0, atol=1e-12 * p)
 
 
 @pytest.mark.parametrize("large", [2**20, 1])
 @pytest.mark.parametrize("rows", [np.asarray, np.float32, csr_array], ids=["float64", "float32", "sparse"])
 def test_draws_in_float32_answer_as_the_same_numbers_in_float64(fitted, problem, rows, large, monkeypatch):
-    monkeypatch.setattr(_answers, "_LARGE", large)
+    monkeypatch.setattr(predict, "_LARGE", large)
     X, narrow, wide = rows(problem[0]), copy.copy(fitted), copy.copy(fitted)
     narrow.coef_draws_ = fitted.coef_draws_.astype(np.float32)
     wide.coef_draws_ = narrow.coef_draws_.astype(np.float64)
@@ -147,8 +149,8 @@ def test_memory_of_intervals_does_not_grow_with_rows_times_draws(fitted, seed):
 
 
 def test_samples_that_cannot_fit_are_refused_before_the_first(fitted, problem, monkeypatch):
-    monkeypatch.setattr(_memory, "available", lambda: 8 * 200 * 450 - 1)
-    monkeypatch.setattr(_predictive, "_each_predictor", None)
+    monkeypatch.setattr(memory, "available", lambda: 8 * 200 * 450 - 1)
+    monkeypatch.setattr(_predict, "_each_predictor", None)
     with pytest.raises(MemoryError, match=r"200 rows x 450 draws.*Use fewer draws"):
         fitted.predict_proba_samples(problem[0])
 

@@ -9,8 +9,8 @@ import sklearn
 from scipy.stats import norm
 from sklearn.base import clone
 
-from skhorseshoe._ops import cpu
-from skhorseshoe._threads import open_threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._utils.threads import open_threads
 
 
 def plain_probability(model, X):

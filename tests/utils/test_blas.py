@@ -11,8 +11,9 @@ import pytest
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skhorseshoe import HorseshoeProbitClassifier, _blas
-from skhorseshoe._threads import open_threads
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._utils import blas as _blas
+from skhorseshoe._utils.threads import open_threads
 
 
 def blas_threads():

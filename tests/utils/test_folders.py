@@ -3,7 +3,7 @@
 import pytest
 
 from skhorseshoe import HorseshoeProbitClassifier, disk
-from skhorseshoe._files import put
+from skhorseshoe._utils.atomic_files import put
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

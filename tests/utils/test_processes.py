@@ -18,9 +18,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from skhorseshoe import HorseshoeProbitClassifier, _design, _interrupt, _segments
-from skhorseshoe._ops import cpu
-from skhorseshoe._threads import Threads, count_threads, open_threads
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data import row_blocks, rows
+from skhorseshoe._utils import signals
+from skhorseshoe._utils.threads import Threads, count_threads, open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -52,7 +54,7 @@ def free_of_thread_settings(monkeypatch):
 
 
 def test_the_long_problem_is_several_blocks(long_problem):
-    assert len(_design.Rows(*long_problem, True, cpu, Threads(1)).bounds) > 4
+    assert len(rows.Rows(*long_problem, True, cpu, Threads(1)).bounds) > 4
 
 
 @pytest.mark.parametrize("shape", [(20_000, 10), (300, 150)], ids=["blocks of rows", "chains"])
@@ -82,8 +84,8 @@ def test_the_layout_of_the_blocks_changes_only_the_rounding(long_problem, short_
         return short_fit(*long_problem, n_iter=5, burn_in=0)
 
     expected = fit()
-    monkeypatch.setattr(_segments, "_MAX_BLOCKS", most)
-    assert len(_design.Rows(*long_problem, True, cpu, Threads(1)).bounds) == most + 1
+    monkeypatch.setattr(row_blocks, "_MAX_BLOCKS", most)
+    assert len(rows.Rows(*long_problem, True, cpu, Threads(1)).bounds) == most + 1
     np.testing.assert_allclose(fit().coef_draws_, expected.coef_draws_, rtol=1e-6)
 
 
@@ -265,7 +267,7 @@ INTERRUPTED = """
 import json, signal, sys, warnings
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
-from skhorseshoe import HorseshoeProbitClassifier, _progress
+from skhorseshoe import HorseshoeProbitClassifier; from skhorseshoe._utils import progress as _progress
 from skhorseshoe.datasets import make_sparse_probit
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
@@ -325,8 +327,8 @@ def test_the_second_of_two_ctrl_c_ends_a_search_whose_next_fit_has_begun(
 ):
     """However short the sweeps are: nobody can press it twice within a millisecond."""
     now = [0.0]
-    monkeypatch.setattr(_interrupt, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(_interrupt._Ear, "last", -np.inf)
+    monkeypatch.setattr(signals, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(signals._Ear, "last", -np.inf)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
     watched_sampler(lambda t: signal.raise_signal(signal.SIGINT) if t == 10 + 23 else None)
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=10)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._adapt import HmcChains
-from skhorseshoe._interrupt import held_back, listening
+from skhorseshoe._mcmc.hmc_warmup import HmcChains
+from skhorseshoe._utils.signals import held_back, listening
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 CUT = 7  # the sweep in whose middle signals come

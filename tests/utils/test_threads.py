@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from skhorseshoe._ops import _reading
-from skhorseshoe._threads import open_threads
+from skhorseshoe._utils import memmap
+from skhorseshoe._utils.threads import open_threads
 
 
 @pytest.fixture(params=["end of the interpreter", "limit of the system", "limit after one"])
@@ -52,8 +52,8 @@ def test_a_fit_and_its_predictions_have_the_same_bits(draws_and_probability, no_
 
 
 def test_rows_on_disk_are_read_by_the_pass_itself(no_more_threads, tmp_path, monkeypatch):
-    monkeypatch.setattr(_reading, "WINDOW", 2**12)
+    monkeypatch.setattr(memmap, "WINDOW", 2**12)
     np.save(tmp_path / "X.npy", np.arange(8000.0).reshape(1000, 8))
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
-    seen = [X[rows].sum() for rows in _reading.ahead(X, _reading.cut(0, 1000, 100), 1000)]
+    seen = [X[rows].sum() for rows in memmap.ahead(X, memmap.cut(0, 1000, 100), 1000)]
     assert np.array_equal(seen, np.arange(8000.0).reshape(10, 800).sum(axis=1))

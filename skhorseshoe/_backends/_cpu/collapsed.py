@@ -4,9 +4,9 @@ import ctypes
 
 import numpy as np
 
-from . import JITTERS, rows_not_definite
-from ._collapsed import Collapsed, closest
-from ._collapsed_kernels import (
+from .. import JITTERS, rows_not_definite
+from ..collapsed_base import Collapsed, closest
+from .collapsed_kernels import (
     add_heavy,
     draw_heavy,
     draw_latent,
@@ -17,9 +17,9 @@ from ._collapsed_kernels import (
     scan_latent,
     scan_local_scales,
 )
-from ._gaussian import Precision
-from ._lapack import add_products, potrf, potri
-from ._normal import fisher_weight
+from .gaussian import Precision
+from .lapack import add_products, potrf, potri
+from .normal_tail import fisher_weight
 
 
 class CollapsedRows(Collapsed):

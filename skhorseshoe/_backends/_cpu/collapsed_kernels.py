@@ -9,10 +9,10 @@ import math
 import numpy as np
 from numba import uint32
 
-from . import LATENT, LENGTH, LOCAL_SLICE
-from ._jit import REORDER_SUMS, device, kernel
-from ._philox import exponential_1, gamma_1, philox, stream, unit
-from ._truncated import truncated_normal
+from .. import LATENT, LENGTH, LOCAL_SLICE
+from .jit import REORDER_SUMS, device, kernel
+from .philox import exponential_1, gamma_1, philox, stream, unit
+from .truncated_normal import truncated_normal
 
 WIDTH = 16.0  # of the slice in log lambda, around the current value: it reaches from noise to signal
 MOST_INFORMED = 1e5  # w_j s_j up to which P without column j can be told from P

@@ -8,19 +8,20 @@ from contextlib import nullcontext
 import numpy as np
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
-from . import ACCEPT, _lines
-from ._answers import average_phi, each_block, quantiles  # noqa: F401 - part of what a back end offers
-from ._cpu_collapsed import CollapsedRows  # noqa: F401 - as are these
-from ._fills import fill_exponential, fill_gamma, fill_normal, fill_uniform
-from ._gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
-from ._lapack import add_products
-from ._line_moves import fill_growth, move_near
-from ._lines import first_inside, proposals  # noqa: F401 - part of what a back end offers
-from ._moments import combine_moments
-from ._normal import information_weights
-from ._passes import latent_pass, line_pass, pieces, score_pass
-from ._reading import ahead, cut, is_on_disk
-from ._scales import draw_global_scale, draw_local_scales
+from ..._utils.memmap import ahead, cut, is_on_disk
+from .. import ACCEPT
+from .. import lines as _lines
+from ..lines import first_inside, proposals  # noqa: F401 - part of what a back end offers
+from ..moments import combine_moments
+from .collapsed import CollapsedRows  # noqa: F401 - as are these
+from .dense_passes import latent_pass, line_pass, pieces, score_pass
+from .fills import fill_exponential, fill_gamma, fill_normal, fill_uniform
+from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
+from .lapack import add_products
+from .line_moves import fill_growth, move_near
+from .normal_tail import information_weights
+from .predict import average_phi, each_block, quantiles  # noqa: F401 - part of what a back end offers
+from .scales import draw_global_scale, draw_local_scales
 
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
 exp, minimum = np.exp, np.minimum
@@ -172,7 +173,7 @@ def growth(r):
 
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
-    """beta, lambda^-2 and tau^-2 after the moves of ``_lines.py``, for few rows in memory by one kernel."""
+    """beta, lambda^-2 and tau^-2 after the moves of ``lines.py``, for few rows in memory by one kernel."""
     if not rows.is_near:
         return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, rows.ops, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()

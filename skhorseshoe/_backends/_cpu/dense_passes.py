@@ -8,11 +8,11 @@ leave for float64 after at most ``_FLUSH`` rows, so that their error does not gr
 import numpy as np
 from numba import uint32
 
-from ._jit import REORDER_SUMS, device, kernel
-from ._normal import log_cdf, sum_log_cdf
-from ._prefetch import prefetch
-from ._reading import WINDOW, ahead, cut, is_on_disk
-from ._truncated import truncate_tile
+from ..._utils.memmap import WINDOW, ahead, cut, is_on_disk
+from .jit import REORDER_SUMS, device, kernel
+from .normal_tail import log_cdf, sum_log_cdf
+from .simd import prefetch
+from .truncated_normal import truncate_tile
 
 _SHORT_ROW = 2048  # bytes
 _FLUSH = 256  # rows whose sum may be held in X's dtype

@@ -1,9 +1,9 @@
-"""Random numbers of one purpose, for all chains; ``cpu.py`` describes the functions that call these."""
+"""Random numbers of one purpose, for all chains; ``dense.py`` describes the functions that call these."""
 
 from numba import uint32
 
-from ._jit import kernel
-from ._philox import exponential_1, gamma_1, normal_and_unit, stream, unit_1
+from .jit import kernel
+from .philox import exponential_1, gamma_1, normal_and_unit, stream, unit_1
 
 
 @kernel

@@ -6,11 +6,10 @@ import numpy as np
 from scipy.linalg.blas import dtrmm, dtrsv
 from scipy.linalg.lapack import dpotri
 
-from . import COEF, JITTERS, LEAST_REST, MOMENTUM, SWAP, SWAP_ACCEPT, Path, not_definite
-from ._fills import fill_exponential, fill_normal
-from ._lapack import potrf
-from ._lapack_calls import ROUTINES
-from ._path_kernels import begin_path, kick_path, move_scales, place_path, turn_path
+from .. import COEF, JITTERS, LEAST_REST, MOMENTUM, SWAP, SWAP_ACCEPT, Path, not_definite
+from .fills import fill_exponential, fill_normal
+from .lapack import ROUTINES, potrf
+from .path_kernels import begin_path, kick_path, move_scales, place_path, turn_path
 
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
 
@@ -110,7 +109,7 @@ class Whitening:
     """For each chain N(m, M^-1) with M = H + diag(d) = L L' and m = M^-1 b, in the coordinates u = L'(beta - m).
 
     H : (q, q) float64. b : (q,) float64. d is tau^-2 lambda^-2 for the first p coefficients, 0 for the others. What is
-    computed for a chain is one call of a kernel (``_path_kernels.py``); in a path everything is overwritten.
+    computed for a chain is one call of a kernel (``path_kernels.py``); in a path everything is overwritten.
     """
 
     def __init__(self, H, b, n_chains, p, threads, memory_of=None):

@@ -1,4 +1,4 @@
-"""The moves of ``_lines.py`` for rows that are near: one kernel, which keeps the linear predictor of a chain.
+"""The moves of ``lines.py`` for rows that are near: one kernel, which keeps the linear predictor of a chain.
 
 The same random numbers, and so the same draws, but for proposals that miss or reach the slice by rounding.
 """
@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from ._jit import REORDER_SUMS, device, kernel
-from ._lines import EACH, HELD, LARGEST, ONE, PROPOSALS, SPLIT
-from ._normal import sum_log_cdf
+from ..lines import EACH, HELD, LARGEST, ONE, PROPOSALS, SPLIT
+from .jit import REORDER_SUMS, device, kernel
+from .normal_tail import sum_log_cdf
 
 
 @kernel
@@ -37,7 +37,7 @@ def move_near(
     coef : (n_chains, q) of X's own columns. columns : (2, q) the number of X's column for each coefficient, and what it
     is divided by; the last is of ones where there is an intercept. prior : (3, q) the means that go off the columns,
     the anchor and the diagonal of ``FixedPrior``. widths, square : as in ``Lines``. kinds, uniform, chances : of
-    ``_lines.kinds`` and ``_lines.random_numbers``.
+    ``lines.kinds`` and ``lines.random_numbers``.
     """
     n, q, p = X.shape[0], beta.shape[1], lambda_sq_inv.shape[1]
     eta, change, work = np.empty(n), np.empty(n), np.empty((3, n))

@@ -13,9 +13,9 @@ import math
 
 from numba import uint32
 
-from . import LOCAL_SLICE
-from ._jit import device, kernel
-from ._philox import exponential_1, stream, unit_1
+from .. import LOCAL_SLICE
+from .jit import device, kernel
+from .philox import exponential_1, stream, unit_1
 
 _WIDTH = 8.0  # of the slice in log lambda_j: it often covers both a coefficient that is zero and one that is not
 _LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: lambda_j then stays

@@ -11,7 +11,7 @@ import numpy as np
 from numba import int64
 from scipy.special import log_ndtr
 
-from ._jit import REORDER_SUMS, device
+from .jit import REORDER_SUMS, device
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10

@@ -10,10 +10,10 @@ import math
 import numpy as np
 from numba import int32, uint8
 
-from . import JITTERS
-from ._jit import REORDER_SUMS, device, kernel
-from ._lapack_calls import POTRF, TRSM, call
-from ._local_moves import move_local_scales
+from .. import JITTERS
+from .jit import REORDER_SUMS, device, kernel
+from .lapack import POTRF, TRSM, call
+from .local_moves import move_local_scales
 
 
 @kernel
@@ -118,7 +118,7 @@ def move_scales(
     """Moves of tau, of the lambda_j in ``slow`` and of tau again, u held, under the Gaussian alone.
 
     Metropolis steps in log tau leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) invariant; for those of lambda_j
-    see ``_local_moves``. steps, thresholds : (n_chains, an even number), the moves and standard exponentials. spare :
+    see ``local_moves``. steps, thresholds : (n_chains, an even number), the moves and standard exponentials. spare :
     (q, q) scratch. accepted : the share of the moves of tau.
     """
     n_moves = steps.shape[1]

@@ -10,7 +10,7 @@ import math
 
 from numba import uint32, uint64
 
-from ._jit import device
+from .jit import device
 
 
 @device(inline="always")  # so that loops over it vectorise

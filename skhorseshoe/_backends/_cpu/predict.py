@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ._jit import REORDER_SUMS, device, kernel
-from ._normal import upper_tail
-from ._reading import ahead, cut
+from ..._utils.memmap import ahead, cut
+from .jit import REORDER_SUMS, device, kernel
+from .normal_tail import upper_tail
 
 _ROWS = 48  # of a block
 _FEW_ROWS = 8  # where the draws do not stay in cache

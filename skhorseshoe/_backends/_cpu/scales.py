@@ -10,9 +10,9 @@ import math
 
 from numba import uint32
 
-from . import GLOBAL, LOCAL
-from ._jit import device, kernel
-from ._philox import exponential_1, philox, stream, unit, unit_1
+from .. import GLOBAL, LOCAL
+from .jit import device, kernel
+from .philox import exponential_1, philox, stream, unit, unit_1
 
 _LEAST_B = 1e-290  # e^b E1(b) grows like -log(b): far below it nothing changes but the exponent's range
 _WIDTH = 1.0  # of the slice in log tau

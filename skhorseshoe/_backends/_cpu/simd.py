@@ -1,8 +1,9 @@
-"""Four numbers side by side in one register, for kernels whose inner loop is too irregular for the compiler.
+"""Four numbers side by side in one register, and the processor's prefetch instruction.
 
-A stored number of a sparse row meets those of four chains, which lie next to one another in memory. Left to itself,
-the compiler takes four stored numbers at a time instead, and gathers from four places what it could have loaded from
-one. ``Lanes`` is a vector of LLVM's, and these are the operations on it that the kernels need.
+Lanes are for kernels whose inner loop is too irregular for the compiler. A stored number of a sparse row meets those of
+four chains, which lie next to one another in memory. Left to itself, the compiler takes four stored numbers at a time
+instead, and gathers from four places what it could have loaded from one. ``Lanes`` is a vector of LLVM's, and these are
+the operations on it that the kernels need.
 """
 
 from llvmlite import ir
@@ -92,3 +93,20 @@ def _join(context, builder, lanes, values):
     for i, value in enumerate(values):
         out = builder.insert_element(out, value, ir.Constant(ir.IntType(32), i))
     return out
+
+
+@intrinsic
+def prefetch(typingctx, X, i, j):
+    """Ask for the cache line of X[i, j]; never faults, whatever the index."""
+
+    def codegen(context, builder, signature, args):
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        pointer = cgutils.get_item_pointer(context, builder, signature.args[0], array, args[1:])
+        pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+        i32 = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, i32, i32, i32])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch")
+        builder.call(function, [pointer, i32(0), i32(3), i32(1)])  # to read, into every cache, data
+        return context.get_dummy_value()
+
+    return types.void(X, types.intp, types.intp), codegen

@@ -6,11 +6,11 @@ X is never made dense, nor copied. Indices ascend within a row, and none comes t
 import numpy as np
 from scipy.sparse import csr_array
 
-from . import _sparse_passes as passes
-from . import cpu
-from ._centring import finish, uncentred
-from ._normal import information_weights
-from .cpu import sum_of_parts
+from ..centring import finish, uncentred
+from . import dense
+from . import sparse_passes as passes
+from .dense import sum_of_parts
+from .normal_tail import information_weights
 
 NEAR_ROWS = 0
 SEGMENTED = False  # CSR is not cut without a copy of its starts
@@ -21,7 +21,7 @@ _PREDICTED_ROWS = 512  # that share a copy of the coefficients which they need
 
 def __getattr__(name):
     """The rest of what a back end offers is that of ``cpu``."""
-    return getattr(cpu, name)
+    return getattr(dense, name)
 
 
 def arrays(X):

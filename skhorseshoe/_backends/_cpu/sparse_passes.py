@@ -1,9 +1,9 @@
 """Kernels that read the stored numbers of rows in CSR form, tile by tile, each row once.
 
-They ask what the kernels of ``_passes`` ask, with the same random numbers. What belongs to a column has the chains as
-its last axis, so that a stored number meets those of all chains side by side. It is padded with zeros to a width that
-is a multiple of four, and four chains share each load of a number. Sums over rows are held in float64 from the start:
-a row touches few of them.
+They ask what the kernels of ``dense_passes`` ask, with the same random numbers. What belongs to a column has the chains
+as its last axis, so that a stored number meets those of all chains side by side. It is padded with zeros to a width
+that is a multiple of four, and four chains share each load of a number. Sums over rows are held in float64 from the
+start: a row touches few of them.
 
 data, indices, indptr : the arrays of a CSR matrix; float32 or float64, and int32 or int64.
 bounds : (n_blocks + 1,) int64; block b is rows bounds[b] to bounds[b + 1] - 1.
@@ -14,11 +14,11 @@ import math
 import numpy as np
 from numba import uint32, uint64
 
-from ._jit import device, kernel
-from ._lanes import add_times, lane, lanes, load, store
-from ._passes import line_tile, score_tile, sum_of_squares
-from ._philox import normal_and_unit, stream
-from ._truncated import truncate_tile
+from .dense_passes import line_tile, score_tile, sum_of_squares
+from .jit import device, kernel
+from .philox import normal_and_unit, stream
+from .simd import add_times, lane, lanes, load, store
+from .truncated_normal import truncate_tile
 
 _TILE = 256  # rows
 

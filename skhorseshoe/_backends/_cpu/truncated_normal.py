@@ -19,9 +19,9 @@ import math
 import numpy as np
 from numba import float32, int32, uint32
 
-from . import LATENT
-from ._jit import device
-from ._philox import philox, stream
+from .. import LATENT
+from .jit import device
+from .philox import philox, stream
 
 _GAUSSIAN_ABOVE = 0.47
 

@@ -5,8 +5,8 @@ from collections import deque
 import cupy as cp
 from cupyx import empty_pinned
 
-from . import MAX_CHAINS
-from ._gpu_verdict import VERDICT
+from .. import MAX_CHAINS
+from .lapack import VERDICT
 
 _MOST = 32  # sets of values on their way
 _PINNED = 2**26  # bytes of them

@@ -2,23 +2,24 @@
 
 All arrays of size n x n, n x p and p stay on the GPU, and so does what is decided by them: the numbers of heavy columns
 begin with those of as many others as there may be, whose weights are 0. The host only hears, one attempt late, that the
-slice steps of tau have come to their ends.
+slice steps of tau have come to their ends. An X that the GPU has no room for stays on the host: its columns come from
+there, block by block.
 """
 
 import cupy as cp
 import numpy as np
 
-from . import JITTERS, rows_not_definite
-from ._collapsed import Collapsed, closest
-from ._gpu_clock import random_arguments
-from ._gpu_gaussian import Precision
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
-from ._gpu_lapack import add_products, potrf, solve_lower, workspace_for
-from ._gpu_memory import WIDENED
-from ._gpu_outbox import Watch
-from ._gpu_rows import element
-from ._gpu_verdict import VERDICT
+from .. import JITTERS, rows_not_definite
+from ..collapsed_base import Collapsed, closest
+from .async_copy import Watch
 from .cuda import THREADS
+from .dense_passes import element
+from .gaussian import Precision
+from .host_streaming import Streamed, brought
+from .lapack import VERDICT, add_products, potrf, solve_lower, workspace_for
+from .launch import blocks_for, i32, i64, kernel, launch
+from .memory import WIDENED
+from .sweep_counter import random_arguments
 
 _TOGETHER = 32  # lambda_j that are drawn before P follows
 _SUMS = {"shared_bytes": 8 * THREADS // 32}  # of a block
@@ -188,3 +189,41 @@ class CollapsedRows(Collapsed):
             cp.matmul(T.swapaxes(1, 2), factors[:, :, None] * T, out=self.spare)
             self.P -= self.spare
         self.log_det += forms[:, 2]
+
+
+def collapsed_rows(X, *others):
+    """``CollapsedRows`` of an X on the GPU, or of a ``Streamed``."""
+    return (_StreamedRows if isinstance(X, Streamed) else CollapsedRows)(X, *others)
+
+
+class _StreamedRows(CollapsedRows):
+    """X : ``Streamed``. Its columns are on the GPU in the order of the coefficients."""
+
+    def __init__(self, X, y, order, centre, scale, *others):
+        self.on_host = order, centre
+        super().__init__(X, y, np.arange(len(order)), centre[order], scale[order], *others)
+
+    def _fill(self, first, block):
+        some = slice(first, first + block.shape[1])
+        numbers = self.on_host[0][some]
+
+        def read(part):
+            self._launch_fill(part, self.order[: part.shape[1]], self.centre[some], self.root[first:], 0, block)
+
+        self.X.columns(_neighbours(numbers), read)
+
+    def _columns(self, which):
+        """The host waits for the numbers."""
+        asked, (order, centre) = cp.asnumpy(which).ravel(), self.on_host
+        out = np.ones((len(asked), len(self.X)))
+        inside = asked < len(order)
+        j = order[asked[inside]]
+        out[inside] = (self.X[:, j] - centre[j]).T
+        return (brought(out) * self.root[which.reshape(-1)][:, None]).reshape(*which.shape, -1)
+
+
+def _neighbours(numbers):
+    """Numbers of columns, as a slice if they are those of neighbours: these are copied many times as fast."""
+    if len(numbers) and (np.diff(numbers) == 1).all():
+        return slice(int(numbers[0]), int(numbers[-1]) + 1)
+    return numbers

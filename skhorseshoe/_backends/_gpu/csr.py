@@ -7,9 +7,9 @@ import cupy as cp
 import numpy as np
 from scipy.sparse import csr_array
 
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
-from ._gpu_stream import brought
 from .cuda import sparse_definitions
+from .host_streaming import brought
+from .launch import blocks_for, i32, i64, kernel, launch
 
 # Constants, so that no sum depends on the card.
 BLOCKS = 1024  # of a pass over the rows, at most

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_array
 
-from ._gpu_csr import ByColumn, Csr, alike, blocks_of, most_pieces, pieces
-from ._gpu_stream import Conveyor, room_of
+from .csr import ByColumn, Csr, alike, blocks_of, most_pieces, pieces
+from .host_streaming import Conveyor, room_of
 
 PART = 2**25  # stored numbers
 

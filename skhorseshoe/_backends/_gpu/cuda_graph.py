@@ -6,11 +6,11 @@ from contextlib import suppress
 import cupy as cp
 import numpy as np
 
-from ._gpu_clock import CLOCK
-from ._gpu_csr import Csr
-from ._gpu_gaussian import fits_one_block
-from ._gpu_sparse_parts import Parts
-from ._gpu_stream import Streamed
+from .csr import Csr
+from .csr_chunks import Parts
+from .gaussian import fits_one_block
+from .host_streaming import Streamed
+from .sweep_counter import CLOCK
 
 _LOG = logging.getLogger("skhorseshoe")
 SPARSE_ROWS = 2**18  # of which a pass leaves a number for each chain, in memory that a recording keeps

@@ -1,6 +1,6 @@
 """The back end for NVIDIA GPUs: CuPy arrays, CUDA kernels of our own, Cholesky factors from cuSOLVER.
 
-The same names as in ``cpu.py``, where they are described. Arrays that describe the chains live on the device.
+The same names as in ``_cpu/dense.py``, where they are described. Arrays that describe the chains live on the device.
 """
 
 from contextlib import contextmanager, suppress
@@ -9,20 +9,20 @@ from copy import copy
 import cupy as cp
 import numpy as np
 
-from ._gpu_answers import average_phi, each_block, ndtr, quantiles  # noqa: F401 - part of what a back end offers
-from ._gpu_clock import ATTEMPTS, CLOCK
-from ._gpu_collapsed_host import collapsed_rows as CollapsedRows  # noqa: F401 - as are these
-from ._gpu_csr import Csr
-from ._gpu_gaussian import Precision, Root, Whitening, metropolis, times_symmetric  # noqa: F401
-from ._gpu_input import checked, put_beside  # noqa: F401
-from ._gpu_lines import NEAR_ROWS, first_inside, move_along_lines, proposals  # noqa: F401
-from ._gpu_memory import explained, is_of_memory, place  # noqa: F401
-from ._gpu_outbox import Outbox, Watch  # noqa: F401
-from ._gpu_recorded import recorded  # noqa: F401
-from ._gpu_rows import gram, hold, latent, line, moments, score  # noqa: F401
-from ._gpu_stream import brought
-from ._gpu_variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
-from ._gpu_verdict import VERDICT
+from .async_copy import Outbox, Watch  # noqa: F401
+from .collapsed import collapsed_rows as CollapsedRows  # noqa: F401 - as are these
+from .csr import Csr
+from .cuda_graph import recorded  # noqa: F401
+from .dense_passes import gram, hold, latent, line, moments, score  # noqa: F401
+from .gaussian import Precision, Root, Whitening, metropolis, times_symmetric  # noqa: F401
+from .host_streaming import brought
+from .lapack import VERDICT
+from .line_moves import NEAR_ROWS, first_inside, move_along_lines, proposals  # noqa: F401
+from .memory import explained, is_of_memory, place  # noqa: F401
+from .predict import average_phi, each_block, ndtr, quantiles  # noqa: F401 - part of what a back end offers
+from .sweep_counter import ATTEMPTS, CLOCK
+from .validation import checked, put_beside  # noqa: F401
+from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
 exp, growth, minimum = cp.exp, cp.expm1, cp.minimum

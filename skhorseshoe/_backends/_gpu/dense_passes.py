@@ -7,9 +7,11 @@ from functools import cache
 
 import cupy as cp
 
-from ._gpu_clock import random_arguments
-from ._gpu_gaussian import factor_bytes, fits_one_block
-from ._gpu_kernels import (
+from ..moments import combine_moments
+from .cuda import MAX_CHAINS, TYPES, definitions, layout, waves
+from .gaussian import factor_bytes, fits_one_block
+from .host_streaming import HostRows, Streamed, brought
+from .launch import (
     add_blocks,
     blocks_for,
     cached_bytes,
@@ -22,11 +24,9 @@ from ._gpu_kernels import (
     resident_blocks,
     shared_limits,
 )
-from ._gpu_lines import TOGETHER, side_by_side
-from ._gpu_memory import WIDENED
-from ._gpu_stream import HostRows, Streamed, brought
-from ._moments import combine_moments
-from .cuda import MAX_CHAINS, TYPES, definitions, layout, waves
+from .line_moves import TOGETHER, side_by_side
+from .memory import WIDENED
+from .sweep_counter import random_arguments
 
 
 def hold(X, y, weight):

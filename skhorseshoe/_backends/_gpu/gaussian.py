@@ -3,7 +3,7 @@
 import cupy as cp
 import numpy as np
 
-from . import (
+from .. import (
     ACCEPT,
     COEF,
     JITTERS,
@@ -16,14 +16,13 @@ from . import (
     log_half_cauchy,
     not_definite,
 )
-from ._gpu_clock import CLOCK, random_arguments
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch, properties
-from ._gpu_lapack import potrf, side_by_side, solve_lower, workspace_for, workspaces_for
-from ._gpu_memory import BESIDE
-from ._gpu_stream import brought
-from ._gpu_variates import exponential, normal
-from ._gpu_verdict import VERDICT
 from .cuda import THREADS
+from .host_streaming import brought
+from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspace_for, workspaces_for
+from .launch import blocks_for, i32, i64, kernel, launch, properties
+from .memory import BESIDE
+from .sweep_counter import CLOCK, random_arguments
+from .variates import exponential, normal
 
 
 def fits_one_block(q):
@@ -73,7 +72,7 @@ class _Cholesky:
 
         ``use(some, factors)`` is called for some chains, a slice, before the matrices are used again. Everything is
         queued and the host does not wait: a factorisation that fails is repaired on the GPU, or noted there
-        (``_gpu_verdict``).
+        (``lapack``).
         """
         for first in range(0, len(d), len(factors)):
             some = slice(first, min(first + len(factors), len(d)))

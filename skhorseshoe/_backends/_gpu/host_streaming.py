@@ -4,7 +4,7 @@ import cupy as cp
 import numpy as np
 from cupyx import empty_pinned
 
-from ._reading import WINDOW, ahead, cut
+from ..._utils.memmap import WINDOW, ahead, cut
 
 PART = 2**28  # bytes that are copied together, if a few blocks read as much
 _ALIGNED = 256  # bytes

@@ -1,6 +1,7 @@
 """cuSOLVER and cuBLAS in place; what is queued, and the host does not wait.
 
-What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one.
+What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one. Whether all
+factorisations have succeeded is noted on the GPU, and looked at when something else comes to the host.
 """
 
 import threading
@@ -10,6 +11,8 @@ import cupy as cp
 import numpy as np
 from cupy.cuda import device
 from cupy_backends.cuda.libs import cublas, cusolver
+
+from .. import MAX_CHAINS, not_definite
 
 _LOWER = cublas.CUBLAS_FILL_MODE_LOWER
 _ONE = np.ones(1)  # which the libraries read on the host
@@ -108,3 +111,33 @@ def add_products(A, total):
     shape = _LOWER, cublas.CUBLAS_OP_T, n, m
     one = _ONE.ctypes.data
     cublas.dsyrk(device.get_cublas_handle(), *shape, one, A.data.ptr, m, one, total.data.ptr, n)
+
+
+class _Verdict(threading.local):
+    """Of the fit that this thread is making."""
+
+    def __init__(self):
+        self.minors = {}
+
+    def place(self, error=not_definite):
+        """Where kernels note it: (MAX_CHAINS, 2) int32, for each chain the minor that failed, or 0, and the size.
+
+        error : makes the error of size and minor.
+        """
+        if error not in self.minors:
+            self.minors[error] = cp.zeros((MAX_CHAINS, 2), cp.int32)
+        return self.minors[error]
+
+    def raise_if_bad(self):
+        """Raise the LinAlgError if one has failed, and forget it."""
+        for error, minors in self.minors.items():
+            bad = [(size, minor) for minor, size in cp.asnumpy(minors).tolist() if minor]
+            if bad:
+                self.forget()
+                raise error(*bad[0])
+
+    def forget(self):
+        self.minors = {}
+
+
+VERDICT = _Verdict()

@@ -2,9 +2,9 @@
 
 import cupy as cp
 
-from . import _lines
-from ._gpu_kernels import blocks_for, i32, kernel, launch
+from .. import lines as _lines
 from .cuda import MAX_CHAINS, THREADS
+from .launch import blocks_for, i32, kernel, launch
 
 NEAR_ROWS = 0  # of which there would be another way to move than with a pass for all proposals
 TOGETHER = min(MAX_CHAINS // 2, THREADS // (1 + _lines.PROPOSALS))  # lines of a launch: each step of each has a thread
@@ -16,7 +16,7 @@ def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, s
 
 
 def proposals(uniform, width):
-    """As ``_lines.proposals``; one kernel, for many small ones would take most of a small sweep."""
+    """As ``lines.proposals``; one kernel, for many small ones would take most of a small sweep."""
     n_chains, n_steps = len(uniform), uniform.shape[1] - 2
     out = cp.empty((n_chains, n_steps))
     given = cp.ascontiguousarray(uniform), width, i32(width.size > 1), out
@@ -25,7 +25,7 @@ def proposals(uniform, width):
 
 
 def first_inside(value, steps, uniform):
-    """As ``_lines.first_inside``."""
+    """As ``lines.first_inside``."""
     out = cp.empty(len(value))
     given = value, steps, cp.ascontiguousarray(uniform), out
     launch(kernel("scales", "first_inside"), blocks_for(len(out)), *given, *map(i32, value.shape))

@@ -3,11 +3,12 @@
 import cupy as cp
 import numpy as np
 
-from .._stage import MAX_STEPS
-from . import _lines, in_words
-from ._gpu_stream import HostRows, room_for_parts
-from ._reading import is_on_disk
+from ..._utils.memmap import is_on_disk
+from ..._utils.memory import in_words
+from .. import lines
+from ..limits import MAX_STEPS
 from .cuda import MAX_CHAINS, MOST_BLOCKS, THREADS, compiled_chains
+from .host_streaming import HostRows, room_for_parts
 
 BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
 WIDENED = 2**25  # elements of X converted to float64 at a time
@@ -28,7 +29,7 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
     chains = compiled_chains(min(n_chains, MAX_CHAINS)) * -(-n_chains // MAX_CHAINS)  # of all launches of a pass
     sums = 8 * MOST_BLOCKS * multiprocessors * (q + 1) * chains
-    of_a_move, vectors = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + _lines.PROPOSALS), _VECTORS
+    of_a_move, vectors = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + lines.PROPOSALS), _VECTORS
     if q <= THREADS:  # a recorded sweep keeps all that it has in between
         turns, moves = 2 * MAX_STEPS * (sampler == "hmc"), moves_kept(sampler)
         sums = sums * passes_kept(sampler) + of_a_move * moves
@@ -49,7 +50,7 @@ def passes_kept(sampler):
 
 def moves_kept(sampler):
     """The same of moves along lines: those of two kinds of sweeps in burn-in of HMC, of one for "pxda"."""
-    return {"hmc": 2, "pxda": 1}.get(sampler, 0) * (1 + max(_lines.SINGLES))
+    return {"hmc": 2, "pxda": 1}.get(sampler, 0) * (1 + max(lines.SINGLES))
 
 
 def place(X, n_chains, sampler):

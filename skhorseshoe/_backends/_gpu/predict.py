@@ -3,11 +3,11 @@
 import cupy as cp
 from cupyx.scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
-from ._gpu_kernels import i32, kernel, launch
-from ._gpu_memory import ANSWERED
-from ._gpu_rows import widened
-from ._gpu_stream import brought
 from .cuda import THREADS
+from .dense_passes import widened
+from .host_streaming import brought
+from .launch import i32, kernel, launch
+from .memory import ANSWERED
 
 _ROWS = ANSWERED
 _TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows where draws or columns are many

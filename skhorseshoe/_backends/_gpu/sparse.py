@@ -6,11 +6,12 @@ a copy by columns.
 
 import cupy as cp
 
-from . import gpu
-from ._gpu_answers import rows_together
-from ._gpu_csr import Csr
-from ._gpu_sparse_memory import place  # noqa: F401 - part of what a back end offers
-from ._gpu_sparse_rows import (  # noqa: F401 - as are these
+from . import dense
+from .csr import Csr
+from .host_streaming import brought
+from .predict import rows_together
+from .sparse_memory import place  # noqa: F401 - part of what a back end offers
+from .sparse_passes import (  # noqa: F401 - as are these
     gram,
     gram_noise,
     gram_product,
@@ -22,12 +23,11 @@ from ._gpu_sparse_rows import (  # noqa: F401 - as are these
     product,
     score,
 )
-from ._gpu_stream import brought
 
 
 def __getattr__(name):
     """The rest of what a back end offers is that of ``gpu``."""
-    return getattr(gpu, name)
+    return getattr(dense, name)
 
 
 def each_block(X, coef, threads, budget, use):

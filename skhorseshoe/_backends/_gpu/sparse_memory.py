@@ -1,14 +1,14 @@
 """What a fit of sparse rows takes of a GPU's memory."""
 
-from .._iterative import is_without_matrix
-from .._memory import check_copy
-from . import _lines, in_words
-from ._gpu_csr import Csr, blocks_of, most_pieces
-from ._gpu_memory import WIDENED, check_room, free_and_total, moves_kept, passes_kept
-from ._gpu_memory import working_set as of_coefficients
-from ._gpu_recorded import SPARSE_ROWS
-from ._gpu_sparse_parts import HostCsr, room_for_parts
+from ..._utils.memory import check_copy, in_words
+from .. import lines
+from ..limits import is_without_matrix
+from .csr import Csr, blocks_of, most_pieces
+from .csr_chunks import HostCsr, room_for_parts
 from .cuda import MAX_CHAINS, THREADS, compiled_chains
+from .cuda_graph import SPARSE_ROWS
+from .memory import WIDENED, check_room, free_and_total, moves_kept, passes_kept
+from .memory import working_set as of_coefficients
 
 _SORTED = 40  # bytes for each stored number while the columns are sorted, beside their numbers
 _CURE = "Use device='cpu', give X as float32, lower n_chains, or select columns first."
@@ -29,7 +29,7 @@ def working_set(X, n_chains, sampler, part=None):
     recorded = not part and n <= SPARSE_ROWS and p < THREADS
     passes, moves = (passes_kept(sampler), moves_kept(sampler)) if recorded else (1, 0)  # where a sweep may be recorded
     of_a_pass = 8 * chains * (n_rows + most_pieces(size, p) + 2 * blocks_of(n_rows))
-    of_a_move = 8 * n_chains * (1 + _lines.PROPOSALS) * blocks_of(n_rows)
+    of_a_move = 8 * n_chains * (1 + lines.PROPOSALS) * blocks_of(n_rows)
     values = 25 * n + 3 * 8 * min(WIDENED, n * n_chains)
     rest = 8 * together * (p + 1) * 40 if iterative else of_coefficients(0, p, n_chains, sampler, 0)
     return by_column + values + passes * of_a_pass + (1 + moves) * of_a_move + rest

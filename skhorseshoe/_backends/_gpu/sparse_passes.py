@@ -1,5 +1,6 @@
-"""Questions to sparse rows on the GPU; they have the names and the answers of ``sparse.py``. Of rows that are more than
-one part (``_gpu_sparse_parts``) the answers of the parts are added.
+"""Questions to sparse rows on the GPU, with the names and the answers of ``_cpu/sparse.py``.
+
+Of rows that are more than one part (``csr_chunks.py``) the answers of the parts are added.
 
 A pass reads the stored numbers twice: by rows, for what is drawn or derived of each row and chain, and by columns, for
 the sums over rows. Every sum has one owner and a fixed order, which depends on X and the number of chains alone.
@@ -11,16 +12,16 @@ from operator import add
 import cupy as cp
 import numpy as np
 
-from ._centring import finish, uncentred
-from ._gpu_clock import random_arguments
-from ._gpu_csr import Csr, lanes_for
-from ._gpu_kernels import add_blocks, blocks_for, i32, i64, kernel, launch, padded
-from ._gpu_lines import TOGETHER, side_by_side
-from ._gpu_memory import WIDENED
-from ._gpu_sparse_parts import PART, HeldParts, HostCsr, StreamedParts, cut, parts_of, stored_in
-from ._gpu_stream import brought
-from ._moments import merge_moments
+from ..centring import finish, uncentred
+from ..moments import merge_moments
+from .csr import Csr, lanes_for
+from .csr_chunks import PART, HeldParts, HostCsr, StreamedParts, cut, parts_of, stored_in
 from .cuda import MAX_CHAINS, THREADS, TYPES, compiled_chains, sparse_definitions
+from .host_streaming import brought
+from .launch import add_blocks, blocks_for, i32, i64, kernel, launch, padded
+from .line_moves import TOGETHER, side_by_side
+from .memory import WIDENED
+from .sweep_counter import random_arguments
 
 _WARPS = THREADS // 32
 # As in the kernels.

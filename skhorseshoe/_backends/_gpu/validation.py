@@ -2,7 +2,7 @@
 
 import cupy as cp
 
-from ._gpu_csr import Csr
+from .csr import Csr
 from .cuda import TYPES
 
 _CHECKED = 2**24  # elements looked at together

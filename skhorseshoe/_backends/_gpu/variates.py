@@ -3,9 +3,9 @@
 import cupy as cp
 import numpy as np
 
-from ._gpu_clock import random_arguments
-from ._gpu_kernels import blocks_for, i32, i64, kernel, launch
 from .cuda import THREADS
+from .launch import blocks_for, i32, i64, kernel, launch
+from .sweep_counter import random_arguments
 
 
 def normal(shape, key, sweep, purpose, attempt=0):

@@ -9,17 +9,19 @@ from laws import TAU_0, from_python
 from scipy import stats
 from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
-from skhorseshoe._design import Rows
-from skhorseshoe._hmc import HmcState, Reference, Tuning
-from skhorseshoe._ops import MOMENTUM, _normal, _scales, cpu
-from skhorseshoe._threads import Threads, open_threads
+from skhorseshoe._backends import MOMENTUM
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import normal_tail, scales
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
+from skhorseshoe._utils.threads import Threads, open_threads
 
 KEY = (np.uint32(7), np.uint32(1))
 P_VALUE = 1e-4
 N_CHAINS = 250  # at once: a random number has 8 bits for its chain
 ALONE = Threads(1)
 
-log_cdf, scaled_exponential_integral = map(from_python, (_normal.log_cdf, _scales.scaled_exponential_integral))
+log_cdf, scaled_exponential_integral = map(from_python, (normal_tail.log_cdf, scales.scaled_exponential_integral))
 
 
 def log_cdf_and_ratio(t):

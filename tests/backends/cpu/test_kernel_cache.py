@@ -8,8 +8,8 @@ import sys
 import numba
 import pytest
 
-from skhorseshoe._ops import _cache
-from skhorseshoe._ops._jit import kernel
+from skhorseshoe._backends._cpu import jit
+from skhorseshoe._backends._cpu.jit import kernel
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_code_of_other_sources_is_compiled_anew(cache, monkeypatch):
     """A function that a kernel calls may have changed, in another file."""
     assert not is_loaded(1)
     assert is_loaded(1)
-    monkeypatch.setattr(_cache, "_SOURCES", _cache._SOURCES + 1)
+    monkeypatch.setattr(jit, "_SOURCES", jit._SOURCES + 1)
     assert not is_loaded(1)
     assert is_loaded(1)
 
@@ -85,12 +85,14 @@ def test_a_version_of_numba_without_these_attributes_keeps_its_cache():
         pass
 
     function = Function()
-    assert _cache.made_safe(function) is function
+    assert jit.made_safe(function) is function
 
 
 @pytest.mark.parametrize(("flags", "lines"), [((), 0), (("-i",), 1)])
 def test_compiling_is_said_once_and_only_at_a_prompt(flags, lines, tmp_path):
-    code = "from skhorseshoe._ops import cpu; import numpy as np; key = (np.uint32(1), np.uint32(2)); "
+    code = (
+        "from skhorseshoe._backends._cpu import dense as cpu; import numpy as np; key = (np.uint32(1), np.uint32(2)); "
+    )
     code += "cpu.normal((1, 1), key, 0, 0); cpu.uniform((1, 1), key, 0, 0); raise SystemExit"
     command = [sys.executable, *flags, "-c", code]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHON_BASIC_REPL": "1"}

@@ -7,17 +7,21 @@ from scipy import stats
 from scipy.sparse import csr_array
 from scipy.special import log_ndtr
 
-from skhorseshoe._ops import LATENT, _normal, _philox, _truncated, cpu, sparse
-from skhorseshoe._ops._gaussian import Precision
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends import LATENT
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import normal_tail, sparse
+from skhorseshoe._backends._cpu import philox as _philox
+from skhorseshoe._backends._cpu import truncated_normal as _truncated_normal
+from skhorseshoe._backends._cpu.gaussian import Precision
+from skhorseshoe._utils.threads import Threads
 
 KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
 P_VALUE = 1e-4  # of a test that a right kernel fails once in 10,000 keys
 DTYPES = [np.float32, np.float64]
 
-philox, stream, upper_tail = map(from_python, (_philox.philox, _philox.stream, _normal.upper_tail))
+philox, stream, upper_tail = map(from_python, (_philox.philox, _philox.stream, normal_tail.upper_tail))
 cos_sin_turn, minus_log_unit, truncate_tile, truncated_normal = (
-    from_python(getattr(_truncated, name))
+    from_python(getattr(_truncated_normal, name))
     for name in ("cos_sin_turn", "minus_log_unit", "truncate_tile", "truncated_normal")
 )
 

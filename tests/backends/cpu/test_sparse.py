@@ -10,11 +10,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
 
-from skhorseshoe import HorseshoeProbitClassifier, _device
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu, sparse
-from skhorseshoe._segments import Segment
-from skhorseshoe._threads import Threads
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends import device
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import sparse
+from skhorseshoe._data.row_blocks import Segment
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._utils.threads import Threads
 from skhorseshoe.selection import HorseshoeSelector
 
 KEY = np.array([1, 2], dtype=np.uint32)
@@ -200,7 +202,7 @@ def test_the_sampler_of_dense_rows_is_not_taken_and_refused_by_name():
 
 
 def test_auto_leaves_sparse_rows_of_the_host_on_the_cpu(monkeypatch):
-    monkeypatch.setattr(_device, "_WORTH_A_GPU", 0)
-    monkeypatch.setattr(_device, "gpu_status", lambda index=0: (True, "a card"))
+    monkeypatch.setattr(device, "_WORTH_A_GPU", 0)
+    monkeypatch.setattr(device, "gpu_status", lambda index=0: (True, "a card"))
     X, y = made(30, 5, 3)
     assert model(device="auto").fit(X, y).device_ == "cpu"

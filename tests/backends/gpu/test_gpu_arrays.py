@@ -75,7 +75,7 @@ def test_a_row_has_the_same_answer_in_any_batch(fitted):
 def test_answers_are_computed_in_blocks_of_rows(fitted, monkeypatch):
     model, X = fitted
     whole = model.predict_proba(X), model.predict_interval(X)
-    blocks = sys.modules["skhorseshoe._ops._gpu_answers"]
+    blocks = sys.modules["skhorseshoe._backends._gpu.predict"]
     monkeypatch.setattr(blocks, "_TOGETHER", 7 * 1200)  # rows times draws
     np.testing.assert_allclose(model.predict_proba(X), whole[0], rtol=1e-11)
     np.testing.assert_allclose(model.predict_interval(X), whole[1], rtol=1e-11)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 
-from skhorseshoe import _fitting
-from skhorseshoe._ops import cpu
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._fit import fit as _fit
+from skhorseshoe._utils.threads import Threads
 from skhorseshoe.datasets import make_correlated_probit
 
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -234,12 +234,12 @@ def test_a_cupy_x_is_read_where_it_is(sampler, one_gpu, short_fit, monkeypatch):
     X, y, _ = make_correlated_probit(8, 9000, random_state=0)
     X, read = sys.modules["cupy"].asarray(X.astype(np.float32)), []
 
-    class Rows(_fitting.Rows):
+    class Rows(_fit.Rows):
         def collapsed(self, *args):
             read.append(super().collapsed(*args))
             return read[0]
 
-    monkeypatch.setattr(_fitting, "Rows", Rows)
+    monkeypatch.setattr(_fit, "Rows", Rows)
     model = short_fit(X, y, sampler=sampler, burn_in=0, n_iter=1, n_chains=1)  # device="auto" is where X is
     assert (model.sampler_, model.device_) == ("collapsed", "cuda:0")
     assert read[0].X.data.ptr == X.data.ptr
@@ -270,7 +270,7 @@ def test_the_forecast_is_enough_and_not_much_more(n, p, n_chains, card, short_fi
     short_fit(X, y, device="cuda", n_chains=n_chains, burn_in=1, n_iter=1)  # without a slab rows are answered too
     assert card.held_when_freed == 0
     taken = card.memory.most - X.nbytes
-    forecast = sys.modules["skhorseshoe._ops._gpu_memory"].working_set(n, p, n_chains, "collapsed", 1)
+    forecast = sys.modules["skhorseshoe._backends._gpu.memory"].working_set(n, p, n_chains, "collapsed", 1)
     assert taken < forecast < 3 * taken + 2**21
 
 
@@ -279,8 +279,8 @@ def test_the_forecast_is_enough_and_not_much_more(n, p, n_chains, card, short_fi
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_an_x_without_room_on_the_card_is_read_from_the_host(dtype, n_unpenalized, card, short_fit, monkeypatch):
     """By blocks of columns, in two buffers; the draws have the same bits."""
-    memory = importlib.import_module("skhorseshoe._ops._gpu_memory")
-    ours = importlib.import_module("skhorseshoe._ops._gpu_collapsed").CollapsedRows
+    memory = importlib.import_module("skhorseshoe._backends._gpu.memory")
+    ours = importlib.import_module("skhorseshoe._backends._gpu.collapsed").CollapsedRows
     X, y, _ = make_correlated_probit(20, 200, random_state=0)
     X[:, 7] *= 1e4  # a heavy column
     X, params = X.astype(dtype), {"unpenalized": [3, 150][:n_unpenalized], "n_chains": 2, "burn_in": 2, "n_iter": 3}
@@ -302,10 +302,12 @@ def test_an_x_without_room_on_the_card_is_read_from_the_host(dtype, n_unpenalize
 @needs_compiler
 def test_chains_share_what_is_brought_from_the_host(card, monkeypatch):
     """Each question reads X once, however many chains there are."""
-    stream, ops = (importlib.import_module(f"skhorseshoe._ops.{name}") for name in ("_gpu_stream", "gpu"))
+    stream, ops = (
+        importlib.import_module(f"skhorseshoe._backends.{name}") for name in ("_gpu.host_streaming", "_gpu.dense")
+    )
     X, y = np.random.default_rng(0).standard_normal((9, 150)), np.arange(9) % 2
     held = ops.hold(X.view(stream.HostRows), y.astype(np.uint8), np.empty(0))[:2]
-    monkeypatch.setattr(importlib.import_module("skhorseshoe._ops._gpu_collapsed").CollapsedRows, "block", 9 * 64)
+    monkeypatch.setattr(importlib.import_module("skhorseshoe._backends._gpu.collapsed").CollapsedRows, "block", 9 * 64)
     none = np.zeros(150)
     rows = ops.CollapsedRows(*held, np.arange(150), none, none + 1.0, none, np.full(1, 9.0), 0.1, 5, None)
     brought, bring = [], held[0].conveyor.bring
@@ -326,6 +328,6 @@ def test_chains_share_what_is_brought_from_the_host(card, monkeypatch):
 
 @needs_compiler
 def test_auto_leaves_more_columns_than_rows_to_the_cpu(card, wide, short_fit, monkeypatch):
-    monkeypatch.setattr(_fitting._device, "_WORTH_A_GPU", 0)
+    monkeypatch.setattr(_fit._device, "_WORTH_A_GPU", 0)
     model = short_fit(*wide, n_chains=1, burn_in=0, n_iter=1)
     assert (model.sampler_, model.device_) == ("collapsed", "cpu")

@@ -3,7 +3,7 @@
 import pytest
 from cuda_emulator import kernel_names
 
-from skhorseshoe._ops import cuda
+from skhorseshoe._backends._gpu import cuda
 
 pytest.importorskip("cupy._core.core", reason="needs the compiler: pip install -e '.[gpu-test]'", exc_type=ImportError)
 nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")

@@ -12,8 +12,8 @@ from cuda_emulator import fake_cupy
 from laws import agree
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._dask_worker import Shard
-from skhorseshoe._segments import Segment, layout
+from skhorseshoe._data.dask_worker import Shard
+from skhorseshoe._data.row_blocks import Segment, layout
 
 
 def draws_of(model):

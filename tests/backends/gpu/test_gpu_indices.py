@@ -20,7 +20,7 @@ def ops():
     import importlib
 
     with fake_cupy.installed():
-        yield importlib.import_module("skhorseshoe._ops.gpu")
+        yield importlib.import_module("skhorseshoe._backends._gpu.dense")
 
 
 def zeros(shape, dtype):
@@ -32,7 +32,7 @@ def zeros(shape, dtype):
 
 def last_block(name, n, p, X, columns, coef, chains_of, random=()):
     """Sums over the rows of the last tile, by a pass of one tile to a block, and how many rows these are."""
-    rows = sys.modules["skhorseshoe._ops._gpu_rows"]
+    rows = sys.modules["skhorseshoe._backends._gpu.dense_passes"]
     plan = rows._Plan.__wrapped__(0, name, (n, p), X.dtype.name, 1, p)
     tiles = -(-n // plan.layout.tile)
     sums = sys.modules["cupy"].empty((1, p + 1, 1))
@@ -60,7 +60,7 @@ def test_the_end_of_a_very_large_x_is_found(n, p, ops):
     ratio = np.exp(stats.norm.logpdf(t) - log_ndtr(t))
     np.testing.assert_allclose(sums[:-1], (sign * ratio) @ x, rtol=1e-3, atol=1e-4)
 
-    random = sys.modules["skhorseshoe._ops._gpu_clock"].random_arguments(KEY, 7)
+    random = sys.modules["skhorseshoe._backends._gpu.sweep_counter"].random_arguments(KEY, 7)
     sums, m = last_block("latent_pass", n, p, X, (y,), on_card, (np.int32(1), np.int32(0), np.int64(0)), random)
     z = truncated_normals(t.astype(np.float32), 7, n - m, *KEY).astype(float)
     np.testing.assert_allclose(sums[-1], np.square(z).sum(), rtol=1e-4)

@@ -10,9 +10,10 @@ from laws import PHILOX_ANSWERS
 from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
-from skhorseshoe._hmc import HmcState, Reference, Tuning
-from skhorseshoe._ops import cpu, cuda
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._gpu import cuda
+from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
+from skhorseshoe._utils.threads import Threads
 
 KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
 P_VALUE = 1e-4  # of a test that a right kernel fails once in 10,000 keys

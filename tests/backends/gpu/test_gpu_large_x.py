@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 
-from skhorseshoe._ops import _reading
+from skhorseshoe._utils import memmap
 from skhorseshoe.datasets import make_sparse_probit
 
 KEY = np.uint32(1), np.uint32(2)
@@ -22,14 +22,14 @@ def rows():
 
 
 def module(name):
-    return sys.modules[f"skhorseshoe._ops._gpu_{name}"]
+    return sys.modules[f"skhorseshoe._backends._gpu.{name}"]
 
 
 @pytest.fixture
 def small_parts(one_gpu, monkeypatch):
     """Parts of one block or two, and a back end that has them."""
-    monkeypatch.setattr(module("stream"), "PART", 1)
-    monkeypatch.setattr(module("stream"), "_BLOCKS", 1)
+    monkeypatch.setattr(module("host_streaming"), "PART", 1)
+    monkeypatch.setattr(module("host_streaming"), "_BLOCKS", 1)
     return one_gpu
 
 
@@ -40,7 +40,7 @@ def test_passes_over_parts_have_the_bits_of_passes_over_all(n_chains, dtype, sma
     X = X.astype(dtype)
     weight = np.linspace(0.5, 2.0, len(y))
     coef = ops.to_device(np.random.default_rng(1).standard_normal((n_chains, 10)) / 3)
-    here, there = ops.hold(X, y, weight), ops.hold(X.view(module("stream").HostRows), y, weight)
+    here, there = ops.hold(X, y, weight), ops.hold(X.view(module("host_streaming").HostRows), y, weight)
     asked = {
         "score": lambda held: ops.score(*held, coef, None, None),
         "latent": lambda held: ops.latent(*held[:2], coef, None, 3, KEY, None),
@@ -59,20 +59,20 @@ def test_shapes_that_are_cut_otherwise(sizes, small_parts):
     coef = ops.to_device(rng.standard_normal((4, p)) / np.sqrt(p))
     got = [
         ops.to_host(ops.score(*ops.hold(held, y, np.empty(0)), coef, None, None)[1])
-        for held in (X, X.view(module("stream").HostRows))
+        for held in (X, X.view(module("host_streaming").HostRows))
     ]
     np.testing.assert_array_equal(*got)
 
 
 def make_small(card, monkeypatch):
     """A card and a back end that are made for little memory."""
-    importlib.import_module("skhorseshoe._ops.gpu")
+    importlib.import_module("skhorseshoe._backends._gpu.dense")
     monkeypatch.setattr(module("memory"), "working_set", lambda *sizes: 0)
-    for name in ("memory", "rows"):
+    for name in ("memory", "dense_passes"):
         monkeypatch.setattr(module(name), "WIDENED", 2**12)
-    monkeypatch.setattr(module("answers"), "_ROWS", 256)
-    monkeypatch.setattr(module("stream"), "PART", 20_000)
-    monkeypatch.setattr(module("stream"), "_BLOCKS", 1)
+    monkeypatch.setattr(module("predict"), "_ROWS", 256)
+    monkeypatch.setattr(module("host_streaming"), "PART", 20_000)
+    monkeypatch.setattr(module("host_streaming"), "_BLOCKS", 1)
     card.properties |= {"multiProcessorCount": 8}
 
 
@@ -106,8 +106,8 @@ def test_x_comes_to_the_card_a_window_at_a_time(order, monkeypatch):
     """CuPy would make a copy in pinned memory."""
     X = np.asarray(np.random.default_rng(0).standard_normal((300, 7)), order=order)
     with fake_cupy.installed() as card:
-        ops = importlib.import_module("skhorseshoe._ops.gpu")
-        monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_stream"], "WINDOW", 1000)
+        ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
+        monkeypatch.setattr(sys.modules["skhorseshoe._backends._gpu.host_streaming"], "WINDOW", 1000)
         held, y, weight = ops.hold(X, np.arange(300), np.ones(300))
         np.testing.assert_array_equal(ops.to_host(held), X)
         np.testing.assert_array_equal(ops.to_host(y), np.arange(300).astype(np.uint8))
@@ -135,11 +135,11 @@ def in_a_file(X, folder):
 def test_auto_reads_a_file_once_if_the_gpu_has_room_for_it(free, words, rows, short_fit, tmp_path, monkeypatch, caplog):
     X, y = rows
     params = {"device": "auto", "sampler": "pxda", "burn_in": 2, "n_iter": 3, "n_chains": 2, "verbose": 1}
-    monkeypatch.setattr("skhorseshoe._device._WORTH_A_GPU", 1)
-    monkeypatch.setattr("skhorseshoe._weights._SORTED_SIZE", 1)  # whose rows are sorted, in memory
+    monkeypatch.setattr("skhorseshoe._backends.device._WORTH_A_GPU", 1)
+    monkeypatch.setattr("skhorseshoe._data.weights._SORTED_SIZE", 1)  # whose rows are sorted, in memory
     with fake_cupy.installed() as card, caplog.at_level("INFO", logger="skhorseshoe"):
         make_small(card, monkeypatch)
-        monkeypatch.setattr(module("stream"), "WINDOW", 3000)
+        monkeypatch.setattr(module("host_streaming"), "WINDOW", 3000)
         want = short_fit(X, y, **params)
         card.free = free
         caplog.clear()
@@ -152,11 +152,11 @@ def test_auto_reads_a_file_once_if_the_gpu_has_room_for_it(free, words, rows, sh
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the process in /proc")
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_pages_of_a_file_leave_the_process_behind_the_copy(whole, one_gpu, tmp_path, monkeypatch):
-    monkeypatch.setattr(module("stream"), "WINDOW", 2**20)
-    monkeypatch.setattr(_reading, "WINDOW", 2**20)
+    monkeypatch.setattr(module("host_streaming"), "WINDOW", 2**20)
+    monkeypatch.setattr(memmap, "WINDOW", 2**20)
     X = in_a_file(np.ones((2**14, 1024), np.float32), tmp_path)  # 64 MiB
     before, y = pages_of_files(), np.zeros(len(X), np.uint8)
-    held, _, _ = one_gpu.hold(X if whole else X.view(module("stream").HostRows), y, np.empty(0))
+    held, _, _ = one_gpu.hold(X if whole else X.view(module("host_streaming").HostRows), y, np.empty(0))
     for _ in [] if whole else held.parts([0, 2**13, 2**14]):
         pass
     assert pages_of_files() - before < 2**24

@@ -13,10 +13,13 @@ from card import sparse_rows
 from cuda_emulator import COMPILER, fake_cupy
 from scipy.special import log_ndtr
 
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import _lines, cpu, cuda, sparse
-from skhorseshoe._prior import FixedPrior
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends import lines as _lines
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import sparse
+from skhorseshoe._backends._gpu import cuda
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._utils.threads import Threads
 
 KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
 ALONE = Threads(1)
@@ -25,7 +28,7 @@ K = 1 + _lines.PROPOSALS
 
 
 def module(name):
-    return importlib.import_module(f"skhorseshoe._ops._gpu_{name}")
+    return importlib.import_module(f"skhorseshoe._backends._gpu.{name}")
 
 
 def asked(n_chains, q, k=K):
@@ -88,7 +91,7 @@ def test_the_passes_have_tiles_of_all_kinds():
 
 
 def test_every_step_of_a_launch_has_a_thread(gpu):
-    assert module("lines").TOGETHER * K <= cuda.THREADS
+    assert module("line_moves").TOGETHER * K <= cuda.THREADS
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -127,30 +130,30 @@ def test_sparse_rows_have_the_same_in_one_part_and_in_several(
     X, y = sparse_rows(n, p, density, dtype, index)
     weight = labelled(n, weighted)[1]
     given = asked(n_chains, p + fit_intercept)
-    ops = importlib.import_module("skhorseshoe._ops.gpu_sparse")
+    ops = importlib.import_module("skhorseshoe._backends._gpu.sparse")
     got = answer(ops, X, y, weight, *given)
     close = {"rtol": 1e-12} if dtype == "float64" else {"rtol": 1e-5, "atol": 1e-5}
     np.testing.assert_allclose(got, by_formula(X.toarray(), y, weight, *given), **close)
     np.testing.assert_allclose(got, sparse.line(X, y, weight, *given, np.array([0, n]), ALONE), **close)
-    for name in ("sparse_parts", "sparse_rows"):
+    for name in ("csr_chunks", "sparse_passes"):
         monkeypatch.setattr(module(name), "PART", max(1, X.nnz // 3))
     on_card = answer(ops, X, y, weight, *given)
     np.testing.assert_allclose(on_card, got, rtol=1e-12)
-    streamed = module("sparse_parts").HostCsr((X.data, X.indices, X.indptr), shape=X.shape)
-    if len(module("sparse_parts").cut(X.indptr)) > 1:
+    streamed = module("csr_chunks").HostCsr((X.data, X.indices, X.indptr), shape=X.shape)
+    if len(module("csr_chunks").cut(X.indptr)) > 1:
         np.testing.assert_array_equal(answer(ops, streamed, y, weight, *given), on_card)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("n_chains", [1, 4, 17])
 def test_rows_on_the_host_have_the_bits_of_rows_on_the_card(n_chains, dtype, one_gpu, monkeypatch):
-    monkeypatch.setattr(module("stream"), "PART", 1)
-    monkeypatch.setattr(module("stream"), "_BLOCKS", 1)
+    monkeypatch.setattr(module("host_streaming"), "PART", 1)
+    monkeypatch.setattr(module("host_streaming"), "_BLOCKS", 1)
     X = np.random.default_rng(0).standard_normal((1200, 9)).astype(dtype)
     y, weight = labelled(1200, True)
     given = asked(n_chains, 10)
     np.testing.assert_array_equal(
-        *(answer(one_gpu, held, y, weight, *given) for held in (X, X.view(module("stream").HostRows)))
+        *(answer(one_gpu, held, y, weight, *given) for held in (X, X.view(module("host_streaming").HostRows)))
     )
 
 
@@ -159,7 +162,7 @@ def test_far_out_and_in_the_tails_it_is_finite_and_accurate(kind, one_gpu):
     """Where a step leads is not known beforehand."""
     at = np.array([-1e5, -40.0, -3.0, 0.0, 3.0, 1e5])
     X, y = np.ones((1, 1)), np.ones(1, np.uint8)
-    ops = one_gpu if kind == "dense" else importlib.import_module("skhorseshoe._ops.gpu_sparse")
+    ops = one_gpu if kind == "dense" else importlib.import_module("skhorseshoe._backends._gpu.sparse")
     given = np.zeros((1, 1)), np.ones((1, 1)), at[None]
     got = answer(ops, X if kind == "dense" else sp.csr_array(X), y, NONE, *given)
     np.testing.assert_allclose(got[0], log_ndtr(at), rtol=1e-11, atol=1e-300)
@@ -176,7 +179,7 @@ def rows_and_lines(ops, X, y, n_columns, settings):
 @pytest.mark.parametrize("settings", ["plain", "other columns"])
 def test_moves_are_those_of_the_cpu(settings, kind, gpu):
     X, y = sparse_rows(300, 9, 0.3)
-    back_ends = importlib.import_module("skhorseshoe._ops.gpu_sparse"), sparse
+    back_ends = importlib.import_module("skhorseshoe._backends._gpu.sparse"), sparse
     if kind == "dense":
         X, back_ends = X.toarray(), (gpu, cpu)
     settings = {} if settings == "plain" else {"unpenalized": np.arange(9) == 4, "standardize": True}
@@ -214,7 +217,7 @@ def test_proposals_and_the_first_of_them_are_those_of_the_cpu(gpu):
 def test_the_host_reads_nothing_in_a_move():
     X, y = sparse_rows(300, 9, 0.3)
     with fake_cupy.installed():
-        ops = importlib.import_module("skhorseshoe._ops.gpu")
+        ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
         rows, lines = rows_and_lines(ops, X.toarray(), y, 3, {})
         state = ops.to_device((np.ones((2, 10)), np.ones((2, 9)), np.ones(2)))
         before = sys.modules["cupy"].ndarray.reads

@@ -5,8 +5,10 @@ import sys
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 
-from skhorseshoe import _adapt, _chains, _device
-from skhorseshoe._stage import MAX_STEPS
+from skhorseshoe._backends import device
+from skhorseshoe._backends.limits import MAX_STEPS
+from skhorseshoe._mcmc import chains as _chains
+from skhorseshoe._mcmc import hmc_warmup
 from skhorseshoe.datasets import make_sparse_probit
 
 pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -20,7 +22,7 @@ def card():
 
 
 def memory():
-    return sys.modules["skhorseshoe._ops._gpu_memory"]
+    return sys.modules["skhorseshoe._backends._gpu.memory"]
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -38,8 +40,8 @@ def test_memory_is_given_back_after_an_error_at_any_time(after, card, problem, s
             raise RuntimeError("a driver that is gone")
         advance(chains)
 
-    advance = _adapt.HmcChains.advance
-    monkeypatch.setattr(_adapt.HmcChains, "advance", advance_or_fail)
+    advance = hmc_warmup.HmcChains.advance
+    monkeypatch.setattr(hmc_warmup.HmcChains, "advance", advance_or_fail)
     with pytest.raises(RuntimeError, match="a driver that is gone") as error:
         short_fit(*problem, device="cuda", sampler="hmc", burn_in=40, n_iter=5)
     assert card.held_when_freed == 0
@@ -86,7 +88,7 @@ def test_all_words_for_no_memory_are_known(words, card, problem, short_fit, monk
     def advance(chains):
         raise RuntimeError(words)
 
-    monkeypatch.setattr(_adapt.HmcChains, "advance", advance)
+    monkeypatch.setattr(hmc_warmup.HmcChains, "advance", advance)
     with pytest.raises(MemoryError, match=rf"out of memory: {words}.*device='cpu'"):
         short_fit(*problem, device="cuda", sampler="hmc")
 
@@ -101,7 +103,7 @@ def test_a_fit_without_room_is_refused_before_it_starts(card, problem, short_fit
 
 
 def test_auto_takes_the_cpu_where_the_gpu_has_no_room(card, problem, short_fit, monkeypatch, caplog):
-    monkeypatch.setattr(_device, "_WORTH_A_GPU", 0)
+    monkeypatch.setattr(device, "_WORTH_A_GPU", 0)
     assert short_fit(*problem, burn_in=1, n_iter=1).device_ == "cuda:0"
     card.free = 2**20
     with caplog.at_level("INFO", logger="skhorseshoe"):
@@ -124,7 +126,7 @@ def test_the_forecast_is_logged(card, problem, short_fit, caplog):
 def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card, short_fit, monkeypatch):
     burn_in = 40 if p == 150 else 8  # in which sweeps of all kinds are recorded, with all turns, or few
     if p == 150:
-        monkeypatch.setattr(_adapt, "enough_steps", lambda *given: MAX_STEPS)
+        monkeypatch.setattr(hmc_warmup, "enough_steps", lambda *given: MAX_STEPS)
     X, y, _ = make_sparse_probit(n, p, random_state=0)
     card.properties["multiProcessorCount"] = 1
     short_fit(X, y, device="cuda", sampler=sampler, n_chains=n_chains, burn_in=burn_in, n_iter=4)
@@ -138,7 +140,9 @@ def test_the_forecast_has_the_sums_of_all_blocks_and_launches(n_chains, card, sh
     short_fit(*problem, device="cuda", sampler="gibbs", burn_in=1, n_iter=1)  # imports the back end
     card.properties["multiProcessorCount"] = 132
     n, p = 10**6, 1000
-    plan = sys.modules["skhorseshoe._ops._gpu_rows"]._Plan(0, "latent_pass", (n, p), "float32", n_chains, p + 1)
+    plan = sys.modules["skhorseshoe._backends._gpu.dense_passes"]._Plan(
+        0, "latent_pass", (n, p), "float32", n_chains, p + 1
+    )
     taken = 8 * plan.blocks * (p + 2) * plan.layout.chains * -(-n_chains // 16)
     without, forecast = (memory().working_set(n, p, n_chains, "gibbs", count) for count in (0, 132))
     assert taken * (p + 1) / (p + 2) <= forecast - without
@@ -149,8 +153,8 @@ def test_the_forecast_has_the_sums_of_all_blocks_and_launches(n_chains, card, sh
 @pytest.mark.parametrize(("sampler", "p", "n_chains"), [("hmc", 60, 24), ("hmc", 30, 32), ("pxda", 60, 24)])
 def test_the_forecast_is_enough_where_sweeps_are_recorded(sampler, p, n_chains, every, card, short_fit, monkeypatch):
     """A recording keeps what each of its turns and moves takes, and there are several at a time."""
-    monkeypatch.setattr(_adapt, "enough_steps", lambda *given: MAX_STEPS)
-    for module in (_adapt, _chains):
+    monkeypatch.setattr(hmc_warmup, "enough_steps", lambda *given: MAX_STEPS)
+    for module in (hmc_warmup, _chains):
         monkeypatch.setattr(module, "every", lambda rows: every)
     X, y, _ = make_sparse_probit(100, p, random_state=0)
     card.properties["multiProcessorCount"] = 1

@@ -9,11 +9,12 @@ import pytest
 import scipy.sparse as sp
 from cuda_emulator import COMPILER, EmulatorError, fake_cupy, fake_streams
 
-from skhorseshoe import _adapt, _chains
-from skhorseshoe._design import Rows
-from skhorseshoe._prior import FixedPrior
-from skhorseshoe._run import Problem
-from skhorseshoe._start import initial_state
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import chains as _chains
+from skhorseshoe._mcmc import hmc_warmup
+from skhorseshoe._mcmc.initial_state import initial_state
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem
 
 KEY = np.array([1, 2], np.uint32)
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -30,7 +31,7 @@ KEPT = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
 
 
 def module(name):
-    return sys.modules[f"skhorseshoe._ops._gpu_{name}"]
+    return sys.modules[f"skhorseshoe._backends._gpu.{name}"]
 
 
 class Launches(list):
@@ -44,7 +45,7 @@ def launches(monkeypatch):
     """Counts the sweeps that were launched as a whole: a list with one entry for each."""
     launched = Launches()
 
-    class Recorded(module("recorded").Recorded):
+    class Recorded(module("cuda_graph").Recorded):
         def __call__(self, state):
             launched.kinds += self.calls == 0
             new = super().__call__(state)
@@ -52,7 +53,7 @@ def launches(monkeypatch):
                 launched.append(new.sweep)
             return new
 
-    monkeypatch.setattr(module("recorded"), "Recorded", Recorded)
+    monkeypatch.setattr(module("cuda_graph"), "Recorded", Recorded)
     return launched
 
 
@@ -67,7 +68,7 @@ def gibbs_chains(ops, X, y):
 
 
 def hmc_chains(ops, X, y, burn_in, saved):
-    return _adapt.HmcChains(*problem_and_start(ops, X, y), burn_in, saved)
+    return hmc_warmup.HmcChains(*problem_and_start(ops, X, y), burn_in, saved)
 
 
 @pytest.mark.parametrize("kind", ["dense", pytest.param("sparse", marks=SLOW)])
@@ -88,7 +89,7 @@ def test_draws_have_the_bits_of_sweeps_kernel_by_kernel(fit, kind, one_gpu, prob
 
 def check_kernel_by_kernel(whole, monkeypatch, short_fit, X, y, params):
     """A fit with the same draws, whose sweeps are not recorded."""
-    monkeypatch.setattr(module("recorded"), "Recorded", lambda sweep: sweep)
+    monkeypatch.setattr(module("cuda_graph"), "Recorded", lambda sweep: sweep)
     plain = short_fit(X, y, **params)
     for name in KEPT:
         np.testing.assert_array_equal(getattr(whole, name), getattr(plain, name), err_msg=name)
@@ -98,7 +99,7 @@ def check_kernel_by_kernel(whole, monkeypatch, short_fit, X, y, params):
 def test_sweeps_with_moves_along_lines_take_turns_with_others(
     sampler, one_gpu, problem, short_fit, launches, monkeypatch
 ):
-    for of_chains in (_adapt, _chains):
+    for of_chains in (hmc_warmup, _chains):
         monkeypatch.setattr(of_chains, "every", lambda rows: 4)
     params = {"device": "cuda", "sampler": sampler, "burn_in": 40, "n_iter": 8, "n_chains": 3, "fit_intercept": False}
     whole = short_fit(*problem, **params)
@@ -181,14 +182,14 @@ def test_many_columns_are_not_recorded(one_gpu, problem, short_fit, launches, mo
 def test_sparse_rows_that_are_many_are_not_recorded(one_gpu, problem, short_fit, launches, monkeypatch):
     """A recording keeps the memory of every pass."""
     X, y = problem
-    monkeypatch.setattr(module("recorded"), "SPARSE_ROWS", len(y) - 1)
+    monkeypatch.setattr(module("cuda_graph"), "SPARSE_ROWS", len(y) - 1)
     short_fit(sp.csr_array(X), y, device="cuda", sampler="gibbs", burn_in=3, n_iter=3)
     assert not launches
 
 
 def test_rows_on_the_host_are_not_recorded(one_gpu, problem, launches):
     X, y = problem
-    chains = gibbs_chains(one_gpu, X.view(module("stream").HostRows), y)
+    chains = gibbs_chains(one_gpu, X.view(module("host_streaming").HostRows), y)
     for _ in range(3):
         chains.advance()
     assert not launches
@@ -212,15 +213,15 @@ def test_a_fit_whose_sweeps_cannot_be_recorded_says_so_once(problem, short_fit, 
 @needs_compiler
 def test_a_recording_that_another_thread_has_spoiled_is_tried_again(problem, caplog, monkeypatch):
     with fake_cupy.installed(), caplog.at_level("WARNING", logger="skhorseshoe"):
-        ops = importlib.import_module("skhorseshoe._ops.gpu")
-        whole, spoiled, graphs = _chains._gibbs.sweep, [], []
+        ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
+        whole, spoiled, graphs = _chains.gibbs.sweep, [], []
 
         def sweep(*args, **kwargs):
             if fake_streams.Graph.recorded is not None and len(spoiled) < 2:
                 spoiled.append(sys.modules["cupy"].cuda.runtime.deviceSynchronize())
             return whole(*args, **kwargs)
 
-        monkeypatch.setattr(_chains._gibbs, "sweep", sweep)
+        monkeypatch.setattr(_chains.gibbs, "sweep", sweep)
         launch = fake_streams.Graph.launch
         monkeypatch.setattr(fake_streams.Graph, "launch", lambda graph: graphs.append(graph) or launch(graph))
         chains = gibbs_chains(ops, *problem)
@@ -247,7 +248,7 @@ def test_a_recording_that_fails_while_factors_are_computed_leaves_nothing_begun(
         monkeypatch.setattr(Rows, "latent", latent)
         with_failure = short_fit(*problem, **params)
         assert failed
-        monkeypatch.setattr(module("recorded"), "Recorded", lambda sweep: sweep)
+        monkeypatch.setattr(module("cuda_graph"), "Recorded", lambda sweep: sweep)
         plain = short_fit(*problem, **params)
     for name in KEPT:
         np.testing.assert_array_equal(getattr(with_failure, name), getattr(plain, name), err_msg=name)
@@ -256,7 +257,7 @@ def test_a_recording_that_fails_while_factors_are_computed_leaves_nothing_begun(
 @needs_compiler
 def test_no_memory_for_the_state_of_a_recording(problem, short_fit, monkeypatch, caplog):
     with fake_cupy.installed() as card:
-        ops = importlib.import_module("skhorseshoe._ops.gpu")
+        ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
         chains = gibbs_chains(ops, *problem)
         whole, attempts = type(chains.sweeps[1])._record, []
 
@@ -272,7 +273,7 @@ def test_no_memory_for_the_state_of_a_recording(problem, short_fit, monkeypatch,
         with caplog.at_level("WARNING", logger="skhorseshoe"):
             for _ in range(6):
                 chains.advance()
-        assert len(attempts) == module("clock").ATTEMPTS
+        assert len(attempts) == module("sweep_counter").ATTEMPTS
     (logged,) = caplog.records
     assert "Out of memory allocating" in logged.message
 
@@ -283,7 +284,7 @@ def test_what_cannot_be_recorded_is_launched_kernel_by_kernel(why, problem, shor
     params = {"device": "cuda", "sampler": "gibbs", "burn_in": 3, "n_iter": 9}
     with fake_cupy.installed() as card:
         plain = short_fit(*problem, **params)
-        gibbs, n_chains = _chains._gibbs, 4
+        gibbs, n_chains = _chains.gibbs, 4
 
         def sweep(state, **given):
             if why == "the host reads a value":

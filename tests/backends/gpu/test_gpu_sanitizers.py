@@ -11,7 +11,7 @@ import pytest
 from cuda_emulator import COMPILER
 from cuda_emulator.cases import PARTS
 
-from skhorseshoe._ops.cuda import layout
+from skhorseshoe._backends._gpu.cuda import layout
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILER, reason="needs g++")]
 

@@ -11,9 +11,10 @@ from cuda_emulator import COMPILER, fake_cupy
 from scipy import stats
 from scipy.special import log_ndtr
 
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu, sparse
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import sparse
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._utils.threads import Threads
 
 KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
 ALONE = Threads(1)
@@ -23,11 +24,11 @@ needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
 
 def ops():
     """The back end, in the emulator or on the card that a fixture has set up."""
-    return importlib.import_module("skhorseshoe._ops.gpu_sparse")
+    return importlib.import_module("skhorseshoe._backends._gpu.sparse")
 
 
 def pieces():
-    return sys.modules["skhorseshoe._ops._gpu_csr"]
+    return sys.modules["skhorseshoe._backends._gpu.csr"]
 
 
 # Rows, columns, share that is stored, chains, types: one row, one column, ragged blocks and tiles, rows of many lanes

@@ -8,8 +8,10 @@ import scipy.sparse as sp
 from card import SHORT, assert_same_model, check_answer, check_any_batch, held_by_fits, on_host, sparse_rows
 from cuda_emulator import COMPILER, fake_cupy
 
-from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, _adapt, _iterative
-from skhorseshoe._stage import MAX_STEPS
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+from skhorseshoe._backends import limits
+from skhorseshoe._backends.limits import MAX_STEPS
+from skhorseshoe._mcmc import hmc_warmup
 
 SHORTEST = {"burn_in": 1, "n_iter": 1}
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -55,7 +57,7 @@ def test_the_first_draws_are_those_of_the_cpu(fit, one_gpu, data, short_fit):
 
 @pytest.mark.parametrize(("sampler", "kind"), [("gibbs", "sparse"), ("pxda", "sparse"), ("pxda", "dense")])
 def test_draws_by_conjugate_gradients_are_those_of_the_cpu(sampler, kind, one_gpu, data, short_fit, monkeypatch):
-    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 0)
+    monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
     X, y = data
     X = X.toarray() if kind == "dense" else X
     params = {"sampler": sampler, "standardize": True, "unpenalized": [1], "burn_in": 8, "n_iter": 6, "n_chains": 3}
@@ -113,7 +115,7 @@ def test_answers_are_those_of_the_cpu_and_are_where_x_is(answer, fitted):
 def test_a_row_has_the_same_answer_in_any_batch(fitted, monkeypatch):
     model, X = fitted
     proba = check_any_batch(model, X)
-    monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_answers"], "_ROWS", 7)
+    monkeypatch.setattr(sys.modules["skhorseshoe._backends._gpu.predict"], "_ROWS", 7)
     np.testing.assert_array_equal(model.predict_proba(X), proba)
     np.testing.assert_array_equal(on_host(model.predict_proba(on_card(X))), proba)
 
@@ -208,15 +210,15 @@ def card():
 def test_the_forecast_is_enough_and_memory_is_given_back(
     sampler, n, p, density, n_chains, iterative, card, short_fit, monkeypatch
 ):
-    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 8000 * (1 - iterative))
+    monkeypatch.setattr(limits, "LARGEST_FACTOR", 8000 * (1 - iterative))
     X = sp.random(n, p, density=density, format="csr", random_state=0)
     sampler, recorded = sampler.split(",")[0], "recorded" in sampler
     length = {"burn_in": 40, "n_iter": 3} if recorded else SHORTEST
-    monkeypatch.setattr(_adapt, "enough_steps", lambda *given: MAX_STEPS)  # a recording keeps what each takes
+    monkeypatch.setattr(hmc_warmup, "enough_steps", lambda *given: MAX_STEPS)  # a recording keeps what each takes
     short_fit(X, np.arange(n) % 2, device="cuda", sampler=sampler, n_chains=n_chains, slab_scale=1.0, **length)
     assert card.held_when_freed == 0
     taken = card.memory.most - X.data.nbytes - X.indices.nbytes - X.indptr.nbytes
-    forecast = sys.modules["skhorseshoe._ops._gpu_sparse_memory"].working_set(X, n_chains, sampler)
+    forecast = sys.modules["skhorseshoe._backends._gpu.sparse_memory"].working_set(X, n_chains, sampler)
     assert taken < forecast
     if recorded or sampler != "hmc":  # which keeps much where its sweeps are recorded
         assert forecast < 3 * taken + 2**22  # with what answers to rows take, and what is always there

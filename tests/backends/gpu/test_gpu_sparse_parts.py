@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from card import sparse_rows
 from cuda_emulator import COMPILER, fake_cupy
 
-from skhorseshoe import _iterative
-from skhorseshoe._ops import sparse
-from skhorseshoe._ops.cuda import MAX_CHAINS
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends import limits
+from skhorseshoe._backends._cpu import sparse
+from skhorseshoe._backends._gpu.cuda import MAX_CHAINS
+from skhorseshoe._utils.threads import Threads
 
 pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
 
@@ -28,10 +28,10 @@ def card():
 @pytest.fixture
 def parts(card, monkeypatch):
     """The modules of the back end and of the parts, which are small."""
-    module = importlib.import_module("skhorseshoe._ops._gpu_sparse_parts")
-    for name in ("parts", "rows"):
-        monkeypatch.setattr(importlib.import_module(f"skhorseshoe._ops._gpu_sparse_{name}"), "PART", 200)
-    return importlib.import_module("skhorseshoe._ops.gpu_sparse"), module
+    module = importlib.import_module("skhorseshoe._backends._gpu.csr_chunks")
+    for name in ("csr_chunks", "sparse_passes"):
+        monkeypatch.setattr(importlib.import_module(f"skhorseshoe._backends._gpu.{name}"), "PART", 200)
+    return importlib.import_module("skhorseshoe._backends._gpu.sparse"), module
 
 
 @pytest.fixture
@@ -104,7 +104,9 @@ class _WithBounds:
 
 
 def test_weights_of_rows_in_several_blocks(card, data, monkeypatch):
-    ops, rows = (importlib.import_module(f"skhorseshoe._ops.{name}") for name in ("gpu_sparse", "_gpu_sparse_rows"))
+    ops, rows = (
+        importlib.import_module(f"skhorseshoe._backends.{name}") for name in ("_gpu.sparse", "_gpu.sparse_passes")
+    )
     X, y = data
     beta = np.random.default_rng(1).standard_normal((20, 10)) / 99
     placed, *_ = ops.hold(X, y, np.empty(0))
@@ -124,7 +126,7 @@ def test_a_buffer_is_free_again_when_what_reads_it_has_been_queued(parts, data, 
     """The pinned half of a buffer is filled when what was there has left it, the other when its readers are queued."""
     ops, _ = parts
     (_, X), y, weight = held(parts, *data, np.empty(0))
-    rows, log = importlib.import_module("skhorseshoe._ops._gpu_sparse_rows"), []
+    rows, log = importlib.import_module("skhorseshoe._backends._gpu.sparse_passes"), []
 
     def watched(owner, name, word):
         plain = getattr(owner, name)
@@ -184,9 +186,9 @@ FITS = {
 def test_an_x_without_room_on_the_card_is_read_from_the_host(fit, parts, card, data, short_fit, monkeypatch, caplog):
     """With the same draws, in the memory that was promised."""
     if fit == "conjugate gradients":
-        monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 0)
+        monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
     params = {"device": "cuda", "n_chains": 2, "burn_in": 12, "n_iter": 6, **FITS[fit]}
-    (X, y), memory = data, importlib.import_module("skhorseshoe._ops._gpu_sparse_memory")
+    (X, y), memory = data, importlib.import_module("skhorseshoe._backends._gpu.sparse_memory")
     on_card = short_fit(X, y, **params)
     seen, place = [], memory.place
     room_for_parts, free = memory.room_for_parts, card.free
@@ -211,10 +213,10 @@ def test_an_x_without_room_on_the_card_is_read_from_the_host(fit, parts, card, d
 
 
 def test_the_host_must_have_room_for_the_columns(parts, card, data, monkeypatch):
-    memory, X = importlib.import_module("skhorseshoe._ops._gpu_sparse_memory"), data[0]
+    memory, X = importlib.import_module("skhorseshoe._backends._gpu.sparse_memory"), data[0]
     _, *part = memory.room_for_parts(X)
     monkeypatch.setattr(memory, "room_for_parts", lambda X: (0, *part))
     card.free = memory.working_set(X, 1, "pxda", part) + 1
-    monkeypatch.setattr("skhorseshoe._memory.available", lambda: 100)
+    monkeypatch.setattr("skhorseshoe._utils.memory.available", lambda: 100)
     with pytest.raises(MemoryError, match=r"need their columns on the host too: that copies 1 MiB of X, but only"):
         memory.place(X, 1, "pxda")

@@ -8,11 +8,13 @@ import pytest
 from cuda_emulator import COMPILER, EmulatorError, fake_cupy, fake_streams
 from scipy.sparse import csr_array
 
-from skhorseshoe import _adapt, _chains, _iterative
-from skhorseshoe._design import Rows
-from skhorseshoe._prior import FixedPrior
-from skhorseshoe._run import Problem
-from skhorseshoe._start import initial_state
+from skhorseshoe._backends import limits
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import chains as _chains
+from skhorseshoe._mcmc import hmc_warmup
+from skhorseshoe._mcmc.initial_state import initial_state
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem
 from skhorseshoe.datasets import make_correlated_probit
 
 KEY = np.array([1, 2], np.uint32)
@@ -20,7 +22,7 @@ needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
 CHAINS = {
     "gibbs": _chains.GibbsChains,
     "pxda": _chains.PxdaChains,
-    "hmc": _adapt.HmcChains,
+    "hmc": hmc_warmup.HmcChains,
     "collapsed": _chains.CollapsedChains,
 }
 
@@ -38,10 +40,10 @@ def chains_of(sampler, ops, X, y, burn_in=0):
     return CHAINS[sampler](problem, start, burn_in)
 
 
-def back_end(name="gpu"):
+def back_end(name="_gpu.dense"):
     import importlib
 
-    return importlib.import_module(f"skhorseshoe._ops.{name}")
+    return importlib.import_module(f"skhorseshoe._backends.{name}")
 
 
 @needs_compiler
@@ -78,8 +80,8 @@ def test_the_host_hears_of_the_slice_of_tau_one_attempt_late(card, monkeypatch):
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_conjugate_gradients_wait_for_the_step_before_only(kind, sampler, card, problem, monkeypatch):
     """While the host looks at its flags, which lie in pinned memory, the next step is queued."""
-    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 0)
-    (X, y), name = problem, "gpu_sparse" if kind == "sparse" else "gpu"
+    monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
+    (X, y), name = problem, "_gpu.sparse" if kind == "sparse" else "_gpu.dense"
     chains = chains_of(sampler, back_end(name), csr_array(X) if kind == "sparse" else X, y)
     chains.advance()
     before, steps = fake_cupy.ndarray.reads, []
@@ -105,7 +107,7 @@ def test_a_watch_says_that_steps_go_on_once_too_often(lengths, one_gpu):
 def test_the_host_waits_in_burn_in_only_where_a_stage_ends(small, card, problem, monkeypatch):
     ops = back_end()
     if not small:
-        monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_gaussian"], "THREADS", 0)
+        monkeypatch.setattr(sys.modules["skhorseshoe._backends._gpu.gaussian"], "THREADS", 0)
     chains = chains_of("hmc", ops, *problem, burn_in=60)
     waited = []
     while (t := chains.state.sweep) < 70:
@@ -142,7 +144,7 @@ def blocks(card, name, n, p, n_chains=4):
     """Of a pass over float32 rows on a card like an H200, and its layout."""
     card.properties["regsPerMultiprocessor"] = 2**16  # the kernels of the emulator have 64 registers
     back_end()
-    plan = sys.modules["skhorseshoe._ops._gpu_rows"]._Plan(0, name, (n, p), "float32", n_chains, p + 1)
+    plan = sys.modules["skhorseshoe._backends._gpu.dense_passes"]._Plan(0, name, (n, p), "float32", n_chains, p + 1)
     assert plan.edges[-1] == n
     return plan.blocks, plan.layout
 
@@ -226,11 +228,11 @@ def test_nothing_uses_the_memory_of_factors_that_are_not_done(card, factors):
 def test_the_library_works_on_chains_side_by_side(n_chains, card, monkeypatch):
     """At most eight at a time; each with handles of its own, which the emulator looks after."""
     ops, rng = back_end(), np.random.default_rng(0)
-    monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_gaussian"], "THREADS", 0)
+    monkeypatch.setattr(sys.modules["skhorseshoe._backends._gpu.gaussian"], "THREADS", 0)
     A, b, d = rng.standard_normal((20, 5)), rng.standard_normal((n_chains, 5)), rng.exponential(size=(n_chains, 5))
     precision, there = ops.Precision(A.T @ A, None), ops.to_device(d)
     precision.begin(there)
-    lapack = sys.modules["skhorseshoe._ops._gpu_lapack"]
+    lapack = sys.modules["skhorseshoe._backends._gpu.lapack"]
     busy = [lane for lane in lapack._LANES.first(n_chains) if lane.stream.queue]
     assert len(busy) == (0 if n_chains == 1 else min(n_chains, 8))
     draw = ops.to_host(precision.draw(ops.to_device(b), there, 0 * there))
@@ -242,7 +244,7 @@ def test_the_library_works_on_chains_side_by_side(n_chains, card, monkeypatch):
 @needs_compiler
 def test_the_handles_of_a_thread_end_with_it(card):
     back_end()
-    lapack = sys.modules["skhorseshoe._ops._gpu_lapack"]
+    lapack = sys.modules["skhorseshoe._backends._gpu.lapack"]
     alive, seen = lapack.cublas.alive, []
     before = set(alive)
 
@@ -258,7 +260,7 @@ def test_the_handles_of_a_thread_end_with_it(card):
 
 
 def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, monkeypatch, factors):
-    monkeypatch.setattr(sys.modules["skhorseshoe._ops._gpu_gaussian"], "BESIDE", 0)
+    monkeypatch.setattr(sys.modules["skhorseshoe._backends._gpu.gaussian"], "BESIDE", 0)
     precision = one_gpu.Precision(np.eye(4), None)
     d = one_gpu.to_device(np.ones((3, 4)))
     precision.begin(d)
