@@ -37,7 +37,7 @@ def fit_on_disk(path, p, n_sweeps, allowed):
     import resource
 
     from skhorseshoe import HorseshoeProbitClassifier
-    from skhorseshoe._memory import forecast
+    from skhorseshoe._fit.memory_forecast import forecast
 
     p, n_sweeps, allowed = int(p), int(n_sweeps), int(allowed)
     n = Path(path).stat().st_size // (4 * p)
@@ -66,8 +66,8 @@ def _reserve_blas(n_threads):
     OpenBLAS reserves 32 MiB for each and keeps them, and SciPy has an OpenBLAS of its own. It hardly fills them, but
     a limit counts what is reserved.
     """
-    from skhorseshoe._ops._lapack import add_products
-    from skhorseshoe._threads import open_threads
+    from skhorseshoe._backends._cpu.lapack import add_products
+    from skhorseshoe._utils.threads import open_threads
 
     A, total, together = np.zeros((1000, 1000)), np.zeros((n_threads, 1000, 1000)), threading.Barrier(n_threads)
 

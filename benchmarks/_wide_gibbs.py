@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from skhorseshoe import _run
-from skhorseshoe._chains import GibbsChains
-from skhorseshoe._ops import COEF
+from skhorseshoe._backends import COEF
+from skhorseshoe._mcmc import run
+from skhorseshoe._mcmc.chains import GibbsChains
 
 
 class WidePrecision:
@@ -49,8 +49,8 @@ class WideGibbsChains(GibbsChains):
 @contextmanager
 def in_its_place():
     """Within it sampler="gibbs" is this chain."""
-    before, _run._CHAINS["gibbs"] = _run._CHAINS["gibbs"], WideGibbsChains
+    before, run._CHAINS["gibbs"] = run._CHAINS["gibbs"], WideGibbsChains
     try:
         yield
     finally:
-        _run._CHAINS["gibbs"] = before
+        run._CHAINS["gibbs"] = before

@@ -13,13 +13,13 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._design import Rows
-from skhorseshoe._gibbs import sweep
-from skhorseshoe._ops import cpu
-from skhorseshoe._ops._jit import REORDER_SUMS
-from skhorseshoe._ops._passes import _FLUSH, add_weighted_rows, flush, linear_predictor, tile_rows
-from skhorseshoe._start import initial_state
-from skhorseshoe._threads import open_threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu.dense_passes import _FLUSH, add_weighted_rows, flush, linear_predictor, tile_rows
+from skhorseshoe._backends._cpu.jit import REORDER_SUMS
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.gibbs import sweep
+from skhorseshoe._mcmc.initial_state import initial_state
+from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.diagnostics import convergence
 
 KEY = np.array([1, 2], dtype=np.uint32)

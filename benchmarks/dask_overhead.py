@@ -17,10 +17,11 @@ from _measure import Report, combine, figure
 from dask import delayed
 from distributed import Client, LocalCluster
 
-from skhorseshoe import _dask_rows, _device
-from skhorseshoe._design import Rows
-from skhorseshoe._segments import Segment
-from skhorseshoe._threads import Threads, open_threads
+from skhorseshoe._backends import device
+from skhorseshoe._data import dask_rows
+from skhorseshoe._data.row_blocks import Segment
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._utils.threads import Threads, open_threads
 
 P, CHAINS, FEW = 1000, 4, 64  # columns, chains, and rows that a worker holds
 KEY = np.array([1, 2], dtype=np.uint32)
@@ -74,7 +75,7 @@ def main():
 
 def a_pass(n):
     """Seconds for an element of X when one core reads n rows."""
-    rows = Rows(*some_rows(np.random.default_rng(0), n), True, _device.resolve("cpu").ops, Threads(1))
+    rows = Rows(*some_rows(np.random.default_rng(0), n), True, device.resolve("cpu").ops, Threads(1))
     rows.latent(COEF, 0, KEY)
     return min(seconds(lambda: rows.latent(COEF, 0, KEY)) for _ in range(7)) / n / P
 
@@ -82,7 +83,7 @@ def a_pass(n):
 def a_draw():
     """Seconds that one core takes to draw the coefficients of all chains."""
     with open_threads(1) as threads:
-        precision = _device.resolve("cpu").ops.Precision(1e3 * np.eye(P + 1), threads)
+        precision = device.resolve("cpu").ops.Precision(1e3 * np.eye(P + 1), threads)
         return min(seconds(lambda: precision.draw(COEF, 1 + COEF, COEF)) for _ in range(7))
 
 
@@ -107,7 +108,7 @@ def a_question(n_workers, rounds, segment, processes=True):
     options |= {"processes": processes, "protocol": "tcp", "memory_limit": 0}
     with LocalCluster(**options) as cluster, Client(cluster, direct_to_workers=True) as client:
         pack = delayed(segment, pure=False)
-        with _dask_rows.Shards(client, pack, [FEW * P * 4] * n_workers, FEW * P * 4, P, ("cpu",)) as shards:
+        with dask_rows.Shards(client, pack, [FEW * P * 4] * n_workers, FEW * P * 4, P, ("cpu",)) as shards:
             shards.ask("latent", COEF, 0, KEY)  # loads the kernels
             return figure([seconds(lambda t=t: shards.ask("latent", COEF, t, KEY)) for t in range(rounds)])
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from _measure import Report, child, combine, figure
 
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu
-from skhorseshoe._threads import open_threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._utils.threads import open_threads
 
 N_CHAINS, KEY = 4, np.array([1, 2], np.uint32)
 READ = 2**23  # bytes that the plain reading asks for at a time

@@ -11,13 +11,15 @@ import numpy as np
 from _measure import Report, figure, per_sweep, ratio
 from scipy import sparse
 
-from skhorseshoe import HorseshoeProbitClassifier, _device, _iterative
-from skhorseshoe._chains import GibbsChains
-from skhorseshoe._design import Rows
-from skhorseshoe._prior import FixedPrior
-from skhorseshoe._run import Problem
-from skhorseshoe._start import initial_state
-from skhorseshoe._threads import open_threads
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends import device as _device
+from skhorseshoe._backends import limits
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.chains import GibbsChains
+from skhorseshoe._mcmc.initial_state import initial_state
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem
+from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_rare_events
 from skhorseshoe.diagnostics import convergence
 
@@ -48,7 +50,7 @@ RARE_SECONDS = 6.0
 
 def seconds(function, repeats):
     """Seconds of each call; function returns an array of the device, which is waited for."""
-    ops = importlib.import_module("skhorseshoe._ops.gpu")
+    ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
     ops.to_host(function())
     out = []
     for _ in range(repeats):
@@ -60,7 +62,7 @@ def seconds(function, repeats):
 
 def bandwidth(report, quick):
     """Bytes a second of a copy, and of each pass; both read and write are counted for the copy."""
-    ops = importlib.import_module("skhorseshoe._ops.gpu")
+    ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
     size = 2**16 if quick else 2**28
     source = ops.to_device(np.zeros(size))
     target = source.copy()
@@ -99,20 +101,20 @@ def sweeps(report, quick):
             measured = figure([SWEEPS * s for s in gibbs(X, y, n_chains, 3 if quick else 100)])
             limit = {} if target is None else {"at_most": target}
             report.add(f"{SWEEPS} sweeps of gibbs, {n} x {p}, {n_chains} chains", measured, "s", **limit)
-            if _iterative.is_needed(p):
+            if limits.is_without_factor(p):
                 by_gradients = figure([SWEEPS * s for s in gibbs(X, y, n_chains, 100, by_factors=False)])
                 report.add("the same by conjugate gradients", by_gradients, "s", at_most=GRADIENT_SECONDS)
 
 
 def gibbs(X, y, n_chains, n_sweeps, by_factors=True):
     """Seconds a sweep, three times. by_factors : whether Q is factorised, whatever the number of columns."""
-    ops = importlib.import_module("skhorseshoe._ops.gpu")
-    default = _iterative.LARGEST_FACTOR
-    _iterative.LARGEST_FACTOR = X.shape[1] if by_factors else default
+    ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
+    default = limits.LARGEST_FACTOR
+    limits.LARGEST_FACTOR = X.shape[1] if by_factors else default
     try:
         return _gibbs(X, y, n_chains, n_sweeps, ops)
     finally:
-        _iterative.LARGEST_FACTOR = default
+        limits.LARGEST_FACTOR = default
 
 
 def _gibbs(X, y, n_chains, n_sweeps, ops):
@@ -132,7 +134,7 @@ def _gibbs(X, y, n_chains, n_sweeps, ops):
 
 def samplers(report, quick):
     """Seconds a sweep after burn-in, in whole fits: on the card, the same kernel by kernel, and on the CPU."""
-    _gpu_recorded = importlib.import_module("skhorseshoe._ops._gpu_recorded")
+    _gpu_recorded = importlib.import_module("skhorseshoe._backends._gpu.cuda_graph")
     for (sampler, kind), (n, p) in (QUICK_SAMPLERS if quick else SAMPLERS).items():
         X, y = data(n, p, np.float32)
         X = sparse.random_array((n, p), density=0.01, dtype=np.float32, format="csr", rng=0) if kind == "sparse" else X
@@ -226,7 +228,7 @@ def main(arguments=None):
     report.figures["card"] = card()
     print(report.figures["card"], "\n")
     report.head()
-    ops = importlib.import_module("skhorseshoe._ops.gpu")
+    ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
     for name in options.only:
         with ops.using("cuda:0"):
             SECTIONS[name](report, options.quick)

@@ -8,7 +8,7 @@ from _measure import Report
 from cupy._core import core
 from cupy_backends.cuda.libs import nvrtc
 
-from skhorseshoe._ops import cuda
+from skhorseshoe._backends._gpu import cuda
 
 ARCHITECTURES = ("75", "80", "86", "89", "90", "100")
 _FUNCTION = re.compile(

@@ -15,7 +15,8 @@ from scipy.special import ndtr
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 
-from skhorseshoe import HorseshoeProbitClassifier, _progress
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._utils import progress
 from skhorseshoe.datasets import make_correlated_probit, make_rare_events, make_sparse_probit
 from skhorseshoe.diagnostics import ess_bulk, rhat
 
@@ -242,8 +243,8 @@ def one(X, y, case, sampler, seed):
 def fit(X, y, case, sampler, seed, **sweeps):
     """The model, the seconds of the whole fit, and the seconds a sweep of the sampling phase."""
     times = {}
-    reporter = _progress.reporter
-    _progress.reporter = lambda *args: lambda t: times.__setitem__(t, time.perf_counter())
+    reporter = progress.reporter
+    progress.reporter = lambda *args: lambda t: times.__setitem__(t, time.perf_counter())
     params = {"global_scale": 1.0, "n_chains": N_CHAINS, "n_jobs": 2, "random_state": seed, **sweeps}
     if case.slab:
         params["slab_scale"] = case.slab
@@ -255,7 +256,7 @@ def fit(X, y, case, sampler, seed, **sweeps):
             model.fit(X, y)
             seconds = time.perf_counter() - begin
     finally:
-        _progress.reporter = reporter
+        progress.reporter = reporter
     first, last = sweeps["burn_in"] + 1, sweeps["burn_in"] + sweeps["n_iter"]
     return model, seconds, (times[last] - times[first]) / (last - first)
 

@@ -8,9 +8,10 @@ import scipy.sparse as sp
 from _measure import Report, child, combine, in_turns, per_sweep, ratio
 from cpu import KEY, _fit
 
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu, sparse
-from skhorseshoe._threads import open_threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import sparse
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._utils.threads import open_threads
 
 
 def data(n, p, density, dtype=np.float32):

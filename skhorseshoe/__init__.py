@@ -9,7 +9,8 @@ from importlib import import_module as _import_module
 
 from . import datasets, diagnostics, groups, plotting
 from ._classifier import HorseshoeProbitClassifier
-from ._versions import show_versions
+from ._show_versions import show_versions
+from ._version import __version__ as __version__
 from .selection import HorseshoeSelector
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "plotting",
     "show_versions",
 ]
-__version__ = "0.1.0.dev0"
 
 
 def __dir__():

@@ -5,12 +5,13 @@ from os import PathLike
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from . import _fitting, _saved
-from ._compat import CallbackSupportMixin, Interval, StrOptions, _fit_context
-from ._lazy import in_client
-from ._ops import MAX_CHAINS
-from ._posterior import PosteriorMixin
-from ._prior import LARGEST_SCALE, LEAST_SCALE
+from ._backends import MAX_CHAINS
+from ._data.dask_dispatch import in_client
+from ._fit import fit as _fit
+from ._mcmc.prior import LARGEST_SCALE, LEAST_SCALE
+from ._posterior.mixin import PosteriorMixin
+from ._utils import pickling
+from ._utils.sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context
 
 
 class _Devices(StrOptions):
@@ -222,7 +223,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
         "sampler": [StrOptions({"auto", "hmc", "collapsed", "pxda", "gibbs"})],
-        "device": [_Devices(set(_fitting.DEVICES))],
+        "device": [_Devices(set(_fit.DEVICES))],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -340,10 +341,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         """
         before = vars(self).copy()
         try:
-            warn = _fitting.fit(self, X, y, sample_weight)
-            _fitting.release(self)
+            warn = _fit.fit(self, X, y, sample_weight)
+            _fit.release(self)
         except BaseException as error:
-            _fitting.release(self, error)
+            _fit.release(self, error)
             # Neither half a model nor half of it new: what was there before the call stays, and what scikit-learn needs
             # to end its callbacks.
             kept = {name: value for name, value in vars(self).items() if "callback" in name}
@@ -356,7 +357,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     score = in_client(ClassifierMixin.score)
 
     def __getstate__(self):
-        return _saved.stamp(super().__getstate__())
+        return pickling.stamp(super().__getstate__())
 
     def __setstate__(self, state):
-        super().__setstate__(_saved.check(state, "n_iter"))
+        super().__setstate__(pickling.check(state, "n_iter"))

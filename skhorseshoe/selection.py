@@ -13,17 +13,24 @@ from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from . import _device, _input
+from ._backends import device
+from ._backends.limits import is_without_factor
 from ._classifier import HorseshoeProbitClassifier
-from ._compat import HAS_CALLBACKS, CallbackSupportMixin, Interval, StrOptions, _check_sample_weight, _fit_context
-from ._divergence import ByMatrix, ByRows, weighted_rows
-from ._dss import follow
-from ._iterative import is_needed
-from ._memory import check_matrices
-from ._predictive import evenly
-from ._report import interval
-from ._threads import count_threads, open_threads
-from ._weights import rows_that_count
+from ._data import validation
+from ._data.weights import rows_that_count
+from ._posterior.dss import ByMatrix, ByRows, follow, weighted_rows
+from ._posterior.estimates import interval
+from ._posterior.predict import evenly
+from ._utils.memory import check_matrices
+from ._utils.sklearn_compat import (
+    HAS_CALLBACKS,
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    _check_sample_weight,
+    _fit_context,
+)
+from ._utils.threads import count_threads, open_threads
 
 __all__ = ["HorseshoeSelector"]
 
@@ -94,7 +101,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+    >>> from skhorseshoe import HorseshoeProbitClassifier; from skhorseshoe import HorseshoeSelector
     >>> from skhorseshoe.datasets import make_sparse_probit
     >>> X, y, coef = make_sparse_probit(2000, 60, random_state=0)
     >>> selector = HorseshoeSelector(HorseshoeProbitClassifier(random_state=0)).fit(X, y)
@@ -208,9 +215,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     def _take_names(self, model, X):
         """The names and the number of columns, once they are those that the classifier knows."""
-        if _input.is_dask(X):  # whose frames scikit-learn does not know
+        if validation.is_dask(X):  # whose frames scikit-learn does not know
             X = X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
-        X = _input.with_names(X)
+        X = validation.with_names(X)
         validate_data(model, X, reset=False, skip_check_array=True)
         validate_data(self, X, skip_check_array=True)
 
@@ -226,7 +233,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     def _check_rule(self, X):
         """Before the classifier is fitted, which may take hours."""
-        if self.rule == "dss" and _input.is_dask(X):
+        if self.rule == "dss" and validation.is_dask(X):
             raise ValueError(
                 "rule='dss' reads the rows in memory, and X is a Dask collection. Take rule='interval' or 'shrinkage', "
                 "or fit with prefit=True on rows that fit in memory, such as a sample."
@@ -234,7 +241,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         if self.rule != "dss" or len(getattr(X, "shape", ())) != 2:
             return
         shape = min(X.shape), X.shape[1]  # as many rows as there are, or X'WX
-        if _device.is_sparse(X) and is_needed(shape[0]):
+        if device.is_sparse(X) and is_without_factor(shape[0]):
             raise ValueError(
                 f"rule='dss' works with a matrix of {shape[0]} x {shape[1]}, which does not fit in memory. Take "
                 "rule='interval' or 'shrinkage'."
@@ -253,11 +260,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return model.shrinkage_ < 0.5, None
 
     def _dss(self, model, X, y, sample_weight=None):
-        X = _device.to_host(_input.check_X(model, X, reset=False))
+        X = device.to_host(validation.check_X(model, X, reset=False))
         X, weight = _weighted(model, X, y, sample_weight)
         centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
         points = _few(model.coef_draws_)
-        ops = _device.resolve("cpu", sparse=issparse(X)).ops
+        ops = device.resolve("cpu", sparse=issparse(X)).ops
         if model._asked["fit_intercept"]:  # about their means, the columns lose no digits to the intercept
             centre, _ = ops.moments(X, weight)
             points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])

@@ -7,10 +7,10 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
-from skhorseshoe import _fitting
-from skhorseshoe._ops import LATENT
-from skhorseshoe._ops._philox import stream
-from skhorseshoe._ops._truncated import truncated_normal
+from skhorseshoe._backends import LATENT
+from skhorseshoe._backends._cpu.philox import stream
+from skhorseshoe._backends._cpu.truncated_normal import truncated_normal
+from skhorseshoe._fit import fit
 
 SHORT = {"burn_in": 10, "n_iter": 5, "n_chains": 2}
 
@@ -45,12 +45,12 @@ def held_by_fits(monkeypatch):
     """A list to which each fit from now on adds the X that its back end holds."""
     held = []
 
-    class Rows(_fitting.Rows):
+    class Rows(fit.Rows):
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
             held.append(self.held[0])
 
-    monkeypatch.setattr(_fitting, "Rows", Rows)
+    monkeypatch.setattr(fit, "Rows", Rows)
     return held
 
 

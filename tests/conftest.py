@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe import _device
+from skhorseshoe._backends import device
 
 
 @pytest.fixture(scope="session")
@@ -80,10 +80,10 @@ def fitted(problem, short_fit):
 @pytest.fixture
 def watched_sampler(monkeypatch):
     """Calls a function with the number of sweeps done after each of them; returns the setter of that function."""
-    from skhorseshoe import _progress
+    from skhorseshoe._utils import progress
 
     def watch(function):
-        monkeypatch.setattr(_progress, "reporter", lambda *args: function)
+        monkeypatch.setattr(progress, "reporter", lambda *args: function)
 
     return watch
 
@@ -113,21 +113,21 @@ def one_gpu(request):
 def factors(request, monkeypatch):
     """Who computes them: a block for each chain, in shared memory, or the library, as where they are large."""
     if request.param == "library":
-        monkeypatch.setattr("skhorseshoe._ops._gpu_gaussian.THREADS", 0)
+        monkeypatch.setattr("skhorseshoe._backends._gpu.gaussian.THREADS", 0)
 
 
 @contextmanager
 def _gpu(where):
     if where == "card":
-        works, why = _device.gpu_status()
+        works, why = device.gpu_status()
         if not works:
             pytest.skip(f"no GPU: {why}")
         if "SKHORSESHOE_TEST_NO_POOL" in os.environ:  # a sanitizer then sees where each array ends
             importlib.import_module("cupy").cuda.set_allocator(None)
-        yield importlib.import_module("skhorseshoe._ops.gpu")
+        yield importlib.import_module("skhorseshoe._backends._gpu.dense")
     else:
         with fake_cupy.installed(where):
-            yield importlib.import_module("skhorseshoe._ops.gpu")
+            yield importlib.import_module("skhorseshoe._backends._gpu.dense")
 
 
 @pytest.fixture(scope="session")

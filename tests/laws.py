@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._columns import Columns
-from skhorseshoe._design import Rows
-from skhorseshoe._ops import cpu
-from skhorseshoe._threads import Threads
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.columns import Columns
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean
 
 TAU_0 = 0.7

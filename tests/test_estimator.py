@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.utils import estimator_html_repr
 
-from skhorseshoe import HorseshoeProbitClassifier, _fitting, diagnostics
+from skhorseshoe import HorseshoeProbitClassifier, diagnostics
+from skhorseshoe._fit import fit
 from skhorseshoe.datasets import make_sparse_probit
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -280,12 +281,12 @@ def test_tables_give_names_and_the_draws_of_the_array(problem, short_fit, table)
 def test_contiguous_arrays_are_used_as_they_are(long_problem, short_fit, dtype, monkeypatch):
     seen = []
 
-    class Rows(_fitting.Rows):
+    class Rows(fit.Rows):
         def __init__(self, *args, **options):
             super().__init__(*args, **options)
             seen.append(self.X)
 
-    monkeypatch.setattr(_fitting, "Rows", Rows)
+    monkeypatch.setattr(fit, "Rows", Rows)
     X = long_problem[0].astype(dtype)
     short_fit(X, long_problem[1], n_iter=2, burn_in=2)
     assert seen[0].dtype == dtype
@@ -362,8 +363,8 @@ def test_dir_and_html_evaluate_nothing_of_ours(fitted, monkeypatch):
         raise AssertionError
 
     assert not [name for name, value in vars(HorseshoeProbitClassifier).items() if isinstance(value, property)]
-    monkeypatch.setattr(_fitting, "fit", never)
-    monkeypatch.setattr("skhorseshoe._summary.summary_frame", never)
+    monkeypatch.setattr(fit, "fit", never)
+    monkeypatch.setattr("skhorseshoe._posterior.summary.summary_frame", never)
     assert "summary" in dir(fitted)
     assert "coef_draws_" in dir(fitted)
     assert len(estimator_html_repr(fitted)) < 200_000

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from skhorseshoe import _memory
 from skhorseshoe import groups as groups_module
+from skhorseshoe._utils import memory
 from skhorseshoe.diagnostics import ess_bulk
 from skhorseshoe.groups import correlated_groups
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_grouped_is_refused(blocks, monkeypatch):
             correlated_groups(X, wrong)
     with pytest.raises(ValueError, match="Column 'gene3' holds NaN or infinity"):
         correlated_groups(X.assign(gene3=X["gene3"].where(X["gene3"] < 0.5)))
-    monkeypatch.setattr(_memory, "available", lambda: 383)
+    monkeypatch.setattr(memory, "available", lambda: 383)
     with pytest.raises(MemoryError, match=r"correlated_groups\(threshold=0.7\) needs .* for matrices of 4 x 4.*higher"):
         correlated_groups(X)
     assert len(correlated_groups(X, 0.999)) == 12

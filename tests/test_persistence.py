@@ -92,7 +92,7 @@ model = skops.io.load(sys.argv[1] + "/model.skops", trusted=["{OURS}"])
 print(model.predict_proba(np.load(sys.argv[1] + "/X.npy")).tobytes().hex())
 """
     assert run_python(code, tmp_path).strip() == fitted.predict_proba(problem[0]).tobytes().hex()
-    monkeypatch.setattr(skhorseshoe, "__version__", "99.0")
+    monkeypatch.setattr(skhorseshoe._version, "__version__", "99.0")
     with pytest.warns(UserWarning, match=r"99\.0"):
         skops.load(tmp_path / "model.skops", trusted=[OURS])
 
@@ -103,7 +103,7 @@ def test_loading_is_silent_in_the_same_version_and_warns_in_another(fitted, monk
         warnings.simplefilter("error")
         assert same_draws(pickle.loads(saved), fitted)
     told = rf"{re.escape(skhorseshoe.__version__)}.*99\.0"
-    monkeypatch.setattr(skhorseshoe, "__version__", "99.0")
+    monkeypatch.setattr(skhorseshoe._version, "__version__", "99.0")
     with pytest.warns(UserWarning, match=told):
         pickle.loads(saved)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .. import _progress
+from .._utils import progress as _progress
 from ._bar import bar, check_rich
 from ._parts import Parts, check_dense
 from ._sources import open_source

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .._files import OtherFormat, put_note, read_note, strangers
-from .._lock import alone, lock_of
+from .._utils.atomic_files import OtherFormat, put_note, read_note, strangers
+from .._utils.lock import alone, lock_of
 
 MANIFEST, CODES = "manifest.json", "y.npy"
 DTYPES = "float16", "float32", "float64"

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import rankdata
 
-from .. import _report
+from .._posterior import estimates
 from ..diagnostics import autocorrelation, convergence
 from ._common import (
     LONGEST,
@@ -300,7 +300,7 @@ def _make_room(trace, titles):
 def _choose(estimator, names, worst):
     """Names and draws (n_quantities, n_chains, n_draws) of those named, or of those with the smallest ESS."""
     before, classifier = unwrap(estimator)
-    extra = _report.others(classifier)
+    extra = estimates.others(classifier)
     known = [*names_of(before, classifier), *extra]
     if names is None:
         check_count("worst", worst)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .. import _report
+from .._posterior import estimates
 from ._common import (
     MAX_NAMES,
     check_count_or_none,
@@ -112,8 +112,8 @@ class CoefficientsDisplay:
                 )
         display = cls(
             names=names_of(before, classifier),
-            mean=_report.means(classifier)[0],
-            interval=_report.interval(classifier.coef_draws_, level),
+            mean=estimates.means(classifier)[0],
+            interval=estimates.interval(classifier.coef_draws_, level),
             level=level,
             selected=selected,
         )

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _report
-from .._compat import check_matplotlib_support
-from .._posterior import PosteriorMixin, check_level
+from .._posterior.mixin import PosteriorMixin, check_level
+from .._utils import names as _names
+from .._utils.sklearn_compat import check_matplotlib_support
 from ..selection import unfrozen
 
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
@@ -59,7 +59,7 @@ def names_of(before, classifier):
     if before is not None and not hasattr(classifier, "feature_names_in_"):
         with suppress(AttributeError, ValueError):  # of a step that has no names to give
             return list(before.get_feature_names_out())
-    return _report.names_of(classifier)
+    return _names.names_of(classifier)
 
 
 def where_it_is(estimator):
@@ -102,7 +102,7 @@ def places(names, known):
     where, times = {name: place for place, name in enumerate(known)}, Counter(known)
     for name in names:
         if name not in where:
-            hint = _report.did_you_mean(name, known) or f" The last ones are {known[-3:]}."
+            hint = _names.did_you_mean(name, known) or f" The last ones are {known[-3:]}."
             raise ValueError(f"names: there is no {name!r} among the {len(known)} quantities of this model.{hint}")
         if times[name] > 1:
             raise ValueError(

@@ -4,7 +4,8 @@ from numbers import Real
 
 import numpy as np
 
-from .. import _input, _report
+from .._data import validation
+from .._posterior import estimates
 from ._common import (
     DARK,
     MAX_NAMES,
@@ -118,7 +119,7 @@ class ProbabilityIntervalDisplay:
         rows = prepared(before, X)
         mean = classifier.predict_proba(rows)[:, 1]
         if y is not None:
-            y = classifier.classes_[_input.is_second(y, mean, classifier.classes_).astype(int)]
+            y = classifier.classes_[validation.is_second(y, mean, classifier.classes_).astype(int)]
         display = cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
@@ -281,7 +282,7 @@ class PosteriorCalibrationDisplay:
         rows = prepared(before, X)
         proba = classifier.predict_proba(rows)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
-        y = _input.is_second(y, place, classifier.classes_)
+        y = validation.is_second(y, place, classifier.classes_)
         curves = [
             _isotonic(rng.random(len(p)) < p, place, counts)
             for p in classifier.predict_proba_samples(rows, max_draws=n_draws).T
@@ -289,7 +290,7 @@ class PosteriorCalibrationDisplay:
         display = cls(
             predicted=predicted,
             observed=_isotonic(y, place, counts),
-            band=_report.interval(np.array(curves)[None], level),
+            band=estimates.interval(np.array(curves)[None], level),
             counts=counts,
             level=level,
             label=classifier.classes_[1],

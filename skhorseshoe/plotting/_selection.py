@@ -57,7 +57,7 @@ class SelectionPathDisplay:
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+    >>> from skhorseshoe import HorseshoeProbitClassifier; from skhorseshoe import HorseshoeSelector
     >>> from skhorseshoe.datasets import make_sparse_probit
     >>> from skhorseshoe.plotting import SelectionPathDisplay
     >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)

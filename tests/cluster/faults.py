@@ -20,7 +20,7 @@ da = pytest.importorskip("dask.array", reason=needs)
 dd = pytest.importorskip("dask.dataframe", reason=needs)
 distributed = pytest.importorskip("distributed", reason=needs)
 
-from skhorseshoe import _dask_rows  # noqa: E402 - imports Dask
+from skhorseshoe._data import dask_rows  # noqa: E402 - imports Dask
 
 SHORT_CHAINS = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -35,7 +35,7 @@ def check_that_nothing_is_left(client):
 def staff(cluster, client, n):
     """Bring the cluster to n workers."""
     end = time.monotonic() + 60
-    while len(_dask_rows.survey(client)) != n:
+    while len(dask_rows.survey(client)) != n:
         assert time.monotonic() < end, "the cluster did not come to its size"
         cluster.scale(n)  # again and again: a worker that was killed may be given up only now
         time.sleep(0.1)
@@ -65,7 +65,7 @@ def frames(X, y, n=7):
 @contextmanager
 def at_question(monkeypatch, number, act):
     """Call act(shards) when the sampler asks its question of this number."""
-    ask, asked = _dask_rows.Shards.ask, []
+    ask, asked = dask_rows.Shards.ask, []
 
     def counted(shards, *args):
         asked.append(args[0])
@@ -74,7 +74,7 @@ def at_question(monkeypatch, number, act):
         return ask(shards, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_dask_rows.Shards, "ask", counted)
+        patch.setattr(dask_rows.Shards, "ask", counted)
         yield asked
     assert len(asked) >= number
 

@@ -28,8 +28,10 @@ from faults import (
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, _dask_rows, _iterative, _segments
-from skhorseshoe._compat import HAS_CALLBACKS
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends import limits
+from skhorseshoe._data import dask_rows, row_blocks
+from skhorseshoe._utils.sklearn_compat import HAS_CALLBACKS
 
 pytestmark = SHORT_CHAINS
 needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks are new in scikit-learn 1.9")
@@ -39,13 +41,13 @@ def test_sums_of_a_tree_do_not_depend_on_who_adds_which_leaves():
     rng = np.random.default_rng(0)
     for n in range(1, 40):
         leaves = rng.standard_normal(n) * 10.0 ** rng.integers(-8, 8, n)
-        whole = _segments.collapse({(0, i): leaf for i, leaf in enumerate(leaves)}, n, lambda a, b: a + b)
+        whole = row_blocks.collapse({(0, i): leaf for i, leaf in enumerate(leaves)}, n, lambda a, b: a + b)
         owner = rng.integers(0, 4, n)
         nodes = {}
         for k in range(4):
             mine = {(0, i): leaf for i, leaf in enumerate(leaves) if owner[i] == k}
-            nodes |= _segments.collapse(mine, n, lambda a, b: a + b)
-        assert list(_segments.collapse(nodes, n, lambda a, b: a + b).values()) == list(whole.values())
+            nodes |= row_blocks.collapse(mine, n, lambda a, b: a + b)
+        assert list(row_blocks.collapse(nodes, n, lambda a, b: a + b).values()) == list(whole.values())
         np.testing.assert_allclose(next(iter(whole.values())), leaves.sum(), rtol=1e-6)
 
 
@@ -73,7 +75,7 @@ def test_data_augmentation_draws_what_it_draws_in_memory(client, data, seed, sam
 
 
 def test_conjugate_gradients_draw_what_they_draw_in_memory(client, data, seed, monkeypatch):
-    monkeypatch.setattr(_iterative, "LARGEST_FACTOR", 0)
+    monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
     model = HorseshoeProbitClassifier(n_iter=5, burn_in=3, random_state=seed)
     lazy = model.fit(*arrays(*data))
     assert lazy.sampler_ == "pxda"
@@ -333,9 +335,9 @@ def test_weights_need_the_sampler_that_takes_them(client, data):
 
 
 def test_workers_too_small_for_their_rows_are_named_before_anything_is_loaded(client, data, classifier, monkeypatch):
-    survey = _dask_rows.survey
+    survey = dask_rows.survey
     monkeypatch.setattr(
-        _dask_rows, "survey", lambda client: {w: {**s, "memory": 2**19} for w, s in survey(client).items()}
+        dask_rows, "survey", lambda client: {w: {**s, "memory": 2**19} for w, s in survey(client).items()}
     )
     with pytest.raises(MemoryError, match=r"Worker tcp://.* would have to hold .* Add workers"):
         classifier.fit(*arrays(*data))

@@ -14,7 +14,9 @@ import pytest
 from faults import SHORT_CHAINS, arrays, at_question, bits, check_that_nothing_is_left, distributed, kill, staff
 from sklearn.base import clone
 
-from skhorseshoe import HorseshoeProbitClassifier, _dask, _dask_rows, _interrupt
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._data import dask_input, dask_rows
+from skhorseshoe._utils import signals
 
 pytestmark = SHORT_CHAINS
 
@@ -55,7 +57,7 @@ def test_a_worker_killed_while_it_loads_changes_nothing(client, data, classifier
 
 
 def test_a_worker_killed_as_soon_as_it_has_loaded_changes_nothing(client, data, classifier, expected, monkeypatch):
-    settle, killed = _dask.settle, []
+    settle, killed = dask_input.settle, []
 
     def settle_and_kill(client, futures, *args):
         settle(client, futures, *args)
@@ -67,13 +69,13 @@ def test_a_worker_killed_as_soon_as_it_has_loaded_changes_nothing(client, data, 
                 assert time.monotonic() < end
                 time.sleep(0.01)
 
-    monkeypatch.setattr(_dask_rows, "settle", settle_and_kill)
+    monkeypatch.setattr(dask_rows, "settle", settle_and_kill)
     assert bits(classifier.fit(*arrays(*data))) == expected
     assert killed
 
 
 def test_a_stopped_worker_is_replaced(client, data, classifier, expected, monkeypatch, caplog):
-    monkeypatch.setattr(_dask_rows, "_HUNG", 3.0)
+    monkeypatch.setattr(dask_rows, "_HUNG", 3.0)
     stopped = []
     try:
         with at_question(
@@ -87,7 +89,7 @@ def test_a_stopped_worker_is_replaced(client, data, classifier, expected, monkey
 
 
 def test_workers_that_are_lost_again_and_again_are_an_error(client, data, classifier, monkeypatch):
-    monkeypatch.setattr(_dask_rows, "_TRIES", 1)
+    monkeypatch.setattr(dask_rows, "_TRIES", 1)
     with (
         at_question(monkeypatch, 30, lambda shards: kill(client, shards.held[0].worker)),
         pytest.raises(RuntimeError, match=r"lost 1 times in a row, the last at tcp://.*more memory"),
@@ -121,7 +123,7 @@ def test_a_client_that_is_closed_during_a_fit_is_named(cluster, client, data, cl
 @pytest.fixture
 def ctrl_c(monkeypatch):
     """Sends one to this process, the first for long."""
-    monkeypatch.setattr(_interrupt._Ear, "last", -np.inf)
+    monkeypatch.setattr(signals._Ear, "last", -np.inf)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
     yield lambda _: signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, before)
@@ -215,7 +217,7 @@ def test_an_encrypted_cluster_gives_the_same_draws_and_recovers(data, classifier
     security = distributed.security.Security.temporary()
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "security": security}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, security=security) as client:
-        assert all(address.startswith("tls://") for address in _dask_rows.survey(client))
+        assert all(address.startswith("tls://") for address in dask_rows.survey(client))
         with at_question(monkeypatch, 20, lambda shards: kill(client, shards.held[0].worker)):
             assert bits(classifier.fit(*arrays(*data))) == expected
         check_that_nothing_is_left(client)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from faults import SHORT_CHAINS, at_question, bits, check_that_nothing_is_left, da, distributed
 
-from skhorseshoe import HorseshoeProbitClassifier, _dask_rows
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._data import dask_rows
 
 pytestmark = SHORT_CHAINS
 MIB = 2**20
@@ -128,7 +129,7 @@ def test_chunks_that_kill_every_worker_are_an_error(client, classifier):
 
 @pytest.mark.slow
 def test_a_worker_that_dask_has_paused_is_an_error(client, classifier, monkeypatch):
-    monkeypatch.setattr(_dask_rows, "_PAUSED", 3.0)
+    monkeypatch.setattr(dask_rows, "_PAUSED", 3.0)
 
     def hoard(first):
         if first == 5 * CHUNK:

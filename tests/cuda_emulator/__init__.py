@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skhorseshoe._ops import cuda
+from skhorseshoe._backends._gpu import cuda
 
 COMPILER = os.environ.get("CXX") or shutil.which("g++")
 ORDERS = {"forward": 0, "reverse": 1, "random": 2}

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse
 
 from cuda_emulator import fake_cupy
-from skhorseshoe._hmc import HmcState, Reference, Tuning
-from skhorseshoe._ops import cuda
+from skhorseshoe._backends._gpu import cuda
+from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 
 KEY = np.uint32(1), np.uint32(2)
 
@@ -48,7 +48,7 @@ def scales(ops, card, rng, sizes):
 
 def gaussians(ops, card, rng, sizes):
     """Factors by one block in shared memory, and by the library; some have to be repaired."""
-    gaussian = importlib.import_module("skhorseshoe._ops._gpu_gaussian")
+    gaussian = importlib.import_module("skhorseshoe._backends._gpu.gaussian")
     q = 40
     beta, tau = ops.to_device(rng.standard_normal((2, q))), ops.to_device(np.ones(2))
     A = rng.standard_normal((60, q))
@@ -88,7 +88,7 @@ def collapsed(ops, card, rng, sizes):
 
 def sparse(ops, card, rng, sizes):
     """All questions to sparse rows."""
-    ops = importlib.import_module("skhorseshoe._ops.gpu_sparse")
+    ops = importlib.import_module("skhorseshoe._backends._gpu.sparse")
     X = scipy.sparse.random(40, 6, density=0.6, format="csr", random_state=1)
     rows, y, weight = ops.hold(X, rng.integers(0, 2, 40).astype(np.uint8), rng.exponential(size=40))
     beta = ops.to_device(rng.standard_normal((4, 7)))
@@ -112,7 +112,7 @@ def main(order, flags, parts, sizes, left_out):
     cuda.layout = lambda *given: (cut := layout(*given))._replace(shared_bytes=cut.shared_bytes - left_out)
     with fake_cupy.installed(order) as card:
         card.flags = flags
-        ops = importlib.import_module("skhorseshoe._ops.gpu")
+        ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
         out = [values for part in parts for values in PARTS[part](ops, card, np.random.default_rng(3), sizes)]
         print(json.dumps([ops.to_host(values).ravel().tolist() for values in out]))
 

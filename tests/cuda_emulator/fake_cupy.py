@@ -12,8 +12,9 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 from scipy.special import ndtr
 
-from skhorseshoe import _device, _ops
-from skhorseshoe._ops import cuda as sources
+from skhorseshoe._backends import _gpu
+from skhorseshoe._backends import device as _device
+from skhorseshoe._backends._gpu import cuda as sources
 
 from . import Module, build, fake_streams, source
 from .fake_libraries import USUAL, libraries
@@ -376,7 +377,8 @@ def _modules(card):
 
 @contextmanager
 def installed(order="forward", count=1):
-    """A context in which ``skhorseshoe._ops.gpu`` can be imported and computes in the emulator; gives the ``Card``.
+    """A context in which ``skhorseshoe._backends._gpu.dense`` can be imported and computes in the emulator; gives the
+    ``Card``.
 
     count : of the devices that there are.
     """
@@ -389,7 +391,7 @@ def installed(order="forward", count=1):
         _take_out()
         sys.modules.update(before)
         for name in filter(_is_ours, before):
-            setattr(_ops, name.rpartition(".")[2], before[name])
+            setattr(_gpu, name.rpartition(".")[2], before[name])
 
 
 def _take_out():
@@ -397,9 +399,9 @@ def _take_out():
     names = [name for name in sys.modules if name.startswith("cupy") or _is_ours(name)]
     _device.gpu_status.cache_clear()
     for name in filter(_is_ours, names):  # nor is it to be found as an attribute of its package, which stays
-        vars(_ops).pop(name.rpartition(".")[2], None)
+        vars(_gpu).pop(name.rpartition(".")[2], None)
     return {name: sys.modules.pop(name) for name in names}
 
 
 def _is_ours(name):
-    return name.startswith(("skhorseshoe._ops.gpu", "skhorseshoe._ops._gpu"))
+    return name.startswith(f"{_gpu.__name__}.") and name != sources.__name__

@@ -1,4 +1,4 @@
-// In place of skhorseshoe/_ops/cuda/primitives.cuh.
+// In place of skhorseshoe/_backends/_gpu/cuda/primitives.cuh.
 #define DYNAMIC_SHARED(T, name) T* name = reinterpret_cast<T*>(emulator::block()->shared)
 
 #ifndef REMOVED

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from tables import SOURCES, in_parts, stopped, write_parquet
 
-from skhorseshoe import _lock, disk
+from skhorseshoe import disk
+from skhorseshoe._utils import lock
 from skhorseshoe.disk import _store
 
 # Stopped, gone on -----------------------------------------------------------------------------------------------------
@@ -240,8 +241,8 @@ class Windows:
 @pytest.fixture(params=["this system", "Windows"])
 def system(request, monkeypatch):
     if request.param == "Windows":
-        monkeypatch.setattr(_lock, "fcntl", None)
-        monkeypatch.setattr(_lock, "msvcrt", Windows(), raising=False)
+        monkeypatch.setattr(lock, "fcntl", None)
+        monkeypatch.setattr(lock, "msvcrt", Windows(), raising=False)
 
 
 def test_a_second_conversion_to_a_folder_is_refused(frame, tmp_path, system):
@@ -265,7 +266,7 @@ def test_one_of_many_threads_has_the_lock(tmp_path):
     def work():
         while len(entered) < 200:
             try:
-                with _lock.alone(tmp_path, "conversion"):
+                with lock.alone(tmp_path, "conversion"):
                     inside.append(1)
                     most.append(len(inside))
                     inside.pop()

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tables import in_parts, stopped
 
-from skhorseshoe import _lock, disk
+from skhorseshoe import disk
+from skhorseshoe._utils import lock
 from skhorseshoe.disk._store import Store
 
 
@@ -31,7 +32,7 @@ def test_rows_in_another_dtype_that_a_killed_conversion_has_left_go(frame, tmp_p
 def test_a_lock_that_went_with_its_file_is_taken_anew(tmp_path, monkeypatch):
     """Between the opening of the file and the lock its holder removes it, and the next one makes another."""
     pytest.importorskip("fcntl", reason="Windows removes no open file")
-    path, tried, plain = tmp_path / "fit.lock", [], _lock._try_lock
+    path, tried, plain = tmp_path / "fit.lock", [], lock._try_lock
 
     def try_lock(file, what):
         tried.append(file)
@@ -40,8 +41,8 @@ def test_a_lock_that_went_with_its_file_is_taken_anew(tmp_path, monkeypatch):
             path.touch()
         return plain(file, what)
 
-    monkeypatch.setattr(_lock, "_try_lock", try_lock)
-    with _lock.alone(tmp_path, "fit"):
+    monkeypatch.setattr(lock, "_try_lock", try_lock)
+    with lock.alone(tmp_path, "fit"):
         assert path.read_text().startswith("process")
-        with pytest.raises(RuntimeError, match="Another fit"), _lock.alone(tmp_path, "fit"):
+        with pytest.raises(RuntimeError, match="Another fit"), lock.alone(tmp_path, "fit"):
             pass

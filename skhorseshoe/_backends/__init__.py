@@ -1,0 +1,56 @@
+"""Back ends: one module per kind of device, all with the same names.
+
+This file holds what they share: the streams of random numbers. A variate is a function of
+(seed; attempt, sweep, index, chain and purpose), so every back end draws the same ones. And what they do where rounding
+has made a matrix indefinite.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+# The purposes: which conditional law a random number is for.
+LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT, EXPAND = range(11)
+LOCAL_SLICE, GLOBAL_SLICE, HELD, LENGTH, RESIDUAL = range(11, 16)
+PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HELD = range(16, 21)
+
+MAX_CHAINS = 256  # the counter has 8 bits for the chain
+
+# Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. What that changes is
+# the prior of a direction that the data do not determine.
+JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
+
+# Share of z'z below which z'z - z'X S X'z is a matter of rounding, and "pxda" leaves z as it is. That is exact: the
+# move does not change the share.
+LEAST_REST = 1e-5
+
+
+class Path(NamedTuple):
+    """Where the chains are on their paths: u, v, the force L^-1 grad U, and U + (u'u + v'v) / 2."""
+
+    u: object  # (n_chains, q)
+    v: object  # (n_chains, q)
+    force: object  # (n_chains, q)
+    total: object  # (n_chains,)
+
+
+def log_half_cauchy(precision):
+    """log p(log s) of a half-Cauchy s, up to a constant; precision = s^-2, in units of its scale, on any device."""
+    return 0.5 * np.log(precision) - np.log1p(precision)
+
+
+def not_definite(q, minor):
+    """The error where none of them has helped; minor : the order of the minor that failed."""
+    return LinAlgError(
+        f"X'X + D is not positive definite ({q} columns, minor {minor}), even with its diagonal raised by "
+        f"{JITTERS[-1]:g}. Some columns of X are very large or nearly equal: scale them (StandardScaler) or drop one."
+    )
+
+
+def rows_not_definite(n, minor):
+    """The same for a matrix over the rows."""
+    return LinAlgError(
+        f"I + X W X' is not positive definite ({n} rows, minor {minor}), even with its diagonal raised by "
+        f"{JITTERS[-1]:g}. Some columns of X are very large: scale them (StandardScaler)."
+    )

@@ -1,0 +1,301 @@
+"""The back end for the CPU: NumPy arrays, kernels compiled by Numba, LAPACK from SciPy.
+
+Every array that describes the chains has them as its leading axis. Arrays of size p are float64.
+"""
+
+from contextlib import nullcontext
+
+import numpy as np
+from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
+
+from ..._utils.memmap import ahead, cut, is_on_disk
+from .. import ACCEPT
+from .. import lines as _lines
+from ..lines import first_inside, proposals  # noqa: F401 - part of what a back end offers
+from ..moments import combine_moments
+from .collapsed import CollapsedRows  # noqa: F401 - as are these
+from .dense_passes import latent_pass, line_pass, pieces, score_pass
+from .fills import fill_exponential, fill_gamma, fill_normal, fill_uniform
+from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
+from .lapack import add_products
+from .line_moves import fill_growth, move_near
+from .normal_tail import information_weights
+from .predict import average_phi, each_block, quantiles  # noqa: F401 - part of what a back end offers
+from .scales import draw_global_scale, draw_local_scales
+
+empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
+exp, minimum = np.exp, np.minimum
+using = nullcontext
+NEAR_ROWS = 2**15  # in memory, of which linear predictors are kept while coefficients move along lines
+SEGMENTED = True  # rows are asked segment by segment, so that their sums have the bits of those on many machines
+
+_SHARED_ROWS = 2**11  # times chains, whose moves outweigh handing a chain to another thread
+_PIECES = 16  # of a large symmetric matrix that threads share
+
+_GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
+_GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
+
+
+def recorded(sweep, rows, q):
+    """A sweep, a function from a state with q coefficients to the next one, in the form that is quickest to repeat."""
+    return sweep
+
+
+def times_symmetric(v, M, threads=None):
+    """v M for v (m, q) and a symmetric M (q, q); with threads in pieces, always the same ones."""
+    if threads is None:
+        return v @ M
+    out, edges = np.empty(v.shape), np.linspace(0, len(M), _PIECES + 1).astype(int)
+
+    def some(first, last):
+        for i in range(first, last):
+            rows = slice(*edges[i : i + 2])
+            out[:, rows] = v @ M[rows].T
+
+    threads.run(some, _PIECES)
+    return out
+
+
+def hold(X, y, weight):
+    """The rows as the passes read them, where they read them."""
+    # Kernels are compiled once per type, and a read-only array is a type of its own.
+    X = X.astype(np.float32) if X.dtype == np.float16 and not is_on_disk(X) else X.view()
+    X.flags.writeable = False
+    return X, y, weight
+
+
+def place(X, n_chains, sampler):
+    """X, and nothing to say: the forecast of the host's memory is about all of it."""
+    return X, ""
+
+
+def give_back(name):
+    """There is nothing to give back."""
+
+
+def to_device(values):
+    """Arrays of the host, also in tuples, dicts and objects that hold them, as arrays of the device."""
+    return values
+
+
+def to_host(values):
+    """The way back."""
+    return values
+
+
+class Outbox:
+    """Values on their way to the host, where they are already."""
+
+    def put(self, use, values):
+        """Call use(*values)."""
+        use(*values)
+
+    def flush(self):
+        """Nothing is under way."""
+
+
+class Watch:
+    """Whether steps that are repeated until no flag is set go on."""
+
+    @staticmethod
+    def any_left(flags, step):
+        """Whether any of the flags (m,) is set before this step, the number of which begins at 0 with every m.
+
+        Other back ends may say so one step too often.
+        """
+        return flags.any()
+
+
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
+    """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
+
+    One pass over X. ``bounds`` are the blocks of rows whose sums are added in pairs, so the result does not depend on
+    the number of threads. The random numbers of row i are those of row first_row + i.
+    """
+    n_blocks = len(bounds) - 1
+    sums, squares = np.zeros((n_blocks, *coef.shape)), np.zeros((n_blocks, len(coef)))
+
+    def some(first, last):
+        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+            beta = coef.astype(x.dtype, copy=False)
+            latent_pass(x, y[rows], beta, edges, first_row + rows.start, sweep, *key, sums[blocks], squares[blocks])
+
+    threads.run(some, n_blocks)
+    return _add_pairs(sums), _add_pairs(squares)
+
+
+def score(X, y, weight, coef, bounds, threads):
+    """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
+
+    weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
+    """
+    n_blocks = len(bounds) - 1
+    sums, logliks = np.zeros((n_blocks, *coef.shape)), np.zeros((n_blocks, len(coef)))
+
+    def some(first, last):
+        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+            beta = coef.astype(x.dtype, copy=False)
+            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks])
+
+    threads.run(some, n_blocks)
+    return _add_pairs(logliks), _add_pairs(sums)
+
+
+def line(X, y, weight, coef, direction, steps, bounds, threads):
+    """Log-likelihoods at coef + step direction (n_chains, q) for the steps (n_chains, k); (n_chains, k) float64.
+
+    One pass over X, the rest as in ``score``.
+    """
+    n_blocks = len(bounds) - 1
+    both, logliks = np.concatenate([coef, direction]), np.zeros((n_blocks, *steps.shape))
+
+    def some(first, last):
+        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks])
+
+    threads.run(some, n_blocks)
+    return _add_pairs(logliks)
+
+
+def metropolis(change, new, old, key, sweep):
+    """``new`` for the chains whose change of energy a Metropolis test accepts, else ``old``, tuples of arrays
+    (n_chains, ...); and the probabilities of acceptance (n_chains,)."""
+    accept = change < exponential(np.ones(len(change)), key, sweep, ACCEPT)  # False where the change is not a number
+    out = (np.where(accept[:, None] if was.ndim > 1 else accept, now, was) for now, was in zip(new, old, strict=True))
+    return *out, np.where(change == change, np.exp(-np.maximum(change, 0.0)), 0.0)
+
+
+def growth(r):
+    """e^r - 1 (n, k), with the bits that they have for near rows."""
+    out = np.empty_like(r)
+    fill_growth(r, out)
+    return out
+
+
+def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
+    """beta, lambda^-2 and tau^-2 after the moves of ``lines.py``, for few rows in memory by one kernel."""
+    if not rows.is_near:
+        return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, rows.ops, key, sweep)
+    out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
+    uniform, chances = _lines.random_numbers(beta, lines, rows.ops, key, sweep)
+    chances = uniform if chances is None else chances
+    kinds = np.array(_lines.kinds(lines))
+    given = *lines.near, lines.widths, lines.square, kinds, tau_0, uniform, chances
+    given = *rows.held, rows.columns.of_X(beta), *given
+    if rows.n * len(beta) < _SHARED_ROWS:
+        move_near(*given, 0, len(beta), *out)
+    else:
+        rows.threads.run(lambda first, last: move_near(*given, first, last, *out), len(beta))
+    return out
+
+
+def _add_pairs(sums):
+    """The sum over the first axis, as a tree: a part of it that is a node has the same bits wherever it is summed."""
+    while len(sums) > 1:
+        even = len(sums) // 2 * 2
+        sums = np.concatenate([sums[:even:2] + sums[1:even:2], sums[even:]])
+    return sums[0]
+
+
+def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
+    """X' diag(weight) X of the columns (x - centre) / scale, bordered by a column of ones if there is an intercept;
+    (q, q) float64, summed in float64.
+
+    weight : (n,) or (0,) for none. With beta (m, q) it is the Fisher information of the probit likelihood, averaged
+    over the m points: each row has the average of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = x beta, as a further weight.
+    spare : matrices (q, q) to use as scratch.
+    """
+    n, p = X.shape
+    q = p + fit_intercept
+    step = max(64, _GRAM_BLOCK // (q + (0 if beta is None else len(beta))))
+    n_parts = min(_GRAM_PARTS, -(-n // step))
+    edges = np.linspace(0, n, n_parts + 1).astype(int)
+
+    def add(part, total):
+        block = np.empty((min(step, n), q))
+        for given in ahead(X, cut(edges[part], edges[part + 1], step), edges[part + 1]):
+            rows = block[: given.stop - given.start]
+            rows[:, p:] = 1.0
+            np.subtract(X[given], centre, out=rows[:, :p])
+            rows[:, :p] /= scale
+            squared = weight[given] if len(weight) else 1.0
+            if beta is not None:
+                squared = squared * information_weights(rows, beta, 0.0)
+            if np.ndim(squared):
+                rows *= np.sqrt(squared)[:, None]
+            add_products(rows, total, of_columns=True)
+
+    return sum_of_parts(add, q, n_parts, spare, threads)
+
+
+def sum_of_parts(add, q, n_parts, spare, threads):
+    """The symmetric matrix (q, q) to whose lower triangle add(part, total) adds; parts are summed in order.
+
+    spare : matrices (q, q) to use as scratch.
+    """
+    parts = [np.zeros((q, q)), *spare][:n_parts]
+    parts += [np.empty((q, q)) for _ in range(n_parts - len(parts))]
+    for part in parts[1:]:
+        part[...] = 0.0
+
+    def some(first, last):
+        for part in range(first, last):
+            add(part, parts[part])
+
+    threads.run(some, n_parts)
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    for j in range(q):
+        total[j, j + 1 :] = total[j + 1 :, j]
+    return total
+
+
+def moments(X, weight):
+    """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
+    blocks = ahead(X, cut(0, len(X), max(64, _GRAM_BLOCK // X.shape[1])), len(X))
+    return combine_moments(
+        (X[rows].astype(np.float64), weight[rows] if len(weight) else np.ones(len(X[rows]))) for rows in blocks
+    )
+
+
+def normal(shape, key, sweep, purpose, attempt=0):
+    """Independent N(0, 1); (n_chains, m) float64."""
+    out = np.empty(shape)
+    fill_normal(out, attempt, sweep, purpose, *key)
+    return out
+
+
+def uniform(shape, key, sweep, purpose):
+    """Independent uniforms on (0, 1), 52 bits; (n_chains, m) float64."""
+    out = np.empty(shape)
+    fill_uniform(out, sweep, purpose, *key)
+    return out
+
+
+def exponential(rate, key, sweep, purpose):
+    """Exponential with the given rates; rate (n_chains, m) or (n_chains,), float64, positive."""
+    out = np.empty_like(rate)
+    fill_exponential(out.reshape(len(rate), -1), sweep, purpose, *key)
+    return out / rate
+
+
+def gamma(shape, rate, key, sweep, purpose):
+    """Gamma with one shape >= 1 and a rate for each chain; rate (n_chains,) float64, positive."""
+    out = np.empty_like(rate)
+    fill_gamma(shape, rate, out, sweep, purpose, *key)
+    return out
+
+
+def global_scale(beta, tau_sq_inv, tau_0, key, sweep):
+    """tau^-2 given beta (n_chains, p), every lambda_j integrated out; a slice step from the current one."""
+    out = np.empty_like(tau_sq_inv)
+    draw_global_scale(np.ascontiguousarray(beta), tau_sq_inv, tau_0, sweep, *key, out)
+    return out
+
+
+def local_scales(beta, tau_sq_inv, key, sweep):
+    """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current ones."""
+    out = np.empty(beta.shape)
+    draw_local_scales(np.ascontiguousarray(beta), tau_sq_inv, sweep, *key, out)
+    return out

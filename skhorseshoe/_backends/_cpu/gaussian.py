@@ -1,0 +1,198 @@
+"""Gaussians with precision H + diag(d), a different d for each chain, by Cholesky factors."""
+
+import ctypes
+
+import numpy as np
+from scipy.linalg.blas import dtrmm, dtrsv
+from scipy.linalg.lapack import dpotri
+
+from .. import COEF, JITTERS, LEAST_REST, MOMENTUM, SWAP, SWAP_ACCEPT, Path, not_definite
+from .fills import fill_exponential, fill_normal
+from .lapack import ROUTINES, potrf
+from .path_kernels import begin_path, kick_path, move_scales, place_path, turn_path
+
+_SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
+
+
+class Precision:
+    """Draws from N(Q^-1 b, Q^-1) with Q = H + diag(d), for each chain its own b and d.
+
+    H : (q, q) float64, symmetric positive semi-definite.
+    """
+
+    def __init__(self, H, threads, memory_of=None, n_workers=None):
+        """memory_of : another Precision of the same size, never used between two uses of this one's results.
+        n_workers : threads that factorise, each of which takes a matrix; all by default."""
+        self.H = H
+        self.threads = threads
+        n_workers = (n_workers or threads.n) if len(H) >= _SHARED_SIZE else 1
+        self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
+        self.workers = [_Cholesky(H, work) for work in self.work]
+
+    def begin(self, d):
+        """``draw`` with this very d comes next: what can be computed before its b is known may begin. Nothing here."""
+
+    @staticmethod
+    def noise(ops, shape, key, sweep):
+        """What ``draw`` takes for randomness."""
+        return ops.normal(shape, key, sweep, COEF)
+
+    def draw(self, b, d, noise, total=None, gamma=None):
+        """beta_c = g_c Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; (n_chains, q) float64, as b, d and noise.
+
+        g_c is 1, or with total and gamma (n_chains,) that of g_c^2 = 2 gamma_c / (total_c - b_c' Q_c^-1 b_c).
+        """
+        beta = np.empty_like(b)
+
+        def one(w, c):
+            factor = self.workers[w].factorise(d[c])
+            half = dtrsv(factor, b[c], lower=1)
+            if total is not None:
+                rest = total[c] - half @ half
+                if rest > LEAST_REST * total[c]:
+                    half *= np.sqrt(2.0 * gamma[c] / rest)
+            half += noise[c]
+            beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
+
+        _share_out(self.threads, self.workers, len(b), one)
+        return beta
+
+    def inverse_diagonal(self, d, sweep):
+        """The diagonal of Q_c^-1; (n_chains, q). sweep : for those who need random numbers for it."""
+        out = np.empty_like(d)
+        for c in range(len(d)):
+            inverse, _ = dpotri(self.workers[0].factorise(d[c]), lower=1, overwrite_c=1)
+            out[c] = np.diag(inverse)
+        return out
+
+
+class _Cholesky:
+    """Lower Cholesky factors of H + diag(d), one after the other in the same memory."""
+
+    def __init__(self, H, work=None):
+        self.H = H
+        self.work = np.empty_like(H) if work is None else work
+        self.diagonal = self.work.reshape(-1)[:: len(H) + 1]
+        self.factor = self.work.T  # what is column by column for LAPACK is row by row here
+        self.order, self.info = ctypes.c_int(len(H)), ctypes.c_int(0)
+        order = ctypes.byref(self.order)
+        self.arguments = b"L", order, self.work.ctypes.data, order, ctypes.byref(self.info)
+
+    def factorise(self, d):
+        """The factor, in Fortran order; its upper triangle is not cleared, and the next call overwrites it.
+
+        Rounding can make a nearly singular matrix indefinite. The diagonal is then raised by as little as helps.
+        """
+        for jitter in JITTERS:
+            self.work[...] = self.H
+            self.diagonal += d
+            if jitter:
+                self.diagonal *= 1.0 + jitter
+            potrf(*self.arguments)
+            if self.info.value == 0 and self.diagonal[-1] > 0.0:  # OpenBLAS lets NaN pass, which reaches the last
+                return self.factor
+        raise not_definite(len(self.H), self.info.value or len(self.H))
+
+
+class Root:
+    """L with L L' = H, for Gaussians with covariance H (q, q), which is positive semi-definite."""
+
+    def __init__(self, H):
+        self.factor = _Cholesky(H).factorise(0.0)
+
+    def times(self, x):
+        """L x_c; x (m, q)."""
+        return dtrmm(1.0, self.factor, x.T, lower=1).T
+
+
+class Whitening:
+    """For each chain N(m, M^-1) with M = H + diag(d) = L L' and m = M^-1 b, in the coordinates u = L'(beta - m).
+
+    H : (q, q) float64. b : (q,) float64. d is tau^-2 lambda^-2 for the first p coefficients, 0 for the others. What is
+    computed for a chain is one call of a kernel (``path_kernels.py``); in a path everything is overwritten.
+    """
+
+    def __init__(self, H, b, n_chains, p, threads, memory_of=None):
+        """memory_of : a Precision of the same size, which is not used while this computes."""
+        q = len(H)
+        self.threads, self.H, self.b = threads, H, b
+        n_workers = threads.n if q >= _SHARED_SIZE else 1
+        self.spare = memory_of.work if memory_of else [np.empty((q, q)) for _ in range(n_workers)]
+        self.factors, self.mean, self.log_norm = np.empty((n_chains, q, q)), np.empty((n_chains, q)), np.empty(n_chains)
+
+    def refer(self, H, b):
+        """Take another H and b."""
+        self.H[...] = H
+        self.b = b
+
+    def begin(self, reference, state, key):
+        """A ``Path`` from the coefficients and the scales of a state, with fresh v."""
+        path = Path(*np.empty((3, *state.beta.shape)), np.empty(len(state.beta)))
+        fill_normal(path.v, 0, state.sweep, MOMENTUM, *key)
+
+        def some(spare, first, last):
+            made = self.factors, self.mean, self.log_norm, *path
+            return begin_path(self.H, self.b, *reference[:3], *state[:5], ROUTINES, first, last, *made)
+
+        self._share(some)
+        return path
+
+    def turn(self, path, angle):
+        """A half-kick, and a turn of (u, v)."""
+        turn_path(angle, *path[:3])
+        return path
+
+    def place(self, path):
+        """beta = m + L^-T u."""
+        beta = np.empty_like(path.u)
+        self._share(lambda spare, *chains: place_path(self.factors, self.mean, *chains, path.u, beta))
+        return beta
+
+    def kick(self, path, angle, reference, beta, loglik, score):
+        """A half-kick at beta; with it the path knows its force and its energy there."""
+
+        def some(spare, *chains):
+            kick_path(angle, *reference[:3], self.factors, beta, loglik, score, *chains, *path)
+
+        self._share(some)
+        return path
+
+    def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
+        """lambda^-2 and tau^-2 after moves of tau, of the slow lambda_j and of tau again, u held; and the share of the
+        moves of tau that were accepted. The moves of tau are split, so that all are their own mirror image.
+        """
+        scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
+        steps, thresholds = np.empty((2, len(tau_sq_inv), tuning.tau_moves))
+        fill_normal(steps, 0, sweep, SWAP, *key)
+        fill_exponential(thresholds, sweep, SWAP_ACCEPT, *key)
+        how = tau_0, tuning.tau_step * steps, thresholds, np.asarray(tuning.slow, np.int64), sweep, *key
+
+        def some(spare, first, last):
+            moved = spare, self.factors, self.mean, self.log_norm, *scales
+            return move_scales(self.H, self.b, *how, ROUTINES, first, last, *moved)
+
+        self._share(some)
+        return scales
+
+    def _share(self, some):
+        """Call some(spare, first, last) for ranges of chains, with scratch that no other thread uses meanwhile."""
+        n_chains, q = self.mean.shape
+        if q < _SHARED_SIZE:
+            self._check(some(self.spare[0], 0, n_chains))
+        else:
+            _share_out(self.threads, self.spare, n_chains, lambda w, c: self._check(some(self.spare[w], c, c + 1)))
+
+    def _check(self, minor):
+        if minor:
+            raise not_definite(len(self.H), minor)
+
+
+def _share_out(threads, workers, n_chains, one):
+    """Call one(w, c) for each chain c, with the worker w that no other thread uses meanwhile."""
+
+    def some(first, last):
+        for w in range(first, last):
+            for c in range(w, n_chains, len(workers)):
+                one(w, c)
+
+    threads.run(some, len(workers))

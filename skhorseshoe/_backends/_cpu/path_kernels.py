@@ -1,0 +1,298 @@
+"""The Gaussian of split Hamiltonian Monte Carlo, for some of the chains in one call without the GIL.
+
+N(m, M^-1), M = H + diag(d) = L L', m = M^-1 b, with d = tau^-2 lambda^-2 for the shrunk coefficients and 0 for the
+others. L is the lower triangle of a row-major matrix. The chains are ``first`` to ``last - 1``; arrays of them are
+float64 and overwritten. What cannot be factorised is told by the number of a minor, 0 where all went well.
+"""
+
+import math
+
+import numpy as np
+from numba import int32, uint8
+
+from .. import JITTERS
+from .jit import REORDER_SUMS, device, kernel
+from .lapack import POTRF, TRSM, call
+from .local_moves import move_local_scales
+
+
+@kernel
+def begin_path(
+    H,
+    b,
+    point,
+    slope,
+    information,
+    beta,
+    lambda_sq_inv,
+    tau_sq_inv,
+    loglik,
+    score,
+    routines,
+    first,
+    last,
+    factors,
+    mean,
+    log_norm,
+    u,
+    v,
+    force,
+    total,
+):
+    """L, m and the normalising constant; u = L'(beta - m), L^-1 grad U and U + (u'u + v'v) / 2. v stays.
+
+    point, slope (q,), information (q, q) : of the quadratic.
+    """
+    q = b.shape[0]
+    d, offset = np.zeros(q), np.empty(q)
+    for c in range(first, last):
+        for j in range(lambda_sq_inv.shape[1]):
+            d[j] = tau_sq_inv[c] * lambda_sq_inv[c, j]
+        minor = _factorise(H, d, factors[c], routines)
+        if minor:
+            return minor
+        log_norm[c] = _moments(factors[c], b, d, lambda_sq_inv.shape[1], mean[c], offset)
+        for j in range(q):
+            offset[j] = beta[c, j] - mean[c, j]
+        transposed_product(factors[c], offset, u[c])
+        total[c] = _remainder(point, slope, information, beta[c], loglik[c], score[c], offset, force[c])
+        solve(factors[c], force[c], force[c])
+        total[c] += 0.5 * (_dot(u[c], u[c]) + _dot(v[c], v[c]))
+    return 0
+
+
+@kernel
+def turn_path(angle, u, v, force):
+    """A half-kick of v and a turn of (u, v) by an angle."""
+    cos, sin = math.cos(angle), math.sin(angle)
+    for c in range(u.shape[0]):
+        for j in range(u.shape[1]):
+            kicked = v[c, j] - 0.5 * angle * force[c, j]
+            v[c, j] = kicked * cos - u[c, j] * sin
+            u[c, j] = u[c, j] * cos + kicked * sin
+
+
+@kernel
+def place_path(factors, mean, first, last, u, beta):
+    """beta = m + L^-T u."""
+    for c in range(first, last):
+        solve_transposed(factors[c], u[c], beta[c])
+        for j in range(u.shape[1]):
+            beta[c, j] += mean[c, j]
+
+
+@kernel
+def kick_path(angle, point, slope, information, factors, beta, loglik, score, first, last, u, v, force, total):
+    """L^-1 grad U at beta, a half-kick of v, and U + (u'u + v'v) / 2."""
+    offset = np.empty(u.shape[1])
+    for c in range(first, last):
+        total[c] = _remainder(point, slope, information, beta[c], loglik[c], score[c], offset, force[c])
+        solve(factors[c], force[c], force[c])
+        for j in range(u.shape[1]):
+            v[c, j] -= 0.5 * angle * force[c, j]
+        total[c] += 0.5 * (_dot(u[c], u[c]) + _dot(v[c], v[c]))
+
+
+@kernel
+def move_scales(
+    H,
+    b,
+    tau_0,
+    steps,
+    thresholds,
+    slow,
+    sweep,
+    k0,
+    k1,
+    routines,
+    first,
+    last,
+    spare,
+    factors,
+    mean,
+    log_norm,
+    lambda_sq_inv,
+    tau_sq_inv,
+    accepted,
+):
+    """Moves of tau, of the lambda_j in ``slow`` and of tau again, u held, under the Gaussian alone.
+
+    Metropolis steps in log tau leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) invariant; for those of lambda_j
+    see ``local_moves``. steps, thresholds : (n_chains, an even number), the moves and standard exponentials. spare :
+    (q, q) scratch. accepted : the share of the moves of tau.
+    """
+    n_moves = steps.shape[1]
+    for c in range(first, last):
+        accepted[c] = 0.0
+        for k in range(n_moves):
+            if k == n_moves // 2 and slow.shape[0] > 0:
+                x, tau = lambda_sq_inv[c], tau_sq_inv[c]
+                minor = _move_slow(H, b, slow, sweep, k0, k1, routines, c, factors[c], mean[c], log_norm, x, tau)
+                if minor:
+                    return minor
+            proposed = tau_sq_inv[c] * math.exp(-2.0 * steps[c, k])
+            level = log_norm[c] - thresholds[c, k] + _log_half_cauchy(tau_sq_inv[c] * tau_0**2)
+            level -= _log_half_cauchy(proposed * tau_0**2)
+            minor = _move_tau(
+                H, b, lambda_sq_inv[c], proposed, level, routines, c, spare, factors[c], mean[c], log_norm
+            )
+            if minor < 0:
+                tau_sq_inv[c] = proposed
+                accepted[c] += 1.0 / n_moves
+            elif minor:
+                return minor
+    return 0
+
+
+@device
+def _move_tau(H, b, lambda_sq_inv, proposed, level, routines, c, spare, L, mean, log_norm):
+    """The Gaussian with tau^-2 as proposed, where its constant is above a level; -1 if so."""
+    q, p = b.shape[0], lambda_sq_inv.shape[0]
+    d, m, scratch = np.zeros(q), np.empty(q), np.empty(q)
+    for j in range(p):
+        d[j] = proposed * lambda_sq_inv[j]
+    minor = _factorise(H, d, spare, routines)
+    if minor:
+        return minor
+    norm = _moments(spare, b, d, p, m, scratch)
+    if not norm > level:
+        return 0
+    log_norm[c] = norm
+    for i in range(q):
+        mean[i] = m[i]
+        for j in range(i + 1):
+            L[i, j] = spare[i, j]
+    return -1
+
+
+@device
+def _move_slow(H, b, slow, sweep, k0, k1, routines, c, L, mean, log_norm, lambda_sq_inv, tau_sq_inv):
+    """Slice steps of the lambda_j in ``slow``."""
+    q, k = b.shape[0], slow.shape[0]
+    units, P, m, x = np.zeros((q, k)), np.zeros((k, k)), np.empty(k), np.empty(k)
+    for i in range(k):
+        units[slow[i], i] = 1.0
+        m[i], x[i] = mean[slow[i]], lambda_sq_inv[slow[i]]
+    _solve_all(L, units, routines)
+    for i in range(q):
+        for a in range(k):
+            for e in range(k):
+                P[a, e] += units[i, a] * units[i, e]
+    move_local_scales(P, m, x, tau_sq_inv, c, sweep, k0, k1)
+    d, scratch = np.zeros(q), np.empty(q)
+    for i in range(k):
+        lambda_sq_inv[slow[i]] = x[i]
+    for j in range(lambda_sq_inv.shape[0]):
+        d[j] = tau_sq_inv * lambda_sq_inv[j]
+    minor = _factorise(H, d, L, routines)
+    log_norm[c] = _moments(L, b, d, lambda_sq_inv.shape[0], mean, scratch)
+    return minor
+
+
+@device
+def _log_half_cauchy(precision):
+    """As ``log_half_cauchy``."""
+    return 0.5 * math.log(precision) - math.log1p(precision)
+
+
+@device
+def _factorise(H, d, L, routines):
+    """L with L L' = H + diag(d), its diagonal raised by as little as helps; the number of a minor where none does."""
+    minor = 0
+    for jitter in JITTERS:
+        for i in range(d.shape[0]):
+            for j in range(i + 1):
+                L[i, j] = H[i, j]
+            L[i, i] = (L[i, i] + d[i]) * (1.0 + jitter)
+        minor = _cholesky(L, routines)
+        if minor == 0:
+            break
+    return minor
+
+
+@device
+def _cholesky(L, routines):
+    # What is row by row here is column by column there: the upper triangle, "U".
+    q = int32(L.shape[0])
+    minor = call(routines[POTRF], (uint8(85), q, L.ctypes.data, q, int32(0)))
+    if minor == 0 and not L[q - 1, q - 1] > 0.0:  # OpenBLAS lets NaN pass, which reaches the last
+        return L.shape[0]
+    return minor
+
+
+@device
+def _moments(L, b, d, p, mean, half):
+    """m, and the logarithm of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2), which depends on the scales."""
+    solve(L, b, half)
+    norm = 0.5 * _dot(half, half)
+    for j in range(b.shape[0]):
+        norm -= math.log(L[j, j])
+    for j in range(p):
+        norm += 0.5 * math.log(d[j])
+    solve_transposed(L, half, mean)
+    return norm
+
+
+@device
+def _remainder(point, slope, information, beta, loglik, score, offset, gradient):
+    """U, and its gradient: that of the quadratic less the log-likelihood. offset : scratch."""
+    total = -loglik
+    for j in range(beta.shape[0]):
+        offset[j] = beta[j] - point[j]
+    for j in range(beta.shape[0]):
+        pull = _dot_row(information, j, offset, beta.shape[0])
+        total += offset[j] * (slope[j] - 0.5 * pull)
+        gradient[j] = slope[j] - pull - score[j]
+    return total
+
+
+@device
+def solve(L, b, x):
+    """x = L^-1 b; x may be b."""
+    for i in range(b.shape[0]):
+        x[i] = (b[i] - _dot_row(L, i, x, i)) / L[i, i]
+
+
+@device(fastmath=REORDER_SUMS)
+def solve_transposed(L, b, x):
+    """x = L^-T b; x may be b."""
+    for i in range(b.shape[0]):
+        x[i] = b[i]
+    for i in range(b.shape[0] - 1, -1, -1):
+        x[i] /= L[i, i]
+        for j in range(i):
+            x[j] -= L[i, j] * x[i]
+
+
+@device(fastmath=REORDER_SUMS)
+def transposed_product(L, x, out):
+    """out = L'x."""
+    for i in range(x.shape[0]):
+        out[i] = 0.0
+    for i in range(x.shape[0]):
+        for j in range(i + 1):
+            out[j] += L[i, j] * x[i]
+
+
+@device
+def _solve_all(L, B, routines):
+    """B = L^-1 B in place; B (q, k)."""
+    q, k = int32(B.shape[0]), int32(B.shape[1])
+    letters = uint8(82), uint8(85), uint8(78), uint8(78)  # B' (L')^-1, L' an upper triangle: "R", "U", "N", "N"
+    call(routines[TRSM], (*letters, k, q, 1.0, L.ctypes.data, q, B.ctypes.data, k))
+
+
+@device(fastmath=REORDER_SUMS)
+def _dot(a, b):
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@device(fastmath=REORDER_SUMS)
+def _dot_row(A, i, b, n):
+    total = 0.0
+    for j in range(n):
+        total += A[i, j] * b[j]
+    return total

@@ -1,0 +1,176 @@
+"""The back end for sparse rows on the CPU: ``cpu``, with answers of its own to whatever reads X, a CSR matrix of SciPy.
+
+X is never made dense, nor copied. Indices ascend within a row, and none comes twice.
+"""
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ..centring import finish, uncentred
+from . import dense
+from . import sparse_passes as passes
+from .dense import sum_of_parts
+from .normal_tail import information_weights
+
+NEAR_ROWS = 0
+SEGMENTED = False  # CSR is not cut without a copy of its starts
+
+_TOGETHER = 2**18  # numbers, float64, that are computed for a block of rows
+_PREDICTED_ROWS = 512  # that share a copy of the coefficients which they need
+
+
+def __getattr__(name):
+    """The rest of what a back end offers is that of ``cpu``."""
+    return getattr(dense, name)
+
+
+def arrays(X):
+    """The arrays that X consists of, read-only: kernels are compiled once per type."""
+    views = [array.view() for array in (X.data, X.indices, X.indptr)]
+    for view in views:
+        view.flags.writeable = False
+    return views
+
+
+def hold(X, y, weight):
+    """As that of ``cpu``."""
+    return X, y, weight
+
+
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
+    """As that of ``cpu``."""
+    coef, squares = _by_column(coef, X.dtype), np.empty((len(bounds) - 1, len(coef)))
+
+    def some(first, last, sums):
+        passes.latent_pass(*arrays(X), X.shape[1], y, coef, bounds, first, last, first_row, sweep, *key, sums, squares)
+
+    return _sum(some, coef, bounds, threads, squares.shape[1]), squares.sum(axis=0)
+
+
+def score(X, y, weight, coef, bounds, threads):
+    """As that of ``cpu``."""
+    coef, logliks = _by_column(coef, X.dtype), np.empty((len(bounds) - 1, len(coef)))
+
+    def some(first, last, sums):
+        passes.score_pass(*arrays(X), X.shape[1], y, weight, coef, bounds, first, last, sums, logliks)
+
+    sums = _sum(some, coef, bounds, threads, logliks.shape[1])
+    return logliks.sum(axis=0), sums
+
+
+def line(X, y, weight, coef, direction, steps, bounds, threads):
+    """As that of ``cpu``."""
+    both = _by_column(np.concatenate([coef, direction]), np.float64)
+    logliks = np.zeros((len(bounds) - 1, *steps.shape))
+
+    def some(first, last):
+        passes.line_pass(*arrays(X), X.shape[1], y, weight, both, steps, bounds, first, last, logliks)
+
+    threads.run(some, len(logliks))
+    return logliks.sum(axis=0)
+
+
+def gram_product(X, weight, vectors, bounds, threads):
+    """X' diag(weight) X of the columns of X and one of ones, times vectors (m, q), in one pass; (m, q) float64.
+
+    weight : (n,) or (0,) for none. q = p or p + 1, with or without the column of ones.
+    """
+    by_column = _by_column(vectors, np.float64)
+
+    def some(first, last, sums):
+        passes.product_pass(*arrays(X), X.shape[1], weight, by_column, bounds, first, last, sums)
+
+    return _sum(some, by_column, bounds, threads, len(vectors))
+
+
+def gram_noise(X, weight, shape, bounds, attempt, sweep, purpose, key, threads):
+    """Gaussian vectors whose covariance is the matrix of ``gram_product``; shape = (n_chains, q)."""
+    by_column = np.empty((shape[1], _width(shape[0])))
+
+    def some(first, last, sums):
+        passes.noise_pass(
+            *arrays(X), X.shape[1], weight, shape[0], bounds, first, last, attempt, sweep, purpose, *key, sums
+        )
+
+    return _sum(some, by_column, bounds, threads, shape[0])
+
+
+def _width(n_chains):
+    return -(-n_chains // 4) * 4
+
+
+def _by_column(coef, dtype):
+    """coef (n_chains, q) with the chains as the last axis, padded with zeros; (q, width)."""
+    out = np.zeros((coef.shape[1], _width(len(coef))), dtype)
+    out[:, : len(coef)] = coef.T
+    return out
+
+
+def _sum(some, by_column, bounds, threads, n_chains):
+    """Sums (n_chains, q) over all blocks, added in order; some(first, last, sums) fills those of blocks."""
+    sums = np.empty((len(bounds) - 1, *by_column.shape))
+    threads.run(lambda first, last: some(first, last, sums), len(sums))
+    return np.ascontiguousarray(sums.sum(axis=0)[:, :n_chains].T)
+
+
+def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
+    """As that of ``cpu``. The centre comes off the sums over rows at the end, and the rounding that is left of them is
+    about f / (1 - f) times as large as without one, f the share of a column that is stored. A column that is stored
+    as a whole has its centre taken off before.
+    """
+    n, p = X.shape
+    q = p + fit_intercept
+    part_arrays = arrays(X)
+    stored = sum(np.bincount(X.indices[at : at + _TOGETHER], minlength=p) for at in range(0, X.nnz, _TOGETHER))
+    shift = np.where(stored == n, centre, 0.0)
+    coef = None if beta is None else uncentred(beta, centre, scale, p)
+    sums = np.zeros((2, q)), np.zeros(2)
+    edges = np.linspace(0, n, 3).astype(int)
+    step = n if beta is None else max(64, _TOGETHER // (4 * max(len(beta), X.nnz // n)))
+
+    def add(part, total):
+        for start in range(edges[part], edges[part + 1], step):
+            stop = min(start + step, edges[part + 1])
+            squared = weight[start:stop]
+            if coef is not None:
+                information = information_weights(X[start:stop], *coef)
+                squared = squared * information if len(squared) else information
+            sums[1][part] += passes.gram_pass(*part_arrays, squared, shift, start, stop, total, sums[0][part, :p])
+
+    H = sum_of_parts(add, q, 2, spare, threads)
+    finish(H, sums[0].sum(axis=0)[:p], sums[1].sum(), centre - shift, scale)
+    return H
+
+
+def moments(X, weight):
+    """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
+    mean, square, stored = np.empty((3, X.shape[1]))
+    size = passes.column_moments(*arrays(X), weight, mean, square, stored)
+    return mean, square / size
+
+
+def each_block(X, coef, threads, budget, use):
+    """As that of ``cpu``. A row's product sums over its stored numbers in order, whatever rows come with it.
+
+    Only the coefficients that a block needs are looked up, once for all of its rows.
+    """
+    n = X.shape[0]
+    size = max(1, min(_PREDICTED_ROWS, budget // (8 * len(coef))))
+
+    def some(first, last):
+        for start in range(first * size, min(n, last * size), size):
+            rows = slice(start, min(n, start + size))
+            use(_product(X[rows], coef), rows)
+
+    threads.run(some, -(-n // size))
+
+
+def _product(X, coef):
+    """X coef' for few rows; (n, n_draws) float64."""
+    needed, at = np.unique(X.indices, return_inverse=True)
+    narrow = csr_array((X.data, at, X.indptr), shape=(X.shape[0], len(needed)))
+    out = np.zeros((X.shape[0], len(coef)))
+    step = max(16, _TOGETHER // max(1, len(needed)))
+    for start in range(0, len(coef), step):
+        out[:, start : start + step] = narrow @ np.ascontiguousarray(coef[start : start + step, needed].T, np.float64)
+    return out

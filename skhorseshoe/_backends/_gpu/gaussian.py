@@ -1,0 +1,344 @@
+"""Gaussians with precision H + diag(d) on the GPU: cuSOLVER's Cholesky, and what it leaves to do."""
+
+import cupy as cp
+import numpy as np
+
+from .. import (
+    ACCEPT,
+    COEF,
+    JITTERS,
+    LEAST_REST,
+    MAX_CHAINS,
+    MOMENTUM,
+    SWAP,
+    SWAP_ACCEPT,
+    Path,
+    log_half_cauchy,
+    not_definite,
+)
+from .cuda import THREADS
+from .host_streaming import brought
+from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspace_for, workspaces_for
+from .launch import blocks_for, i32, i64, kernel, launch, properties
+from .memory import BESIDE
+from .sweep_counter import CLOCK, random_arguments
+from .variates import exponential, normal
+
+
+def fits_one_block(q):
+    """Whether one block computes a factor of q columns in shared memory."""
+    limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
+    return q <= THREADS and factor_bytes(q) <= limit
+
+
+def factor_bytes(q):
+    """Bytes of shared memory of a block that computes a factor."""
+    return 8 * (q * (q + 1) // 2 + 2)
+
+
+def times_symmetric(v, M, threads=None):
+    """As ``cpu.times_symmetric``."""
+    return inner_products(v, M) if fits_one_block(len(M)) else v @ M
+
+
+def inner_products(A, B):
+    """A B' for A (m, q) and B (k, q), few numbers: the library cannot be recorded."""
+    (m, q), k = A.shape, len(B)
+    A, B, out = cp.ascontiguousarray(A), cp.ascontiguousarray(B), cp.empty((m, k))
+    launch(kernel("scales", "inner_products"), (blocks_for(32 * k), m), A, B, out, i32(k), i32(q))
+    return out
+
+
+class _Cholesky:
+    """Lower factors of H + diag(d_c), one for each chain, in the matrices that it is given.
+
+    Where one fits into shared memory, a block for each chain computes it, and solves: one launch for all chains. The
+    library takes several for each, and they would be most of a small sweep. Where it does not, the library works on the
+    chains side by side.
+    """
+
+    def __init__(self, H):
+        self.H = H
+        self.q = q = len(H)
+        self.jitters = cp.asarray(np.array(JITTERS[1:]))
+        self.verdict = VERDICT.place()
+        self.shared_bytes, self.fits = factor_bytes(q), fits_one_block(q)
+        if not self.fits:
+            self.workspaces = workspaces_for(H)
+            self.info = cp.zeros(MAX_CHAINS, cp.int32)
+
+    def factorise(self, d, factors, use=None):
+        """Factors of all chains; factors (n, q, q), the same matrices again and again if n is less than the chains.
+
+        ``use(some, factors)`` is called for some chains, a slice, before the matrices are used again. Everything is
+        queued and the host does not wait: a factorisation that fails is repaired on the GPU, or noted there
+        (``lapack``).
+        """
+        for first in range(0, len(d), len(factors)):
+            some = slice(first, min(first + len(factors), len(d)))
+            (self._few if self.fits else self._potrf)(d[some], factors, self.verdict[some])
+            if use is not None:
+                use(some, factors[: some.stop - first])
+
+    def _few(self, d, factors, verdict):
+        arguments = self.H, d, factors, i32(self.q), self.jitters, i32(len(self.jitters)), verdict
+        launch(kernel("scales", "factorise_few"), len(d), *arguments, shared_bytes=self.shared_bytes)
+
+    def _potrf(self, d, factors, verdict):
+        add_diagonal, repair = kernel("scales", "add_diagonal"), kernel("scales", "repair")
+        launch(add_diagonal, (blocks_for(self.q**2), len(d)), self.H, d, factors, i32(self.q), np.float64(0.0))
+
+        def factor(c, handles):
+            potrf(factors[c], self.workspaces[c % len(self.workspaces)], self.info[c : c + 1], handles)
+
+        side_by_side(factor, len(d), self.q)
+        retry = self.info, self.jitters, i32(len(self.jitters)), verdict
+        launch(repair, len(d), self.H, d, factors, i32(self.q), *retry, shared_bytes=16)
+
+    def solve(self, factors, x, transposed=False):
+        """L_c^-1 x_c or L_c^-T x_c; factors (n, q, q), x (n, q) or (n, m, q), where each of m rows is solved for."""
+        m = 1 if x.ndim == 2 else x.shape[1]
+        if self.fits:
+            out = cp.empty(x.shape)
+            arguments = factors, cp.ascontiguousarray(x), out, i32(self.q), i32(transposed)
+            launch(kernel("scales", "solve_few"), (m, len(x)), *arguments, shared_bytes=16)
+            return out
+        out = x.copy()
+        side_by_side(lambda c, handles: solve_lower(factors[c], out[c], transposed, handles), len(out), self.q)
+        return out
+
+
+class _Room:
+    """Factors of all chains, and what is under way there on a stream of its own."""
+
+    def __init__(self, q):
+        self.factors = cp.empty((1, q, q))
+        self.begun = None, None, None  # by whom, for which d, and in which recording
+        # Its blocks come before those of the pass that have yet to start: its steps are one after the other.
+        self.stream = cp.cuda.Stream(non_blocking=True, priority=-1)
+        self.d_is_there, self.are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
+
+    def begin(self, whose, d):
+        """Have these factors computed beside what is queued next."""
+        self.end()
+        if len(self.factors) < len(d):
+            self.factors = cp.empty((len(d), *self.factors.shape[1:]))
+        self.begun = whose, d, CLOCK.counted
+        self.d_is_there.record(cp.cuda.get_current_stream())
+        self.stream.wait_event(self.d_is_there)
+        with self.stream:
+            whose.factorise(d, self.factors)
+            self.are_there.record(self.stream)
+
+    def end(self):
+        """What has been begun, which is done before anything that is queued from now on."""
+        (whose, d, recording), self.begun = self.begun, (None, None, None)
+        if whose is None or recording is not CLOCK.counted:  # a recording that has failed has computed nothing
+            return None, None
+        cp.cuda.get_current_stream().wait_event(self.are_there)
+        return whose, d
+
+
+class Precision:
+    """As ``cpu.Precision``; H may be on the host."""
+
+    work = ()  # no memory that others could use
+
+    def __init__(self, H, threads, memory_of=None, n_workers=None):
+        self.H = H = brought(H)
+        self.cholesky = _Cholesky(H)
+        self.room = _Room(len(H)) if memory_of is None else memory_of.room
+
+    def begin(self, d):
+        """As ``cpu.Precision.begin``: the factors are computed on a stream of their own, beside what is queued next.
+
+        That must be kernels of ours: the libraries have one workspace for both streams.
+        """
+        if 8 * d.size * d.shape[1] <= BESIDE:
+            self.room.begin(self.cholesky, d)
+
+    @staticmethod
+    def noise(ops, shape, key, sweep):
+        """As ``cpu.Precision.noise``."""
+        return ops.normal(shape, key, sweep, COEF)
+
+    def draw(self, b, d, noise, total=None, gamma=None):
+        """As ``cpu.Precision.draw``."""
+        beta = cp.empty(b.shape)
+
+        def use(some, factors):
+            half = self.cholesky.solve(factors, b[some])
+            if total is not None:
+                rest = total[some] - (half**2).sum(axis=1)
+                enough = 2.0 * gamma[some]
+                half *= cp.sqrt(enough / cp.where(rest > LEAST_REST * total[some], rest, enough))[:, None]
+            beta[some] = self.cholesky.solve(factors, half + noise[some], transposed=True)
+
+        whose, of = self.room.end()
+        if whose is self.cholesky and of is d:
+            use(slice(0, len(d)), self.room.factors)
+        else:
+            self.cholesky.factorise(d, self.room.factors, use)
+        return beta
+
+    def inverse_diagonal(self, d, sweep):
+        """As ``cpu.Precision.inverse_diagonal``."""
+        self.room.end()
+        out = cp.empty_like(d)
+        row_squares = kernel("scales", "row_squares")
+
+        def use(some, factors):
+            for factor, diagonal in zip(factors, out[some]):  # noqa: B905 - as many of both
+                (inverse,) = self.cholesky.solve(factor[None], cp.eye(len(factor))[None])  # row j is column j of L^-1
+                launch(row_squares, blocks_for(32 * len(inverse)), inverse, diagonal, i32(len(inverse)))
+
+        self.cholesky.factorise(d, self.room.factors[:1], use)
+        return out
+
+
+class Root:
+    """As ``cpu.Root``; H may be on the host."""
+
+    def __init__(self, H):
+        H, q = brought(H), len(H)
+        factor, none, info = cp.empty(H.shape), cp.zeros(q), cp.zeros(1, cp.int32)
+        workspace = workspace_for(H)
+        for jitter in JITTERS:  # often needed; the host may wait, for there is one for all sweeps
+            launch(kernel("scales", "add_diagonal"), blocks_for(q * q), H, none, factor, i32(q), np.float64(jitter))
+            potrf(factor, workspace, info)
+            if int(info[0]) == 0 and float(factor[-1, -1]) > 0.0:  # the library lets NaN pass, which reaches the last
+                break
+        else:
+            raise not_definite(q, int(info[0]) or q)
+        self.transposed = cp.triu(factor)  # column j of the factor lies in row j of memory
+
+    def times(self, x):
+        """L x_c; x (m, q)."""
+        return x @ self.transposed
+
+
+def metropolis(change, new, old, key, sweep):
+    """As ``cpu.metropolis``."""
+    accept = change < exponential(cp.ones(len(change)), key, sweep, ACCEPT)  # False where the change is not a number
+    out = (cp.where(accept[:, None] if was.ndim > 1 else accept, now, was) for now, was in zip(new, old, strict=True))
+    return *out, cp.where(change == change, cp.exp(-cp.where(change > 0, change, 0.0)), 0.0)
+
+
+class Whitening:
+    """As ``cpu.Whitening``; ``refer`` gives it H and b."""
+
+    def __init__(self, H, b, n_chains, p, threads, memory_of=None):
+        q = len(H)
+        self.p = p
+        self.H = brought(H)
+        self.b = None if b is None else cp.asarray(b)
+        self.cholesky = _Cholesky(self.H)
+        self.factors, self.spare = cp.empty((2, n_chains, q, q))
+        self.mean = self.log_norm = None
+        self.columns = self.at = self.units = None  # whose local scales move: on the host, and here, with unit vectors
+
+    def refer(self, H, b):
+        """Take another H and b."""
+        self.H[...] = brought(H)
+        self.b = cp.asarray(b)
+
+    def begin(self, reference, state, key):
+        """As ``cpu.Whitening.begin``."""
+        beta = state.beta
+        n_chains, q = beta.shape
+        self._set(state.lambda_sq_inv, state.tau_sq_inv)
+        u, v = cp.empty_like(beta), normal(beta.shape, key, state.sweep, MOMENTUM)
+        product = kernel("scales", "transposed_product")
+        launch(product, (blocks_for(32 * q), n_chains), self.factors, beta - self.mean, u, i32(q))
+        return self._seen(u, v, *self._remainder(reference, beta, state.loglik, state.score))
+
+    def turn(self, path, angle):
+        """As ``cpu.Whitening.turn``."""
+        cos, sin, v = cp.cos(angle), cp.sin(angle), path.v - angle / 2 * path.force
+        return path._replace(u=path.u * cos + v * sin, v=v * cos - path.u * sin)
+
+    def place(self, path):
+        """As ``cpu.Whitening.place``."""
+        return self.mean + self.cholesky.solve(self.factors, path.u, transposed=True)
+
+    def kick(self, path, angle, reference, beta, loglik, score):
+        """As ``cpu.Whitening.kick``."""
+        energy, force = self._remainder(reference, beta, loglik, score)
+        return self._seen(path.u, path.v - angle / 2 * force, energy, force)
+
+    def _remainder(self, reference, beta, loglik, score):
+        """U, and L^-1 grad U: of the quadratic less the log-likelihood."""
+        offset = beta - reference.point
+        pull = times_symmetric(offset, reference.information)
+        energy = (offset * (reference.score - pull / 2)).sum(axis=1) - loglik
+        return energy, self.cholesky.solve(self.factors, reference.score - pull - score)
+
+    def _seen(self, u, v, energy, force):
+        return Path(u, v, force, energy + (u**2 + v**2).sum(axis=1) / 2)
+
+    def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
+        """As ``cpu.Whitening.move_scales``."""
+        half = tuning.tau_moves // 2
+        steps = tuning.tau_step * normal((len(tau_sq_inv), 2 * half), key, sweep, SWAP)
+        thresholds = exponential(cp.ones(steps.shape), key, sweep, SWAP_ACCEPT)
+        first, second = (steps[:, :half], thresholds[:, :half]), (steps[:, half:], thresholds[:, half:])
+
+        tau_sq_inv, chance = self._move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, *first)
+        if len(tuning.slow):
+            lambda_sq_inv = self._move_local_scales(lambda_sq_inv, tau_sq_inv, tuning.slow, sweep, key)
+        tau_sq_inv, again = self._move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, *second)
+        return lambda_sq_inv, tau_sq_inv, (chance + again) / 2
+
+    def _set(self, lambda_sq_inv, tau_sq_inv):
+        """Take these scales."""
+        d = cp.zeros((len(tau_sq_inv), len(self.H)))
+        d[:, : self.p] = tau_sq_inv[:, None] * lambda_sq_inv
+        self.cholesky.factorise(d, self.factors)
+        self.mean, self.log_norm = self._moments(self.factors, d)
+
+    def _moments(self, factors, d):
+        n_chains, q = d.shape
+        half = self.cholesky.solve(factors, cp.zeros_like(d) + self.b)
+        log_det = cp.log(factors.reshape(n_chains, q * q)[:, :: q + 1]).sum(axis=1)
+        log_norm = 0.5 * cp.log(d[:, : self.p]).sum(axis=1) - log_det + 0.5 * (half**2).sum(axis=1)
+        return self.cholesky.solve(factors, half, transposed=True), log_norm
+
+    def _move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
+        """tau^-2 after Metropolis steps, and the share that was accepted; all chains propose together, and nothing is
+        decided on the host."""
+        now, accepted = tau_sq_inv.copy(), cp.zeros_like(tau_sq_inv)
+        take_where = kernel("scales", "take_where")
+        d = cp.zeros_like(self.mean)
+        for k in range(steps.shape[1]):
+            proposed = now * cp.exp(-2.0 * steps[:, k])
+            d[:, : self.p] = proposed[:, None] * lambda_sq_inv
+            self.cholesky.factorise(d, self.spare)
+            mean, log_norm = self._moments(self.spare, d)
+            rise = log_half_cauchy(proposed * tau_0**2) - log_half_cauchy(now * tau_0**2)
+            gain = log_norm - self.log_norm + rise
+            accept = gain > -thresholds[:, k]
+            now, accepted = cp.where(accept, proposed, now), accepted + accept
+            self.mean = cp.where(accept[:, None], mean, self.mean)
+            self.log_norm = cp.where(accept, log_norm, self.log_norm)
+            size = self.cholesky.q**2
+            launch(take_where, (blocks_for(size), len(now)), accept, self.spare, self.factors, i64(size))
+        return now, accepted / steps.shape[1]
+
+    def _move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
+        """lambda^-2 after slice steps of those of some columns, which are on the host."""
+        n_chains, k = len(lambda_sq_inv), len(columns)
+        if self.columns != tuple(columns):  # they are the same in every sweep
+            units = np.zeros((k, self.cholesky.q))
+            units[np.arange(k), columns] = 1.0
+            self.columns, self.at, self.units = tuple(columns), *map(cp.asarray, (np.array(columns), units))
+        at = self.at
+        P = cp.empty((n_chains, k, k))
+        for c in range(n_chains):
+            (half,) = self.cholesky.solve(self.factors[c : c + 1], self.units[None])
+            P[c] = inner_products(half, half) if self.cholesky.fits else half @ half.T
+        out, moved = lambda_sq_inv.copy(), cp.ascontiguousarray(lambda_sq_inv[:, at])
+        arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), *random_arguments(key, sweep)
+        launch(kernel("scales", "move_local_scales"), n_chains, *arguments, shared_bytes=8 * k)
+        out[:, at] = moved
+        self._set(out, tau_sq_inv)
+        return out

@@ -1,0 +1,143 @@
+"""cuSOLVER and cuBLAS in place; what is queued, and the host does not wait.
+
+What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one. Whether all
+factorisations have succeeded is noted on the GPU, and looked at when something else comes to the host.
+"""
+
+import threading
+from contextlib import suppress
+
+import cupy as cp
+import numpy as np
+from cupy.cuda import device
+from cupy_backends.cuda.libs import cublas, cusolver
+
+from .. import MAX_CHAINS, not_definite
+
+_LOWER = cublas.CUBLAS_FILL_MODE_LOWER
+_ONE = np.ones(1)  # which the libraries read on the host
+_MOST_LANES = 8
+_FILLS_A_CARD = 4096  # columns from which the factor of one chain keeps all of a card busy
+
+
+class _Lane:
+    """A stream and handles of its own: the memory behind a handle serves one stream at a time."""
+
+    def __init__(self):
+        self.stream = cp.cuda.Stream(non_blocking=True)
+        self.solver, self.blas = cusolver.create(), cublas.create()
+
+    def __del__(self, cusolver=cusolver, cublas=cublas):  # at exit the names of this module may be gone
+        with suppress(Exception):  # as when the driver has gone before
+            cusolver.destroy(self.solver)
+            cublas.destroy(self.blas)
+
+
+class _Usual:
+    """The handles of CuPy, for whatever stream is the current one."""
+
+    solver = property(lambda self: device.get_cusolver_handle())
+    blas = property(lambda self: device.get_cublas_handle())
+
+
+class _Lanes(threading.local):
+    """Of this thread, by device; they stay until it ends, as CuPy's own handles do."""
+
+    def __init__(self):
+        self.of = {}
+
+    def first(self, n):
+        lanes = self.of.setdefault(cp.cuda.runtime.getDevice(), [])
+        lanes += (_Lane() for _ in range(min(n, _MOST_LANES) - len(lanes)))
+        return lanes[:n]
+
+
+_LANES, _USUAL = _Lanes(), _Usual()
+
+
+def side_by_side(work, n, q):
+    """Call work(i, handles) for i < n, where matrices of q columns are worked on in the same way for each.
+
+    The factor of a thousand columns is a chain of small steps, which leave most of a card idle. So each has a stream of
+    its own, which what is queued afterwards waits for.
+    """
+    if n == 1 or q >= _FILLS_A_CARD:
+        for i in range(n):
+            work(i, _USUAL)
+        return
+    here, lanes, begins = cp.cuda.get_current_stream(), _LANES.first(n), cp.cuda.Event(disable_timing=True)
+    begins.record(here)
+    for lane in lanes:
+        lane.stream.wait_event(begins)
+    for i in range(n):
+        lane = lanes[i % len(lanes)]
+        with lane.stream:
+            work(i, lane)
+    for lane in lanes:
+        done = cp.cuda.Event(disable_timing=True)
+        done.record(lane.stream)
+        here.wait_event(done)
+
+
+def workspace_for(matrix):
+    """Memory for ``potrf`` of a matrix of this shape."""
+    q = len(matrix)
+    return cp.empty(cusolver.dpotrf_bufferSize(device.get_cusolver_handle(), _LOWER, q, matrix.data.ptr, q))
+
+
+def workspaces_for(matrix):
+    """As much for each of those that are worked on side by side."""
+    return [workspace_for(matrix) for _ in range(1 if len(matrix) >= _FILLS_A_CARD else _MOST_LANES)]
+
+
+def potrf(matrix, workspace, info, handles=_USUAL):
+    """The Cholesky factor in place of a matrix (q, q). info : (1,) int32, the minor that is not positive, or 0."""
+    q, where = len(matrix), (workspace.data.ptr, workspace.size, info.data.ptr)
+    cusolver.dpotrf(handles.solver, _LOWER, q, matrix.data.ptr, q, *where)
+
+
+def solve_lower(factor, rows, transposed=False, handles=_USUAL):
+    """L^-1 x or L^-T x in place for each of the rows x (m, q), or for one x (q,); contiguous."""
+    q = len(factor)
+    operation = cublas.CUBLAS_OP_T if transposed else cublas.CUBLAS_OP_N
+    kind = cublas.CUBLAS_SIDE_LEFT, _LOWER, operation, cublas.CUBLAS_DIAG_NON_UNIT
+    sizes = q, rows.size // q, _ONE.ctypes.data, factor.data.ptr, q, rows.data.ptr, q
+    cublas.dtrsm(handles.blas, *kind, *sizes)
+
+
+def add_products(A, total):
+    """The triangle of total (n, n) that ``potrf`` reads, plus that of A A'; A (n, m) is contiguous."""
+    n, m = A.shape
+    shape = _LOWER, cublas.CUBLAS_OP_T, n, m
+    one = _ONE.ctypes.data
+    cublas.dsyrk(device.get_cublas_handle(), *shape, one, A.data.ptr, m, one, total.data.ptr, n)
+
+
+class _Verdict(threading.local):
+    """Of the fit that this thread is making."""
+
+    def __init__(self):
+        self.minors = {}
+
+    def place(self, error=not_definite):
+        """Where kernels note it: (MAX_CHAINS, 2) int32, for each chain the minor that failed, or 0, and the size.
+
+        error : makes the error of size and minor.
+        """
+        if error not in self.minors:
+            self.minors[error] = cp.zeros((MAX_CHAINS, 2), cp.int32)
+        return self.minors[error]
+
+    def raise_if_bad(self):
+        """Raise the LinAlgError if one has failed, and forget it."""
+        for error, minors in self.minors.items():
+            bad = [(size, minor) for minor, size in cp.asnumpy(minors).tolist() if minor]
+            if bad:
+                self.forget()
+                raise error(*bad[0])
+
+    def forget(self):
+        self.minors = {}
+
+
+VERDICT = _Verdict()

@@ -1,0 +1,110 @@
+"""What a fit takes of a GPU's memory: said before it starts, given back when it ends."""
+
+import cupy as cp
+import numpy as np
+
+from ..._utils.memmap import is_on_disk
+from ..._utils.memory import in_words
+from .. import lines
+from ..limits import MAX_STEPS
+from .cuda import MAX_CHAINS, MOST_BLOCKS, THREADS, compiled_chains
+from .host_streaming import HostRows, room_for_parts
+
+BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
+WIDENED = 2**25  # elements of X converted to float64 at a time
+_VECTORS = 60  # numbers for each coefficient and chain that a sweep has at a time
+_OF_A_TURN, _OF_A_MOVE = 36, 56  # those that a recorded one keeps of each turn, and of each move along a line
+_LEAST = 512  # bytes of an array
+ANSWERED = 1024  # rows whose linear predictors are computed together
+_CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or select columns first."
+
+
+def working_set(n, p, n_chains, sampler, multiprocessors):
+    """Bytes on the GPU beside X; an upper bound. Most are matrices: q x q, for "collapsed" n x n."""
+    q = p + 1
+    square = 8 * (n * n if sampler == "collapsed" else q * q)
+    factors = n_chains if n_chains * square <= BESIDE else 1
+    factors = {"hmc": 2 * n_chains, "collapsed": 3 * n_chains}.get(sampler, factors)
+    blocks = 3 * max(q, min(n * q, max(WIDENED, 64 * n)))  # of X in float64, and what is made of them
+    blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
+    chains = compiled_chains(min(n_chains, MAX_CHAINS)) * -(-n_chains // MAX_CHAINS)  # of all launches of a pass
+    sums = 8 * MOST_BLOCKS * multiprocessors * (q + 1) * chains
+    of_a_move, vectors = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + lines.PROPOSALS), _VECTORS
+    if q <= THREADS:  # a recorded sweep keeps all that it has in between
+        turns, moves = 2 * MAX_STEPS * (sampler == "hmc"), moves_kept(sampler)
+        sums = sums * passes_kept(sampler) + of_a_move * moves
+        vectors += _OF_A_TURN * turns + _OF_A_MOVE * moves
+    vectors *= max(8 * n_chains * q, _LEAST)
+    return square * (factors + 9) + blocks + sums + of_a_move + vectors + 17 * n + 2**20
+
+
+def passes_kept(sampler):
+    """Passes whose sums are there at a time, at most, where sweeps are recorded: those of such sweeps of three kinds,
+    with all turns that there may be, and of one that is not recorded.
+
+    In burn-in of HMC tau moves in every second sweep. Of many rows one sweep in some has moves along lines: which is
+    always with tau or always without. With few rows all sweeps have them, and one pass more.
+    """
+    return 3 * MAX_STEPS + 2 if sampler == "hmc" else 3
+
+
+def moves_kept(sampler):
+    """The same of moves along lines: those of two kinds of sweeps in burn-in of HMC, of one for "pxda"."""
+    return {"hmc": 2, "pxda": 1}.get(sampler, 0) * (1 + max(lines.SINGLES))
+
+
+def place(X, n_chains, sampler):
+    """X, as ``HostRows`` if it is to stay on the host, and the forecast in words; a MemoryError if the fit cannot have
+    its room on the current GPU."""
+    n, p = X.shape
+    has = cp.cuda.runtime.getDeviceProperties(cp.cuda.runtime.getDevice())
+    needed = working_set(n, p, int(n_chains), sampler, has["multiProcessorCount"])
+    of_X = 0 if isinstance(X, cp.ndarray) else X.nbytes
+    free, _ = free_and_total()
+    words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
+    on_disk = is_on_disk(X)
+    if needed + of_X > free and isinstance(X, np.ndarray):
+        by_columns = sampler == "collapsed"
+        parts = room_for_columns(X) if by_columns else room_for_parts(of_X, has["multiProcessorCount"])
+        if needed + parts < min(free, needed + of_X):
+            what = f"{in_words(needed + parts)} for parts of X and the working set"
+            return X.view(HostRows), (
+                f"X, {in_words(of_X)}, does not fit into the {in_words(free)} that are free on the GPU and is read "
+                f"from {'its file' if on_disk else 'the host'} in every sweep; {what} on the GPU"
+            )
+    check_room(words, needed + of_X, _CURE)
+    return X, f"{words}; X is read from its file once and stays there" if on_disk else words
+
+
+def room_for_columns(X):
+    """Bytes of the two buffers for blocks of columns of X."""
+    return 2 * min(X.nbytes, X.itemsize * max(64 * len(X), WIDENED))
+
+
+def check_room(words, needed, cure):
+    """Raise a MemoryError if the current GPU does not have so many bytes. words : what they are for."""
+    free, total = free_and_total()
+    if needed > free:
+        raise MemoryError(
+            f"This fit needs {words}, {needed:,} bytes, but only {free:,} of its {total:,} bytes are free. {cure}"
+        )
+
+
+def free_and_total():
+    """Bytes of the current GPU; free are also those that CuPy keeps for its next arrays."""
+    free, total = cp.cuda.runtime.memGetInfo()
+    return free + cp.get_default_memory_pool().free_bytes(), total
+
+
+def is_of_memory(error):
+    """Whether the GPU has no more memory: CuPy says so, or a library that it calls, each in its own way."""
+    words = "ALLOC_FAILED", "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "std::bad_alloc"
+    known = isinstance(error, cp.cuda.memory.OutOfMemoryError)
+    return known or (isinstance(error, (MemoryError, RuntimeError)) and any(word in str(error) for word in words))
+
+
+def explained(error):
+    """The MemoryError that says what was asked for and what is free."""
+    cp.get_default_memory_pool().free_all_blocks()
+    free, total = free_and_total()
+    return MemoryError(f"The GPU is out of memory: {error}. {free:,} of its {total:,} bytes are free. {_CURE}")

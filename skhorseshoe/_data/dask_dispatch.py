@@ -1,0 +1,34 @@
+"""Methods that stay lazy on Dask collections."""
+
+import functools
+
+from .validation import is_dask
+
+
+def by_blocks(method):
+    """A method of a fitted model whose answer for a row depends on it alone: of a Dask collection of rows it returns
+    a lazy Dask array of what the ordinary method answers."""
+
+    @functools.wraps(method)
+    def answer(model, X, *args, **kwargs):
+        if not is_dask(X):
+            return method(model, X, *args, **kwargs)
+        from .dask_input import map_rows
+
+        return map_rows(getattr(model, method.__name__), X, args, kwargs)
+
+    return answer
+
+
+def in_client(score):
+    """``score`` of a classifier: of Dask collections it gathers predictions, whose number is unknown before."""
+
+    @functools.wraps(score)
+    def answer(model, X, y, sample_weight=None):
+        if not is_dask(X, y, sample_weight):
+            return score(model, X, y, sample_weight)
+        from .dask_input import accuracy
+
+        return accuracy(model, X, y, sample_weight)
+
+    return answer

@@ -1,0 +1,251 @@
+"""Dask collections: what ``fit`` takes of them, and predictions that stay lazy."""
+
+import functools
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import column_or_1d
+
+from . import weights
+from .row_blocks import layout
+from .validation import check_X, encode_labels, is_dask, refuse_masked
+
+_SAMPLERS = "auto", "hmc", "pxda", "gibbs"
+_LABELS = 2**20  # of those in memory, in a chunk
+# The X of a fit that is under way, and the lengths of its chunks.
+_counted = ContextVar("_counted", default=(None, None))
+
+try:
+    import dask.array as da
+    import distributed
+    from dask import compute, delayed
+
+    from .dask_rows import DaskRows, Shards, settle, survey
+    from .dask_worker import pack, unmasked
+except ImportError as error:
+    raise ImportError(
+        f"Rows in Dask collections need dask and distributed: pip install 'skhorseshoe[dask]' ({error})."
+    ) from error
+
+
+@contextmanager
+def _aside():
+    """In a task of Dask's: its thread is free meanwhile, for the tasks that it waits for."""
+    try:
+        distributed.secede()
+        away = True
+    except (ValueError, KeyError, AttributeError):  # not in a task, or in one that has given its thread up already
+        away = False
+    try:
+        yield
+    finally:
+        if away:
+            distributed.rejoin()
+
+
+@_aside()
+def prepare(model, X, y, sample_weight, choose):
+    """The shape of X, and a function that opens ``DaskRows``; sets what the model knows before a fit.
+
+    choose : of whether the weights are whole, the sampler.
+    """
+    client = _client()
+    given = X
+    X, lengths, y, weight = _aligned(model, client, X, y, sample_weight)
+    shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    names = getattr(model, "feature_names_in_", None)
+    bounds, edges = layout(*shape)
+    ends = bounds[edges]
+    chunks = {0: tuple(np.diff(ends).tolist())}
+    parts = _zipped(*(array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight)))
+    starts = ends[:-1].tolist()
+    tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(parts, starts, strict=True)])
+    labels = np.unique(np.concatenate([labels for labels, _ in tallies]))
+    model.classes_, _ = encode_labels(labels)
+    by_class = _class_weight(model, tallies)
+    weighted = weight is not None or by_class is not None
+    model.sampler_ = choose(not weighted)
+    if model.sampler_ not in _SAMPLERS or (weighted and model.sampler_ != "hmc"):
+        why = "weights (sample_weight, class_weight)" if weighted else "Dask collections"
+        raise ValueError(f"sampler={model.sampler_!r} does not take {why} here. Use sampler='hmc' or 'auto'.")
+
+    def pack_of(i):
+        facts = by_class, model.classes_, names, shape, dtype, int(ends[i]), int(ends[i + 1])
+        return delayed(pack, pure=False)(*parts[i], *facts)
+
+    row = shape[1] * dtype.itemsize
+    sizes, chunk = np.diff(ends) * (row + 1 + 8 * weighted), max(lengths) * row
+
+    @contextmanager
+    def open_rows(*args, **kwargs):
+        device = model.device, shape[0] * shape[1]  # all workers choose the same, whatever they hold
+        with _aside(), Shards(client, pack_of, sizes.tolist(), chunk, shape[1], device) as shards:
+            token = _counted.set((given, lengths))  # callbacks that score X need as many answers as there are labels
+            try:
+                yield DaskRows(shards, shape, dtype, *args, **kwargs)
+            finally:
+                _counted.reset(token)
+
+    return shape, open_rows
+
+
+def _client():
+    try:
+        client = distributed.get_client()
+    except ValueError as error:
+        raise ValueError(
+            "Rows in Dask collections are held by the workers of a cluster, and there is no active client. Create one "
+            "before fit, client = distributed.Client(...), or fit on X.compute() if the rows fit into memory."
+        ) from error
+    if client.asynchronous:
+        raise ValueError("fit waits for the cluster: it needs a client without asynchronous=True.")
+    return client
+
+
+def _aligned(model, client, X, y, sample_weight):
+    """X, the lengths of its chunks, y and the weights (or None); Dask arrays of known and equal length.
+
+    The model learns the columns.
+    """
+    if not is_dask(X):
+        raise ValueError(
+            "y or sample_weight is a Dask collection, but X is not: give X as one, or compute() the others. "
+            "Transformers of scikit-learn before the classifier, such as StandardScaler in a Pipeline, bring X into "
+            "memory: leave them out; standardize=True scales the columns on the cluster."
+        )
+    if X.ndim != 2 or not (hasattr(X, "columns") or isinstance(X._meta, np.ndarray)):
+        raise ValueError(
+            f"X must have two dimensions and chunks of NumPy arrays; it has {X.ndim}, of {type(X._meta).__name__}. "
+            "Make such chunks with map_blocks: X.map_blocks(lambda block: block.toarray(), dtype=X.dtype, "
+            "meta=numpy.empty((0, 0))) where they are sparse, X.map_blocks(cupy.asnumpy) where they are CuPy's."
+        )
+    dtype = check_X(model, _example(X), reset=True).dtype
+    X, lengths = _known(client, X, functools.partial(_numbers, dtype=dtype))
+    n = X.shape[0]
+    if n == 0:
+        raise ValueError("X has 0 rows in all its partitions: there is nothing to fit.")
+    weight = None if sample_weight is None else _column(client, "sample_weight", sample_weight, n, np.float64)
+    return X, lengths, _column(client, "y", y, n), weight
+
+
+def _column(client, name, given, n, dtype=None):
+    if is_dask(given):
+        if given.ndim == 2 and given.shape[1] == 1:
+            given = given[given.columns[0]] if hasattr(given, "columns") else given[:, 0]
+        given, _ = _known(client, given, functools.partial(column_or_1d, dtype=dtype))
+    else:
+        refuse_masked(given, name)
+        # Dask does not know how large objects are, so it cannot find chunks of them by itself.
+        given = da.from_array(column_or_1d(given, dtype=dtype), chunks=_LABELS)
+    if given.shape != (n,):
+        raise ValueError(f"{name} has shape {given.shape}, but X has {n} rows: give one value for each.")
+    return given if dtype is None else given.astype(dtype)
+
+
+def _numbers(rows, dtype):
+    """A partition as an array; what is missing in nullable columns is NaN."""
+    return rows.to_numpy(dtype, na_value=np.nan) if hasattr(rows, "columns") else np.asarray(rows)
+
+
+def _example(X):
+    """Two rows in memory of the same kind, for checks of the columns."""
+    if hasattr(X, "columns"):
+        return X._meta_nonempty.iloc[[0, 0]]  # the second that Dask invents is missing in nullable columns
+    if np.isnan(X.shape[1]):
+        raise ValueError(
+            "X does not know how many columns it has. Give the number where it is made, as in dask.array.from_delayed("
+            "part, (numpy.nan, 12), dtype), or have it counted: X.compute_chunk_sizes()."
+        )
+    return np.zeros((2, X.shape[1]), X.dtype)
+
+
+def _known(client, collection, to_array):
+    """The same as an array of known length, each chunk with all columns; and the lengths of the given chunks."""
+    if hasattr(collection, "chunks") and collection.ndim == 2:
+        collection = collection.rechunk({1: -1}, method="tasks")
+    if hasattr(collection, "chunks") and not np.isnan(collection.chunks[0]).any():
+        return collection, collection.chunks[0]
+    # Taken apart once: Dask gives other tasks the same names when it optimises the same collection for another end.
+    parts = np.ravel(collection.to_delayed())
+    lengths = _gather(client, [delayed(len)(part) for part in parts])
+    dtype, array_of = to_array(collection._meta).dtype, delayed(to_array)
+    blocks = [
+        da.from_delayed(array_of(part), (n, *collection.shape[1:]), dtype)
+        for part, n in zip(parts, lengths, strict=True)
+        if n
+    ]
+    array = da.concatenate(blocks) if blocks else da.empty((0, *collection.shape[1:]), dtype=dtype)
+    return array, lengths
+
+
+def _zipped(*arrays):
+    """The blocks of arrays with the same chunks as tuples; None for what is None."""
+    blocks = [None if array is None else np.ravel(array.to_delayed()) for array in arrays]
+    n = len(blocks[0])
+    return list(zip(*([None] * n if column is None else column for column in blocks), strict=True))
+
+
+def _gather(client, tasks):
+    """The results of tasks."""
+    futures = client.compute(tasks)
+
+    def check():
+        if not survey(client):
+            raise RuntimeError(f"{client} has no workers: start some, or see in their logs why they have ended.")
+
+    try:
+        settle(client, futures, futures, check)
+        return client.gather(futures)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"The workers lack {error.name!r}: install skhorseshoe[dask] there, in the version that is installed here."
+        ) from error
+    finally:
+        for future in futures:
+            future.release()
+
+
+def _tally(y, weight, start):
+    """The labels, and the weight of each; start : number of the first row."""
+    missing = np.flatnonzero(pd.isna(unmasked(y)))
+    if len(missing):
+        raise ValueError(f"The label of row {start + missing[0]} is missing: leave such rows out.")
+    labels, codes = np.unique(np.asarray(y), return_inverse=True)
+    return labels, np.bincount(codes, weight, len(labels))
+
+
+def _class_weight(model, tallies):
+    """The weights of the two classes, or None."""
+    if model.class_weight is None:
+        return None
+    totals = [sum(w[labels == label].sum() for labels, w in tallies) for label in model.classes_]
+    return weights.of_classes(model.class_weight, model.classes_, model.classes_, np.array(totals))
+
+
+def map_rows(method, X, args, kwargs):
+    """A Dask array of what ``method`` answers for each row of X."""
+    example = _example(X)
+    like = method(example, *args, **kwargs)[:0]
+    ask = delayed(functools.partial(_answer, method, like, args, kwargs), pure=True)
+    counted, lengths = _counted.get()
+    if X is not counted:
+        lengths = [np.nan] * X.npartitions if hasattr(X, "columns") else X.chunks[0]
+    if not hasattr(X, "columns"):
+        X = X.rechunk({1: -1})
+    parts = zip(np.ravel(X.to_delayed()), lengths, strict=True)
+    blocks = [da.from_delayed(ask(part), (n, *like.shape[1:]), like.dtype) for part, n in parts]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _answer(method, like, args, kwargs, rows):
+    return method(rows, *args, **kwargs) if rows.shape[0] else like
+
+
+def accuracy(model, X, y, sample_weight):
+    """The accuracy; predictions and labels come here for it, but not X."""
+    # One by one: Dask warns of arrays and frames together. A list is not searched for collections.
+    y, predicted, weight = (compute(part, traverse=False)[0] for part in (y, model.predict(X), sample_weight))
+    return accuracy_score(y, predicted, sample_weight=weight)

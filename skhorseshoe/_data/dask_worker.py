@@ -1,0 +1,90 @@
+"""What lives on a worker: its rows, and the answers to what is asked of them."""
+
+import numpy as np
+
+from .._backends import device as _device
+from .._utils.threads import open_threads
+from .row_blocks import ADD, Segment, collapse, layout
+
+
+def pack(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
+    """One segment, rows start to stop - 1 of all, checked and as the kernels take it. It runs as a task of Dask's.
+
+    weight, class_weight, names : None for none. classes : the two labels. shape, dtype : of all of X.
+    """
+    X = np.asarray(unmasked(X))
+    if X.shape != (stop - start, shape[1]) or len(y) != len(X):
+        raise ValueError(
+            f"Rows {start} to {stop - 1} came in shapes {X.shape} and {np.shape(y)}, not ({stop - start}, {shape[1]}) "
+            f"and ({stop - start},): the chunks of the collection are not what it says they are."
+        )
+    X = np.array(X, dtype, order="C")  # what the worker holds is its own: no task's result stays alive because of it
+    finite = np.isfinite(X)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        what = "NaN" if np.isnan(X[row, column]) else "infinity or a value too large"
+        column = column if names is None else repr(names[column])
+        raise ValueError(
+            f"Input X contains {what}: row {start + row}, column {column}. Drop such rows, or impute them."
+        )
+    bounds = layout(*shape)[0]
+    bounds = bounds[(bounds >= start) & (bounds <= stop)] - start
+    y = (np.asarray(y) == classes[1]).astype(np.uint8)
+    X.flags.writeable = False
+    return Segment(X, y, _weights(weight, class_weight, y, start), bounds, start)
+
+
+def unmasked(values):
+    """NaN for what is under a mask, which NumPy would take for data."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    return values.astype(np.float64 if values.dtype.kind in "biuf" else object).filled(np.nan)
+
+
+def _weights(weight, class_weight, y, start):
+    if weight is None and class_weight is None:
+        return np.empty(0)
+    weight = np.ones(len(y)) if weight is None else np.array(unmasked(weight), np.float64)
+    bad = ~((weight > 0) & np.isfinite(weight))
+    if bad.any():
+        row = np.flatnonzero(bad)[0]
+        raise ValueError(
+            f"sample_weight is {weight[row]} in row {start + row}: the rows of a Dask collection need weights "
+            "above 0. Drop those that shall not count."
+        )
+    return weight if class_weight is None else weight * np.asarray(class_weight)[y]
+
+
+class Shard:
+    """An actor: some segments, where its device reads them.
+
+    segments : list of ``Segment``; numbers : which they are, of n_segments. device : arguments of ``device.resolve``.
+    """
+
+    def __init__(self, segments, numbers, n_segments, device, n_threads):
+        self.n_segments, self.n_threads = n_segments, n_threads
+        self.ops, self.device, _ = _device.resolve(*device)
+        self.sums = {number: s.checksum(self.ops, None) for number, s in zip(numbers, segments, strict=True)}
+        with self.ops.using(self.device):
+            self.segments = {number: self._hold(s) for number, s in zip(numbers, segments, strict=True)}
+
+    def _hold(self, segment):
+        # What has travelled is read-only, and kernels are compiled once per type.
+        y, weight = (array if array.flags.writeable else array.copy() for array in (segment.y, segment.weight))
+        X, y, weight = self.ops.hold(segment.X, y, weight)
+        return segment._replace(X=X, y=y, weight=weight)
+
+    def checksums(self):
+        """Of each segment, by its number."""
+        return self.sums
+
+    def answer(self, question, *args):
+        """The sums over its segments, as nodes of the tree; see ``collapse``."""
+        args = [np.array(arg) if isinstance(arg, np.ndarray) else arg for arg in args]  # as above
+        nodes, ops = {}, self.ops
+        quiet = np.errstate(over="ignore", invalid="ignore")
+        with quiet, open_threads(self.n_threads) as threads, ops.using(self.device):
+            for number, segment in self.segments.items():
+                nodes[0, number] = ops.to_host(getattr(segment, question)(ops, threads, *args))
+                collapse(nodes, self.n_segments, ADD[question])
+        return nodes

@@ -1,0 +1,179 @@
+"""Where the rows live. A sampler asks them for X'X or the information once, and each sweep for X'z or the score."""
+
+import numpy as np
+
+from .._backends.lines import choose
+from .._utils.memmap import is_on_disk
+from .._utils.threads import Threads
+from .column_checks import far_out, one_sided, step_of
+from .columns import Columns
+from .row_blocks import ADD, Segment, collapse, layout
+
+_ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
+_WHOLE = (
+    "latent",
+    "score",
+    "line",
+    "extremes",
+    "sample",
+)  # asked of all rows together; of the rest, threads share the segments
+
+
+class Rows:
+    """Rows in memory, each read once per question.
+
+    X : (n, p), C-contiguous or CSR, of floating-point numbers. y : (n,) uint8, 1 where the second class was seen.
+    ops : the back end, for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows'
+    terms of the log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are
+    those of columns of unit variance.
+    """
+
+    def __init__(self, X, y, fit_intercept, ops, threads, *, weight=None, unpenalized=None, standardize=False):
+        self.X, self.y = X, y
+        self.weight = np.empty(0) if weight is None else weight
+        self.held = ops.hold(X, y, self.weight)
+        self.ops = ops
+        self.threads = threads
+        self.shape, self.dtype = X.shape, X.dtype
+        # The layout depends on the size of X alone: sums over rows have the same bits for any number of threads.
+        self.bounds, self.edges = layout(*X.shape, X.size)
+        self.is_near = len(y) <= ops.NEAR_ROWS and not is_on_disk(X)
+        if not ops.SEGMENTED:
+            self.edges = self.edges[[0, -1]]
+        self._see_columns(fit_intercept, unpenalized, standardize)
+
+    def _see_columns(self, fit_intercept, unpenalized, standardize):
+        self.n, p = self.shape
+        with np.errstate(over="ignore", invalid="ignore"):  # too large a column is refused by its size
+            self._size, self._ones, mean, variance = self._total("moments")
+            spread = np.sqrt(np.where(variance > (_ROUNDING * mean) ** 2, variance, 0.0))  # of a constant it is none
+            digits = np.finfo(np.promote_types(self.dtype, np.float32)).eps  # in which the passes compute
+            sd = np.where(spread > 4 * digits * abs(mean), spread, 0.0)
+            self.spread = spread
+            self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in spreads
+        unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
+        self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
+        self._translate = self.ops.to_device(self.columns)
+
+    def _total(self, question, *args, of=None, **scratch):
+        """The answer of all rows to a question of ``Segment``; scratch is used where there is one segment.
+
+        of : X, y and the weights to ask, those which the back end holds by default.
+        """
+        n = len(self.edges) - 1
+        if n == 1 or question in _WHOLE:
+            return getattr(self._segment(0, n, of), question)(self.ops, self.threads, *args, **scratch)
+        nodes = {}
+
+        def some(first, last):
+            own = {}
+            for i in range(first, last):
+                own[0, i] = getattr(self._segment(i, i + 1, of), question)(self.ops, Threads(1), *args)
+                collapse(own, n, ADD[question])
+            nodes.update(own)
+
+        self.threads.run(some, n)
+        (total,) = collapse(nodes, n, ADD[question]).values()
+        return total
+
+    def _segment(self, first, last, of):
+        """The segments first to last - 1 as one."""
+        X, y, weight = of or self.held
+        if last - first == len(self.edges) - 1:
+            return Segment(X, y, weight, self.bounds, 0)
+        bounds = self.bounds[self.edges[first] : self.edges[last] + 1]
+        rows = slice(bounds[0], bounds[-1])
+        return Segment(X[rows], y[rows], weight[rows], bounds - bounds[0], int(bounds[0]))
+
+    def checksums(self):
+        """Of X, y and the weights, by name."""
+        values = self._total("checksum", of=(self.ops.to_host(self.X), self.y, self.weight))
+        return {name: f"{value:08x}" for name, value in zip(("X", "y", "the weights"), values, strict=True)}
+
+    def share(self):
+        """Share of the second class, by weight."""
+        return self._ones / self._size
+
+    def base_rate(self):
+        """The same, moved a little inwards so that it is never 0 or 1."""
+        return (self._ones + 0.5) / (self._size + 1)
+
+    def size(self):
+        """The number of rows, or the sum of their weights."""
+        return self._size
+
+    def gram(self):
+        """X' diag(weight) X of the sampler's columns; (q, q)."""
+        return self._matrix()
+
+    def information(self, beta, spare=()):
+        """Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q).
+
+        spare : matrices of that shape that may be overwritten.
+        """
+        beta = self.ops.to_host(beta)
+        by_column = beta.copy()
+        by_column[:, : self.shape[1]] = beta[:, self.columns.place]
+        return self._matrix(by_column, spare)
+
+    def _matrix(self, beta=None, spare=()):
+        c = self.columns
+        (H,) = self._total("gram", c.centre, c.unit, c.fit_intercept, beta, spare=spare)
+        return c.matrix(H)
+
+    def collapsed(self, fixed, n_chains):
+        """The rows for a sampler that integrates the coefficients out. fixed : ``FixedPrior``."""
+        c = self.columns
+        return self.ops.CollapsedRows(
+            *self.held[:2],
+            c.order,
+            c.centre + c.scale * c.mean[c.place],  # with an intercept the means of X's columns
+            c.unit,
+            c.mean if c.fit_intercept else None,
+            fixed.variances,
+            fixed.slab_precision,
+            n_chains,
+            self.threads,
+        )
+
+    def one_sided(self):
+        """Numbers of the columns that alone tell some rows of a class apart, see ``column_checks``, and the ranges of
+        their values, in the unit of the prior."""
+        found, spans = one_sided(*self._total("extremes", self.columns.fit_intercept, of=(self.X, self.y, self.weight)))
+        return found, spans / self.columns.unit[found]
+
+    def far_out(self):
+        """Numbers of the columns whose spread is that of a few values, and the range of the others."""
+        (rows,) = self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))
+        return far_out(rows, self.spread)
+
+    def separated_by(self, beta):
+        """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""
+        points, p = self.columns.of_X(self.ops.to_host(beta)), self.shape[1]
+        intercept = points[:, p] if self.columns.fit_intercept else np.zeros(len(points))
+        (misplaced,) = self._total("misplaced", points[:, :p], intercept)
+        return not misplaced.all()
+
+    def latent(self, beta, sweep, key):
+        """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta. No weights: a fraction of a z has no law."""
+        xtz, ztz = self._total("latent", self._translate.of_X(beta), sweep, key)
+        return self._translate.gradient(xtz), ztz
+
+    def score(self, beta):
+        """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
+        loglik, score = self._total("score", self._translate.of_X(beta))
+        return loglik, self._translate.gradient(score)
+
+    def lines(self, fixed, widths, **numbers):
+        """The ``Lines`` along which coefficients move. fixed : ``FixedPrior``. widths : as in ``Lines``."""
+        c = self.columns
+        p, q = len(c.order), len(fixed.anchor)
+        number, unit = np.append(c.order, range(p, q)), np.append(c.unit[c.order], np.ones(q - p))
+        centre = np.append(c.centre[c.order], np.zeros(q - p))
+        near = np.array([number, unit]), np.array([centre, fixed.anchor, fixed.diagonal])
+        return choose(self, fixed, widths, near, **numbers)
+
+    def line(self, beta, direction, steps):
+        """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
+        beta, direction = map(self._translate.of_X, (beta, direction))
+        return self._total("line", beta, direction, steps)[0]

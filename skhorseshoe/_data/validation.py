@@ -1,0 +1,290 @@
+"""What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
+
+from contextlib import nullcontext
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn import config_context, get_config
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from .._backends import device
+from .._utils.memmap import ahead, cut
+from .._utils.memory import check_copy
+from .._utils.names import did_you_mean
+from .._utils.sklearn_compat import _get_feature_names
+
+_CHECKED = 2**20  # elements looked at together
+_CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
+_NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
+_NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
+_TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
+_LEVELS = ("categor", "dictionary", "enum", "str", "large_string", "utf8")  # and these, if they look like numbers
+
+
+def is_dask(*collections):
+    """Whether one of them is a collection of Dask's; Dask is not imported for it."""
+    return any(type(collection).__module__.split(".")[0] in ("dask", "dask_expr") for collection in collections)
+
+
+def check_X(estimator, X, *, reset, **y):
+    """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
+    for name, given in {"X": X, **y}.items():
+        refuse_masked(given, name)
+    if device.on_gpu(X):
+        return _check_on_gpu(estimator, X, reset, **y)
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(
+            "X is a LazyFrame, which has no rows yet: give X.collect(), or, where they have no room, convert them once "
+            "with skhorseshoe.disk.convert."
+        )
+    X = with_names(X)
+    types = _column_types(X)
+    _refuse_times(X, types)
+    dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
+    _check_room(X, dtypes)
+    how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
+    try:
+        with _numpy_alone():
+            checked = validate_data(estimator, X, reset=reset, **how, **y)
+        _check_finite(checked[0] if y else checked, estimator)
+    except (ValueError, TypeError) as error:
+        if np.ndim(y.get("y")) == 1:
+            _refuse_missing(y["y"])
+        better = _name_bad_column(X, types, error)
+        if better is error:
+            raise
+        raise better from error
+    _refuse_levels(X, types)
+    return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
+
+
+def with_names(X):
+    """A table of polars as one of pandas where scikit-learn does not see its names: before 1.9 it does not in polars 2,
+    and would take columns in another order for the right ones."""
+    if type(X).__name__ == "RecordBatch":  # of pyarrow, whose columns are no names
+        import pyarrow as pa
+
+        return pa.Table.from_batches([X])
+    if not isinstance(getattr(X, "columns", None), list) or _get_feature_names(X) is not None:
+        return X
+    import pandas as pd
+
+    return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+
+
+def _numpy_alone():
+    """A context without scikit-learn's dispatch to other array libraries, none of which computes here."""
+    return config_context(array_api_dispatch=False) if get_config()["array_api_dispatch"] else nullcontext()
+
+
+def refuse_masked(values, name):
+    """Raise a ValueError for values under a mask, which NumPy would take for data."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        row, *column = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+        where = f"row {row}{f' of column {column[0]}' if column else ''}"
+        cure = "impute them: X.filled(np.nan), then SimpleImputer in a Pipeline" if column else "leave such rows out"
+        raise ValueError(f"{name} is a masked array, and the first value under its mask is in {where}: {cure}.")
+
+
+def _check_room(X, dtypes):
+    """Raise a MemoryError before NumPy makes a copy of an array for which there is no room."""
+    if isinstance(X, np.ndarray) and not (X.dtype in dtypes and X.flags.c_contiguous):
+        dtype = X.dtype if X.dtype in dtypes else np.dtype(dtypes[0])
+        cure = " Pass it in this form, or as float32, or put it on disk (skhorseshoe.disk)."
+        check_copy(dtype.itemsize * X.size, f"Making X C-contiguous and of {dtype}", cure)
+
+
+def _canonical(X):
+    """A CSR matrix with ascending indices and none twice, a copy if it is another; anything else as it is."""
+    if issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _check_finite(X, estimator):
+    """By blocks of rows: X may be on disk, and of float16 scikit-learn's own check would make a mask."""
+    if issparse(X):
+        try:
+            assert_all_finite(X.data)
+        except ValueError:
+            k = np.flatnonzero(~np.isfinite(X.data))[0]
+            row = np.searchsorted(X.indptr, k, side="right") - 1
+            raise _not_finite(estimator, row, X.indices[k], X.data[k]) from None
+        return
+    for rows in ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
+        try:
+            assert_all_finite(X[rows])
+        except ValueError:
+            row, j = np.argwhere(~np.isfinite(X[rows]))[0]
+            raise _not_finite(estimator, rows.start + row, j, X[rows][row, j]) from None
+
+
+def _not_finite(estimator, row, j, value):
+    """An error that names the first number that is none."""
+    names, missing = getattr(estimator, "feature_names_in_", None), np.isnan(value)
+    what = "NaN" if missing else f"infinity or a value too large for {value.dtype}"
+    cure = "impute them (SimpleImputer in a Pipeline)" if missing else "clip them, or make them NaN and impute"
+    return ValueError(
+        f"Input X contains {what}: the first is in row {row} of column {j if names is None else repr(names[j])}. "
+        f"{type(estimator).__name__} does not accept {'missing' if missing else 'infinite'} values: {cure}, or drop "
+        "such rows."
+    )
+
+
+def _check_on_gpu(estimator, X, reset, **y):
+    """The same for a CuPy array, which stays where it is; the labels come to the host."""
+    X = device.checked(X)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
+    if not y:
+        return X
+    y = validate_data(estimator, "no_validation", **{name: device.to_host(values) for name, values in y.items()})
+    check_consistent_length(X, y)
+    return X, y
+
+
+def encode_labels(y, without=""):
+    """The two classes, and the labels as 0 and 1, uint8. without : in words, the rows that have been left out."""
+    _refuse_missing(y)
+    _refuse_objects(y)
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    classes = np.unique(y)
+    if len(classes) == 1:
+        raise ValueError(
+            f"y contains only one class{without}, {classes.tolist()[0]!r}: rows of two classes are needed to fit a "
+            "classifier."
+        )
+    if kind != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}. For more classes wrap the "
+            "classifier: sklearn.multiclass.OneVsRestClassifier(HorseshoeProbitClassifier())."
+        )
+    return classes, (np.asarray(y) == classes[1]).astype(np.uint8)
+
+
+def _refuse_objects(y):
+    """Raise a ValueError for labels whose dtype says nothing to scikit-learn."""
+    y = np.asarray(y)
+    if y.dtype != object or type_of_target(y) != "unknown":
+        return
+    kinds = sorted({type(label).__name__ for label in y.flat})
+    if len(kinds) > 1:
+        some = " and ".join(kinds)
+        raise ValueError(f"Unknown label type: y mixes {some}. Convert them to one type: astype(str).")
+    raise ValueError(
+        f"Unknown label type: y has dtype object, and its labels are of type {kinds[0]}, such as {y.flat[0]!r}. "
+        f"Convert y, for example with astype({kinds[0]})."
+    )
+
+
+def _refuse_missing(y):
+    """Raise a ValueError where a label is None or, among other objects, NaN; numbers have been looked at."""
+    y = np.asarray(y)
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        raise ValueError(f"The label of row {np.flatnonzero(np.isnan(y))[0]} is missing: leave such rows out.")
+    if y.dtype == object:
+        missing = [label is None or type(label).__name__ == "NAType" or label != label for label in y.tolist()]
+        if any(missing):
+            raise ValueError(f"The label of row {missing.index(True)} is missing: leave such rows out.")
+
+
+def is_second(y, X, classes):
+    """Whether each label is the second class; (n,) bool."""
+    refuse_masked(y, "y")
+    y = column_or_1d(device.to_host(y))
+    check_consistent_length(X, y)
+    _refuse_missing(y)
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(f"y holds labels that fit has not seen: {unknown.tolist()}; classes_ is {classes.tolist()}.")
+    return y == classes[1]
+
+
+def column_mask(given, p, names):
+    """The columns that ``given`` means, by names, indices or a mask of bool, as a mask; (p,) bool.
+
+    names : of the columns, or None.
+    """
+    mask = np.zeros(p, bool)
+    if given is None or len(given) == 0:
+        return mask
+    if isinstance(given, (set, frozenset, dict)):
+        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got a {type(given).__name__}.")
+    kinds = {isinstance(one, str) for one in given}
+    if len(kinds) > 1:
+        raise ValueError(f"unpenalized mixes names and numbers: {list(given)[:9]}. Give names alone or indices alone.")
+    given = np.asarray(given)
+    if given.ndim != 1:
+        raise ValueError(f"unpenalized must be one-dimensional; got an array of shape {given.shape}.")
+    if given.dtype == bool:
+        if len(given) != p:
+            raise ValueError(f"unpenalized is a mask of {len(given)} entries, but X has {p} columns.")
+        mask[:] = given
+    elif np.issubdtype(given.dtype, np.integer):
+        if not ((given >= -p) & (given < p)).all():
+            raise ValueError(
+                f"unpenalized has indices {given.tolist()}, but X has {p} columns: {-p} to {p - 1} are allowed."
+            )
+        mask[given] = True
+        if mask.sum() < len(given):
+            raise ValueError(
+                f"unpenalized has an index more than once: {given.tolist()[:9]}. If it is meant as a mask, give it as "
+                "booleans."
+            )
+    else:
+        known = {} if names is None else {name: j for j, name in enumerate(names)}
+        unknown = [name for name in given.tolist() if name not in known]
+        if unknown:
+            where = "X has no column names" if names is None else "X has no such columns"
+            hint = did_you_mean(unknown[0], known)
+            raise ValueError(
+                f"unpenalized names {unknown}, but {where}.{hint} Give names of a table, indices or a mask."
+            )
+        mask[[known[name] for name in given.tolist()]] = True
+    if mask.all():
+        raise ValueError(f"unpenalized has all {p} columns: the horseshoe prior needs one at least to shrink.")
+    return mask
+
+
+def _column_types(table):
+    """Names and lower-case types of a table's columns; nothing for anything but a table."""
+    if hasattr(table, "schema") and hasattr(table, "column_names"):  # pyarrow
+        return list(zip(table.column_names, (str(t).lower() for t in table.schema.types), strict=True))
+    if hasattr(table, "columns") and hasattr(table, "dtypes"):
+        return list(zip(table.columns, (str(t).lower() for t in table.dtypes), strict=True))
+    return []
+
+
+def _refuse_times(table, types):
+    """Raise a ValueError for dates, times or durations that names the first such column of a table."""
+    if getattr(getattr(table, "dtype", None), "kind", None) in ("m", "M"):
+        raise ValueError(f"X holds dates or durations (its dtype is {table.dtype}), not numbers. {_NUMBER}")
+    for name, dtype in types:
+        if dtype.startswith(_TIMES):
+            raise ValueError(f"Column {name!r} holds dates or durations (its dtype is {dtype}), not numbers. {_NUMBER}")
+
+
+def _refuse_levels(table, types):
+    """Raise a ValueError for categories and text that look like numbers: those of a category are names, no amounts."""
+    for name, dtype in types:
+        if dtype.startswith(_LEVELS) or (dtype == "object" and any(isinstance(one, str) for one in table[name])):
+            raise ValueError(
+                f"Column {name!r} is not numeric (its dtype is {dtype}), although its values look like numbers. "
+                f"{_CURE} If they are quantities, convert the column: astype(float)."
+            )
+
+
+def _name_bad_column(table, types, error):
+    """The same error with the first column that is not numeric in it, or ``error`` itself if there is none."""
+    if "feature names" in str(error):  # other columns than those of fit: that is what to say
+        return error
+    for name, dtype in types:
+        if not dtype.startswith(_NUMBERS):
+            try:
+                np.asarray(table[name]).astype(np.float64)
+            except (ValueError, TypeError):
+                return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
+    return error

@@ -1,0 +1,105 @@
+"""Weights of rows: a row of weight w counts as w rows."""
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.class_weight import compute_class_weight
+
+from .._backends import device
+from .._utils.memory import check_copy
+from .._utils.sklearn_compat import _check_sample_weight
+from .validation import encode_labels, refuse_masked
+
+_WIDE = 1.2  # columns to a row, from where matrices of the size of the rows give more independent draws a second
+_SORTED_SIZE = 2**16  # numbers in X up to which its rows are brought into an order of their own
+
+
+def rows_that_count(X, y, sample_weight, class_weight):
+    """X, the labels as 0 and 1 and the weights of the rows whose weight is above 0, and the two classes.
+
+    The weights are float64, or None if all are 1.
+    """
+    if sample_weight is None and class_weight is None:
+        classes, codes = encode_labels(y)
+        return X, codes, None, classes
+    refuse_masked(sample_weight, "sample_weight")
+    sample_weight = device.to_host(sample_weight)
+    weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
+    counts = weight > 0
+    if not counts.all():
+        _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
+        X, y, weight = _take(X, counts), y[counts], weight[counts]
+    classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0")
+    if class_weight is not None:
+        weight *= of_classes(class_weight, classes, y, weight)[codes]
+    return X, codes, None if (weight == 1).all() else weight, classes
+
+
+def of_classes(class_weight, classes, y, weight):
+    """The weights of the two classes; y, weight : labels and what they weigh."""
+    weights = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
+    if not ((weights > 0) & np.isfinite(weights)).all():
+        raise ValueError(f"class_weight={class_weight} must be positive and finite for both classes.")
+    return weights
+
+
+def is_whole(weight):
+    """Whether rows can be repeated in place of the weights."""
+    return weight is None or bool((weight == np.rint(weight)).all())
+
+
+def is_wide(X, weight):
+    """Whether X is dense and has clearly more columns than rows, each counted as often as its weight says."""
+    return not device.is_sparse(X) and X.shape[1] > _WIDE * (len(X) if weight is None else weight.sum())
+
+
+def arrange(X, y, weight, sampler):
+    """The same data as the sampler wants them: "hmc" has weights, the others rows that are repeated.
+
+    A small X is sorted, and for "hmc" its equal rows are merged: then the draws depend neither on the order of the rows
+    nor on whether a row is repeated or has a weight.
+    """
+    if X.shape[0] * X.shape[1] <= _SORTED_SIZE:
+        order = np.lexsort((y, *_dense(X).T[::-1]))
+        X, y, weight = _take(X, order), y[order], None if weight is None else weight[order]
+        if sampler == "hmc":
+            X, y, weight = _merge(X, y, weight)
+    if weight is None or sampler == "hmc":
+        return X, y, weight
+    if not is_whole(weight):
+        raise ValueError(
+            f"sampler={sampler!r} draws a latent variable for each row, so weights (sample_weight, class_weight) must "
+            "be integers. Use sampler='hmc' or 'auto', which accept any."
+        )
+    why = f"Repeating rows as often as their weights say, as sampler={sampler!r} needs it,"
+    _check_copy(X, weight.sum(), why, " Use sampler='hmc', which honours weights as they are.")
+    times = weight.astype(np.int64)
+    return _take(X, np.repeat(np.arange(len(y)), times)), np.repeat(y, times), None
+
+
+def _take(X, rows):
+    """Some rows, by a mask or by numbers; by a mask CuPy would need memory for every element of X."""
+    with device.of(X):
+        return X[np.flatnonzero(rows) if rows.dtype == bool else rows]
+
+
+def _check_copy(X, n_rows, *words):
+    """Raise a MemoryError if the host has no room for a copy of so many rows; a GPU says so by itself."""
+    if not device.on_gpu(X):
+        n_bytes = X.data.nbytes + X.indices.nbytes if device.is_sparse(X) else X.nbytes
+        check_copy(float(n_rows) * n_bytes / X.shape[0], *words)
+
+
+def _merge(X, y, weight):
+    """One row for equal neighbours, with the sum of their weights."""
+    values = _dense(X)
+    first = np.append(True, (values[1:] != values[:-1]).any(axis=1) | (y[1:] != y[:-1]))
+    if first.all():
+        return X, y, weight
+    at = np.flatnonzero(first)
+    return _take(X, at), y[at], np.add.reduceat(np.ones(len(y)) if weight is None else weight, at)
+
+
+def _dense(X):
+    """A small X as a NumPy array."""
+    X = device.to_host(X)
+    return X.toarray() if issparse(X) else X

@@ -1,0 +1,125 @@
+"""scikit-learn's callbacks (1.9 and later): what a fit tells them, and when.
+
+A fit is a task whose subtasks are blocks of sweeps. On its own it has parts between, each with a progress bar: burn-in,
+and the halves of sampling, the second of which says how the chains stand. Inside a search or a pipeline it is one bar.
+"""
+
+import math
+import time
+
+import numpy as np
+
+from .._mcmc.draws import STORED
+from .._utils.sklearn_compat import HAS_CALLBACKS
+from ..diagnostics import rhat
+
+_BLOCKS = 20  # about, of sweeps; each is kept until the fit ends, and takes a bar half a millisecond
+_PARTS = 2  # of sampling; each is a line to draw ten times a second, 0.2 ms every time
+_SHARE = 0.001  # of the time so far that R-hat may take
+_SECONDS = 5e-8  # that it takes for a number
+_FEWEST = 100  # draws of a chain that it is computed from
+
+
+def teller(model, X, y, metadata, run):
+    """A function of the number of sweeps done that tells the callbacks of ``model``; it returns True to stop the run.
+
+    X, y : as ``fit`` was given them.
+    """
+    if not HAS_CALLBACKS:
+        return _Silent()
+    return _Teller(model, {"estimator": model, "X": X, "y": y, "metadata": metadata}, run)
+
+
+class _Silent:
+    def __call__(self, t):
+        return False
+
+    def close(self):
+        pass
+
+
+class _Teller:
+    def __init__(self, model, given, run):
+        self.given, self.run, self.begun = given, run, time.monotonic()
+        self.now, last = run.chains.state.sweep, run.settings.burn_in + run.settings.n_iter
+        self.size = max(1, -(-(last - self.now) // _BLOCKS))
+        self.nested = hasattr(model, "_parent_callback_ctx")
+        self.heard = bool(getattr(model, "_skl_callbacks", None))
+        burn_in = run.settings.burn_in
+        halves = np.linspace(max(burn_in, self.now), last, _PARTS + 1).astype(int)
+        self.edges = sorted({edge for edge in (burn_in, *halves[1:]) if edge > self.now})
+        n = _blocks(self.now, last, self.size) if self.nested else len(self.edges)
+        self.stop = False  # whether a callback has asked for it; that is obeyed when there is a draw
+        self.open = []  # the tasks that have begun: the fit, its part if there are parts, the block
+        self._begin(model._init_callback_context(max_subtasks=n))
+        if self.edges:
+            self._begin_block()
+
+    def __call__(self, t):
+        end_of_part = not self.nested and t in self.edges
+        if (t - self.now) >= self.size or end_of_part or t >= self.edges[-1]:
+            self._tell(t, end_of_part)
+        return self.stop
+
+    def _tell(self, t, end_of_part):
+        """A block has ended."""
+        self.now = t
+        self._end()
+        if end_of_part:
+            self._end()
+        over = self.run.stopped_by != "n_iter" or (self.stop and self.run.draws.n)
+        if t < self.edges[-1] and not over:
+            self._begin_block(new_part=end_of_part)
+
+    def close(self):
+        """The fit has ended, perhaps in the middle of a block."""
+        while self.open:
+            self._end()
+
+    def _begin_block(self, new_part=True):
+        """Begin the next block, and its part if there are parts."""
+        if not self.nested and new_part:
+            end = next(edge for edge in self.edges if edge > self.now)
+            n = _blocks(self.now, end, self.size)
+            self._begin(self.open[-1].subcontext(task_name=self._name(end), max_subtasks=n))
+        self._begin(self.open[-1].subcontext(task_name="sweeps"))
+
+    def _begin(self, task):
+        self.open.append(task)
+        task.call_on_fit_task_begin(**self.given)
+
+    def _end(self):
+        """End the innermost task; for a block the callbacks can have the model as it is now."""
+        task = self.open.pop()
+        fitted = self._fitted() if task.max_subtasks == 0 else None
+        self.stop |= task.call_on_fit_task_end(**self.given, reconstruction_attributes=fitted)
+
+    def _name(self, end):
+        burn_in = self.run.settings.burn_in
+        if end <= burn_in:
+            return f"burn-in, {burn_in} sweeps"
+        name = f"sweeps {self.now - burn_in + 1}-{end - burn_in}"  # short: a terminal has 80 columns, or 120
+        worst = self._worst_rhat() if self.heard else None
+        return name if worst is None else f"{name}, worst R-hat {worst:.3f}"
+
+    def _worst_rhat(self):
+        """Of as many draws, evenly spaced, as the time so far allows; None if they are too few."""
+        draws = self.run.draws
+        n_chains, _, p = draws.coef.shape
+        affordable = _SHARE * (time.monotonic() - self.begun) / (_SECONDS * n_chains * (p + 1))
+        step = max(1, math.ceil(draws.n / max(affordable, 1)))
+        if draws.n < _FEWEST * step:
+            return None
+        coef, tau = (values[:, : draws.n : step] for values in (draws.coef, draws.global_scale[..., None]))
+        return max(rhat(coef[..., draws.columns.informative]).max(), rhat(tau)[0])
+
+    def _fitted(self):
+        """What a model needs to predict with the draws so far; None before there are any."""
+        draws = self.run.draws
+        if draws.n == 0:
+            return None
+        return lambda: {f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in STORED}
+
+
+def _blocks(first, last, size):
+    return max(1, -(-(last - first) // size))

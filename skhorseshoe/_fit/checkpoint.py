@@ -1,0 +1,198 @@
+"""A folder from which a run that was killed goes on.
+
+``manifest.json`` names the other files and their checksums. It is replaced in one step, after the files that it names
+have reached the disk, so that at every moment the folder holds one whole state of the run, the newest that was written.
+"""
+
+import io
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from .._mcmc.draws import STORED
+from .._utils.atomic_files import OtherFormat, checksum, put, put_note, read_note, strangers
+from .._utils.lock import alone, lock_of
+from .._utils.warn import warn
+from . import warm_start
+
+_MANIFEST = "manifest.json"
+_OURS = "draws-", "state-", "manifest"
+_FORMAT = 2
+_WHAT = "fit"
+
+
+class Checkpoint:
+    """Reads and writes one folder, within its context alone.
+
+    what : all that the draws depend on beside the number of sweeps, by name; of JSON types. version : of the library.
+    """
+
+    def __init__(self, folder, seconds, what, version):
+        self.folder, self.seconds = Path(folder).expanduser(), seconds
+        self.what = json.loads(json.dumps({"skhorseshoe": version, **what}))
+        self.files = []  # of draws: name, checksum, stride, number with those of the files before
+        self.state = None  # name of its file
+        self.written = time.monotonic()
+        self.failed = False
+
+    def __enter__(self):
+        """A RuntimeError if another fit writes to the folder."""
+        self._make_folder()
+        self._look_for_strangers()
+        self.lock = alone(self.folder, _WHAT)
+        self.lock.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        return self.lock.__exit__(*error)
+
+    def load(self, n_iter):
+        """What ``Run`` takes to go on for ``n_iter`` sweeps in all, or None if the folder holds nothing yet.
+
+        Raises a ValueError if it holds another run, a longer one, or files that are damaged or foreign.
+        """
+        path = self.folder / _MANIFEST
+        if not path.exists():
+            return None
+        manifest = self._manifest(path)
+        self._compare(manifest["what"])
+        self.files = manifest["draws"]
+        self.state = manifest["state"][0]
+        state = self._read(*manifest["state"])
+        if state["n_iter"] > n_iter:
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r} holds {state['n_iter']} sweeps, more than n_iter={n_iter}: give at "
+                "least as many, or another folder."
+            )
+        blocks = [self._read(name, expected) for name, expected, _, _ in self.files]
+        draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED} if blocks else None
+        return _unflatten(state, draws)
+
+    def _make_folder(self):
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"checkpoint={str(self.folder)!r} cannot be made a folder: {error}.") from error
+        if not os.access(self.folder, os.W_OK | os.X_OK):  # better now than after an hour
+            raise ValueError(f"checkpoint={str(self.folder)!r} cannot be written: give a folder that you may write to.")
+
+    def _look_for_strangers(self):
+        """Raise a ValueError if the folder holds something, and no checkpoint."""
+        if (self.folder / _MANIFEST).exists():
+            return
+        if others := strangers(self.folder, (*_OURS, lock_of(_WHAT))):
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r} is not a checkpoint and not empty: it holds {others[:3]}. Give an "
+                "empty or a new folder."
+            )
+
+    def _manifest(self, path):
+        try:
+            return read_note(path, _FORMAT)
+        except OtherFormat:
+            raise
+        except ValueError as error:
+            raise ValueError(_damaged(path, error)) from error
+
+    def _compare(self, was):
+        if different := warm_start.differences(was, self.what):
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r} holds another run: {different}. Give another folder, or "
+                "the data and parameters that it was made with. In a search or cross-validation set checkpoint=None."
+            )
+
+    def _read(self, name, expected):
+        path = self.folder / name
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ValueError(_damaged(path, error)) from error
+        if checksum(data) != expected:
+            raise ValueError(_damaged(path, "its checksum is wrong"))
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    def is_due(self):
+        """Whether it is time to write."""
+        return time.monotonic() - self.written >= self.seconds
+
+    def write(self, run):
+        """Write the run as it is. A disk that is full, or gone, is a warning, once: the run goes on."""
+        try:
+            self._write(run)
+        except OSError as error:
+            with suppress(OSError):  # the folder may be gone
+                self._remove_others()
+            if not self.failed:
+                warn(
+                    f"The checkpoint in {str(self.folder)!r} could not be written: {error}. The fit goes on, with its "
+                    "draws in memory, and tries again later."
+                )
+            self.failed = True
+        self.written = time.monotonic()
+
+    def _write(self, run):
+        n, stride, sweep = run.draws.n, run.draws.stride, run.chains.state.sweep
+        if self.state == f"state-{sweep}.npz":  # nothing is new
+            return
+        arrays = run.arrays()
+        files = [file for file in self.files if file[2] == stride]  # others hold draws that have been given up
+        done = files[-1][3] if files else 0
+        if n > done:
+            block = {name: arrays["draws"][name][:, done:] for name in STORED}
+            name = f"draws-{sweep}.npz"
+            files.append([name, put(self.folder / name, _packed(block)), stride, n])
+        for name in STORED:
+            del arrays["draws"][name]
+        name = f"state-{sweep}.npz"
+        state = [name, put(self.folder / name, _packed(_flatten(arrays)))]
+        body = {"format": _FORMAT, "what": self.what, "state": state, "draws": files}
+        put_note(self.folder / _MANIFEST, body)
+        self.files, self.state = files, name
+        self._remove_others()
+
+    def _remove_others(self):
+        """Remove what the manifest does not name."""
+        kept = {_MANIFEST, self.state, *(file[0] for file in self.files)}
+        for path in self.folder.iterdir():
+            if path.name not in kept and path.name.startswith(_OURS):
+                with suppress(OSError):
+                    path.unlink()
+
+
+def _damaged(path, why):
+    return (
+        f"The checkpoint file {str(path)!r} is damaged or was not written by skhorseshoe ({why}), so nothing of it is "
+        "used. To start anew, remove the folder or give another one."
+    )
+
+
+def _packed(arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _flatten(nested):
+    out = {}
+    for name, value in nested.items():
+        if isinstance(value, dict):
+            out |= {f"{name}/{inner}": array for inner, array in _flatten(value).items()}
+        else:
+            out[name] = np.asarray(value)
+    return out
+
+
+def _unflatten(flat, draws):
+    out = {"draws": dict(draws or {})}
+    for name, value in flat.items():
+        first, _, rest = name.partition("/")
+        if rest:
+            out.setdefault(first, {})[rest] = value
+        else:
+            out[first] = value
+    return out

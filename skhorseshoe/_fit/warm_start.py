@@ -1,0 +1,58 @@
+"""What a fitted model keeps to go on with its chains, and whether they may go on."""
+
+import numpy as np
+
+from .._mcmc.draws import STORED
+
+
+def of(run):
+    """The run without its draws, which the model holds already."""
+    arrays = run.arrays()
+    for name in STORED:
+        del arrays["draws"][name]
+    return {"what": described(run.problem, run.settings), **arrays}
+
+
+def resume(model, problem, settings):
+    """What ``Run`` takes to go on with the chains of a fitted model; None if there are none.
+
+    Raises a ValueError that names the differences if data or parameters are not those of the chains.
+    """
+    saved = vars(model).get("_saved_run")
+    if saved is None:
+        return None
+    if different := differences(saved["what"], described(problem, settings)):
+        raise ValueError(
+            "warm_start=True continues the chains of the last fit, but these have changed since: "
+            f"{different}. Fit with warm_start=False, or a clone of the estimator, to start anew."
+        )
+    draws = {name: getattr(model, f"{name}_draws_") for name in STORED}
+    return {**saved, "draws": {**saved["draws"], **draws}}
+
+
+def described(problem, settings):
+    """All that the draws depend on, beside the seed and the number of sweeps, by name."""
+    rows, columns = problem.rows, problem.rows.columns
+    return {
+        "sampler": settings.sampler,
+        "burn_in": settings.burn_in,
+        "n_chains": settings.n_chains,
+        "thin": settings.thin,
+        "max_draws": settings.max_draws,
+        "draws_dtype": settings.draws_dtype,
+        "fit_intercept": columns.fit_intercept,
+        "global_scale": problem.tau_0,
+        "1 / slab_scale^2": problem.fixed.slab_precision,
+        "standardize": columns.standardize,
+        "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
+        "shape of X": rows.shape,
+        "dtype of X": rows.dtype.name,
+        **{f"checksum of {name}": value for name, value in rows.checksums().items()},
+    }
+
+
+def differences(was, now):
+    """What is not as it was, in words; empty if nothing."""
+    return ", ".join(
+        f"{name} (was {was.get(name)}, is {value})" for name, value in now.items() if was.get(name) != value
+    )

@@ -1,0 +1,171 @@
+"""A stage of HMC's burn-in: how its steps are tuned, and what its second half sees.
+
+All of it is kept on the device, so that no sweep waits for the host.
+"""
+
+from math import log, pi
+
+import numpy as np
+
+from .._backends.limits import MAX_STEPS
+
+_ACCEPTANCE = 0.8  # that the step is tuned to
+_TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
+_POINTS = 32  # at which the information is averaged
+_SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this share if that is more
+_NOVEL = 0.6  # 1 less an autocorrelation at lag 1 that is small
+_DEVIATIONS = 20.0  # of a logarithm
+_STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
+_LARGEST_TAU_STEP = 3.0
+_LOG_STEP, _LOG_AVERAGE, _N, _GAP = range(4)  # the numbers of a dual averaging
+
+
+class Stage:
+    """A stage of so many sweeps; the steps begin with those of ``settings``, a ``hmc.Tuning``.
+
+    step, tau_step : numbers of a dual averaging (4,). rates : for sweeps without and with moves of tau, the sum of the
+    acceptance rates (2,), beginning with 1. beta, score : sums of the means over the chains. points : some of the
+    betas. squares, lagged : sums of the products of beta, less the first of them, with itself and with the beta of the
+    sweep before.
+    """
+
+    def __init__(self, length, settings, ops):
+        largest = pi / 2 if settings.n_steps == 1 else 2 * pi / 3 / settings.n_steps
+        self.length, self.n, self.tau_moves = length, 0, settings.tau_moves
+        self.starts = log(min(settings.step, largest)), log(settings.tau_step)
+        self.largest = log(largest), log(_LARGEST_TAU_STEP)
+        self.step, self.tau_step = (ops.to_device(np.array([start, start, 0.0, 0.0])) for start in self.starts)
+        self.rates = ops.to_device(np.ones(2))
+        self.beta, self.score, self.points = 0.0, 0.0, ()
+        self.first, self.last, self.squares, self.lagged = 0.0, 0.0, 0.0, 0.0
+
+    @property
+    def moves(self):
+        """1 if tau moves in the next sweep, as it may in every second one, and tunes its step; else 0."""
+        return self.n % 2 if self.tau_moves else 0
+
+    @property
+    def n_seen(self):
+        """The states that have been seen: those of the second half."""
+        return max(0, self.n - self.length // 2)
+
+    def tuned(self, step, tau_step, moves, state, ops):
+        """The numbers after a sweep, with or without moves of tau, that has ended in this state."""
+        excess = state.tau_acceptance.mean() - _TAU_ACCEPTANCE if moves else state.acceptance.mean() - _ACCEPTANCE
+        numbers = _averaged((step, tau_step)[moves], excess, self.starts[moves], self.largest[moves], ops)
+        return (step, numbers) if moves else (numbers, tau_step)
+
+    def see(self, state):
+        """The state after the next sweep."""
+        moves, seen = self.moves, self.n_seen
+        self.n += 1
+        if self.n_seen == 0:
+            return
+        self.rates[moves] += state.acceptance.mean()
+        n_states = (self.length - self.length // 2) * len(state.beta)
+        self.points += some_points(state.beta, seen, n_states)
+        if seen == 0:
+            self.first = state.beta.mean(axis=0)
+        offset = state.beta - self.first
+        self.squares, self.lagged = (
+            self.squares + (offset**2).mean(axis=0),
+            self.lagged + (offset * self.last).mean(axis=0),
+        )
+        self.last = offset
+        self.beta, self.score = self.beta + state.beta.mean(axis=0), self.score + state.score.mean(axis=0)
+
+    # What follows is read on the host: of a stage that ``ops.to_host`` has moved.
+
+    def chosen(self):
+        """The steps at the end of the stage."""
+        return tuple(float(np.exp(numbers[_LOG_AVERAGE])) for numbers in (self.step, self.tau_step))
+
+    def tau_may_move(self):
+        """Whether proposals under which tau moves are accepted at least half as often as the others."""
+        if not self.tau_moves:
+            return False
+        n_rates = 1 + np.bincount(np.arange(self.length // 2, self.n) % 2, minlength=2)
+        without, with_moves = self.rates / n_rates
+        return with_moves >= without / 2
+
+    def slowest(self, p):
+        """The coefficients with the largest autocorrelation at lag 1, of the p that are shrunk."""
+        n_slow, share = _SLOW
+        return tuple(sorted(np.argsort(self._novelty()[:p])[: max(n_slow, int(share * p))].tolist()))
+
+    def forgets(self, p):
+        """Whether every one of the p coefficients that are shrunk has a small autocorrelation at lag 1."""
+        return self._novelty()[:p].min(initial=1.0) > _NOVEL
+
+    def _novelty(self):
+        """1 less the autocorrelation of each coefficient at lag 1."""
+        n = max(1, self.n_seen)
+        mean_sq = (self.beta / n - self.first) ** 2
+        return (self.squares - self.lagged) / np.maximum(self.squares - n * mean_sq, 1e-300)
+
+    def spread(self, information, p):
+        """How much the logarithm of the size of beta, and of each of the p coefficients that are shrunk, has varied:
+        some standard deviations, (1 + p,)."""
+        n, shrunk = max(1, self.n_seen), np.concatenate(self.points)[:, :p]
+        mean = self.beta[:p] / n
+        variance = np.maximum(self.squares[:p] / n - (mean - self.first[:p]) ** 2, 0.0)
+        sizes = ((shrunk @ information[:p, :p]) * shrunk).sum(axis=1)
+        of_all = np.log(np.maximum(sizes, 1e-300)).std() / 2
+        return _DEVIATIONS * np.append(of_all, np.sqrt(variance) / np.maximum(abs(mean), 1e-300))
+
+    def arrays(self, ops):
+        """All that the settings do not say, on the device."""
+        points = ops.concatenate(self.points) if self.points else np.empty((0, 0))
+        changing = {name: value for name, value in vars(self).items() if name not in ("starts", "largest", "tau_moves")}
+        return {**changing, "points": points}
+
+    @classmethod
+    def restored(cls, saved, settings, ops):
+        """A stage that began with these settings, and of which ``saved`` has the arrays, on the host."""
+        counts = {name: int(saved[name]) for name in ("length", "n")}
+        stage = cls(counts["length"], settings, ops)
+        saved = {**saved, "rates": np.array(saved["rates"])}  # a copy: they are added to in place
+        vars(stage).update(ops.to_device(saved), **counts)
+        stage.points = (stage.points,) if len(saved["points"]) else ()
+        return stage
+
+
+def some_points(beta, seen, n_states):
+    """The coefficients of the chains (n_chains, q), if they are among those at which the information is averaged; a
+    tuple of them or of nothing. seen : sweeps before. n_states : that there will be, of all chains."""
+    return (beta[:_POINTS],) if seen % -(-n_states // _POINTS) == 0 else ()
+
+
+def ends(burn_in):
+    """The numbers of sweeps at which the climb and the stages end; the last is ``burn_in``."""
+    out = [max(1, burn_in // 10) if burn_in else 0]
+    for share in _STAGES:
+        out.append(out[-1] + int(share * burn_in))
+    return sorted({*out, burn_in})
+
+
+def enough_steps(step, angle=0.85 * pi / 2):
+    """The least odd number of turns that make this angle; most of a right one leaves little memory."""
+    for n in range(1, MAX_STEPS, 2):
+        if n * step > angle:
+            return n
+    return MAX_STEPS
+
+
+def size(numbers, ops):
+    """The step that the numbers of a dual averaging stand for now."""
+    return ops.exp(numbers[_LOG_STEP])
+
+
+def _averaged(numbers, excess, start, largest, ops):
+    """The numbers of a step after an acceptance rate, ``excess`` above the one that is wanted.
+
+    Nesterov's dual averaging (Hoffman & Gelman 2014, section 3.2).
+    """
+    log_step, log_average, n, gap = numbers
+    new = ops.empty_like(numbers)
+    new[_N] = n = n + 1.0
+    new[_GAP] = gap = gap - (excess + gap) / (n + 10.0)
+    new[_LOG_STEP] = log_step = ops.minimum(start - n**0.5 / 0.05 * gap, largest)
+    new[_LOG_AVERAGE] = log_average + n**-0.75 * (log_step - log_average)
+    return new

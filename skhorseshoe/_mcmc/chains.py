@@ -1,0 +1,161 @@
+"""The chains of "gibbs", "pxda" and "collapsed", from start through burn-in; ``hmc_warmup.py`` has those of
+"hmc".
+
+All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arrays()`` to go on from later.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from .._backends import limits
+from .._backends.lines import every, line_widths
+from . import collapsed, conjugate_gradients, gibbs
+from .adaptation_window import some_points
+
+_COLUMNS, _SPLITS = (
+    300,
+    4,
+)  # moves along lines in a sweep of "collapsed": of single coefficients at most, and split ones
+_INFORMATION = 0.25  # of a row about its linear predictor; at most it is 2 / pi
+
+
+class _UntunedChains:
+    """Nothing is tuned. The second half of burn-in tells where the shrinkage is measured.
+
+    problem : ``Problem``. start : the state to begin with. saved : what ``arrays`` gave, or None.
+    """
+
+    tuning: dict = {}  # noqa: RUF012 - there is none, for ever
+
+    def __init__(self, problem, start, burn_in, saved):
+        self.problem = problem
+        if saved is None:
+            self.state, points = start, start.beta
+        else:
+            *names, _ = start._fields
+            state = type(start)(*(saved[name] for name in names), int(saved["sweep"]))
+            self.state, points = map(problem.rows.ops.to_device, (state, saved["points"]))
+        self.points = _Points(burn_in, points)
+
+    def _seen(self):
+        """States of burn-in, of all chains; (m, q)."""
+        return self.problem.rows.ops.concatenate(self.points.kept)
+
+    def arrays(self):
+        return {**self.state._asdict(), "points": self._seen()}
+
+
+class GibbsChains(_UntunedChains):
+    """Data augmentation. start : ``gibbs.State``."""
+
+    def __init__(self, problem, start, burn_in, saved=None):
+        super().__init__(problem, start, burn_in, saved)
+        rows = problem.rows
+        self.precision, self.information = self._precision(), None
+        law = {"rows": rows, "precision": self.precision, "tau_0": problem.tau_0, "key": problem.key}
+        self.every = every(rows)  # sweeps, of which one has moves along lines
+        self.sweeps = [
+            rows.ops.recorded(partial(gibbs.sweep, ops=rows.ops, **law, **more), rows, self.state.beta.shape[1])
+            for more in self._kinds()
+        ]
+
+    def _kinds(self):
+        """What is asked of a sweep beyond the law: of most, and of those that come after ``every`` others."""
+        return {}, {}
+
+    def _precision(self):
+        rows, fixed, _, key = self.problem
+        if limits.is_without_factor(rows.shape[1]):
+            return conjugate_gradients.precision(rows, fixed, key)
+        return rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
+
+    def advance(self):
+        """One sweep."""
+        self.state = self.sweeps[self.state.sweep % self.every == 0](self.state)
+        self.points.add(self.state)
+
+    def shrinkage(self):
+        """kappa_j (n_chains, n_shrunk) given the scales of the state."""
+        if self.information is None:
+            self.information = self._information(self._seen())
+        return shrinkage(self.information, self.state, self.problem.fixed, self.problem.rows.ops)
+
+    def _information(self, beta):
+        rows, fixed, _, _ = self.problem
+        if limits.is_without_factor(rows.shape[1]):
+            return self.precision.information(beta)
+        H = fixed.add_to(rows.information(beta, self.precision.work))
+        return rows.ops.Precision(H, rows.threads, memory_of=self.precision)
+
+
+class PxdaChains(GibbsChains):
+    """The same with a scale move in every sweep, and moves along lines."""
+
+    def _kinds(self):
+        rows, fixed, _, _ = self.problem
+        lines = rows.lines(fixed, line_widths(rows.columns.n_shrunk, fixed, _INFORMATION * _squares(rows, fixed)))
+        return {"expand": True}, {"expand": True, "lines": lines}
+
+
+class CollapsedChains(_UntunedChains):
+    """The coefficients are integrated out. start : ``gibbs.State``."""
+
+    def __init__(self, problem, start, burn_in, saved=None):
+        self.rows = problem.rows.collapsed(problem.fixed, len(start.beta))
+        z = self.rows.some_latent(start.beta)
+        start = collapsed.CollapsedState(start.beta, z, start.lambda_sq_inv, start.tau_sq_inv, 0)
+        super().__init__(problem, start, burn_in, saved)
+        self.information = None
+        rows, fixed, p = problem.rows, problem.fixed, problem.rows.columns.n_shrunk
+        widths = line_widths(p, fixed, _INFORMATION * _squares(rows, fixed))
+        lines = rows.lines(fixed, widths, n_splits=_SPLITS, n_columns=_COLUMNS)
+        self.move = partial(rows.ops.move_along_lines, rows=rows, lines=lines, tau_0=problem.tau_0)
+
+    def advance(self):
+        """One sweep."""
+        rows, _, tau_0, key = self.problem
+        self.state = collapsed.sweep(self.state, self.rows, tau_0, rows.ops, key, self.move)
+        self.points.add(self.state)
+
+    def shrinkage(self):
+        """kappa_j (n_chains, n_shrunk) given the scales of the state."""
+        if self.information is None:
+            self.information = self.rows.information(self._seen())
+        kappa = self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.information)
+        return self.problem.rows.ops.to_host(kappa)
+
+
+def _squares(rows, fixed):
+    """x_j'x_j of the sampler's columns and, with an intercept, of the ones; (q,)."""
+    square = rows.size() * (rows.columns.mean**2 + rows.columns.sd**2)
+    return np.append(square, rows.size())[: len(fixed.anchor)]
+
+
+class _Points:
+    """Some of the states in the second half of burn-in; what it was given before there are any.
+
+    kept : coefficients, (some, q) each.
+    """
+
+    def __init__(self, burn_in, points):
+        self.burn_in, self.kept = burn_in, (points,)
+
+    def add(self, state):
+        seen = state.sweep - 1 - self.burn_in // 2
+        if seen < 0 or state.sweep > self.burn_in:
+            return
+        n_states = (self.burn_in - self.burn_in // 2) * len(state.beta)
+        new = (beta.copy() for beta in some_points(state.beta, seen, n_states))
+        self.kept = (*(self.kept if seen else ()), *new)
+
+
+def shrinkage(information, state, fixed, ops):
+    """kappa_j = var(beta_j | y, scales) / var(beta_j | scales) = d_j [(H + D)^-1]_jj; (n_chains, n_shrunk).
+
+    On the host. information : ``Precision`` of the Fisher information and the fixed prior. A slab is part of both
+    variances.
+    """
+    p = state.lambda_sq_inv.shape[1]
+    d = gibbs.prior_precision(state, ops)
+    return ops.to_host((d + fixed.slab_precision) * information.inverse_diagonal(d, state.sweep))[:, :p]

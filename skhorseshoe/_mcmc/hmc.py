@@ -1,0 +1,75 @@
+"""Split Hamiltonian Monte Carlo for beta, within Gibbs for the scales.
+
+z is integrated out: l(beta) = sum_i log Phi(s_i x_i beta), s_i = 1 or -1. With a reference point r, the quadratic
+g'(beta - r) - (beta - r)' H (beta - r) / 2 stands for l, up to a small remainder: U(beta) = quadratic - l(beta). Given
+the scales, the Gaussian that it makes with the prior is N(m, M^-1), M = H + D. With M as the mass matrix the Gaussian
+part turns every coordinate of u = L'(beta - m), M = L L', on a circle, exactly; the gradient of U gives half-kicks
+before and after (Shahbaba, Lan, Johnson & Neal 2014, "Split Hamiltonian Monte Carlo"). The turn does not depend on tau
+in these coordinates, so tau moves on the way and takes beta along. A Metropolis test makes all of it exact for any r, g
+and H. Then tau and lambda are drawn given beta (``_backends/_cpu/scales.py``).
+"""
+
+from typing import NamedTuple
+
+
+class HmcState(NamedTuple):
+    """What the next sweep reads; float64. The last two entries are what it reports."""
+
+    beta: object  # (n_chains, q)
+    lambda_sq_inv: object  # (n_chains, p)
+    tau_sq_inv: object  # (n_chains,)
+    loglik: object  # (n_chains,) at beta
+    score: object  # (n_chains, q) at beta
+    sweep: int
+    acceptance: object  # (n_chains,) probability with which the last proposal was accepted
+    tau_acceptance: object  # (n_chains,) share of its moves of tau that were accepted
+
+
+class Reference(NamedTuple):
+    """The quadratic that stands for the log-likelihood; float64."""
+
+    point: object  # r (q,)
+    score: object  # g (q,)
+    information: object  # H (q, q)
+    whitening: object  # of H and the intercept's prior precision, with b = H r + g
+
+
+class Tuning(NamedTuple):
+    """What burn-in chooses; frozen afterwards. While it tunes them, the steps are numbers on the device."""
+
+    step: float  # angle of a turn, at most pi / 2
+    n_steps: int  # turns, and gradients, in a sweep; odd
+    tau_moves: int  # Metropolis steps for tau on the way; even
+    tau_step: float  # standard deviation of one, in log tau
+    slow: object = ()  # the columns whose lambda_j move on the way
+
+
+def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
+    """Draw every unknown once from its law given the others; returns the new state. lines : ``Lines``, or none."""
+    t, tau_chance, gauss = state.sweep, state.tau_acceptance, reference.whitening
+    # In the middle of an odd number of turns, so that the path is its own mirror image.
+    swap_at = tuning.n_steps // 2 if tuning.tau_moves else None
+
+    path = gauss.begin(reference, state, key)  # u = L'(beta - m), v ~ N(0, I)
+    before = path.total.copy()
+    new = state[:5]
+    for turn in range(tuning.n_steps):
+        path = gauss.turn(path, tuning.step)  # v half-kicked, (u, v) turned
+        scales = new[1:3]
+        if turn == swap_at:
+            *scales, tau_chance = gauss.move_scales(*scales, tau_0, tuning, t, key)  # tau, lambda_j, tau | u
+        position = gauss.place(path)  # beta = m + L^-T u
+        new = position, *scales, *rows.score(position)
+        path = gauss.kick(path, tuning.step, reference, position, *new[3:])  # v half-kicked
+    # beta, tau and lambda, of which the Gaussian alone has been respected on the way
+    beta, lambda_sq_inv, tau_sq_inv, loglik, score, chance = ops.metropolis(path.total - before, new, state[:5], key, t)
+
+    if lines is not None:  # (beta, tau), (beta_j, lambda_j), z integrated out
+        moved = ops.move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, t)
+        beta, lambda_sq_inv, tau_sq_inv = moved
+        loglik, score = rows.score(beta)
+
+    shrunk = beta[:, : lambda_sq_inv.shape[1]]
+    tau_sq_inv = ops.global_scale(shrunk, tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
+    lambda_sq_inv = ops.local_scales(shrunk, tau_sq_inv, key, t)  # lambda | beta, tau
+    return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t + 1, chance, tau_chance)

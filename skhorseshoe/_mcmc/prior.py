@@ -1,0 +1,137 @@
+"""The prior, as far as it does not depend on the scales that are drawn, and what it expects.
+
+How many coefficients it lets away from zero: m_eff = sum_j (1 - kappa_j).
+"""
+
+from math import log, pi
+
+import numpy as np
+from scipy.special import ndtri
+
+LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100
+_WIDE = 100.0  # standard deviation of the intercept and of unpenalised coefficients; wide on the probit scale
+
+
+def tau_scale(global_scale, expected_nonzero, p, n, rate):
+    """tau_0 of tau ~ C+(0, tau_0): as given, 1, or from the expected number of nonzero coefficients.
+
+    p0 / (p - p0) s / sqrt(n) (Piironen & Vehtari 2017, eq. 3.12), where 1 / s^2 is what a row tells at the share of
+    ones in y. With columns of unit variance, p0 coefficients are then effectively nonzero at the median of tau.
+    p : columns that are shrunk. n : rows, or the sum of their weights. rate : the share of ones, in (0, 1).
+    """
+    if expected_nonzero is None:
+        return 1.0 if global_scale is None else float(global_scale)
+    if global_scale is not None:
+        raise ValueError(
+            f"global_scale={global_scale} and expected_nonzero={expected_nonzero} say the same thing in two ways: give "
+            "one of them."
+        )
+    if not expected_nonzero < p:
+        raise ValueError(
+            f"expected_nonzero={expected_nonzero} must be below the number of columns that are shrunk, which is {p}."
+        )
+    found = float(expected_nonzero / (p - expected_nonzero) / np.sqrt(row_information(rate) * n))
+    if not LEAST_SCALE <= found <= LARGEST_SCALE:
+        raise ValueError(
+            f"expected_nonzero={expected_nonzero} of {p} columns makes the scale of the prior {found:.1g}: it must be "
+            f"from {LEAST_SCALE:g} to {LARGEST_SCALE:g}. Choose a number that is less extreme."
+        )
+    return found
+
+
+class FixedPrior:
+    """The part of the prior that does not depend on the scales: Gaussian, with a precision of rank one and a diagonal.
+
+    The slab is an observation "0 with standard deviation c" of each shrunk coefficient (Nishimura & Suchard 2023). The
+    intercept's prior is that of the intercept at the mean of the columns: it does not matter where their zero is. An
+    unpenalised coefficient has a prior that is wide for a column of its standard deviation.
+    """
+
+    def __init__(self, columns, slab_scale):
+        p = len(columns.mean)
+        self.anchor = np.append(columns.mean, 1.0) / _WIDE if columns.fit_intercept else np.zeros(p)
+        self.slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
+        self.diagonal = np.zeros(len(self.anchor))
+        self.diagonal[: columns.n_shrunk] = self.slab_precision
+        sd = columns.sd[columns.n_shrunk :]
+        self.diagonal[columns.n_shrunk : p] = (np.where(sd > 0, sd, 1.0) / _WIDE) ** 2
+        # Prior variances of the coefficients that are not shrunk, and of the intercept at the mean of the columns.
+        self.variances = np.append(1.0 / self.diagonal[columns.n_shrunk : p], [_WIDE**2] * columns.fit_intercept)
+
+    def add_to(self, H):
+        """H plus the precision, in place; (q, q)."""
+        for row, value in zip(H, self.anchor, strict=True):
+            row += value * self.anchor
+        H.reshape(-1)[:: len(H) + 1] += self.diagonal
+        return H
+
+    def force(self, beta):
+        """The precision times beta (m, q)."""
+        return (beta * self.anchor).sum(axis=1)[:, None] * self.anchor + self.diagonal * beta
+
+    def along(self, beta, direction):
+        """The first and the second derivative of the energy at beta along a direction, (n_chains, q) each."""
+        slope = (self.force(direction) * beta).sum(axis=1)
+        return slope, (self.force(direction) * direction).sum(axis=1)
+
+    def energy(self, beta):
+        """Minus the logarithm of the density at beta (q,), up to a constant."""
+        return (self.anchor @ beta) ** 2 / 2 + self.diagonal @ beta**2 / 2
+
+
+_STEP = 0.05  # of the logarithms of the scales; sums over it are integrals to some ten digits
+_ENDS = 30.0  # a half-Cauchy variable is beyond e^30, or below e^-30, with a probability of 1e-13
+
+
+def row_information(rate):
+    """phi(Phi^-1(r))^2 / (r (1 - r)): the Fisher information of a probit row whose probability is r."""
+    return np.exp(-(ndtri(rate) ** 2)) / (2 * pi * rate * (1 - rate))
+
+
+def describe_prior(tau_0, slab_scale, sd, n, rate):
+    """The fitted attribute ``prior_``: the scales, and the prior mean of m_eff, for columns as if orthogonal.
+
+    sd : (p,) of the columns whose coefficients are shrunk, in the unit in which the prior holds. n : number of rows,
+    or the sum of their weights. rate : share of the second class. "m_eff" is the mean over the prior of tau,
+    "m_eff_at_tau_0" that given tau = tau_0 (Piironen & Vehtari 2017, section 3), "tau_median" the median of tau.
+
+    The working model of the probit likelihood is Gaussian with the Fisher information of a row at the base rate. Column
+    j then has information h_j = n sd_j^2 times that, and 1 - kappa_j = h_j / (h_j + 1 / (tau lambda_j)^2 + 1/c^2).
+
+    The slab is the factor N(beta_j; 0, c^2) beside the horseshoe's, so that the prior of the scales has the factor
+    (1 + (tau lambda_j / c)^2)^(-1/2) for each column: without a slab tau ~ C+(0, tau_0), with one it is smaller, the
+    more so the more columns there are. All of it depends on tau lambda_j alone, whose logarithm is a sum: means over
+    both scales are a convolution.
+    """
+    slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
+    below = _ENDS if slab_scale is None else _ENDS + max(0.0, log(tau_0 / slab_scale))
+    log_tau = _STEP * np.arange(-round(below / _STEP), round(_ENDS / _STEP) + 1)  # in units of tau_0
+    log_lambda = _STEP * np.arange(-round(_ENDS / _STEP), round(_ENDS / _STEP) + 1)
+    first = log_tau[0] + log_lambda[0]
+    square = (tau_0 * np.exp(first + _STEP * np.arange(len(log_tau) + len(log_lambda) - 1))) ** 2  # (tau lambda)^2
+    slab = 1 / np.sqrt(1 + square * slab_precision)
+    of_lambda, of_tau = _half_cauchy(log_lambda), _half_cauchy(log_tau)
+    factor = np.correlate(slab, of_lambda, "valid")  # of a column, given tau
+    of_tau *= np.exp(len(sd) * np.log(factor / factor.max()))
+    of_tau /= of_tau.sum()
+    at_tau_0 = (log_tau == 0.0).astype(float)
+
+    h = n * sd**2 * row_information(rate)
+    h, times = np.unique(h[h > 0], return_counts=True)
+    m_eff = {}
+    for name, weight in {"m_eff": of_tau, "m_eff_at_tau_0": at_tau_0}.items():
+        of_square = slab * np.convolve(weight / factor, of_lambda)
+        m_eff[name] = float(sum(k * (of_square @ _kept(hj, square, slab_precision)) for hj, k in zip(h, times)))  # noqa: B905
+    median = tau_0 * np.exp(np.interp(0.5, np.cumsum(of_tau) - of_tau / 2, log_tau))
+    return {"tau_0": tau_0, "slab_scale": slab_scale, "tau_median": float(median), **m_eff}
+
+
+def _half_cauchy(log_x):
+    """Probabilities of the points of a grid for the logarithm of a half-Cauchy variable."""
+    density = 1 / np.cosh(log_x)
+    return density / density.sum()
+
+
+def _kept(h, square, slab_precision):
+    """1 - kappa, for (tau lambda)^2."""
+    return h * square / (1 + (h + slab_precision) * square)

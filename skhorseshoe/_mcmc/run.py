@@ -1,0 +1,132 @@
+"""One run of the sampler: start, burn in, thin, keep; or go on with an earlier one."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._utils.signals import listening
+from .chains import CollapsedChains, GibbsChains, PxdaChains
+from .draws import Draws
+from .hmc_warmup import HmcChains
+from .initial_state import initial_state
+from .prior import FixedPrior
+
+_FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
+_CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, "collapsed": CollapsedChains}
+
+
+class Problem(NamedTuple):
+    """What the laws depend on: data, prior, and the seed."""
+
+    rows: object
+    fixed: FixedPrior
+    tau_0: float
+    key: object
+
+
+class Settings(NamedTuple):
+    """What a run is asked for."""
+
+    sampler: str
+    n_iter: int  # sweeps of each chain after burn-in, those of earlier runs included
+    burn_in: int
+    n_chains: int
+    thin: int
+    target_ess: float | None
+    max_draws: int | None  # of each chain that are kept
+    draws_dtype: str
+
+
+class Run:
+    """Chains, and the draws that are kept of them.
+
+    saved : what ``arrays`` of an earlier run gave, or None. The draws are those that one run with all sweeps gives.
+    """
+
+    def __init__(self, problem, settings, saved=None):
+        if saved is not None:
+            problem = problem._replace(key=saved["key"])
+        self.problem, self.settings = problem, settings
+        rows = problem.rows
+        start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
+        start = rows.ops.to_device(start)
+        self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
+        n_draws = settings.n_iter // settings.thin
+        room = settings.max_draws, settings.draws_dtype
+        self.draws = Draws(settings.n_chains, n_draws, rows.columns, rows.ops.Outbox(), *room)
+        self.stopped_by = "n_iter"
+        self.whole = True  # not in the middle of a sweep, so that a later run can go on from here
+        if saved is not None:
+            self.draws.restore(saved["draws"])
+            self._stop_if_enough()
+
+    @property
+    def done(self):
+        """Sweeps after burn-in."""
+        return max(0, self.chains.state.sweep - self.settings.burn_in)
+
+    def go(self, report):
+        """Run to the end; ``report`` is called with the number of sweeps done, and may return True to end it.
+
+        Ctrl-C is heard between two sweeps, a second one at once. Before the first draw it is raised; after it, it ends
+        the run with the draws made so far.
+        """
+        with listening() as interrupted, np.errstate(over="ignore", invalid="ignore"):  # absurd proposals are rejected
+            try:
+                while self.done < self.settings.n_iter and self.stopped_by == "n_iter":
+                    self._step()
+                    if report(self.chains.state.sweep) and self.draws.n:
+                        self.stopped_by = "callback"
+                    if interrupted():
+                        raise KeyboardInterrupt
+            except KeyboardInterrupt:
+                if self.draws.n == 0 or self.draws.torn or interrupted.again():
+                    raise
+                self.stopped_by = "interrupt"
+        self.draws.trim()
+
+    def _step(self):
+        """One sweep, and what it leaves."""
+        self.whole = False
+        self.chains.advance()
+        if self.done and self.done % self.settings.thin == 0:
+            self.draws.add(self.chains)
+            self._stop_if_enough()
+        self.whole = True
+
+    def _stop_if_enough(self):
+        target, draws = self.settings.target_ess, self.draws
+        if target is not None and _is_check(draws.seen) and draws.suffice(target):
+            self.stopped_by = "target_ess"
+
+    def separated(self):
+        """Whether the coefficients of a chain separate the classes completely."""
+        return self.problem.rows.separated_by(self.chains.state.beta)
+
+    def interruption(self):
+        """What to say of a run that an interrupt has ended; nothing of others."""
+        if self.stopped_by != "interrupt":
+            return ""
+        torn = "" if self.whole else " The last sweep was incomplete, so warm_start cannot continue from here."
+        return (
+            f"fit was interrupted after {self.done} of {self.settings.n_iter} sweeps: the model holds the "
+            f"{self.draws.n} draws made so far by each of its {self.settings.n_chains} chains. Press "
+            f"Ctrl-C twice within two seconds to end fit at once, and with it a search or cross-validation.{torn}"
+        )
+
+    def arrays(self):
+        """All that a later ``Run`` on the same problem needs to go on; NumPy arrays and numbers in nested dicts."""
+        return {
+            "n_iter": self.done,
+            "key": self.problem.key,
+            "chains": self.problem.rows.ops.to_host(self.chains.arrays()),
+            "draws": self.draws.arrays(),
+        }
+
+
+def _is_check(n):
+    """Whether target_ess is looked at after n draws."""
+    check = _FIRST_CHECK
+    while check < n:
+        check = check * 5 // 4
+    return check == n

@@ -1,0 +1,1 @@
+"""What a fitted model answers: probabilities, classes, tables, selections, and draws for others."""

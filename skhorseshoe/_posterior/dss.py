@@ -1,0 +1,221 @@
+"""Decoupled shrinkage and selection: the sparsest summary that predicts as the whole posterior does.
+
+Hahn & Carvalho (2015) leave the posterior as it is and ask for the sparsest coefficients gamma that predict nearly as
+well as its mean b: they follow an adaptive lasso from b. For probit the loss is the Kullback-Leibler divergence of the
+probabilities, to second order in the linear predictor and averaged over the rows
+
+    d(beta, gamma) = (beta - gamma)' S (beta - gamma) / 2,   S = X'WX / n
+
+with W the Fisher information of a row, averaged over the posterior, and the intercept profiled out, with the columns
+that are not shrunk and so belong to every summary. So the rows enter through X'WX alone (``ByMatrix`` and ``ByRows``
+hold it). A gamma is good enough while it lies in the credible region {beta: d(beta, b) <= r}, r the ``level`` quantile
+of d over the draws, as in Bondell & Reich (2012). In one dimension that is the rule of the credible interval about the
+mean.
+"""
+
+import warnings
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse import issparse
+from sklearn.linear_model import lars_path, lars_path_gram
+
+_FIRST_STEPS = 16  # of the path; then twice as many until one is good enough
+
+
+class Path(NamedTuple):
+    """The summaries, from the empty one on as far as the path was followed: to the first good one, or beyond it.
+
+    A distance is d of the best coefficients on a support from the mean, times the number of rows where ``information``
+    is X'WX: the divergence of all rows together.
+    """
+
+    supports: np.ndarray  # (k, p) bool, with the columns that belong to each
+    distances: np.ndarray  # (k,)
+    radius: float  # what a distance may be at most, in the same unit
+
+    @property
+    def chosen(self):
+        """Place of the first summary that is good enough."""
+        return int(np.argmax(self.distances <= self.radius))
+
+
+def follow(draws, form, level, given=None):
+    """The ``Path``; its last summary, if no other one, is good enough.
+
+    draws : (n_chains, n_draws, p). form : of X'WX (q, q), which is bordered by the intercept if there is one; for the
+    choice its scale does not matter. given : (p,) bool, the columns that belong to every summary; None is none of them.
+    ValueError if the information is zero.
+    """
+    if not form.diagonal.any():
+        raise ValueError(
+            "rule='dss' compares the probabilities of the rows, but here every draw gives probabilities of exactly 0 "
+            "or 1 in floating point (or X is zero). The columns can separate the classes completely: set slab_scale=2 "
+            "on the classifier, or use rule='interval' or 'shrinkage'."
+        )
+    given = np.zeros(draws.shape[2], bool) if given is None else given
+    form = form.profiled(np.append(given, np.ones(len(form.diagonal) - len(given), bool)))
+    draws = draws[..., ~given] if given.any() else draws
+    mean = draws.mean(axis=(0, 1))
+    radius = np.quantile([form.of(chain - mean) for chain in draws], level)
+
+    # In units of the mean, an adaptive lasso is a lasso and the mean is 1 everywhere.
+    size = mean**2 * form.diagonal
+    moves = np.flatnonzero(size > 0)
+    largest = size.max(initial=0.0) or 1.0
+    supports, distances = _lasso_path(form.scaled(mean, moves, largest), radius / largest)  # ends early where small
+    of_all = np.tile(given, (len(supports), 1))
+    of_all[:, np.flatnonzero(~given)[moves]] = supports
+    return Path(of_all, distances * (largest / 2), radius / 2)
+
+
+def _lasso_path(form, radius):
+    """Supports (k, p) on the lasso path, at least until one is good enough, and how far from 1 is the best on each."""
+    p = len(form.diagonal)
+    if p == 0:
+        return np.zeros((1, 0), dtype=bool), np.zeros(1)
+    steps = _FIRST_STEPS
+    while True:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the path ends early where columns are copies
+            supports = form.path(steps).T != 0
+        distances = _projected_distances(form, supports)
+        if (distances <= radius).any():
+            return supports, distances
+        if len(supports) <= steps:
+            return np.vstack([supports, np.ones(p, dtype=bool)]), np.append(distances, 0.0)
+        steps *= 2
+
+
+def _projected_distances(form, supports):
+    """Distances from 1 of the best coefficients that are zero outside each support."""
+    leaves = (supports[:-1] & ~supports[1:]).any(axis=1)
+    runs = np.split(supports, 1 + np.flatnonzero(leaves))  # in each, a support holds those before it
+    return np.concatenate([_nested_distances(form, run) for run in runs])
+
+
+def _nested_distances(form, supports):
+    """The same, where each support holds those before it: one factor serves all."""
+    order = np.flatnonzero(supports[-1])
+    order = order[np.argsort(supports[:, order].argmax(axis=0), kind="stable")]
+    rest = np.ones(supports.shape[1])
+    if not len(order):
+        return np.full(len(supports), form.of(rest[None])[0])
+    inner = form.block(order)
+    inner[np.diag_indices_from(inner)] *= 1 + JITTER
+    factor = cholesky(inner, lower=True)
+    steps = solve_triangular(factor, form.times_ones[order], lower=True)
+    rest[order] -= solve_triangular(factor, steps, lower=True, trans=1)
+    # From the last one back each column that is left out adds a square: nothing is subtracted that could cancel.
+    added = np.append(np.cumsum(steps[::-1] ** 2)[::-1], 0.0)
+    return form.of(rest[None])[0] + added[supports.sum(axis=1)]
+
+
+JITTER = 1e-12  # relative, for columns that others can stand in for
+
+
+class ByMatrix:
+    """S itself, (q, q)."""
+
+    def __init__(self, S):
+        self.S = S
+
+    @cached_property
+    def diagonal(self):
+        """That of S; (q,)."""
+        return self.S.diagonal()
+
+    def profiled(self, out):
+        """The form of the others where the coefficients of the columns ``out`` (q,) take whatever values suit best."""
+        if not out.any():
+            return self
+        rest = self.S[np.ix_(~out, ~out)]
+        inner, cross = self.S[np.ix_(out, out)], self.S[np.ix_(out, ~out)]
+        scale = _scale(inner.diagonal())[:, None]
+        best = np.linalg.lstsq(inner / scale / scale.T, cross / scale, rcond=None)[0]
+        left = rest - (cross / scale).T @ best
+        nothing = left.diagonal() <= JITTER * rest.diagonal()
+        left[nothing], left[:, nothing] = 0.0, 0.0
+        return ByMatrix(left)
+
+    def scaled(self, units, columns, size):
+        """The form of coefficients in these units, of some columns alone, over size."""
+        return ByMatrix((units[:, None] * self.S * units)[np.ix_(columns, columns)] / size)
+
+    def of(self, v):
+        """v'Sv for each row of v (m, q)."""
+        return np.einsum("ij,ij->i", v @ self.S, v)
+
+    @cached_property
+    def times_ones(self):
+        """S 1; (q,)."""
+        return self.S.sum(axis=1)
+
+    def block(self, columns):
+        """S of some columns, a copy."""
+        return self.S[np.ix_(columns, columns)]
+
+    def path(self, steps):
+        """The lasso path towards coefficients that are all 1; (q, k)."""
+        return lars_path_gram(self.times_ones, self.S, n_samples=1, max_iter=steps, method="lasso")[2]
+
+
+class ByRows:
+    """R (n, q) with R'R = S. The methods are those of ``ByMatrix``."""
+
+    def __init__(self, R):
+        self.R = R
+
+    @cached_property
+    def diagonal(self):
+        return _squares(self.R)
+
+    def profiled(self, out):
+        if not out.any():
+            return self
+        rest, given = self.R[:, ~out], self.R[:, out]
+        given /= _scale(_squares(given))
+        left = rest - given @ np.linalg.lstsq(given, rest, rcond=None)[0]
+        left[:, _squares(left) <= JITTER * _squares(rest)] = 0.0
+        return ByRows(left)
+
+    def scaled(self, units, columns, size):
+        return ByRows(self.R[:, columns] * (units[columns] / np.sqrt(size)))
+
+    def of(self, v):
+        return _squares((v @ self.R.T).T)
+
+    @cached_property
+    def times_ones(self):
+        return self.R.T @ self.R.sum(axis=1)
+
+    def block(self, columns):
+        return self.R[:, columns].T @ self.R[:, columns]
+
+    def path(self, steps):
+        return lars_path(self.R, self.R.sum(axis=1), Gram=None, max_iter=steps, method="lasso")[2]
+
+
+def weighted_rows(ops, X, weight, centre, points, fit_intercept):
+    """W^(1/2) (X - centre), with a column for the intercept if there is one; (n, q) float64.
+
+    weight : (n,) or (0,) for none. points : (m, q), at which the Fisher information of a row is averaged.
+    """
+    n, p = X.shape
+    R = np.ones((n, p + fit_intercept))
+    R[:, :p] = X.toarray() if issparse(X) else X
+    R[:, :p] -= centre
+    information = ops.information_weights(R, points, 0.0)
+    R *= np.sqrt(information * weight if len(weight) else information)[:, None]
+    return R
+
+
+def _squares(R):
+    """The sum of squares of each column."""
+    return np.einsum("ij,ij->j", R, R)
+
+
+def _scale(squares):
+    return np.sqrt(np.where(squares == 0, 1.0, squares))

@@ -1,0 +1,37 @@
+"""Point estimates and intervals."""
+
+import numpy as np
+
+
+def others(model):
+    """The draws that belong to no feature, by name."""
+    draws = {"(global scale)": model.global_scale_draws_}
+    if model._asked["fit_intercept"]:
+        draws = {"(intercept)": model.intercept_draws_, **draws}
+    return draws
+
+
+def interval(draws, level):
+    """Equal-tailed credible interval; draws (n_chains, n_draws, ...) -> (2, ...)."""
+    return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=(0, 1))
+
+
+def means(model):
+    """Posterior means of the coefficients (p,) and of the intercept: of every draw, where they are not all kept too."""
+    if model.moments_ is not None:
+        return model.moments_["mean"][:-2], model.moments_["mean"][-2]
+    coef, intercept = model.coef_draws_, model.intercept_draws_
+    return coef.mean(axis=(0, 1), dtype=np.float64), intercept.mean(dtype=np.float64)
+
+
+def point(draws, mean, how, level):
+    """What ``coef_`` holds: mean, median, or the mean where the interval of this level excludes zero, else 0.
+
+    draws (n_chains, n_draws, ...). An intercept (no trailing axis) is not selected: it is its mean.
+    """
+    if how == "median":
+        return np.median(draws, axis=(0, 1)).astype(np.float64)
+    if how == "mean" or draws.ndim == 2:
+        return mean
+    lower, upper = interval(draws, level)
+    return np.where((lower > 0) | (upper < 0), mean, 0.0)

@@ -1,0 +1,311 @@
+"""What a fitted model answers: probabilities, classes, a table of its coefficients, and its draws for ArviZ."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.utils.validation import check_is_fitted
+
+from .._backends import device
+from .._data import validation
+from .._data.dask_dispatch import by_blocks
+from .._utils.sklearn_compat import _check_sample_weight
+from . import predict as _predict
+
+
+class PosteriorMixin:
+    """The methods of a fitted classifier that read its draws and never change them."""
+
+    @by_blocks
+    def predict_proba(self, X):
+        """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
+
+        Deterministic; the result for a row does not depend on the other rows of X.
+
+        Parameters
+        ----------
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, 2), float64
+            Columns in the order of ``classes_``.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If the columns of X are not those of the fit, or values are missing.
+        """
+        return self._from_probabilities(X, lambda proba: proba)
+
+    @by_blocks
+    def predict_proba_samples(self, X, max_draws=None):
+        """The probability of the second class under every draw: a sample of its posterior for each row.
+
+        Its average over all draws is ``predict_proba``. The result for a row does not depend on the other rows of X.
+
+        Parameters
+        ----------
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
+        max_draws : int or None, default=None
+            Maximum number of draws to use, evenly spaced, equally many from each chain; at least ``n_chains``. None
+            uses all.
+
+        Returns
+        -------
+        samples : ndarray of shape (n_samples, n_draws_used), float64
+            Probabilities of ``classes_[1]``; the draws of the first chain come first. Every row uses the same
+            draws, so columns can be compared and summed over rows.
+
+        Raises
+        ------
+        ValueError
+            If ``max_draws`` is less than one draw for each chain.
+        MemoryError
+            If the result does not fit in memory; before anything is computed.
+        """
+        X = self._check_rows(X)
+        return device.put_beside(X, _predict.probability_samples(self, X, _check_max_draws(max_draws)))
+
+    @by_blocks
+    def predict_interval(self, X, level=0.9):
+        """Equal-tailed posterior interval of the probability of the second class.
+
+        It says how precisely P(y = 1 | x) is known if the model is right; it is not an interval for y. The result for
+        a row does not depend on the other rows of X.
+
+        Parameters
+        ----------
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
+        level : float or None, default=0.9
+            Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
+
+        Returns
+        -------
+        interval : ndarray of shape (n_samples, 2), float64
+            Lower and upper end, in [0, 1]: quantiles of the row of ``predict_proba_samples``.
+
+        Raises
+        ------
+        ValueError
+            If ``level`` is not between 0 and 1.
+        """
+        X, level = self._check_rows(X), self.credible_level if level is None else level
+        return device.put_beside(X, _predict.probability_interval(self, X, check_level(level)))
+
+    @by_blocks
+    def predict_log_proba(self, X):
+        """Logarithm of ``predict_proba``.
+
+        Parameters
+        ----------
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, 2), float64
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If the columns of X are not those of the fit, or values are missing.
+        """
+        return self._from_probabilities(X, lambda proba: np.log(_positive(proba)))
+
+    @by_blocks
+    def decision_function(self, X):
+        """Phi^-1 of the posterior predictive probability of the second class, computed from the smaller tail.
+
+        It is not x ``coef_.T`` + ``intercept_``: the average of Phi over the draws is not Phi of the average.
+
+        Parameters
+        ----------
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,), float64
+            Positive where the second class is the more probable; in [-37.6, 37.6].
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If the columns of X are not those of the fit, or values are missing.
+        """
+
+        def quantile(proba):
+            lower, upper = _positive(proba).T
+            return np.where(upper > lower, -ndtri(lower), ndtri(upper))
+
+        return self._from_probabilities(X, quantile)
+
+    @by_blocks
+    def predict(self, X):
+        """The more probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If the columns of X are not those of the fit, or values are missing.
+        """
+        return self._from_probabilities(X, lambda proba: self.classes_[proba.argmax(axis=1)])
+
+    def summary(self, level=None, sort_by=None):
+        """The posterior of every coefficient, the intercept and the global scale, as a frame.
+
+        The text above the frame gives the prior, the sampler, the draws, the worst convergence and the effective number
+        of nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen & Vehtari 2017).
+
+        Parameters
+        ----------
+        level : float or None, default=None
+            Level of the credible interval, in (0, 1); None takes ``credible_level``.
+        sort_by : str or None, default=None
+            Name of a column, such as "mean": sorts features by its absolute value, descending ("shrinkage":
+            ascending). None keeps the order of the columns of X.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Indexed by feature name, ``(intercept)`` and ``(global scale)`` last. Columns: mean, sd, the ends of the
+            equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), shrinkage
+            (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds the text.
+
+        Raises
+        ------
+        ValueError
+            If ``level`` is not between 0 and 1, or ``sort_by`` not the name of a column.
+        """
+        from .summary import summary_frame  # imports pandas, which is heavy, and a fit does not need it
+
+        check_is_fitted(self)
+        return summary_frame(self, check_level(self.credible_level if level is None else level), sort_by)
+
+    def group_summary(self, groups, level=None):
+        """The posterior of sums of coefficients: of groups of correlated columns, or of contrasts between columns.
+
+        If columns are strongly correlated, each interval is wide, but that of their sum may be narrow: the data tell
+        that the group matters, but not which of its columns.
+
+        Parameters
+        ----------
+        groups : dict
+            Maps the name of each group to a list of columns, whose coefficients are summed, or to a dict of columns and
+            their weights. Columns are given by name or number. `skhorseshoe.groups.correlated_groups` finds groups;
+            ``{"Oslo - Rome": {"site_Oslo": 1, "site_Rome": -1}}`` is a contrast.
+        level : float or None, default=None
+            Level of the credible interval, in (0, 1); None takes ``credible_level``.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Indexed by the names of the groups. Columns: n_columns, mean, sd, the ends of the equal-tailed interval,
+            prob_positive (posterior probability that the sum is above zero), m_eff (how many of the columns are
+            effectively nonzero, the sum of their inclusion scores), ess (bulk) and rhat.
+
+        Raises
+        ------
+        TypeError
+            If ``groups`` is not a dict.
+        ValueError
+            If a group is empty or has a column that is not one of this model, or ``level`` is not between 0 and 1.
+        """
+        from .summary import group_frame
+
+        check_is_fitted(self)
+        return group_frame(self, groups, check_level(self.credible_level if level is None else level))
+
+    def to_arviz(self, X=None, y=None, sample_weight=None, *, max_draws=None):
+        """The draws for ArviZ, with the names of the features as coordinates.
+
+        Parameters
+        ----------
+        X : array-like, table or sparse matrix of shape (n_samples, n_features), default=None
+            The rows of ``fit``, to add their log-likelihood for ``arviz.loo`` and, in ArviZ 0.x, ``arviz.waic``.
+        y : array-like of shape (n_samples,), default=None
+            Their labels. X and y are given together or not at all.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            The weights of the fit, times the class weights if there was a ``class_weight``. The log-likelihood of a row
+            is then its term in the log-likelihood of the fit, ``w[i]`` times that of one observation, and
+            ``arviz.loo`` leaves out the row with all its weight.
+        max_draws : int or None, default=None
+            Maximum number of draws to keep, evenly spaced, equally many from each chain; at least ``n_chains``. The
+            log-likelihood takes 8 bytes for each row and draw.
+
+        Returns
+        -------
+        data : arviz.InferenceData or xarray.DataTree
+            The former with ArviZ 0.x, the latter with ArviZ 1.x. Group "posterior": coef (chain, draw, feature),
+            intercept and global_scale (chain, draw); group "sample_stats": acceptance_rate (chain, draw). With X and y
+            also "log_likelihood": y (chain, draw, row), and "observed_data": y (row), 1 for the second class, else 0.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        ValueError
+            If one of X and y is missing, y holds a label that is not in ``classes_``, or a weight is negative.
+        MemoryError
+            If the log-likelihood does not fit in memory; before anything is computed.
+        """
+        from .arviz import from_model
+
+        check_is_fitted(self)
+        if (X is None) != (y is None) or (X is None and sample_weight is not None):
+            raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
+        max_draws = _check_max_draws(max_draws)
+        rows = None
+        if X is not None:
+            X, positive = self._check_rows(X), validation.is_second(y, X, self.classes_)
+            if sample_weight is not None:
+                sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            rows = X, positive, sample_weight
+        return from_model(self, rows, max_draws)
+
+    def _from_probabilities(self, X, answer):
+        """answer(probabilities (n, 2)), both on the host, as an array of the device that X is on."""
+        X = self._check_rows(X)
+        return device.put_beside(X, answer(_predict.mean_probability(self, X)))
+
+    def _check_rows(self, X):
+        check_is_fitted(self)
+        return validation.check_X(self, X, reset=False)
+
+
+def _positive(proba):
+    return np.maximum(proba, np.finfo(float).tiny)
+
+
+def check_level(level):
+    """The level of an interval, or a ValueError."""
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1 (0.9 for 90 %); got {level!r}.")
+    return level
+
+
+def _check_max_draws(max_draws):
+    if max_draws is not None and (not isinstance(max_draws, Integral) or max_draws < 1):
+        raise ValueError(f"max_draws must be a positive integer or None; got {max_draws!r}.")
+    return max_draws

@@ -1,0 +1,99 @@
+"""Probabilities of rows under the draws, in blocks of rows: one matrix product a block."""
+
+import numpy as np
+import sklearn
+from scipy.special import log_ndtr
+
+from .._backends import device
+from .._utils.memory import check_result
+from .._utils.threads import count_threads, open_threads
+
+
+def evenly(draws, max_draws):
+    """At most ``max_draws`` of draws (n_chains, n_draws, ...), evenly spaced, as many from each chain; None is all."""
+    n_chains, n_draws = draws.shape[:2]
+    if max_draws is None or max_draws >= n_chains * n_draws:
+        return draws
+    m = max_draws // n_chains
+    if m < 1:
+        raise ValueError(f"max_draws={max_draws} must be at least 1 for each of the {n_chains} chains.")
+    places = (2 * np.arange(m, dtype=np.int64) + 1) * n_draws // (2 * m)  # NumPy 1 on Windows would take 32 bits
+    return draws[:, places]
+
+
+def mean_probability(model, X):
+    """Averages over all draws of Phi(-eta) and Phi(eta); (n, 2), on the host."""
+    out = np.empty((X.shape[0], 2))
+
+    def use(eta, rows, ops):
+        out[rows] = ops.to_host(ops.average_phi(eta))
+
+    _each_predictor(model, X, *_flat(model), use)
+    return out
+
+
+def probability_samples(model, X, max_draws):
+    """Phi(eta) for every row and draw; (n, m), chain after chain, on the host."""
+    coef, intercept = _flat(model, max_draws)
+    check_result(X.shape[0], len(coef))
+    out = np.empty((X.shape[0], len(coef)))
+
+    def use(eta, rows, ops):
+        out[rows] = ops.to_host(ops.ndtr(eta, out=eta))
+
+    _each_predictor(model, X, coef, intercept, use)
+    return out
+
+
+def probability_interval(model, X, level):
+    """Ends of the equal-tailed interval of Phi(eta) over the draws; (n, 2), on the host."""
+    out = np.empty((X.shape[0], 2))
+    ends = [(1 - level) / 2, (1 + level) / 2]
+
+    def use(eta, rows, ops):
+        out[rows] = ops.to_host(ops.quantiles(ops.ndtr(eta, out=eta), ends))
+
+    _each_predictor(model, X, *_flat(model), use)
+    return out
+
+
+def log_likelihood(model, X, positive, weight, max_draws):
+    """w_i log P(y_i | x_i) for every draw and row; positive (n,) bool, weight (n,) or None -> (n_chains, m, n)."""
+    coef, intercept = _flat(model, max_draws)
+    check_result(X.shape[0], len(coef))
+    out = np.empty((len(coef), X.shape[0]))
+    sign = np.where(positive, 1.0, -1.0)[:, None]
+
+    def use(eta, rows, ops):
+        signed = ops.to_host(eta)
+        signed *= sign[rows]
+        out[:, rows] = log_ndtr(signed, out=signed).T
+
+    _each_predictor(model, X, coef, intercept, use)
+    if weight is not None:
+        out *= weight
+    return out.reshape(len(model.intercept_draws_), -1, X.shape[0])
+
+
+def _flat(model, max_draws=None):
+    """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain."""
+    coef, intercept = (evenly(draws, max_draws) for draws in (model.coef_draws_, model.intercept_draws_))
+    return coef.reshape(-1, coef.shape[2]), intercept.ravel().astype(np.float64, copy=False)
+
+
+def _each_predictor(model, X, coef, intercept, use):
+    """Call use(eta, rows, ops) with blocks of the linear predictor, (rows, m), which may be overwritten.
+
+    They are on the device of the back end ``ops``.
+    """
+
+    def shifted(eta, rows):
+        eta += intercept
+        use(eta, rows, ops)
+
+    ops, name, _ = device.for_answers(model.device, model.device_, X)
+    budget = int(sklearn.get_config()["working_memory"] * 2**20)
+    n_threads = 1 if X.shape[0] == 1 else count_threads(model.n_jobs)  # which takes a while, for one row
+    with open_threads(n_threads) as threads, ops.using(name):
+        intercept = ops.to_device(intercept)
+        ops.each_block(X, coef, threads, budget, shifted)

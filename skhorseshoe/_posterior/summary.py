@@ -1,0 +1,129 @@
+"""The summary frame: a table of the posterior under a header in words. Imports pandas, which is heavy."""
+
+from html import escape
+from shutil import get_terminal_size
+
+import numpy as np
+import pandas as pd
+
+from .._utils.names import names_of
+from ..diagnostics import convergence
+from .estimates import interval, others
+from .group_weights import weights_of
+
+
+class Summary(pd.DataFrame):
+    """A frame that prints ``attrs["header"]`` above itself.
+
+    pandas itself hands on ``attrs`` and the class to what is sliced, sorted or rounded, and leaves all else alone.
+    """
+
+    @property
+    def _constructor(self):
+        return Summary
+
+    def __repr__(self):
+        header = self.attrs.get("header")
+        if not header:
+            return super().__repr__()
+        width = max(pd.get_option("display.width") or 0, get_terminal_size().columns)
+        # In a narrow terminal columns go on below; pandas would leave some out.
+        with pd.option_context("display.max_columns", None, "display.width", width):
+            return f"{header}\n\n{super().__repr__()}"
+
+    def _repr_html_(self):
+        header, table = self.attrs.get("header"), super()._repr_html_()
+        return f"<pre>{escape(header)}</pre>\n{table}" if header and table else table
+
+
+def summary_frame(model, level, sort_by):
+    """See ``HorseshoeProbitClassifier.summary``."""
+    extra = others(model)
+    rest = np.stack(list(extra.values()), axis=-1)
+    columns = _moments(np.concatenate([model.coef_draws_, rest], axis=-1), level)
+    if model.moments_ is not None:  # those of every draw, where not all were kept
+        there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
+        columns |= {name: model.moments_[name][there] for name in ("mean", "sd", "prob_positive")}
+    columns["prob_positive"] = np.append(columns["prob_positive"][:-1], np.nan)  # of a scale it says nothing
+    checks = convergence(rest)
+    columns |= {
+        "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
+        "ess": np.append(model.ess_, checks.ess_bulk),
+        "rhat": np.append(model.rhat_, checks.rhat),
+    }
+    frame = Summary(columns, index=pd.Index([*names_of(model), *extra], name="feature"))
+    frame.attrs["header"] = header(model, frame)
+    return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
+
+
+def group_frame(model, groups, level):
+    """See ``HorseshoeProbitClassifier.group_summary``."""
+    weights, titles = weights_of(groups, names_of(model), not hasattr(model, "feature_names_in_"))
+    n_chains, n_draws, p = model.coef_draws_.shape
+    draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(titles))
+    checks = convergence(draws)
+    return Summary(
+        {
+            "n_columns": np.diff(weights.indptr),
+            **_moments(draws, level),
+            "m_eff": (weights != 0).T @ model.inclusion_score_,
+            "ess": checks.ess_bulk,
+            "rhat": checks.rhat,
+        },
+        index=pd.Index(titles, name="group"),
+    )
+
+
+def _moments(draws, level):
+    """Mean, standard deviation (nan of a single draw), interval and share above zero, of which a zero is half one."""
+    n_chains, n_draws, p = draws.shape
+    lower, upper = interval(draws, level)
+    return {
+        "mean": draws.mean(axis=(0, 1)),
+        "sd": draws.std(axis=(0, 1), ddof=1) if n_chains * n_draws > 1 else np.full(p, np.nan),
+        f"{50 * (1 - level):g}%": lower,
+        f"{50 * (1 + level):g}%": upper,
+        "prob_positive": ((draws > 0).mean(axis=(0, 1)) + (draws >= 0).mean(axis=(0, 1))) / 2,
+    }
+
+
+def _sorted(frame, sort_by, n_extra):
+    """Features by a column, the largest first, of the shrinkage the smallest; signed columns by size. What belongs to
+    no feature stays at the end."""
+    if not isinstance(sort_by, str) or sort_by not in frame.columns:
+        raise ValueError(f"sort_by={sort_by!r} is not a column of the summary: it has {', '.join(frame.columns)}.")
+    features = frame.iloc[:-n_extra]
+    size = features[sort_by].abs().to_numpy()
+    order = np.argsort(size if sort_by == "shrinkage" else -size, kind="stable")
+    return frame.iloc[np.append(order, np.arange(len(features), len(frame)))]
+
+
+def header(model, frame):
+    """The prior, the sampler, the state of the chains and the effective number of nonzero coefficients, in words."""
+    n_chains, n_draws = model.global_scale_draws_.shape
+    prior, asked, shrunk = model.prior_, model._asked, model.shrinkage_ > 0
+    tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
+    kept = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all; "
+    lines = {
+        "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
+        + ("" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}")
+        + ("" if prior["slab_scale"] is None else f", slab of standard deviation {prior['slab_scale']:g}"),
+        "Weights": asked.get("weights"),  # None for none
+        "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
+        "Draws": f"{n_chains} chains x {n_draws} draws ({kept}burn_in={asked['burn_in']}, thin={asked['thin']}), "
+        f"ended by {model.stopped_by_} after {model.n_iter_} sweeps",
+        "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
+        "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
+        f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "
+        f"tau = {prior['tau_0']:.3g})",
+    }
+    return "\n".join(f"{name + ':':<13}{text}" for name, text in lines.items() if text)
+
+
+def _extreme(column, sign, digits):
+    """The largest value of a column, or the smallest for a negative sign, and whose it is."""
+    values = column.to_numpy()
+    if np.isnan(values).all():
+        return "unknown"
+    at = np.nanargmax(sign * values)
+    return f"{values[at]:.{digits}f} ({column.index[at]})"

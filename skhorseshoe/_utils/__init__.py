@@ -1,0 +1,1 @@
+"""What knows nothing of the model: threads, signals, files, memory, names."""

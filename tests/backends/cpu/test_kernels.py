@@ -1,0 +1,237 @@
+"""The random numbers and the passes over X, against known answers, scipy.stats and plain float64 products."""
+
+import numpy as np
+import pytest
+from laws import PHILOX_ANSWERS, from_python
+from scipy import stats
+from scipy.sparse import csr_array
+from scipy.special import log_ndtr
+
+from skhorseshoe._backends import LATENT
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import normal_tail, sparse
+from skhorseshoe._backends._cpu import philox as _philox
+from skhorseshoe._backends._cpu import truncated_normal as _truncated_normal
+from skhorseshoe._backends._cpu.gaussian import Precision
+from skhorseshoe._utils.threads import Threads
+
+KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
+P_VALUE = 1e-4  # of a test that a right kernel fails once in 10,000 keys
+DTYPES = [np.float32, np.float64]
+
+philox, stream, upper_tail = map(from_python, (_philox.philox, _philox.stream, normal_tail.upper_tail))
+cos_sin_turn, minus_log_unit, truncate_tile, truncated_normal = (
+    from_python(getattr(_truncated_normal, name))
+    for name in ("cos_sin_turn", "minus_log_unit", "truncate_tile", "truncated_normal")
+)
+
+
+@pytest.mark.parametrize(("counter", "key", "words"), PHILOX_ANSWERS)
+def test_philox_gives_the_known_answers_of_random123(counter, key, words):
+    drawn = philox(*np.array(counter + key, dtype=np.uint32))
+    assert " ".join(f"{int(word):08x}" for word in drawn) == words
+
+
+def test_streams_of_chains_purposes_and_high_rows_are_distinct():
+    streams = {
+        int(stream(chain, purpose, index << 32))
+        for chain in (0, 1, 255)
+        for purpose in range(20)
+        for index in (0, 1, 65535)
+    }
+    assert len(streams) == 3 * 20 * 3
+
+
+def test_normal_exponential_and_gamma_have_their_laws():
+    x = cpu.normal((4, 20_000), KEY, 3, 1)
+    assert stats.kstest(x.ravel(), "norm").pvalue > P_VALUE
+    rate = np.full((4, 20_000), 2.5)
+    assert stats.kstest(cpu.exponential(rate, KEY, 3, 1).ravel(), stats.expon(scale=1 / 2.5).cdf).pvalue > P_VALUE
+
+
+@pytest.mark.parametrize("shape", [1.0, 1.5, 7.0, 500.5])
+def test_gamma_has_its_law(shape):
+    draws = np.concatenate([cpu.gamma(shape, np.full(256, 0.3), KEY, sweep, 2) for sweep in range(80)])
+    assert stats.kstest(draws, stats.gamma(shape, scale=1 / 0.3).cdf).pvalue > P_VALUE
+
+
+def test_draws_differ_between_sweeps_chains_and_purposes():
+    draws = [cpu.normal((2, 50), KEY, sweep, purpose) for sweep in (0, 1) for purpose in (1, 2)]
+    assert len(np.unique(np.concatenate(draws))) == 4 * 2 * 50
+
+
+def truncated(means, dtype, positive=True, sweep=5):
+    """Truncated normals for the given means, through the vectorised path, 64 rows at a time."""
+    z = np.array(means, dtype=dtype)
+    y = np.full(len(z), positive, dtype=np.uint8)
+    scratch = np.empty((4, 64), np.uint32), np.empty((5, 64), np.float32), np.empty((2, 64), dtype)
+    for start in range(0, len(z), 64):
+        rows = slice(start, start + 64)
+        truncate_tile(z[rows], y[rows], start, 0, np.uint32(sweep), *KEY, *scratch)
+    return z
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("positive", [True, False])
+@pytest.mark.parametrize("mean", [-40.0, -8.0, -2.0, -0.3, 0.0, 0.46, 0.48, 1.0, 3.0, 40.0])
+def test_truncated_normal_has_its_law(mean, positive, dtype):
+    sign = 1 if positive else -1
+    z = sign * truncated(np.full(40_000, sign * mean), dtype, positive).astype(np.float64)
+    assert (z > 0).all()
+    law = stats.truncnorm(-mean, np.inf, loc=mean)
+    assert stats.kstest(z, law.cdf).pvalue > P_VALUE
+    standard_error = law.std() / np.sqrt(len(z))
+    assert abs(z.mean() - law.mean()) < 4 * standard_error
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mean", [-1e4, 1e4])
+def test_truncated_normal_is_finite_far_beyond_the_range_of_accuracy(mean, dtype):
+    z = truncated(np.full(640, mean), dtype)
+    assert np.isfinite(z).all()
+    assert (z > 0).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectorised_and_row_by_row_proposals_are_the_same(dtype):
+    means = np.random.default_rng(0).normal(0, 2, 2000).astype(dtype)
+    together = truncated(means, dtype)
+    st = stream(0, LATENT, 0)
+    alone = [truncated_normal(m, means, 0, np.uint32(5), row, st, *KEY) for row, m in enumerate(means)]
+    close = np.isclose(together, alone, rtol=2e-5, atol=2e-6)
+    # A proposal within rounding of its threshold may be judged differently, once in about a million.
+    assert close.sum() >= len(means) - 1
+
+
+def test_polynomials_of_the_standard_variates_are_accurate_to_float32():
+    word = np.random.default_rng(1).integers(0, 2**32, 100_000, dtype=np.uint32)
+    word[:4] = [0, 1, 2**31, 2**32 - 1]
+    out, cosine, sine, scratch = np.empty((4, len(word)), dtype=np.float32)
+    minus_log_unit(len(word), word, scratch, out)
+    unit = np.minimum(word.astype(np.float32) * np.float32(2**-32) + np.float32(2**-33), np.float32(1 - 2**-24))
+    np.testing.assert_allclose(out, -np.log(unit.astype(np.float64)), rtol=2e-7)
+    cos_sin_turn(len(word), word, cosine, sine)
+    angle = 2 * np.pi * (word + 0.5) / 2**32
+    np.testing.assert_allclose(cosine, np.cos(angle), atol=2e-7)
+    np.testing.assert_allclose(sine, np.sin(angle), atol=2e-7)
+
+
+def test_normal_tail_is_accurate_to_1e_12_and_never_zero():
+    t = np.concatenate([np.linspace(-37.3, 37.3, 20_001), [1e-300, 50.0, -1e5, np.inf]])
+    scratch, tail = np.empty((2, len(t)))
+    upper_tail(t, scratch, tail)
+    np.testing.assert_allclose(tail[:-3], np.exp(log_ndtr(-abs(t[:-3]))), rtol=1e-12)
+    assert (tail > 0).all()
+    assert (tail[-3:] < 1e-300).all()
+
+
+def latents(X, y, coef, sweep):
+    """z, drawn row by row from float64 linear predictors with the pass's own random numbers; (n_chains, n)."""
+    p = X.shape[1]
+    eta = X.astype(np.float64) @ coef[:, :p].T + (coef[:, p] if coef.shape[1] > p else 0.0)
+    like = np.empty(0, X.dtype)
+    z = np.empty(eta.T.shape)
+    for c, i in np.ndindex(*z.shape):
+        sign = 1 if y[i] else -1
+        mean = like.dtype.type(sign * eta[i, c])
+        z[c, i] = sign * truncated_normal(mean, like, 0, np.uint32(sweep), i, stream(c, LATENT, i), *KEY)
+    return z
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (64, 5), (65, 7), (131, 33), (300, 1), (7, 3000)])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("n_chains", [1, 3])
+def test_latent_pass_sums_the_latents_of_every_row(shape, fit_intercept, n_chains, dtype):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal(shape).astype(dtype)
+    X.flags.writeable = False
+    y = rng.integers(0, 2, len(X)).astype(np.uint8)
+    coef = rng.standard_normal((n_chains, shape[1] + fit_intercept)) / np.sqrt(shape[1])
+    bounds = np.linspace(0, len(X), min(len(X), 3) + 1).astype(np.int64)
+    got, squares = cpu.latent(X, y, coef, bounds, 9, KEY, Threads(1))
+    ones = np.ones((len(X), int(fit_intercept)))
+    z = latents(X, y, coef, 9)
+    np.testing.assert_allclose(squares, (z**2).sum(axis=1), rtol=1e-4)
+    want = z @ np.hstack([X.astype(np.float64), ones])
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=2e-3 * np.sqrt(len(X)) if dtype == np.float32 else 1e-4)
+
+
+@pytest.mark.parametrize("sparse_rows", [False, True])
+def test_a_part_of_the_rows_draws_what_the_whole_draws(sparse_rows):
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((300, 3)), rng.integers(0, 2, 300).astype(np.uint8)
+    coef = rng.standard_normal((2, 4))
+
+    def latent(rows, **start):
+        ops, some = (sparse, csr_array(X[rows])) if sparse_rows else (cpu, X[rows])
+        n = some.shape[0]
+        return ops.latent(ops.hold(some, y, y)[0], y[rows], coef, np.array([0, n]), 9, KEY, Threads(1), **start)
+
+    whole, parts = latent(slice(None)), [latent(slice(100)), latent(slice(100, None), first_row=100)]
+    for total, first, second in zip(whole, *parts, strict=True):
+        np.testing.assert_allclose(first + second, total, rtol=1e-12)
+
+
+def test_sums_over_rows_keep_float64_accuracy_where_x_is_float32():
+    n = 200_000
+    X = np.full((n, 1), 1.0, dtype=np.float32)
+    X.flags.writeable = False
+    y = np.ones(n, dtype=np.uint8)
+    coef = np.full((1, 1), 1000.0)  # z = 1000 + noise: a float32 sum of 2e8 would be off by hundreds
+    whole, _ = cpu.latent(X, y, coef, np.array([0, n]), 0, KEY, Threads(1))
+    blocks, _ = cpu.latent(X, y, coef, np.linspace(0, n, 65).astype(np.int64), 0, KEY, Threads(1))
+    np.testing.assert_allclose(whole, blocks, rtol=1e-7)
+    assert abs(whole[0, 0] / n - 1000.0) < 5 / np.sqrt(n)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gram_and_fisher_information_equal_plain_products(dtype):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((500, 6)).astype(dtype)
+    bordered = np.hstack([X.astype(np.float64), np.ones((500, 1))])
+    plain = X, np.empty(0), np.zeros(6), np.ones(6), True, Threads(1)
+    np.testing.assert_allclose(cpu.gram(*plain), bordered.T @ bordered, rtol=1e-12, atol=1e-10)
+    beta = rng.standard_normal((3, 7))
+    eta = bordered @ beta.T
+    w = (stats.norm.pdf(eta) ** 2 / (stats.norm.cdf(eta) * stats.norm.sf(eta))).mean(axis=1)
+    want = bordered.T @ (w[:, None] * bordered)
+    np.testing.assert_allclose(cpu.gram(*plain, beta), want, rtol=1e-10)
+
+
+def test_gaussian_draw_has_mean_and_covariance_of_its_law():
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((10, 4))
+    H, b = A.T @ A, rng.standard_normal((2, 4))
+    d = np.exp(rng.standard_normal((2, 4)))
+    precision = cpu.Precision(H, Threads(1))
+    draws = np.array([precision.draw(b, d, noise) for noise in rng.standard_normal((40_000, 2, 4))])
+    for c in range(2):
+        S = np.linalg.inv(H + np.diag(d[c]))
+        error = np.sqrt(np.diag(S) / len(draws))
+        assert (abs(draws[:, c].mean(axis=0) - S @ b[c]) < 4.5 * error).all()
+        whitened = np.linalg.solve(np.linalg.cholesky(S), (draws[:, c] - S @ b[c]).T)
+        np.testing.assert_allclose(np.cov(whitened), np.eye(4), atol=5 * np.sqrt(2 / len(draws)))
+    want = [np.diag(np.linalg.inv(H + np.diag(row))) for row in d]
+    np.testing.assert_allclose(precision.inverse_diagonal(d, 0), want, rtol=1e-10)
+
+
+def test_a_singular_precision_is_raised_just_enough():
+    H = np.ones((3, 3)) * 1e8
+    draw = cpu.Precision(H, Threads(1)).draw(np.ones((1, 3)), np.full((1, 3), 1e-12), np.zeros((1, 3)))
+    assert np.isfinite(draw).all()
+    np.testing.assert_allclose(draw.sum(), 1e-8, rtol=1e-3)
+
+
+@pytest.mark.parametrize("d", [0.0, np.nan])
+def test_an_indefinite_precision_is_refused_with_the_cure(d):
+    with pytest.raises(np.linalg.LinAlgError, match="StandardScaler"):
+        cpu.Precision(-np.eye(2), Threads(1)).draw(np.ones((1, 2)), np.full((1, 2), d), np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_fewer_threads_than_workers_draw_all_chains(n_workers):
+    H = np.eye(200)
+    b, d, noise = np.arange(1.0, 5)[:, None] * np.ones(200), np.ones((4, 200)), np.zeros((4, 200))
+    drawn = Precision(H, Threads(1), n_workers=n_workers).draw(b, d, noise)
+    np.testing.assert_allclose(drawn, b / 2)

@@ -1,0 +1,333 @@
+"""The sampler for more columns than rows on the GPU, against that of the CPU; in the emulator, or on a card."""
+
+import importlib
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from cuda_emulator import COMPILER, fake_cupy
+
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._fit import fit as _fit
+from skhorseshoe._utils.threads import Threads
+from skhorseshoe.datasets import make_correlated_probit
+
+needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
+
+KEY = (np.uint32(7), np.uint32(1))
+TAU_0 = 0.7
+LATENT = {"rtol": 2e-5, "atol": 1e-6}  # standard variates have the resolution of float32
+CLOSE = {"rtol": 1e-8, "atol": 1e-10}
+
+# Rows, columns, chains, type of X, intercept, unpenalized columns, precision of the slab, columns with huge weights.
+PROBLEMS = {
+    "one row": (1, 3, 1, "float64", True, 0, 0.25, 0),
+    "without an intercept": (5, 12, 3, "float16", False, 0, 0.0, 0),
+    "fewer columns than rows": (40, 7, 2, "float64", True, 1, 0.25, 0),
+    "unpenalized": (33, 90, 2, "float32", True, 2, 0.25, 0),
+    "heavy": (33, 50, 2, "float64", True, 0, 0.0, 3),
+    "several blocks": (70, 150, 2, "float64", True, 0, 0.25, 0),
+}
+
+
+class Both:
+    """The same rows on the CPU and on the GPU, and unknowns to ask them about."""
+
+    def __init__(self, ops, n, p, n_chains, dtype, intercept, n_unpenalized, slab_precision, n_heavy):
+        rng = np.random.default_rng(n + p)
+        X = rng.standard_normal((n, p)).astype(dtype)
+        y = rng.integers(0, 2, n).astype(np.uint8)
+        centre, scale, anchor = rng.standard_normal((3, p))
+        columns = rng.permutation(p), centre, np.exp(scale), anchor if intercept else None
+        prior = np.array([3.0] * n_unpenalized + [100.0] * intercept), slab_precision, n_chains
+        self.ops, self.n = ops, n
+        self.theirs = cpu.CollapsedRows(*cpu.hold(X, y, None)[:2], *columns, *prior, Threads(1))
+        self.ours = ops.CollapsedRows(*ops.hold(X, y, np.empty(0))[:2], *columns, *prior, None)
+        q, n_shrunk = p + intercept, p - n_unpenalized
+        self.lambda_sq_inv, self.tau_sq_inv = np.exp(rng.standard_normal((n_chains, n_shrunk))), np.full(n_chains, 2.0)
+        self.lambda_sq_inv[:, 1 : 1 + n_heavy] = [1e-24, 1e-40, 1e-30][:n_heavy]
+        self.beta, self.z = rng.standard_normal((n_chains, q)) / 3, rng.standard_normal((n_chains, n))
+        self.prior_noise, self.row_noise = rng.standard_normal((n_chains, q)), rng.standard_normal((n_chains, n))
+        self.uniform, self.chances = rng.uniform(size=(n_chains, 42)), rng.uniform(size=(n_chains, n_shrunk))
+        self.z = np.where(y, 1, -1) * abs(self.z)
+        self.ask("set", self.lambda_sq_inv, self.tau_sq_inv)
+
+    def ask(self, question, *given):
+        """The answers of the GPU and of the CPU."""
+        ours, theirs = getattr(self.ours, question), getattr(self.theirs, question)
+        copies = [value.copy() if isinstance(value, np.ndarray) else value for value in given]
+        return self.ops.to_host(ours(*map(self.ops.to_device, given))), theirs(*copies)
+
+    def same_matrices(self, **tolerance):
+        for name in ("P", "log_det", "w"):
+            got, want = self.ops.to_host(getattr(self.ours, name)), getattr(self.theirs, name)
+            np.testing.assert_allclose(got, want, err_msg=name, **(tolerance or CLOSE))
+
+
+@pytest.fixture(params=PROBLEMS)
+def both(request, gpu):
+    return Both(gpu, *PROBLEMS[request.param])
+
+
+def test_matrices_and_products_are_those_of_the_cpu(both):
+    both.same_matrices()
+    np.testing.assert_allclose(*both.ask("predictor", both.beta), **CLOSE)
+    np.testing.assert_allclose(*both.ask("some_latent", both.beta), **CLOSE)
+    ours, theirs = both.ask("information", both.beta)
+    np.testing.assert_allclose(ours, theirs, **CLOSE)
+    np.testing.assert_allclose(*both.ask("shrinkage", both.lambda_sq_inv, both.tau_sq_inv, theirs), **CLOSE)
+
+
+def test_latent_scores_are_those_of_the_cpu(both):
+    got, want = both.ask("latent", both.z, 3, 2, 9, KEY)
+    np.testing.assert_allclose(got, want, **LATENT)
+    assert (np.sign(got) == np.sign(both.z)).all()
+    assert (got != both.z).all()
+    np.testing.assert_allclose(*both.ask("length", want, 2, 9, KEY), **CLOSE)
+    redrawn, their_own = both.ask("redrawn", both.beta, 10, 9, KEY)
+    np.testing.assert_allclose(redrawn, their_own, **LATENT)
+    assert (np.sign(redrawn) == np.sign(both.z)).all()
+
+
+def test_scales_are_those_of_the_cpu_and_take_the_matrices_along(both):
+    before = both.lambda_sq_inv
+    n_columns = both.n if both.n > 1 else before.shape[1]  # one row is as close to every column, but for rounding
+    got, want = both.ask("local_scales", both.z, before, both.tau_sq_inv, n_columns, 1, 9, KEY)
+    np.testing.assert_allclose(got, want, **CLOSE)
+    assert (got != before).any()
+    both.same_matrices()
+    given = both.z, want, both.tau_sq_inv, TAU_0, both.uniform, both.chances
+    (tau_sq_inv, lambda_sq_inv), (their_tau_sq_inv, theirs) = both.ask("global_scale", *given)
+    np.testing.assert_allclose(tau_sq_inv, their_tau_sq_inv, **CLOSE)
+    np.testing.assert_allclose(lambda_sq_inv, theirs, **CLOSE)
+    assert (tau_sq_inv != both.tau_sq_inv).any()
+    both.same_matrices()
+
+
+def test_what_the_draws_of_lambda_carry_along_is_that_of_the_matrices(one_gpu, monkeypatch):
+    """z'Pz and the trace of P, which decide what a lambda_j may be, follow from column to column without P."""
+    both, forms = Both(one_gpu, *PROBLEMS["several blocks"]), []
+    plain = both.ours._forms
+    monkeypatch.setattr(both.ours, "_forms", lambda *given: forms.append(plain(*given)) or forms[-1])
+    both.ask("local_scales", both.z, both.lambda_sq_inv, both.tau_sq_inv, both.n, 0, 9, KEY)
+    (forms,), P = map(one_gpu.to_host, (tuple(forms), both.ours.P))
+    np.testing.assert_allclose(forms[:, 0], np.einsum("ci,cij,cj->c", both.z, P, both.z), rtol=1e-9)
+    np.testing.assert_allclose(forms[:, 1], P.trace(axis1=1, axis2=2), rtol=1e-9)
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_lambda_stays_where_rounding_leaves_something_of_its_law(alike, one_gpu):
+    """Near both limits: columns that say nearly all, and a column that another one says already."""
+    both = Both(one_gpu, 5, 12, 16, "float64", False, 0, 0.0, 0)
+    for rows in (both.ours, both.theirs):
+        rows.X = rows.X.copy()
+        if alike:
+            for values in (rows.X.T, rows.centre, rows.root):
+                order = rows.order if values is not rows.root else np.arange(12)
+                values[int(order[2])] = values[int(order[1])]
+            rows.square[2] = rows.square[1]
+    if alike:  # |x_j|^2 w_j of the chains is around its limit
+        both.lambda_sq_inv[:, 1] = both.theirs.square[1] / (2.0 * 1e6)
+        both.lambda_sq_inv[:, 2] = both.theirs.square[1] / (2.0 * 10.0 ** np.linspace(7, 10, 16))
+    else:  # x_j'P x_j w_j is just below
+        both.lambda_sq_inv[:, 1] = 1e30
+        both.ask("set", both.lambda_sq_inv, both.tau_sq_inv)
+        (x,) = both.theirs._columns(np.array([1]))
+        both.lambda_sq_inv[:, 1] = x @ (both.theirs.P @ x).T / (2.0 * 10.0 ** np.linspace(4.4, 4.95, 16))
+    for t in range(10):
+        both.ask("set", both.lambda_sq_inv, both.tau_sq_inv)
+        got, want = both.ask("local_scales", both.z, both.lambda_sq_inv, both.tau_sq_inv, 12, 0, t, KEY)
+        np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
+def test_coefficients_are_those_of_the_cpu(both):
+    np.testing.assert_allclose(*both.ask("coefficients", both.z, both.prior_noise, both.row_noise), **CLOSE)
+
+
+def test_uniforms_are_those_of_the_cpu(one_gpu):
+    got = one_gpu.to_host(one_gpu.uniform((3, 70), KEY, 5, 12))
+    np.testing.assert_array_equal(got, cpu.uniform((3, 70), KEY, 5, 12))
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan])
+def test_a_matrix_that_is_not_definite_is_repaired_or_noticed(bad, one_gpu):
+    """Where it is no more than rounding that makes it so, the diagonal is raised, on both devices alike."""
+    both, nearly, never = Both(one_gpu, *PROBLEMS["unpenalized"]), np.ones((33, 33)), np.eye(33)
+    never[20, 20] = bad
+
+    def factor(rows, matrix, place):
+        out = place(matrix)
+        rows._factorise(out, lambda: out.__setitem__(..., place(matrix)))
+        return out
+
+    want = factor(both.theirs, nearly, np.array)
+    got = one_gpu.to_host(factor(both.ours, nearly, one_gpu.to_device))
+    np.testing.assert_allclose(np.triu(got).T @ np.triu(got), nearly, atol=1e-11)
+    np.testing.assert_allclose(np.tril(want), np.triu(got).T, atol=1e-8)
+    message = r"I \+ X W X' is not positive definite \(33 rows, minor 21\)"
+    if bad < 0:  # whether the CPU's LAPACK lets NaN pass is up to its maker
+        with pytest.raises(np.linalg.LinAlgError, match=message):
+            factor(both.theirs, never, np.array)
+    factor(both.ours, never, one_gpu.to_device)
+    with pytest.raises(np.linalg.LinAlgError, match=message):
+        one_gpu.to_host(one_gpu.to_device(np.zeros(1)))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Whole fits
+
+
+@pytest.fixture(scope="module")
+def wide():
+    X, y, _ = make_correlated_probit(20, 60, n_signals=3, random_state=1)
+    return X, y
+
+
+def draws_of(model):
+    log_tau = np.log(model.global_scale_draws_)[..., None]
+    return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None], log_tau], axis=2)
+
+
+FITS = {
+    "slab": {"slab_scale": 2.0},
+    "no intercept, float32": {"slab_scale": 2.0, "fit_intercept": False, "dtype": "float32"},
+    "other columns": {"slab_scale": 2.0, "standardize": True, "unpenalized": [1, 4], "n_chains": 3},
+    "no slab": {},
+}
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_chains_are_those_of_the_cpu(fit, one_gpu, wide, short_fit):
+    # A truncated normal has the resolution of float32, so one proposal in some 10^4, of which moves along lines of a
+    # sweep have hundreds, is accepted here and rejected there, and the chains part: few sweeps.
+    params = {"burn_in": 1, "n_iter": 2, "n_chains": 2, **FITS[fit]}
+    X, y = wide[0].astype(params.pop("dtype", "float64")), wide[1]
+    ours, theirs = (short_fit(X, y, device=device, **params) for device in ("cuda", "cpu"))
+    assert (ours.sampler_, ours.device_) == ("collapsed", "cuda:0")
+    assert (theirs.sampler_, theirs.device_) == ("collapsed", "cpu")
+    np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=1e-3)
+
+
+def test_chains_can_be_gone_on_with_on_a_gpu(one_gpu, wide, short_fit):
+    params = {"device": "cuda", "burn_in": 2, "n_chains": 2, "slab_scale": 2.0}
+    whole = short_fit(*wide, n_iter=6, **params)
+    parts = short_fit(*wide, n_iter=3, warm_start=True, **params)
+    with pytest.warns(UserWarning, match="not converged"):
+        parts = pickle.loads(pickle.dumps(parts)).fit(*wide)
+    np.testing.assert_array_equal(draws_of(parts), draws_of(whole))
+
+
+@needs_compiler
+def test_draws_have_the_same_bits_in_any_order_of_threads_and_any_run(wide, short_fit):
+    models = []
+    for order in ("forward", "forward", "reverse", "random"):
+        with fake_cupy.installed(order):
+            models.append(short_fit(*wide, device="cuda", slab_scale=2.0, n_chains=2, burn_in=1, n_iter=2))
+    for model in models[1:]:
+        np.testing.assert_array_equal(draws_of(model), draws_of(models[0]))
+
+
+@pytest.mark.parametrize("sampler", ["auto", "collapsed"])
+def test_a_cupy_x_is_read_where_it_is(sampler, one_gpu, short_fit, monkeypatch):
+    X, y, _ = make_correlated_probit(8, 9000, random_state=0)
+    X, read = sys.modules["cupy"].asarray(X.astype(np.float32)), []
+
+    class Rows(_fit.Rows):
+        def collapsed(self, *args):
+            read.append(super().collapsed(*args))
+            return read[0]
+
+    monkeypatch.setattr(_fit, "Rows", Rows)
+    model = short_fit(X, y, sampler=sampler, burn_in=0, n_iter=1, n_chains=1)  # device="auto" is where X is
+    assert (model.sampler_, model.device_) == ("collapsed", "cuda:0")
+    assert read[0].X.data.ptr == X.data.ptr
+
+
+@pytest.fixture
+def card():
+    with fake_cupy.installed() as card:
+        yield card
+
+
+@needs_compiler
+def test_nothing_has_the_columns_on_both_sides(card, short_fit):
+    n, p = 20, 300
+    X, y, _ = make_correlated_probit(n, p, random_state=0)
+    params = {"device": "cuda", "slab_scale": 2.0, "n_chains": 1, "burn_in": 1}
+    short_fit(X, y, n_iter=3, **params)  # the shrinkage is among what is asked
+    assert card.memory.largest < 3 * X.nbytes
+    short_fit(X, y, n_iter=1, sampler="gibbs", **params)
+    assert card.memory.largest >= 8 * p**2 > 3 * X.nbytes
+
+
+@needs_compiler
+@pytest.mark.parametrize(("n", "p", "n_chains"), [(60, 200, 2), (30, 2000, 1), (100, 150, 6)])
+def test_the_forecast_is_enough_and_not_much_more(n, p, n_chains, card, short_fit):
+    X, y, _ = make_correlated_probit(n, p, random_state=0)
+    card.properties["multiProcessorCount"] = 1
+    short_fit(X, y, device="cuda", n_chains=n_chains, burn_in=1, n_iter=1)  # without a slab rows are answered too
+    assert card.held_when_freed == 0
+    taken = card.memory.most - X.nbytes
+    forecast = sys.modules["skhorseshoe._backends._gpu.memory"].working_set(n, p, n_chains, "collapsed", 1)
+    assert taken < forecast < 3 * taken + 2**21
+
+
+@needs_compiler
+@pytest.mark.parametrize("n_unpenalized", [0, 2])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_an_x_without_room_on_the_card_is_read_from_the_host(dtype, n_unpenalized, card, short_fit, monkeypatch):
+    """By blocks of columns, in two buffers; the draws have the same bits."""
+    memory = importlib.import_module("skhorseshoe._backends._gpu.memory")
+    ours = importlib.import_module("skhorseshoe._backends._gpu.collapsed").CollapsedRows
+    X, y, _ = make_correlated_probit(20, 200, random_state=0)
+    X[:, 7] *= 1e4  # a heavy column
+    X, params = X.astype(dtype), {"unpenalized": [3, 150][:n_unpenalized], "n_chains": 2, "burn_in": 2, "n_iter": 3}
+    monkeypatch.setattr(ours, "block", 20 * 64)  # four of them
+    on_card = short_fit(X, y, device="cuda", **params)
+    forecast = memory.working_set(20, 200, 2, "collapsed", 2)
+    room = memory.room_for_columns(X)
+    monkeypatch.setattr(memory, "room_for_columns", lambda X: 0)
+    card.free, card.memory.most = forecast + X.nbytes - 1, card.memory.held
+    placed, words = memory.place(X, 2, "collapsed")
+    assert isinstance(placed, memory.HostRows)
+    assert "is read from the host in every sweep" in words
+    streamed = short_fit(X, y, device="cuda", **params)
+    np.testing.assert_array_equal(draws_of(streamed), draws_of(on_card))
+    np.testing.assert_array_equal(streamed.shrinkage_, on_card.shrinkage_)
+    assert card.memory.most < forecast + room
+
+
+@needs_compiler
+def test_chains_share_what_is_brought_from_the_host(card, monkeypatch):
+    """Each question reads X once, however many chains there are."""
+    stream, ops = (
+        importlib.import_module(f"skhorseshoe._backends.{name}") for name in ("_gpu.host_streaming", "_gpu.dense")
+    )
+    X, y = np.random.default_rng(0).standard_normal((9, 150)), np.arange(9) % 2
+    held = ops.hold(X.view(stream.HostRows), y.astype(np.uint8), np.empty(0))[:2]
+    monkeypatch.setattr(importlib.import_module("skhorseshoe._backends._gpu.collapsed").CollapsedRows, "block", 9 * 64)
+    none = np.zeros(150)
+    rows = ops.CollapsedRows(*held, np.arange(150), none, none + 1.0, none, np.full(1, 9.0), 0.1, 5, None)
+    brought, bring = [], held[0].conveyor.bring
+    monkeypatch.setattr(held[0].conveyor, "bring", lambda *given: brought.append(given) or bring(*given))
+    beta, scales = ops.to_device(np.full((5, 151), 0.1)), ops.to_device(np.ones((5, 150)))
+    questions = {
+        "set": lambda: rows.set(scales, scales[:, 0]),
+        "predictor": lambda: rows.predictor(beta),
+        "shrinkage": lambda: rows.shrinkage(scales, scales[:, 0], rows.information(beta[:1])),
+    }
+    reads = {}
+    for name, ask in questions.items():
+        brought.clear()
+        ask()
+        reads[name] = len(brought) / 3  # blocks
+    assert reads == {"set": 1, "predictor": 1, "shrinkage": 3}
+
+
+@needs_compiler
+def test_auto_leaves_more_columns_than_rows_to_the_cpu(card, wide, short_fit, monkeypatch):
+    monkeypatch.setattr(_fit._device, "_WORTH_A_GPU", 0)
+    model = short_fit(*wide, n_chains=1, burn_in=0, n_iter=1)
+    assert (model.sampler_, model.device_) == ("collapsed", "cpu")

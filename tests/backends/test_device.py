@@ -1,0 +1,172 @@
+"""Which device is taken, and what is said where a GPU cannot be used; the failures are faked."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from cuda_emulator import EmulatorError, fake_cupy
+
+from skhorseshoe import HorseshoeProbitClassifier, show_versions
+from skhorseshoe._backends import device as _device
+
+ROOT = Path(__file__).parents[2]
+BIG = 2**23  # elements
+X = np.random.default_rng(0).standard_normal((40, 3))
+Y = np.arange(40) % 2
+
+
+@pytest.fixture(autouse=True)
+def probe_anew():
+    _device.gpu_status.cache_clear()
+    yield
+    _device.gpu_status.cache_clear()
+
+
+@pytest.fixture
+def card():
+    with fake_cupy.installed() as card:
+        yield card
+
+
+MISSING = "no CuPy", "broken CuPy", "no driver", "a fork", "no libraries", "no compiler", "wrong answer"
+
+
+@pytest.fixture(params=MISSING)
+def without_gpu(request):
+    """A machine on which something is missing, and what is to be said about it."""
+    with fake_cupy.installed() as card, pytest.MonkeyPatch.context() as monkeypatch:
+        cupy = sys.modules["cupy"]
+        if request.param == "no CuPy":
+            monkeypatch.setitem(sys.modules, "cupy", None)
+            yield r"CuPy is not installed: pip install 'skhorseshoe\[cuda13\]' \(or \[cuda12\]"
+        elif request.param == "broken CuPy":
+            monkeypatch.delitem(sys.modules, "cupy")
+            broken = SimpleNamespace(find_spec=broken_cupy)
+            monkeypatch.setattr(sys, "meta_path", [broken, *sys.meta_path])
+            yield r"CuPy cannot be imported \(ImportError: libsomething\.so\): pip install"
+        elif request.param == "no driver":
+            monkeypatch.setattr(
+                cupy.cuda.runtime, "getDeviceCount", raises(RuntimeError("cudaErrorInsufficientDriver"))
+            )
+            yield r"CuPy 0.0.0 finds no NVIDIA driver or card \(RuntimeError: cudaErrorInsufficientDriver\)"
+        elif request.param == "a fork":
+            error = RuntimeError("cudaErrorInitializationError: initialization error")
+            monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", raises(error))
+            yield r"initialization error\). A process forked from one .* start it by 'spawn' or joblib's 'loky'"
+        elif request.param == "no libraries":
+            libraries = sys.modules["cupy_backends.cuda.libs"]
+            monkeypatch.delattr(libraries, "cusolver")
+            yield r"finds a card but not the CUDA libraries that it needs \(ImportError: .*cusolver.*\): pip install"
+        elif request.param == "no compiler":
+            monkeypatch.setattr(card, "module", raises(OSError("libnvrtc.so.13: cannot open")))
+            yield r"not the CUDA libraries that it needs \(OSError: libnvrtc.so.13: cannot open\): pip install"
+        else:
+            silent = SimpleNamespace(get_function=lambda name: lambda *arguments: None)
+            monkeypatch.setattr(card, "module", lambda code, options: silent)
+            yield r"a kernel gave a wrong answer"
+
+
+def raises(error):
+    def function(*args, **kwargs):
+        raise error
+
+    return function
+
+
+def broken_cupy(name, *rest):
+    if name == "cupy":
+        raise ImportError("libsomething.so")
+
+
+def test_a_gpu_that_is_named_and_cannot_be_used_is_refused_with_the_reason(without_gpu):
+    with pytest.raises(RuntimeError, match=rf"device='cuda' cannot be used: .*{without_gpu}.*Use device='cpu'"):
+        HorseshoeProbitClassifier(device="cuda").fit(X, Y)
+
+
+def test_auto_is_then_the_cpu_without_a_word(without_gpu, recwarn, capfd):
+    device = _device.resolve("auto", BIG)
+    assert device.name == "cpu"
+    assert device.reason.startswith("no GPU: ")
+    assert not recwarn
+    assert capfd.readouterr() == ("", "")
+
+
+def test_show_versions_says_why(without_gpu, capsys):
+    show_versions()
+    said = capsys.readouterr().out
+    assert re.search(rf"cuda: not available. .*{without_gpu}", said)
+    assert re.search(r"numpy: \d", said)
+    assert re.search(r"cpu: \d+ threads", said)
+    assert "no BLAS whose threads can be set" not in said
+
+
+def test_show_versions_says_if_no_blas_can_be_set(without_gpu, capsys, monkeypatch):
+    """As on a Mac, with Apple's Accelerate."""
+    monkeypatch.setattr("threadpoolctl.threadpool_info", list)
+    show_versions()
+    assert "no BLAS whose threads can be set" in capsys.readouterr().out
+
+
+def test_auto_is_a_gpu_that_works_if_the_problem_is_worth_it(card):
+    assert _device.resolve("auto", BIG)[1:] == ("cuda:0", "emulator")
+    small = _device.resolve("auto", 1000)
+    assert small.name == "cpu"
+    assert "1000 elements" in small.reason
+
+
+def test_the_probe_is_made_once(card, monkeypatch):
+    assert _device.gpu_status() == (True, "emulator")
+    monkeypatch.setattr(card, "module", raises(EmulatorError("asked again")))
+    assert _device.gpu_status() == (True, "emulator")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_probes_again():
+    """CUDA does not survive a fork."""
+    code = """if 1:
+        import os, skhorseshoe._backends._gpu.probe as probe
+        from skhorseshoe._backends import device as _device
+        probe.probe = lambda index: (True, str(os.getpid()))
+        before = _device.gpu_status()
+        child = os.fork()
+        if child == 0:
+            os._exit(_device.gpu_status() == before)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert _device.gpu_status() == before
+    """
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+
+
+def test_a_gpu_that_is_not_there_is_refused(card):
+    with pytest.raises(
+        RuntimeError,
+        match=r"device='cuda:3' cannot be used: There is no GPU number 3: this machine has 1, numbered from 0",
+    ):
+        HorseshoeProbitClassifier(device="cuda:3").fit(X, Y)
+
+
+def test_the_reason_is_logged(card, caplog, short_fit):
+    with caplog.at_level("INFO", logger="skhorseshoe"):
+        short_fit(X, Y, verbose=1, burn_in=1, n_iter=1)
+    assert "on cpu (X has 120 elements, a GPU is worth it from about 4194304)" in caplog.text
+
+
+def test_show_versions_names_the_card(card, capsys):
+    show_versions()
+    assert "cuda: emulator" in capsys.readouterr().out
+
+
+def test_the_fake_is_gone_afterwards():
+    before = {
+        name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._backends"))
+    }
+    with fake_cupy.installed():
+        _device.resolve("cuda")
+    after = {name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._backends"))}
+    assert after == before
+    assert not hasattr(sys.modules.get("cupy"), "RawModule") or sys.modules["cupy"].__version__ != "0.0.0"

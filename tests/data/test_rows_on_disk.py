@@ -1,0 +1,217 @@
+"""Fits of rows in a file: the draws of the same rows in memory, and no copy of them."""
+
+import mmap
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skhorseshoe._backends._cpu import dense_passes
+from skhorseshoe._utils import memmap, memory
+from skhorseshoe._utils.memmap import ahead, cut, is_on_disk, taken
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the process in /proc")
+
+
+def on_disk(X, folder, mode="r"):
+    path = folder / "X.bin"
+    X.tofile(path)
+    return np.memmap(path, X.dtype, mode, shape=X.shape)
+
+
+@pytest.fixture
+def small_windows(monkeypatch):
+    """Many windows in a small file, not of whole rows, pages or blocks."""
+    monkeypatch.setattr(memmap, "WINDOW", 5000)
+    monkeypatch.setattr(dense_passes, "WINDOW", 5000)
+
+
+# The same draws -------------------------------------------------------------------------------------------------------
+
+FITS = {
+    "hmc": {"sampler": "hmc", "burn_in": 100},
+    "hmc, weights": {"sampler": "hmc", "burn_in": 100, "class_weight": "balanced"},
+    "standardised": {"sampler": "hmc", "burn_in": 100, "standardize": True, "unpenalized": [1]},
+    "pxda": {"sampler": "pxda", "n_jobs": 3},
+    "gibbs": {"sampler": "gibbs", "fit_intercept": False, "n_jobs": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("how", "dtype"), [*((how, "float32") for how in FITS), ("hmc", "float64"), ("hmc", "float16"), ("pxda", "float16")]
+)
+def test_the_draws_are_those_of_rows_in_memory(how, dtype, long_problem, small_windows, short_fit, tmp_path):
+    X, y = long_problem[0].astype(dtype), long_problem[1]
+    file = on_disk(X, tmp_path)
+    params = {"n_iter": 5, "burn_in": 5, **FITS[how]}
+    want, got = short_fit(X, y, **params), short_fit(file, y, **params)
+    np.testing.assert_array_equal(got.coef_draws_, want.coef_draws_)
+    np.testing.assert_array_equal(got.shrinkage_, want.shrinkage_)
+    np.testing.assert_array_equal(got.predict_proba(file), want.predict_proba(X))
+    np.testing.assert_array_equal(got.predict_interval(file[:100]), want.predict_interval(X[:100]))
+
+
+def test_more_columns_than_rows(seed, short_fit, tmp_path):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((40, 2000)).astype(np.float32), rng.integers(0, 2, 40)
+    file = on_disk(X, tmp_path)
+    want, got = short_fit(X, y, n_iter=3, burn_in=1), short_fit(file, y, n_iter=3, burn_in=1)
+    assert got.sampler_ == "collapsed"
+    np.testing.assert_array_equal(got.coef_draws_, want.coef_draws_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [1, 7, 300, 3000])
+def test_a_block_may_be_cut_where_its_sums_are_flushed(p, dtype, seed, tmp_path, monkeypatch):
+    """To the bit, whatever the number of rows in a tile."""
+    from skhorseshoe._backends._cpu import dense as cpu
+    from skhorseshoe._utils.threads import Threads
+
+    rng = np.random.default_rng(seed)
+    n, key = 1100, np.array([1, 2], np.uint32)
+    X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
+    coef, bounds = rng.standard_normal((2, p + 1)) / np.sqrt(p), np.array([0, 530, 1100])
+    monkeypatch.setattr(dense_passes, "WINDOW", 1)  # the shortest pieces there are
+    held, file = cpu.hold(X, y, np.empty(0)), cpu.hold(on_disk(X, tmp_path), y, np.empty(0))
+    assert len(list(dense_passes.pieces(file[0], bounds, 0, 2))) >= 6
+    for want, got in zip(
+        cpu.latent(*held[:2], coef, bounds, 3, key, Threads(1)),
+        cpu.latent(*file[:2], coef, bounds, 3, key, Threads(1)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(got, want)
+    for want, got in zip(
+        cpu.score(*held, coef, bounds, Threads(1)), cpu.score(*file, coef, bounds, Threads(1)), strict=True
+    ):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_what_is_not_finite_is_found_in_any_block(value, dtype, long_problem, small_windows, short_fit, tmp_path):
+    X, y = long_problem[0].astype(dtype), long_problem[1]
+    model = short_fit(X, y, n_iter=2)
+    X[-1, 3] = value
+    file = on_disk(X, tmp_path)
+    message = "Input X contains NaN" if np.isnan(value) else "Input X contains infinity"
+    with pytest.raises(ValueError, match=message):
+        short_fit(file, y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(file)
+
+
+# No copy --------------------------------------------------------------------------------------------------------------
+
+
+def resident(kind):
+    """Bytes of the process in memory. kind : RssAnon, its own, or RssFile, of files."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status[kind].split()[0]) * 1024
+
+
+@LINUX
+def test_rows_are_read_ahead_and_leave_the_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(memmap, "WINDOW", 2**20)
+    file = on_disk(np.zeros((4096, 4096), np.float32), tmp_path)  # 64 MiB
+    X, before = np.asarray(file), resident("RssFile")
+    most, rows_seen = 0, 0
+    for rows in ahead(X, cut(0, len(X), 64), len(X)):
+        assert rows.start == rows_seen
+        rows_seen = rows.stop
+        most = max(most, resident("RssFile") - before)
+    assert rows_seen == len(X)
+    assert 2**20 <= most < 8 * 2**20
+    assert resident("RssFile") - before < 2**20
+
+
+@LINUX
+def test_rows_from_all_over_a_file_leave_the_process_too(tmp_path):
+    values = np.random.default_rng(0).standard_normal((4096, 4096), np.float32)  # 64 MiB
+    X, rows = np.asarray(on_disk(values, tmp_path)), np.arange(3, 4096, 7)
+    before = resident("RssFile")
+    np.testing.assert_array_equal(taken(X, rows), values[rows])
+    assert resident("RssFile") - before < 2**20
+    assert len(taken(X, rows[:0])) == 0
+
+
+def test_a_private_page_is_not_given_up(tmp_path):
+    file = on_disk(np.zeros((3000, 40)), tmp_path, mode="c")
+    file[1500] = 7.0  # only in memory
+    for _ in ahead(np.asarray(file), cut(0, 3000, 100), 3000):
+        pass
+    assert (file[1500] == 7.0).all()
+
+
+def test_what_is_a_file_and_what_is_not(tmp_path):
+    file = on_disk(np.ones((30, 4)), tmp_path)
+    frame = pd.DataFrame(file, columns=list("abcd"), copy=False)
+    for view in (file, file[3:], np.asarray(file)[3:], frame.to_numpy(), frame[5:9].to_numpy()):
+        assert is_on_disk(view)
+    for other in (np.ones(3), file.copy(), file[:, ::2] + 1, np.frombuffer(mmap.mmap(-1, 4096))):
+        assert not is_on_disk(other)
+
+
+@LINUX
+@pytest.mark.slow
+def test_a_fit_under_a_limit_of_a_quarter_of_the_rows(run_python, tmp_path):
+    """The limit is one on the process's own memory (RLIMIT_DATA); with files, what is resident keeps it too."""
+    code = """
+import resource, sys, warnings
+from pathlib import Path
+import numpy as np
+from skhorseshoe import HorseshoeProbitClassifier
+
+warnings.simplefilter("ignore")
+n, p = 250_000, 300
+X = np.memmap(sys.argv[1] + "/X.bin", np.float32, "w+", shape=(n, p))
+rng = np.random.default_rng(0)
+for start in range(0, n, 10_000):
+    X[start : start + 10_000] = rng.standard_normal((10_000, p), np.float32)
+y = X[:, 0] > rng.standard_normal(n)
+X.flush()
+X = np.memmap(sys.argv[1] + "/X.bin", np.float32, "r", shape=(n, p))  # of which nothing is in memory
+
+
+def resident(name):
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status[name].split()[0]) * 1024
+
+
+clf = HorseshoeProbitClassifier(n_iter=1, burn_in=1, n_chains=2, sampler="hmc", random_state=0)
+clf.set_params(standardize=True).fit(X[:20_000], y[:20_000])  # loads the kernels, and BLAS takes its buffers
+clf.predict_proba(X[:20_000])
+pages = Path("/proc/self/statm").read_text().split()
+allowed = X.nbytes // 4
+resource.setrlimit(resource.RLIMIT_DATA, (int(pages[5]) * resource.getpagesize() + allowed,) * 2)
+try:
+    X.copy()
+except MemoryError:
+    print("no copy")
+before = resident("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+clf.fit(X, y).predict_proba(X)
+print("fitted", resident("VmHWM") - before < allowed)
+try:
+    clf.fit(X, y, sample_weight=(y + 1) * (np.arange(n) > 0))
+except MemoryError as error:
+    print(error)
+"""
+    out = run_python(code, tmp_path, OMP_NUM_THREADS="2").splitlines()
+    assert out[:2] == ["no copy", "fitted True"]
+    assert out[2].startswith("Dropping the rows of weight 0 copies 286 MiB of X, but only")
+
+
+@LINUX
+@pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_the_forecast_knows_the_limits_of_the_process(kind, monkeypatch):
+    import resource
+
+    free = memory.available()
+    kind, used = getattr(resource, kind), resident("RssAnon")
+    limits = {kind: used + 2**20}
+    monkeypatch.setattr(resource, "getrlimit", lambda asked: (limits.get(asked, resource.RLIM_INFINITY),) * 2)
+    assert memory.available() <= 2**20 < free  # what is there is no more than what is mapped
+    limits.clear()
+    assert memory.available() > 2**20

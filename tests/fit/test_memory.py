@@ -1,0 +1,125 @@
+"""What has no room is refused with numbers, before anything is computed."""
+
+import logging
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+from skhorseshoe._fit import memory_forecast
+from skhorseshoe._utils import memory
+
+X = np.random.default_rng(0).standard_normal((30, 3))
+Y = np.arange(30) % 2
+
+
+@pytest.mark.parametrize("n_iter", [10**12, np.int64(10**12), np.int32(2 * 10**9)], ids=["int", "int64", "int32"])
+def test_draws_that_cannot_fit_are_refused_with_numbers_and_a_cure(n_iter, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 2**30)
+    with pytest.raises(
+        MemoryError, match=r"GiB for draws .*1\.0 GiB are available\. Keep fewer draws: set max_draws, raise thin"
+    ):
+        HorseshoeProbitClassifier(n_iter=n_iter).fit(X, Y)
+
+
+CGROUPS = {
+    "version 2": ("memory.max", "memory.current", "memory.stat", ""),
+    "version 1": ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_"),
+}
+
+
+@pytest.mark.parametrize("version", CGROUPS)
+def test_what_a_container_keeps_of_files_can_be_had(version, tmp_path):
+    most, now, stat, prefix = CGROUPS[version]
+    (tmp_path / "memory").mkdir()
+    (tmp_path / most).write_text("8000\n")
+    (tmp_path / now).write_text("7900\n")
+    (tmp_path / stat).write_text(f"anon 100\n{prefix}inactive_file 5000\n{prefix}active_file 2000\n")
+    nowhere = tmp_path / "cgroup"
+    assert memory._left_by_container(tmp_path, nowhere) == [7100]
+    (tmp_path / most).write_text("max\n")
+    assert memory._left_by_container(tmp_path, nowhere) == []
+
+
+@pytest.mark.parametrize("version", CGROUPS)
+def test_the_limit_of_a_job_counts(version, tmp_path):
+    """That of the process's own group, or of one around it, as a scheduler such as SLURM sets it."""
+    membership, own = tmp_path / "cgroup", "/slurm/job_7/step"
+    membership.write_text(f"9:cpu:/other\n3:cpu,memory:{own}\n" if "1" in version else f"0::{own}\n")
+    most, now, stat, prefix = (Path(name).name for name in CGROUPS[version])
+    base = tmp_path / "memory" if "1" in version else tmp_path
+    job = base / "slurm" / "job_7"
+    (job / "step").mkdir(parents=True)
+    for folder, limit in ((base, "9000"), (job, "800")):
+        (folder / most).write_text(limit)
+        (folder / now).write_text("700")
+        (folder / stat).write_text(f"{prefix}inactive_file 50\n")
+    assert sorted(memory._left_by_container(tmp_path, membership)) == [150, 8350]
+
+
+def test_what_this_machine_has_is_enough_to_refuse_a_trillion_draws():
+    with pytest.raises(MemoryError, match="GiB are available"):
+        HorseshoeProbitClassifier(n_iter=10**12).fit(X, Y)
+
+
+def test_matrices_that_cannot_fit_are_refused_with_another_cure(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 2**20)
+    with pytest.raises(MemoryError, match=r"only 1 MiB are available\. Even a small fit needs about this much"):
+        HorseshoeProbitClassifier(n_iter=10).fit(X, Y)
+    with pytest.raises(MemoryError, match=r"only 1 MiB are available\. The 500 x 500 matrices"):
+        HorseshoeProbitClassifier(n_iter=10, sampler="hmc").fit(np.zeros((30, 500)), Y)
+
+
+@pytest.mark.parametrize("made", ["int8", "float32, by columns", "float16"])
+def test_a_copy_of_x_that_has_no_room_is_refused_before_it_is_made(made, monkeypatch):
+    wide = np.zeros((400, 500), made.partition(",")[0], "F" if "columns" in made else "C")
+    size = 8 if made == "int8" else 4
+    monkeypatch.setattr(memory, "available", lambda: size * wide.size - 1)
+    with pytest.raises(MemoryError, match=r"copies .* of X, but only .* are available\. .*on disk"):
+        HorseshoeProbitClassifier(n_iter=10).fit(wide, np.arange(400) % 2)
+
+
+def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):
+    caplog.set_level(logging.INFO, logger="skhorseshoe")
+    model = HorseshoeProbitClassifier(n_iter=30, burn_in=10, warm_start=True, verbose=1, random_state=0)
+    for _ in range(3):
+        model.fit(X, Y)
+    said = re.findall(r"4 chains x (\d+) draws", caplog.text)
+    assert said == ["30", "60", "90"]
+    assert model.coef_draws_.shape[1] == 90
+    monkeypatch.setattr(memory, "available", lambda: 10**8)
+    with pytest.raises(MemoryError, match="4 chains x 10000090 draws"):
+        model.set_params(n_iter=10_000_000).fit(X, Y)
+
+
+def test_matrices_of_a_selection_that_have_no_room_are_refused_before_the_fit(monkeypatch):
+    for shape, matrix in (((30, 500), (30, 500)), ((30, 20), (20, 20))):  # the rows, if they are fewer than the columns
+        monkeypatch.setattr(memory, "available", lambda size=matrix[0] * matrix[1]: 8 * 6 * size - 1)
+        expected = rf"rule='dss' needs .* for matrices of {matrix[0]} x {matrix[1]}.*'interval' or 'shrinkage'"
+        with pytest.raises(MemoryError, match=expected):
+            HorseshoeSelector().fit(np.zeros(shape), Y)
+
+
+def test_where_the_system_does_not_tell_itself_psutil_does(tmp_path, monkeypatch):
+    """As on Windows and macOS."""
+    told = SimpleNamespace(virtual_memory=lambda: SimpleNamespace(available=12_345))
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "nothing")
+    monkeypatch.setitem(sys.modules, "psutil", told)
+    assert memory.available() == 12_345
+    with pytest.raises(MemoryError, match=r"only .* are available"):
+        memory.check_result(1000, 1000)
+    monkeypatch.setitem(sys.modules, "psutil", None)  # it is asked for there, but what is missing ends no fit
+    memory.check_result(1000, 1000)
+
+
+def test_a_sampler_that_has_no_matrices_is_not_advised_to_itself(monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 2**20)
+    for sampler, advised in (("hmc", True), ("pxda", False), ("gibbs", False)):
+        with pytest.raises(MemoryError) as error:
+            memory_forecast.check_memory(100, 20_000, 4, 1, 1, sampler, no_matrix=True)
+        assert ("sampler='pxda' needs none" in str(error.value)) == advised
+        assert ("what takes the room" in str(error.value)) is False

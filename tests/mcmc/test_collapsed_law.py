@@ -1,0 +1,186 @@
+"""A sweep with the coefficients integrated out leaves the joint law of parameters and data alone (Geweke 2004), and
+what says so catches planted errors."""
+
+import numpy as np
+import pytest
+from laws import TAU_0, X, bounded, from_python, largest, mostly_slow, planted, prior_draws
+
+from skhorseshoe._backends import COEF, collapsed_base
+from skhorseshoe._backends._cpu import collapsed, collapsed_kernels
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._mcmc.collapsed import CollapsedState, sweep
+from skhorseshoe._utils.threads import Threads
+
+KEY = (np.uint32(7), np.uint32(1))
+ALONE = Threads(1)
+ANCHOR = np.array([0.4, 0.0, -0.3])
+N_CHAINS = 250
+SLAB = 1.0
+DATA = 2 * X  # so that the data have something to say
+
+
+class RowsOfManyDataSets(cpu.CollapsedRows):
+    """Each chain has its own y."""
+
+    def __init__(self, slab_precision):
+        super().__init__(
+            DATA, None, np.arange(3), ANCHOR, np.ones(3), ANCHOR, np.ones(1), slab_precision, N_CHAINS, ALONE
+        )
+
+    def latent(self, z, n_scans, index, t, key):
+        z, scratch = z.copy(), np.empty(6)
+        for c in range(N_CHAINS):
+            y = z[c] > 0
+            collapsed_kernels.scan_latent(z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key, scratch)
+        return z
+
+    def P_of_latent(self, c):
+        return self.P[c]
+
+
+def joint_draws(rng, slab_precision):
+    """beta, lambda^-2, tau^-2 and z; with a slab, those by whose side a 0 was seen with its error."""
+    parts = []
+    while sum(len(part[0]) for part in parts) < N_CHAINS:
+        beta, *scales, _ = prior_draws(4 * N_CHAINS, rng, (*ANCHOR, 1.0))
+        keep = rng.uniform(size=len(beta)) < np.exp(-slab_precision / 2 * (beta[:, :3] ** 2).sum(axis=1))
+        parts.append([part[keep] for part in (beta, *scales)])
+    beta, *scales = (np.concatenate(part)[:N_CHAINS] for part in zip(*parts, strict=True))
+    return beta, *scales, latent_given(beta, rng)
+
+
+def latent_given(beta, rng):
+    return beta[:, :3] @ DATA.T + beta[:, 3:] + rng.standard_normal((len(beta), 6))
+
+
+def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=14, n_redraws=2, n_sweeps=4):
+    """Largest change of the mean of a bounded function, in standard errors, along chains that start from the joint law.
+
+    As in test_hmc_law.py; the sign of z is the data.
+    """
+    rng = np.random.default_rng(5)
+    slab_precision = 0.0 if slab is None else slab**-2
+    rows, changes, t = kind(slab_precision), [], 0
+    for _ in range(n_batches):
+        beta, lambda_sq_inv, tau_sq_inv, z = joint_draws(rng, slab_precision)
+        before = functions(beta, lambda_sq_inv, tau_sq_inv, z)
+        state = CollapsedState(beta, z, lambda_sq_inv, tau_sq_inv, t)
+        for _ in range(n_redraws):
+            for _ in range(n_sweeps):
+                state = sweep(state, rows, TAU_0, ops, KEY)
+            state = state._replace(z=latent_given(state.beta, rng))
+        changes.append(functions(state.beta, state.lambda_sq_inv, state.tau_sq_inv, state.z) - before)
+        t = state.sweep
+    return largest(changes)
+
+
+def functions(beta, lambda_sq_inv, tau_sq_inv, z):
+    usual = bounded(beta, lambda_sq_inv, tau_sq_inv, (z > 0).astype(float))
+    return np.column_stack([usual, np.tanh(z), np.tanh((z**2).mean(axis=1) / 10)])
+
+
+# Without the updates given beta, what the collapsed ones do is all there is.
+COLLAPSED_ONLY = planted(
+    global_scale=lambda beta, tau_sq_inv, *rest: tau_sq_inv,
+    local_scales=lambda beta, tau_sq_inv, *rest: 1 / (1e-300 + COLLAPSED_ONLY.lambda_sq),
+)
+
+
+class KeptScales(RowsOfManyDataSets):
+    """Tells the back end above the lambda that it shall leave as they are."""
+
+    def global_scale(self, *rest):
+        tau_sq_inv, lambda_sq_inv = super().global_scale(*rest)
+        COLLAPSED_ONLY.lambda_sq = 1 / lambda_sq_inv
+        return tau_sq_inv, lambda_sq_inv
+
+
+@pytest.fixture
+def held_often(monkeypatch):
+    monkeypatch.setattr(collapsed_base, "_HELD", 2.0)
+
+
+@pytest.mark.parametrize("slab", [None, SLAB])
+def test_sweep_passes_gewekes_joint_test(slab, held_often):
+    assert geweke(slab=slab, n_batches=12) < 4
+
+
+@pytest.mark.parametrize("slab", [None, SLAB])
+def test_collapsed_updates_alone_pass_gewekes_joint_test(slab, held_often):
+    assert geweke(COLLAPSED_ONLY, KeptScales, slab, n_batches=12) < 4
+
+
+class VarianceOfLatent(KeptScales):
+    def P_of_latent(self, c):
+        return 2.0 * self.P[c]
+
+
+class LengthTooLong(KeptScales):
+    def length(self, z, *rest):
+        return 1.2 * super().length(z, *rest)
+
+
+def normal_without(purpose):
+    def normal(shape, key, t, which):
+        return cpu.normal(shape, key, t, which) * (0.0 if which == purpose else 1.0)
+
+    return planted(normal=normal)
+
+
+def beside_tau(term):
+    """``_Move`` with something added to its log-density."""
+
+    class Changed(collapsed_base._Move):
+        def _value(self, shift, P):
+            return super()._value(shift, P) + term(self, shift, P)
+
+    return Changed
+
+
+def of_free(m, shift, numbers):
+    """The sum of log(1 + numbers e^(2 shift)) over the columns that are not held, of each chain."""
+    return np.where(m.held, 0.0, np.log1p(numbers * np.exp(2 * shift)[:, None])).sum(axis=1)
+
+
+TAU_ERRORS = {
+    "without |V|": lambda m, shift, P: 0.5 * m.rows.log_det,
+    "without z'Pz": lambda m, shift, P: 3 * np.log(np.einsum("ci,cij,cj->c", m.z, P, m.z)),
+    "its prior twice": lambda m, shift, P: shift - np.log1p(np.exp(2 * shift) / (TAU_0**2 * m.tau_sq_inv)),
+    "the choice of the held": lambda m, shift, P: of_free(m, shift, m.odds),
+    "the slab": lambda m, shift, P: 0.5 * of_free(m, shift, m.bound),
+    "the Jacobian of the held": lambda m, shift, P: shift * m.held.sum(axis=1),
+}
+LOCAL_ERRORS = {
+    "without (1 + w s)^(-1/2)": lambda new, e, w, b, s, r, q, n: new + 0.5 * np.log1p(w * s),
+    "without r": lambda new, e, w, b, s, r, q, n: new + n / 2 * np.log1p(-w * r * r / (1 + w * s) / q),
+    "r twice": lambda new, e, w, b, s, r, q, n: new - n / 2 * np.log1p(-w * r * r / (1 + w * s) / q),
+    "without the prior": lambda new, e, w, b, s, r, q, n: new + 0.5 * (abs(e) + np.log1p(np.exp(-2 * abs(e)))),
+    "without the slab": lambda new, e, w, b, s, r, q, n: new + 0.5 * np.log1p(b),
+}
+
+
+@pytest.mark.parametrize("error", mostly_slow([VarianceOfLatent, LengthTooLong]))
+def test_gewekes_joint_test_catches(error, held_often):
+    assert geweke(COLLAPSED_ONLY, error) > 6
+
+
+@pytest.mark.slow
+def test_gewekes_joint_test_catches_noise_of_beta():
+    assert geweke(normal_without(COEF)) > 6
+
+
+@pytest.mark.parametrize("error", mostly_slow(TAU_ERRORS))
+def test_gewekes_joint_test_catches_in_the_law_of_tau(error, held_often, monkeypatch):
+    monkeypatch.setattr(collapsed_base, "_Move", beside_tau(TAU_ERRORS[error]))
+    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=30 if error in ("the slab", "without z'Pz") else 10) > 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("error", LOCAL_ERRORS)
+def test_gewekes_joint_test_catches_in_the_law_of_lambda(error, monkeypatch):
+    for name in ("_dot", "_add", "stream", "exponential_1", "philox", "unit"):
+        monkeypatch.setattr(collapsed_kernels, name, from_python(getattr(collapsed_kernels, name)))
+    density = from_python(collapsed_kernels._log_density)
+    monkeypatch.setattr(collapsed, "scan_local_scales", collapsed_kernels.scan_local_scales.py_func)
+    monkeypatch.setattr(collapsed_kernels, "_log_density", lambda *a: LOCAL_ERRORS[error](density(*a), *a))
+    assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=10) > 6

@@ -1,0 +1,225 @@
+"""What is kept of a run: evenly spaced draws in bounded memory, in either precision."""
+
+import tracemalloc
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from sklearn.exceptions import ConvergenceWarning
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.columns import Columns
+from skhorseshoe._fit.memory_forecast import forecast
+from skhorseshoe._mcmc import draws as _draws
+from skhorseshoe._mcmc.draws import Draws, Moments
+from skhorseshoe.plotting import CoefficientsDisplay
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+STORED = "coef_draws_", "intercept_draws_", "global_scale_draws_", "acceptance_draws_"
+
+
+def classifier(**params):
+    return HorseshoeProbitClassifier(**{"n_iter": 100, "burn_in": 20, "random_state": 0, **params})
+
+
+@pytest.fixture(scope="module")
+def whole(problem):
+    return classifier().fit(*problem)
+
+
+@pytest.mark.parametrize(
+    ("room", "stride"), [(100, 1), (99, 2), (64, 2), (50, 2), (49, 4), (25, 4), (13, 8), (7, 16), (2, 64), (1000, 1)]
+)
+def test_kept_draws_are_evenly_spaced_and_never_more_than_the_room(problem, whole, room, stride):
+    model = classifier(max_draws=room).fit(*problem)
+    for name in STORED:
+        assert np.array_equal(getattr(model, name), getattr(whole, name)[:, stride - 1 :: stride])
+    assert 0 < model.coef_draws_.shape[1] <= room
+    np.testing.assert_array_equal(model.shrinkage_, whole.shrinkage_)
+    assert model.n_iter_ == 100
+
+
+def test_thinning_comes_first(problem, whole):
+    model = classifier(max_draws=10, thin=3).fit(*problem)
+    assert np.array_equal(model.coef_draws_, whole.coef_draws_[:, 2::3][:, 3::4])
+
+
+def test_float32_rounds_the_coefficients(problem, whole):
+    model = classifier(draws_dtype="float32").fit(*problem)
+    assert model.coef_draws_.dtype == np.float32
+    assert np.array_equal(model.coef_draws_, whole.coef_draws_.astype(np.float32))
+    np.testing.assert_allclose(model.predict_proba(problem[0]), whole.predict_proba(problem[0]), atol=1e-6)
+    np.testing.assert_allclose(model.summary().to_numpy(), whole.summary().to_numpy(), rtol=1e-2, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_float32_has_no_infinity(short_fit):
+    X, y = np.random.default_rng(1).standard_normal((5, 70)), [0, 1, 0, 1, 1]
+    whole, model = (short_fit(X, y, global_scale=1e100, draws_dtype=d) for d in ("float64", "float32"))
+    largest = np.finfo(np.float32).max
+    assert abs(whole.coef_draws_).max() > largest
+    assert largest / 5 < abs(model.coef_draws_).max() < largest / 3
+    described = model.summary()[["mean", "sd", "5%", "95%"]].to_numpy()
+    for values in model.coef_, model.predict_proba(X), model.predict_interval(X), described:
+        assert np.isfinite(values).all()
+
+
+def test_bounded_draws_go_on_from_a_checkpoint_and_a_warm_start(problem, tmp_path):
+    params = {"max_draws": 8, "thin": 2}
+    want = classifier(n_iter=150, **params).fit(*problem)
+    warm = classifier(n_iter=61, warm_start=True, **params).fit(*problem).set_params(n_iter=89).fit(*problem)
+    for n_iter in (30, 61, 100, 150):
+        saved = classifier(n_iter=n_iter, checkpoint=tmp_path, checkpoint_interval=0.0, **params).fit(*problem)
+    for name in STORED:
+        assert np.array_equal(getattr(warm, name), getattr(want, name))
+        assert np.array_equal(getattr(saved, name), getattr(want, name))
+    for model in (warm, saved):
+        assert all(np.array_equal(model.moments_[name], want.moments_[name]) for name in want.moments_)
+        assert np.array_equal(model.coef_, want.coef_)
+
+
+def test_target_ess_is_looked_at_where_draws_are_bounded(weak_problem):
+    model = classifier(n_iter=20_000, burn_in=200, target_ess=150, max_draws=500).fit(*weak_problem)
+    assert model.stopped_by_ == "target_ess"
+    assert model.coef_draws_.shape[1] <= 500
+
+
+def apart(draws, rng):
+    return draws + np.arange(4)[:, None]
+
+
+def lasting(draws, rng):
+    """Each value stays for four sweeps; all halves of chains have the same ones."""
+    values = ndtri((np.arange(50) + 0.5) / 50)
+    return np.stack([np.repeat(rng.permutation(values), 4) for _ in range(8)]).reshape(4, 400)
+
+
+@pytest.mark.parametrize("quantity", ["coef", "intercept", "global_scale"])
+@pytest.mark.parametrize(("fault", "target"), [(None, 800), (lasting, 800), (apart, 2)])
+def test_target_ess_and_convergence_are_those_of_every_quantity(fault, target, quantity, seed):
+    rng = np.random.default_rng(seed)
+    columns = Columns(np.zeros(2), np.ones(2), np.zeros(2, bool), np.zeros(2, bool), True, False)
+    draws = Draws(4, 400, columns, cpu.Outbox())
+    draws.n = draws.seen = 400
+    for values in draws._arrays.values():
+        values[...] = rng.standard_normal(values.shape)
+    if fault is not None:
+        values = draws._arrays[quantity].reshape(4, 400, -1)[..., -1]
+        values[...] = fault(values, rng)
+    assert draws.suffice(target) == (fault is None)
+
+
+def test_the_forecast_knows_what_is_kept():
+    few, _ = forecast(1000, 50, 4, 100, 1, "hmc", 4)
+    many, _ = forecast(1000, 50, 4, 1000, 1, "hmc", 8)
+    assert few < many / 15
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_moments_are_those_of_every_draw_kept_or_not(problem, fit_intercept):
+    whole = classifier(fit_intercept=fit_intercept).fit(*problem)
+    model = classifier(fit_intercept=fit_intercept, max_draws=10).fit(*problem)
+    assert whole.moments_ is None
+    assert model.moments_["n_draws"] == 100
+    assert model.coef_draws_.shape[1] <= 10
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-12)
+    np.testing.assert_allclose(model.intercept_, whole.intercept_, rtol=1e-12)
+    columns = ["mean", "sd", "prob_positive"]
+    np.testing.assert_allclose(model.summary()[columns], whole.summary()[columns], rtol=1e-12)
+    assert "kept of 100" in model.summary().attrs["header"]
+    assert "kept of" not in whole.summary().attrs["header"]
+    np.testing.assert_array_equal(CoefficientsDisplay.from_estimator(model).mean, model.coef_[0])
+
+
+def test_moments_keep_their_digits_far_from_zero(seed):
+    draws = 1e8 + np.random.default_rng(seed).standard_normal((3, 1000, 2))
+    moments = Moments((3, 2))
+    for draw in draws.swapaxes(0, 1):
+        moments.add(draw)
+    pooled = moments.pooled()
+    np.testing.assert_allclose(pooled["mean"], draws.mean(axis=(0, 1)), rtol=1e-14)
+    np.testing.assert_allclose(pooled["sd"], draws.std(axis=(0, 1), ddof=1), rtol=1e-7)
+
+
+def test_giving_up_draws_takes_little_more_memory(seed):
+    """Of a thousandth of the draws, not of all of them again."""
+    p, room = 500, 1000
+    columns = Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), np.zeros(p, bool), False, False)
+    draws, rng = Draws(1, 4 * room, columns, cpu.Outbox(), room), np.random.default_rng(seed)
+    state = SimpleNamespace(beta=rng.standard_normal((1, p)), tau_sq_inv=np.ones(1))
+    chains = SimpleNamespace(state=state, shrinkage=lambda: np.zeros((1, p)))
+    for _ in range(room):
+        draws.add(chains)
+    tracemalloc.start()
+    draws.add(chains)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert draws.stride == 2
+    assert peak < draws.coef.nbytes / 10
+
+
+def test_selected_coefficients_are_means_of_every_draw(problem, whole):
+    model = classifier(max_draws=20, coef_summary="selected").fit(*problem)
+    low, high = np.quantile(model.coef_draws_, [0.05, 0.95], axis=(0, 1))
+    chosen = (low > 0) | (high < 0)
+    assert chosen.any()
+    np.testing.assert_allclose(model.coef_[0], np.where(chosen, whole.coef_[0], 0), rtol=1e-12)
+
+
+def test_the_warning_says_that_few_draws_are_kept(weak_problem):
+    with pytest.warns(ConvergenceWarning, match="max_draws=40 keeps only .* first raise it to 400"):
+        classifier(n_iter=2000, burn_in=200, max_draws=40).fit(*weak_problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        classifier(n_iter=2000, burn_in=200, max_draws=400).fit(*weak_problem)
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "pxda"])
+def test_rounded_draws_predict_as_well_where_columns_are_far_from_zero(sampler, seed, short_fit):
+    """What is rounded off the coefficients is large times the columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((100, 3)) + np.array([1e6, -1e7, 0])
+    y = X[:, 0] - 1e6 + rng.standard_normal(100) > 0
+    whole, rounded = (short_fit(X, y, sampler=sampler, draws_dtype=dtype) for dtype in ("float64", "float32"))
+    assert rounded.coef_draws_.dtype == np.float32
+    np.testing.assert_allclose(rounded.predict_proba_samples(X), whole.predict_proba_samples(X), atol=1e-5)
+
+
+def test_draws_that_an_interrupt_has_torn_are_not_kept(problem, monkeypatch):
+    """A handler that is not Python's own may raise anywhere, here while half of the draws are given up."""
+
+    class Torn(dict):
+        def values(self):
+            yield from list(super().values())[:1]
+            raise KeyboardInterrupt
+
+    def halve(draws, plain=_draws.Draws._halve):
+        draws._arrays = Torn(draws._arrays)
+        plain(draws)
+
+    monkeypatch.setattr(_draws.Draws, "_halve", halve)
+    with pytest.raises(KeyboardInterrupt):
+        classifier(max_draws=10).fit(*problem)
+
+
+def test_looking_for_enough_draws_takes_no_memory_for_those_that_are_not_made_yet(monkeypatch):
+    """Room for 20,000 draws of 500 columns is 320 MB; 100 of them are there when they are first looked at."""
+    X, seen, suffice = np.random.default_rng(0).standard_normal((60, 500)), [], Draws.suffice
+
+    class EnoughError(Exception):
+        pass
+
+    def watched(draws, target_ess):
+        tracemalloc.start()
+        suffice(draws, target_ess)
+        seen.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        raise EnoughError
+
+    monkeypatch.setattr(Draws, "suffice", watched)
+    with pytest.raises(EnoughError):
+        classifier(n_iter=20_000, burn_in=0, sampler="gibbs", target_ess=1).fit(X, np.arange(60) % 2)
+    assert seen[0] < 5e7

@@ -1,0 +1,317 @@
+"""A sweep of split Hamiltonian Monte Carlo leaves the joint law of parameters and data alone (Geweke 2004), and what
+says so catches planted errors."""
+
+import numpy as np
+import pytest
+from laws import (
+    TAU_0,
+    RowsOfManyDataSets,
+    X,
+    bounded,
+    from_python,
+    largest,
+    mostly_slow,
+    planted,
+    prior_draws,
+    redrawn,
+)
+
+from skhorseshoe._backends import log_half_cauchy
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import gaussian, path_kernels
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import hmc
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._utils.threads import Threads
+
+KEY = (np.uint32(7), np.uint32(1))
+N_CHAINS = 250  # at once: a random number has 8 bits for its chain
+ALONE = Threads(1)
+ANCHOR = np.array([0.4, 0.0, -0.3, 1.0])
+ONE, THREE, FAR = hmc.Tuning(1.2, 1, 2, 0.8), hmc.Tuning(0.7, 3, 2, 0.8), hmc.Tuning(1.0, 3, 2, 0.8)
+
+
+def imperfect_reference(ops, anchor, share, push, n_chains=N_CHAINS):
+    """Some quadratic, right for no y, that leaves the Metropolis test something to do."""
+    H = share * Rows(X, np.zeros(6, np.uint8), True, ops, ALONE).information(np.zeros((1, 4)))
+    point, score = np.array([0.3, -0.2, 0.1, 0.2]), push * np.array([1.0, -1.0, 0.7, -0.8])
+    gauss = ops.Whitening(H + np.outer(anchor, anchor), H @ point + score, n_chains, 3, ALONE)
+    return hmc.Reference(point, score, H, gauss)
+
+
+def geweke(tuning, ops=cpu, n_batches=24, n_redraws=4, n_sweeps=2, anchor=ANCHOR, share=1.0, push=1.5):
+    """Largest change of the mean of a bounded function, in standard errors, along chains that start from the joint law.
+
+    Each chain has a few rounds of sweeps given y and a draw of y given the parameters. Independent chains from exact
+    draws have independent changes: nothing has to mix, and the functions at the start cancel most of the noise.
+    """
+    rng = np.random.default_rng(5)
+    rows, reference = RowsOfManyDataSets(ops), imperfect_reference(ops, anchor, share, push)
+    changes, acceptance, t = [], [], 0
+    with np.errstate(over="ignore", invalid="ignore"):  # as in a run
+        for _ in range(n_batches):
+            *parameters, rows.y = prior_draws(N_CHAINS, rng, ANCHOR)
+            before = bounded(*parameters, rows.y)
+            state = hmc.HmcState(*parameters, None, None, t, None, None)
+            for _ in range(n_redraws):
+                loglik, score = rows.score(state.beta)
+                state = state._replace(loglik=loglik, score=score)
+                for _ in range(n_sweeps):
+                    state = hmc.sweep(state, rows, reference, tuning, TAU_0, ops, KEY)
+                    acceptance.append(state.acceptance.mean())
+                rows.y = redrawn(state.beta, rng)
+            changes.append(bounded(state.beta, state.lambda_sq_inv, state.tau_sq_inv, rows.y) - before)
+            t = state.sweep
+    assert 0.1 < np.mean(acceptance) < 0.9
+    return largest(changes)
+
+
+def geweke_of_single_chains(learns, n=1500):
+    """The same for chains that are alone, as for a reference that is their own; it ``learns`` where they are or not."""
+    rng, changes, acceptance = np.random.default_rng(6), [], []
+    rows, reference = RowsOfManyDataSets(cpu), imperfect_reference(cpu, ANCHOR, 1.0, 0.5, 1)
+    information = Rows(X, np.zeros(6, np.uint8), True, cpu, ALONE).information
+    for t in range(0, 4 * n, 4):
+        *parameters, rows.y = prior_draws(1, rng, ANCHOR)
+        before = bounded(*parameters, rows.y)
+        state = hmc.HmcState(*parameters, *rows.score(parameters[0]), t, None, None)
+        for _ in range(4):
+            if learns:
+                H, (point,), (score,) = information(state.beta), state.beta, state.score
+                reference.whitening.refer(H + np.outer(ANCHOR, ANCHOR), H @ point + score)
+                reference = reference._replace(point=point, score=score, information=H)
+            state = hmc.sweep(state, rows, reference, ONE, TAU_0, cpu, KEY)
+            acceptance.append(state.acceptance.mean())
+        changes.append(bounded(*state[:3], redrawn(state.beta, rng)) - before)
+    assert np.mean(acceptance) > 0.1
+    return largest(changes)
+
+
+def tau_as_it_was(beta, tau_sq_inv, *rest):
+    """A valid update of tau given beta that does nothing: what the move on the way does is then all there is."""
+    return tau_sq_inv
+
+
+@pytest.fixture
+def in_python(monkeypatch):
+    """A function that replaces some of what the kernels call; the kernels themselves then run as plain Python."""
+
+    def replace(names):
+        for name in ("begin_path", "move_scales"):
+            monkeypatch.setattr(gaussian, name, getattr(path_kernels, name).py_func)
+        for name, function in list(vars(path_kernels).items()):
+            if getattr(function, "targetoptions", {}).get("no_cpython_wrapper"):
+                monkeypatch.setattr(path_kernels, name, from_python(function))
+        monkeypatch.setattr(path_kernels, "_move_tau", path_kernels._move_tau.py_func)
+        for name, change in names.items():
+            monkeypatch.setattr(path_kernels, name, change(getattr(path_kernels, name)))
+
+    return replace
+
+
+def norm_with(change):
+    """``moments`` whose normalising constant has something added."""
+
+    def changed(moments):
+        return lambda L, b, d, p, mean, half: moments(L, b, d, p, mean, half) + change(L, d[:p], b @ mean)
+
+    return {"_moments": changed}
+
+
+def local_moves_with(mean=1.0, precision=1.0):
+    """Moves of the local scales that read something else than they should."""
+
+    def changed(move):
+        def moved(*args):
+            *given, L, m, log_norm, lambda_sq_inv, tau_sq_inv = args
+            m *= mean
+            return move(*given, L, m, log_norm, lambda_sq_inv, precision * tau_sq_inv)
+
+        return moved
+
+    return {"_move_slow": changed}
+
+
+def gaussian_forgotten(move):
+    """The scales move, and the Gaussian stays."""
+
+    def moved(*args):
+        c, _, mean, log_norm, _, _ = args[-6:]
+        kept = mean.copy(), log_norm[c]
+        minor = move(*args)
+        mean[:], log_norm[c] = kept
+        return minor
+
+    return moved
+
+
+class EndKickTooSmall(cpu.Whitening):
+    def kick(self, path, angle, *rest):
+        before = path.v.copy()
+        path = super().kick(path, angle, *rest)
+        kicked = path.v.copy()
+        path.v[:] = (before + kicked) / 2
+        path.total[:] += ((path.v**2).sum(axis=1) - (kicked**2).sum(axis=1)) / 2
+        return path
+
+
+class MomentumKept(cpu.Whitening):
+    def begin(self, reference, state, key):
+        return super().begin(reference, state._replace(sweep=0), key)
+
+
+def metropolis_with(name, new):
+    """A test that always takes the new or always the old value of a part of the state."""
+    at = hmc.HmcState._fields.index(name)
+
+    def metropolis(change, now, was, *rest):
+        now, was = list(now), list(was)
+        now[at] = was[at] = now[at] if new else was[at]
+        return cpu.metropolis(change, now, was, *rest)
+
+    return {"metropolis": metropolis}
+
+
+class LocalScalesWithOldTau:
+    def global_scale(self, beta, tau_sq_inv, *rest):
+        self.old = tau_sq_inv
+        return cpu.global_scale(beta, tau_sq_inv, *rest)
+
+    def local_scales(self, beta, tau_sq_inv, *rest):
+        return cpu.local_scales(beta, self.old, *rest)
+
+
+def always_accepted(change, *rest):
+    *state, _ = cpu.metropolis(change - 1e9, *rest)
+    return *state, np.exp(-np.maximum(change, 0.0))
+
+
+def old_tau():
+    scales = LocalScalesWithOldTau()
+    return {"global_scale": scales.global_scale, "local_scales": scales.local_scales}
+
+
+TAU_ON_THE_WAY = {"global_scale": tau_as_it_was}
+LOOSE = {"share": 0.25, "push": 0.3}  # where what the reference leaves out is mostly the data's
+ERRORS = {
+    "tau of a rejected proposal": (ONE, {**metropolis_with("tau_sq_inv", True), **TAU_ON_THE_WAY}, {}),
+    "tau left behind by an accepted proposal": (
+        THREE._replace(tau_moves=6),
+        {**metropolis_with("tau_sq_inv", False), **TAU_ON_THE_WAY},
+        {"n_batches": 24},
+    ),
+    "last half-kick": (ONE, {"Whitening": EndKickTooSmall}, {}),
+    "half-kicks at the ends of turns": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
+    "no Metropolis test": (ONE, {"metropolis": always_accepted}, {}),
+    "momentum kept": (ONE, {"Whitening": MomentumKept}, {}),
+    "log-likelihood not updated": (
+        FAR,
+        metropolis_with("loglik", False),
+        {"n_redraws": 2, "n_sweeps": 4, "push": 0.3},
+    ),
+    "b of lambda doubled": (ONE, {"local_scales": lambda beta, t, *rest: cpu.local_scales(beta, 2 * t, *rest)}, {}),
+    "lambda given the old tau": (THREE, old_tau(), LOOSE),
+    "prior scale of tau": (ONE, {"global_scale": lambda b, t, t0, *r: cpu.global_scale(b, t, 1.5 * t0, *r)}, {}),
+}
+SLOW = ONE._replace(slow=(0, 1, 2))
+KERNEL_ERRORS = {
+    "move of tau without |M|": (ONE, norm_with(lambda L, d, mMm: np.log(L.diagonal()).sum()), {}),
+    "move of tau without |D|": (ONE, norm_with(lambda L, d, mMm: -np.log(d).sum() / 2), {}),
+    "move of tau without m'Mm": (ONE, norm_with(lambda L, d, mMm: -mMm / 2), TAU_ON_THE_WAY),
+    "lambda moved as if the mean were larger": (SLOW, local_moves_with(mean=3.0), {}),
+    "lambda moved as if tau were smaller": (SLOW, local_moves_with(precision=10.0), {}),
+    "lambda moved without the mean": (SLOW, {"_move_slow": gaussian_forgotten}, {}),
+    "prior of tau left out": (ONE, {"_log_half_cauchy": lambda right: lambda x: 0.0}, TAU_ON_THE_WAY),
+    "prior of tau twice": (ONE, {"_log_half_cauchy": lambda right: lambda x: 2 * log_half_cauchy(x)}, TAU_ON_THE_WAY),
+    "prior of tau without its Jacobian": (
+        ONE,
+        {"_log_half_cauchy": lambda right: lambda x: log_half_cauchy(x) + np.log(x) / 2},
+        TAU_ON_THE_WAY,
+    ),
+}
+
+
+@pytest.mark.slow
+def test_gewekes_joint_test_catches_a_reference_that_goes_on_learning():
+    assert geweke_of_single_chains(learns=False) < 4
+    assert geweke_of_single_chains(learns=True) > 6
+
+
+SOME_SCALES = pytest.param(2, (1,), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("tau_moves", "slow"), [(0, ()), (2, ()), (2, (0, 1, 2)), SOME_SCALES])
+@pytest.mark.parametrize("tuning", [ONE, THREE], ids=["1 turn", "3 turns"])
+def test_sweep_passes_gewekes_joint_test(tuning, tau_moves, slow):
+    assert geweke(tuning._replace(tau_moves=tau_moves, slow=slow)) < 4
+
+
+def test_sweep_whose_tau_moves_on_the_way_only_passes_gewekes_joint_test():
+    assert geweke(THREE, planted(**TAU_ON_THE_WAY)) < 4
+
+
+@pytest.mark.parametrize("error", mostly_slow(ERRORS))
+def test_gewekes_joint_test_catches(error):
+    tuning, replaced, settings = ERRORS[error]
+    assert geweke(tuning, planted(**replaced), **{"n_batches": 12, **settings}) > 6
+
+
+@pytest.mark.parametrize("error", mostly_slow(KERNEL_ERRORS))
+def test_gewekes_joint_test_catches_in_the_moves_of_the_scales(error, in_python):
+    tuning, names, replaced = KERNEL_ERRORS[error]
+    in_python(names)
+    n_batches = 24 if error == "lambda moved without the mean" else 12
+    assert geweke(tuning, planted(**replaced), n_batches) > 6
+
+
+@pytest.mark.slow
+def test_moves_of_the_scales_in_plain_python_pass_gewekes_joint_test(in_python):
+    in_python({})
+    assert geweke(SLOW, planted(**TAU_ON_THE_WAY)) < 4
+
+
+def test_gewekes_joint_test_catches_a_forgotten_prior_of_the_intercept():
+    assert geweke(ONE, n_batches=12, anchor=0 * ANCHOR) > 6
+
+
+def few_sweeps(ops, n, with_lines=False):
+    """Rows, and the states of the first n sweeps of four chains, of whose proposals a part is rejected."""
+    rows = Rows(X, np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8), True, ops, ALONE)
+    H = rows.information(np.zeros((1, 4))) + np.outer(ANCHOR, ANCHOR)
+    point, score = np.zeros(4), np.array([1.5, -1.5, 1.0, -1.0])
+    reference = hmc.Reference(point, score, H, ops.Whitening(H, score, 4, 3, ALONE))
+    beta, lines = np.zeros((4, 4)), rows.lines(FixedPrior(rows.columns, None), np.full(5, 4.0)) if with_lines else None
+    state = hmc.HmcState(beta, np.ones((4, 3)), np.ones(4), *rows.score(beta), 0, None, None)
+    states = []
+    for _ in range(n):
+        state = hmc.sweep(state, rows, reference, THREE, TAU_0, ops, KEY, lines)
+        states.append(state)
+    return rows, states
+
+
+def is_fresh(ops, with_lines=False):
+    """Whether the log-likelihood and the score of every state are those at its beta."""
+    rows, states = few_sweeps(ops, 50, with_lines)
+    pairs = [(rows.score(state.beta), (state.loglik, state.score)) for state in states]
+    return all(np.allclose(want, got) for pair in pairs for want, got in zip(*pair, strict=True))
+
+
+@pytest.mark.parametrize("name", ["loglik", "score"])
+@pytest.mark.parametrize("new", [False, True])
+def test_state_has_the_log_likelihood_and_the_score_at_its_beta(name, new):
+    assert is_fresh(cpu)
+    assert is_fresh(cpu, with_lines=True)
+    assert not is_fresh(planted(**metropolis_with(name, new)))
+
+
+def test_every_unknown_is_redrawn_in_every_sweep():
+    """What is never drawn leaves the joint law alone, so Geweke's test would not see it."""
+    _, states = few_sweeps(cpu, 200)
+    for name in ("lambda_sq_inv", "tau_sq_inv"):
+        values = np.array([getattr(state, name) for state in states])
+        assert len(np.unique(values)) == values.size
+    moved = np.diff([state.beta for state in states], axis=0) != 0
+    assert (moved.all(axis=2) == moved.any(axis=2)).all()
+    rate = np.mean([state.acceptance for state in states[1:]])
+    assert 0.1 < rate < 0.95
+    assert abs(moved.any(axis=2).mean() - rate) < 4 * np.sqrt(rate * (1 - rate) / moved.any(axis=2).size)

@@ -1,0 +1,369 @@
+"""Moves along lines: their log-likelihoods, the law of one move, both texts alike, how often and how wide they are."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from laws import from_python
+from scipy import stats
+from scipy.special import log_ndtr
+
+from skhorseshoe._backends import LINE
+from skhorseshoe._backends import lines as _lines
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import gaussian, normal_tail, sparse
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import adaptation_window, gibbs, hmc, hmc_warmup, run
+from skhorseshoe._mcmc import chains as _chains
+from skhorseshoe._mcmc import prior as _prior
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._utils.threads import Threads, open_threads
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+KEY = (np.uint32(7), np.uint32(1))
+P_VALUE = 1e-4
+ALONE = Threads(1)
+NONE = np.empty(0)  # for no weights
+NO_WIDTH = 1e-200  # of a slice that lets nothing move
+
+# Log-likelihoods ------------------------------------------------------------------------------------------------------
+
+sum_log_cdf = from_python(normal_tail.sum_log_cdf)
+
+
+def summed(t, weight=NONE):
+    return sum_log_cdf(t, weight, *np.empty((2, len(t))))
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0, 1e6])
+def test_sum_of_log_cdf_equals_scipy(spread, seed):
+    rng = np.random.default_rng(seed)
+    for n in [*range(1, 70), *range(480, 550), 1000]:
+        for t in (rng.uniform(-spread, spread, n), -rng.uniform(0, spread, n), np.geomspace(1e-6, spread, n)):
+            for weight in (NONE, rng.exponential(size=n)):
+                each = log_ndtr(t) * (weight if len(weight) else 1.0)
+                rounding = 1e-15 * (weight.sum() if len(weight) else n)  # of a product of numbers near 1
+                assert abs(summed(t, weight) - each.sum()) <= 1e-12 * abs(each.sum()) + rounding
+
+
+def test_sum_of_log_cdf_is_right_in_the_far_tails():
+    for t in (-1e6, -1e3, -38.0, -37.2):
+        for n in (1, 16, 17, 1000):
+            assert abs(summed(np.full(n, t)) / (n * log_ndtr(t)) - 1) < 1e-12
+    assert summed(np.array([40.0, 1e3, 1e300, np.inf])) == 0.0
+    assert np.isfinite(summed(np.array([-1e140])))
+    assert np.isnan(summed(np.array([np.nan, 1.0])))
+
+
+def by_formula(X, y, weight, coef, direction, steps):
+    rows = X.astype(np.float64)
+    if coef.shape[1] > X.shape[1]:
+        rows = np.column_stack([rows, np.ones(len(rows))])
+    t = (coef @ rows.T)[:, None] + steps[:, :, None] * (direction @ rows.T)[:, None]
+    return log_ndtr((2.0 * y - 1) * t) @ (weight if len(weight) else np.ones(len(y)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["float32", "float64", "sparse", "float16 on disk"])
+@pytest.mark.parametrize(("n", "p"), [(1, 1), (64, 5), (131, 33), (1030, 1), (7, 3000), (700, 2)])
+def test_log_likelihoods_along_lines_equal_scipy(n, p, kind, weighted, seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)).astype(np.float64 if kind == "sparse" else kind.split()[0])
+    y, weight = rng.integers(0, 2, n).astype(np.uint8), rng.exponential(size=n) if weighted else NONE
+    full, ops = X, cpu
+    if kind == "sparse":
+        full = np.where(rng.random(X.shape) < 0.3, X, 0.0)
+        X, ops = sp.csr_array(full), sparse
+    elif kind == "float16 on disk":
+        X.tofile(tmp_path / "X")
+        X = np.memmap(tmp_path / "X", np.float16, "r", shape=X.shape)
+    coef, direction = rng.standard_normal((2, 3, p + 1)) / np.sqrt(p)
+    steps = rng.standard_normal((3, 5))
+    bounds = np.linspace(0, n, min(n, 3) + 1).astype(np.int64)
+    with open_threads(2) as threads:
+        got = ops.line(*ops.hold(X, y, weight), coef, direction, steps, bounds, threads)
+    rounding = 1e-15 * (weight.sum() if weighted else n)  # of a product of numbers near 1
+    np.testing.assert_allclose(got, by_formula(full, y, weight, coef, direction, steps), rtol=1e-11, atol=rounding)
+
+
+# Both texts -----------------------------------------------------------------------------------------------------------
+
+COLUMNS = {
+    "plain": {},
+    "no intercept": {"fit_intercept": False},
+    "unpenalised": {"unpenalized": [0, 2]},
+    "standardised": {"standardize": True, "unpenalized": [1]},
+    "all unpenalised": {"unpenalized": [0, 1, 2, 3]},
+    "weights": {"weighted": True},
+    "far from zero": {"shift": 1e5, "unpenalized": [2]},
+    "far from zero, no intercept": {"shift": 1e5, "fit_intercept": False},
+    "a constant column": {"constant": True},
+}
+
+
+def made(dtype=np.float64, n=150, fit_intercept=True, shift=0.0, constant=False, weighted=False, seed=0, **columns):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4)) * [1.0, 2.0, 0.3, 1.0] + shift
+    X[:, 3] = 1.5 if constant else X[:, 3]
+    y = (X[:, 0] - X[:, 0].mean() + rng.standard_normal(n) > 0).astype(np.uint8)
+    if "unpenalized" in columns:
+        columns["unpenalized"] = np.isin(np.arange(4), columns["unpenalized"])
+    weight = rng.uniform(0.2, 3.0, n) if weighted else None
+    return Rows(X.astype(dtype), y, fit_intercept, cpu, ALONE, weight=weight, **columns)
+
+
+def lines_of(rows, slab=2.0, spread=None, **numbers):
+    prior, information = FixedPrior(rows.columns, slab), rows.gram().diagonal()
+    return rows.lines(prior, _lines.line_widths(rows.columns.n_shrunk, prior, information, spread), **numbers)
+
+
+def some_state(rng, rows, n_chains=20):
+    p, q = rows.columns.n_shrunk, rows.shape[1] + rows.columns.fit_intercept
+    beta = rng.standard_normal((n_chains, q)) * np.exp(rng.standard_normal((n_chains, q)))
+    return beta, np.exp(2 * rng.standard_normal((n_chains, p))), np.exp(2 * rng.standard_normal(n_chains))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("how", COLUMNS)
+def test_moves_of_near_rows_are_those_of_rows_anywhere_to_the_bit(how, dtype, seed, monkeypatch):
+    monkeypatch.setattr(_prior, "_WIDE", 0.5)  # so that it counts
+    rng, rows = np.random.default_rng(seed), made(dtype, seed=seed, **COLUMNS[how])
+    moved = 0
+    for sweep in range(15):
+        lines = lines_of(rows, n_splits=4 * (sweep % 2))
+        state = some_state(rng, rows)
+        kept = [part.copy() for part in state]
+        both = []
+        for rows.is_near in (True, False):
+            both.append(cpu.move_along_lines(*state, rows, lines, 0.7, KEY, sweep))
+        for near, anywhere, was, before in zip(*both, state, kept, strict=True):
+            np.testing.assert_array_equal(near, anywhere)
+            np.testing.assert_array_equal(was, before)  # it may be that of a sweep that is still needed
+        moved += (near != was).mean()
+    assert moved / 15 > 0.3 or how == "all unpenalised"
+
+
+@pytest.mark.parametrize("n", [40, 700])
+def test_moves_of_near_rows_do_not_depend_on_the_number_of_threads(n, seed):
+    rng, rows = np.random.default_rng(seed), made(n=n)
+    state, lines = some_state(rng, rows), lines_of(rows)
+    one = cpu.move_along_lines(*state, rows, lines, 0.7, KEY, 3)
+    with open_threads(3) as rows.threads:
+        three = cpu.move_along_lines(*state, rows, lines, 0.7, KEY, 3)
+    for want, got in zip(one, three, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+# The law of one move --------------------------------------------------------------------------------------------------
+
+
+def on_a_line(which, rng, n=6000):
+    """Rows, lines that move nothing but ``which``, states whose place on the line has its law, that place as a function
+    of the state, and its law on a grid."""
+    unpenalized = [False, True] if which == "fixed" else [False]
+    X = rng.standard_normal((5, len(unpenalized))) + 0.4
+    y = np.array([1, 0, 1, 1, 0], np.uint8)
+    rows = Rows(X, y, False, cpu, ALONE, unpenalized=np.array(unpenalized))
+    prior, grid = FixedPrior(rows.columns, 2.0), np.linspace(-40, 40, 20_001)
+    widths = {"global": [8, NO_WIDTH], "local": [NO_WIDTH, 8], "fixed": [NO_WIDTH, NO_WIDTH, 6]}[which]
+    beta, lam, tau = np.full((len(grid), len(unpenalized)), 0.8), 1.5, 0.6
+    if which == "fixed":
+        beta[:, 1] = grid
+        log_prior = 0.0
+    else:
+        beta[:, 0] *= np.exp(grid)
+        log_prior = grid - np.log1p(np.exp(2 * grid) * (tau / 0.7 if which == "global" else lam) ** 2)
+    signs = 2.0 * y - 1
+    log_density = log_ndtr(signs * (beta @ X.T)).sum(axis=1) + log_prior
+    log_density -= np.array([prior.energy(row) for row in beta])
+    density = np.exp(log_density - log_density.max())
+    cdf = np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2))
+    cdf /= cdf[-1]
+    place = np.interp(rng.uniform(size=n), cdf, grid)
+    grown = np.exp(place)
+    beta = np.column_stack([np.full(n, 0.8), place]) if which == "fixed" else 0.8 * grown[:, None]
+    lambdas = np.full((n, 1), lam) * (grown[:, None] if which == "local" else 1.0)
+    taus = np.full(n, tau) * (grown if which == "global" else 1.0)
+    lines = rows.lines(prior, np.array(widths, float))
+    found = (lambda beta: beta[:, 1]) if which == "fixed" else (lambda beta: np.log(beta[:, 0] / 0.8))
+    return rows, lines, (beta, lambdas**-2, taus**-2), found, lambda x: np.interp(x, grid, cdf)
+
+
+@pytest.mark.parametrize("is_near", [True, False])
+@pytest.mark.parametrize("which", ["global", "local", "fixed"])
+def test_one_move_leaves_its_law_as_it_is(which, is_near, seed, monkeypatch):
+    monkeypatch.setattr(_prior, "_WIDE", 1.5)  # so that the law ends within the grid
+    rows, lines, state, place, cdf = on_a_line(which, np.random.default_rng(seed))
+    rows.is_near = is_near
+    parts = []
+    for first in range(0, 6000, 250):  # a random number has 8 bits for its chain
+        some = (part[first : first + 250] for part in state)
+        parts.append(cpu.move_along_lines(*some, rows, lines, 0.7, KEY, first))
+    beta, lambda_sq_inv, tau_sq_inv = (np.concatenate(part) for part in zip(*parts, strict=True))
+    was, now = place(state[0]), place(beta)
+    assert (abs(now - was) > 0.01).mean() > 0.5
+    assert stats.kstest(now, cdf).pvalue > P_VALUE
+    held = beta[:, 0] ** 2 * lambda_sq_inv[:, 0] * tau_sq_inv  # squared, beta_j / (lambda_j tau)
+    np.testing.assert_allclose(held, (0.8 / (1.5 * 0.6)) ** 2, rtol=1e-9)
+
+
+def test_slices_are_laid_about_0_and_shrink_towards_it(seed):
+    uniform = np.random.default_rng(seed).uniform(size=(200, _lines.EACH))
+    steps = cpu.proposals(uniform, 3.0)
+    assert (steps[:, 0] == 0).all()
+    for row, u in zip(steps, uniform, strict=True):
+        low, high = -3.0 * u[1], 3.0 - 3.0 * u[1]
+        for step in row[1:]:
+            assert low <= step <= high
+            low, high = (step, high) if step < 0 else (low, step)
+
+
+def test_a_move_without_a_proposal_in_the_slice_stays():
+    steps = np.arange(17.0) * np.ones((3, 1))
+    value = np.full((3, 17), -1e9)
+    value[:, 0] = 0.0
+    value[1, [5, 9]] = 0.0
+    value[2] = np.nan
+    np.testing.assert_array_equal(cpu.first_inside(value, steps, np.full(3, 0.5)), [0, 5, 0])
+
+
+# How often and how wide -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """The lines that each sweep was given, by its number."""
+    lines = {}
+    for module in (hmc, gibbs):
+
+        def recorded(state, *args, of=module.sweep, **rest):
+            lines[state.sweep] = rest.get("lines")
+            return of(state, *args, **rest)
+
+        monkeypatch.setattr(module, "sweep", recorded)
+    return lines
+
+
+def had_lines(given, first=0):
+    return {t for t, lines in given.items() if lines is not None and t >= first}
+
+
+def separated_problem(rng, n=40):
+    X = rng.standard_normal((n, 3))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def test_chains_that_a_reference_serves_have_moves_in_one_of_eight_sweeps(given, short_fit, weak_problem):
+    model = short_fit(*weak_problem, n_iter=60, burn_in=300, sampler="hmc")
+    assert model.tuning_["n_steps"] == 1
+    assert had_lines(given, 300) == set(range(304, 360, 8))
+    assert had_lines(given) >= set(range(30, 75))  # of the first stage; before it are sweeps of another kind
+
+
+def test_chains_on_separated_rows_have_moves_in_every_sweep(given, short_fit, seed):
+    short_fit(*separated_problem(np.random.default_rng(seed)), n_iter=60, burn_in=300, sampler="hmc")
+    assert had_lines(given) == set(range(30, 360))
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "pxda"])
+def test_many_rows_have_moves_in_one_of_eight_sweeps(sampler, given, short_fit, seed, monkeypatch):
+    monkeypatch.setattr(_lines, "FEW_ROWS", 30)
+    short_fit(*separated_problem(np.random.default_rng(seed)), n_iter=40, burn_in=60, sampler=sampler)
+    assert had_lines(given) == set(range(8 if sampler == "hmc" else 0, 100, 8))
+    assert {lines.n_columns for lines in given.values() if lines is not None} == {1}
+
+
+def test_plain_data_augmentation_has_none(given, short_fit, weak_problem):
+    short_fit(*weak_problem, sampler="gibbs")
+    assert not had_lines(given)
+
+
+def test_widths_are_frozen_after_burn_in(given, short_fit, seed, monkeypatch):
+    X, y = separated_problem(np.random.default_rng(seed))
+    copies, choose = {}, _lines.choose
+
+    def kept(*args):
+        lines = choose(*args)
+        copies[id(lines.widths)] = lines.widths.copy()
+        return lines
+
+    monkeypatch.setattr("skhorseshoe._data.rows.choose", kept)
+    short_fit(X, y, n_iter=60, burn_in=100, sampler="hmc")
+    (last,) = {id(given[t].widths) for t in range(100, 160)}
+    assert len({id(lines.widths) for lines in given.values() if lines is not None}) >= 3
+    np.testing.assert_array_equal(given[159].widths, copies[last])
+
+
+def chains_of(rows, sampler, burn_in, saved=None):
+    key = np.array([1, 2], np.uint32)
+    problem = run.Problem(rows, FixedPrior(rows.columns, None), 1.0, key)
+    start = run.initial_state(2, rows.columns, rows.base_rate(), 1.0, key)
+    kind = {"hmc": hmc_warmup.HmcChains, "pxda": _chains.PxdaChains}[sampler]
+    return kind(problem, start, burn_in, saved)
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "pxda"])
+@pytest.mark.parametrize("few_rows", [2**15, 30])
+@pytest.mark.parametrize("data", ["weak", "separated"])
+def test_chains_that_are_taken_up_have_the_same_moves(sampler, few_rows, data, weak_problem, seed, monkeypatch):
+    monkeypatch.setattr(_lines, "FEW_ROWS", few_rows)
+    X, y = weak_problem if data == "weak" else separated_problem(np.random.default_rng(seed))
+    rows = Rows(X, y.astype(np.uint8), True, cpu, ALONE, unpenalized=np.array([False, False, True]))
+    whole = chains_of(rows, sampler, 60)
+    chains, cuts = chains_of(rows, sampler, 60), {3, 7, 15, 16, 31, 45, 60, 65}
+    for t in range(1, 75):
+        whole.advance()
+        chains.advance()
+        if t in cuts:
+            lines, chains = getattr(chains, "lines", None), chains_of(rows, sampler, 60, chains.arrays())
+            assert chains.every == whole.every
+            if lines is not None:
+                np.testing.assert_array_equal(chains.lines.widths, lines.widths)
+        for one, other in zip(chains.state, whole.state, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_spread_is_that_of_what_a_stage_has_seen(seed):
+    rng = np.random.default_rng(seed)
+    stage, seen = adaptation_window.Stage(64, hmc.Tuning(1.0, 1, 2, 1.0), cpu), []
+    for t in range(64):
+        beta = 5.0 + np.exp(rng.standard_normal((2, 1)) / 3) * np.array([3.0, -2.0, 1.0])
+        stage.see(hmc.HmcState(beta, None, None, None, beta, 0, np.ones(2), None))
+        seen += [beta] * (t >= 32)
+    information = np.diag([1.0, 4.0, 9.0])
+    points, seen = np.concatenate(stage.points), np.concatenate(seen)
+    sizes = np.log(np.sqrt((points[:, :2] ** 2) @ [1.0, 4.0]))
+    want = 20 * np.append(sizes.std(), seen[:, :2].std(axis=0) / abs(seen[:, :2].mean(axis=0)))
+    np.testing.assert_allclose(stage.spread(information, 2), want, rtol=1e-9)
+
+
+def test_widths_are_neither_too_large_nor_none():
+    rows = made(unpenalized=[2])
+    prior = FixedPrior(rows.columns, 2.0)
+    widths = _lines.line_widths(3, prior, np.array([1.0, 1.0, 1.0, 99.0, 0.0]), np.array([50.0, 0.0, 0.5, np.inf]))
+    np.testing.assert_array_equal(widths[:4], [_lines.LOG_WIDTH, 1e-3, 0.5, _lines.LOG_WIDTH])
+    np.testing.assert_allclose(widths[4], 8 / np.sqrt(99 + prior.anchor[3] ** 2 + prior.diagonal[3]))
+    np.testing.assert_allclose(widths[5], 8 / prior.anchor[4])
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "pxda"])
+def test_random_numbers_of_a_sweep_have_each_a_purpose_of_their_own(sampler, weak_problem, monkeypatch):
+    drawn = []
+
+    def told(fill):
+        def filled(*args):
+            drawn.append(args[-4:-2])  # sweep and purpose
+            fill(*args)
+
+        return filled
+
+    for module in (cpu, gaussian):
+        for name in ("fill_normal", "fill_uniform", "fill_exponential", "fill_gamma"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, told(getattr(module, name)))
+    X, y = weak_problem
+    chains = chains_of(Rows(X, y.astype(np.uint8), True, cpu, ALONE), sampler, 20)
+    for _ in range(40):
+        chains.advance()
+    assert len(set(drawn)) == len(drawn)
+    assert sum(purpose == LINE for _, purpose in drawn) >= 5

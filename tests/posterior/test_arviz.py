@@ -1,0 +1,151 @@
+"""The draws in ArviZ, with either of its two lines: InferenceData of 0.x and DataTree of 1.x."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._posterior import predict
+from skhorseshoe._utils import memory
+
+arviz = pytest.importorskip("arviz", reason="ArviZ is optional: pip install skhorseshoe[arviz]")
+LINE = int(arviz.__version__.split(".")[0])
+
+
+@pytest.fixture(scope="module")
+def labelled(weak_problem):
+    X, y = weak_problem
+    return pd.DataFrame(X, columns=["age", "dose", "pulse"]), np.where(y == 1, "well", "ill")
+
+
+@pytest.fixture(scope="module")
+def fitted(labelled, seed):
+    return HorseshoeProbitClassifier(n_iter=1000, n_chains=3, thin=2, random_state=seed).fit(*labelled)
+
+
+@pytest.fixture(scope="module")
+def data(fitted, labelled):
+    return fitted.to_arviz(*labelled)
+
+
+def log_likelihood(model, X, y):
+    eta = model.coef_draws_ @ X.to_numpy().T + model.intercept_draws_[..., None]
+    return norm.logcdf(np.where(y == model.classes_[1], 1, -1) * eta)
+
+
+def test_it_is_what_this_line_of_arviz_calls_its_data(data):
+    assert type(data).__name__ == ("InferenceData" if LINE == 0 else "DataTree")
+
+
+def test_posterior_is_the_draws_with_names_as_coordinates(data, fitted):
+    posterior = data["posterior"]
+    assert posterior["coef"].dims == ("chain", "draw", "feature")
+    assert posterior["coef"].coords["feature"].values.tolist() == ["age", "dose", "pulse"]
+    assert np.array_equal(posterior["coef"].sel(feature="dose").values, fitted.coef_draws_[..., 1])
+    for name in ("intercept", "global_scale"):
+        assert posterior[name].dims == ("chain", "draw")
+        assert np.array_equal(posterior[name].values, getattr(fitted, f"{name}_draws_"))
+    assert posterior.attrs["inference_library"] == "skhorseshoe"
+    assert posterior.attrs["sampler"] == "hmc"
+    assert posterior.attrs["tuning_step"] == fitted.tuning_["step"]
+
+
+def test_columns_without_names_are_numbered(problem, short_fit):
+    posterior = short_fit(*problem).to_arviz()["posterior"]
+    assert posterior["coef"].coords["feature"].values.tolist() == [f"x{j}" for j in range(8)]
+
+
+def test_observed_labels_come_with_the_log_likelihood(data, fitted, labelled):
+    y = data["observed_data"]["y"]
+    assert y.dims == ("row",)
+    assert np.array_equal(y.values, (labelled[1] == fitted.classes_[1]).astype(int))
+    alone = fitted.to_arviz()
+    assert "observed_data" not in (alone.groups() if LINE == 0 else alone.children)
+
+
+def test_log_likelihood_is_there_on_request(data, fitted, labelled):
+    assert "log_likelihood" not in (fitted.to_arviz().groups() if LINE == 0 else fitted.to_arviz().children)
+    values = data["log_likelihood"]["y"]
+    assert values.dims == ("chain", "draw", "row")
+    np.testing.assert_allclose(values.values, log_likelihood(fitted, *labelled), rtol=1e-10)
+
+
+def test_fewer_draws_are_the_same_ones_in_every_group(fitted, labelled):
+    some = fitted.to_arviz(*labelled, max_draws=100)
+    coef, intercept = some["posterior"]["coef"].values, some["posterior"]["intercept"].values
+    assert coef.shape == (3, 33, 3)
+    at = predict.evenly(np.arange(1500).reshape(3, 500), 100)[0]
+    assert np.array_equal(intercept, fitted.intercept_draws_[:, at])
+    assert np.array_equal(coef, fitted.coef_draws_[:, at])
+    assert np.array_equal(some["posterior"]["global_scale"].values, fitted.global_scale_draws_[:, at])
+    values = some["log_likelihood"]["y"].values
+    np.testing.assert_allclose(values, log_likelihood(fitted, *labelled)[:, at], rtol=1e-10)
+
+
+def test_leave_one_out_and_waic_agree_with_each_other_and_with_the_data_left_out(data, fitted, labelled, seed):
+    """Weak effects on 200 rows: both estimate the log score of new rows, the score of these is too good."""
+    loo = arviz.loo(data)
+    elpd = loo.elpd_loo if LINE == 0 else loo.elpd
+    assert 0 < (loo.p_loo if LINE == 0 else loo.p) < 8  # there are four free coefficients
+    proba = fitted.predict_proba(labelled[0])
+    own = np.log(proba[np.arange(200), (labelled[1] == "well").astype(int)]).sum()
+    assert elpd < own
+    rng = np.random.default_rng(seed + 1)
+    X = rng.standard_normal((20_000, 3))
+    y = 0.2 + X @ [0.4, -0.2, 0.0] + rng.standard_normal(20_000) > 0
+    proba = fitted.predict_proba(pd.DataFrame(X, columns=labelled[0].columns))
+    scores = np.log(proba[np.arange(20_000), y.astype(int)])
+    assert abs(elpd - 200 * scores.mean()) < 4 * np.sqrt(200) * scores.std()
+    if LINE == 0:  # ArviZ 1.x has no waic
+        assert abs(arviz.waic(data).elpd_waic - elpd) < 0.5
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_weighted_row_has_the_term_that_the_fit_has(labelled, seed):
+    """A row of weight 2 is left out as a group of two: twice the term, in the log score as well."""
+    X, y = labelled
+    weight = np.random.default_rng(seed).integers(1, 4, len(y))
+    model = HorseshoeProbitClassifier(n_iter=200, burn_in=100, random_state=seed).fit(X, y, weight)
+    values = model.to_arviz(X, y, weight)["log_likelihood"]["y"].values
+    np.testing.assert_allclose(values, weight * log_likelihood(model, X, y), rtol=1e-10)
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.to_arviz(X, y, weight[1:])
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.to_arviz(X, y, -weight)
+    with pytest.raises(ValueError, match="X and y are needed together"):
+        model.to_arviz(sample_weight=weight)
+
+
+def test_diagnostics_of_arviz_are_those_of_the_model(data, fitted):
+    summary = arviz.summary(data, round_to="none")
+    np.testing.assert_allclose(summary.loc["coef[dose]", "ess_bulk"], fitted.ess_[1], rtol=1e-6)
+    np.testing.assert_allclose(summary.loc["coef[age]", "mean"], fitted.coef_[0, 0], rtol=1e-10)
+
+
+def test_half_a_request_is_refused(fitted, labelled):
+    X, y = labelled
+    for arguments in ({"X": X}, {"y": y}):
+        with pytest.raises(ValueError, match="X and y are needed together"):
+            fitted.to_arviz(**arguments)
+    with pytest.raises(ValueError, match=r"labels that fit has not seen: \['dead'\].*\['ill', 'well'\]"):
+        fitted.to_arviz(X, np.where(y == "ill", "dead", y))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        fitted.to_arviz(X, y[1:])
+    with pytest.raises(ValueError, match="max_draws=2 must be at least 1 for each of the 3 chains"):
+        fitted.to_arviz(max_draws=2)
+
+
+def test_log_likelihood_that_cannot_fit_is_refused_before_it_is_computed(fitted, labelled, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 8 * 200 * 1500 - 1)
+    monkeypatch.setattr(predict, "_each_predictor", None)
+    with pytest.raises(MemoryError, match=r"200 rows x 1500 draws.*Use fewer draws"):
+        fitted.to_arviz(*labelled)
+
+
+def test_without_arviz_the_error_says_what_to_install(fitted, monkeypatch):
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    with pytest.raises(ImportError, match=r"to_arviz needs ArviZ.*pip install"):
+        fitted.to_arviz()

@@ -1,0 +1,273 @@
+"""What a fitted model tells about single rows, and the summary in words."""
+
+import copy
+import pickle
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.sparse import csr_array
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import predict
+from skhorseshoe._posterior import predict as _predict
+from skhorseshoe._utils import memory
+
+METHODS = ("predict_proba_samples", "predict_interval")
+
+
+@pytest.fixture(scope="module")
+def fitted(problem, short_fit):
+    return short_fit(*problem, n_iter=300, burn_in=100, n_chains=3, thin=2)
+
+
+@pytest.fixture(scope="module")
+def named(problem, short_fit):
+    X, y = problem
+    return short_fit(pd.DataFrame(X, columns=list("abcdefgh")), y, n_iter=100, burn_in=100)
+
+
+def test_samples_are_the_probabilities_under_every_draw(fitted, problem):
+    X, _ = problem
+    eta = X @ fitted.coef_draws_.reshape(-1, 8).T + fitted.intercept_draws_.ravel()
+    samples = fitted.predict_proba_samples(X)
+    assert samples.dtype == np.float64
+    np.testing.assert_allclose(samples, norm.cdf(eta), rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(samples.mean(axis=1), fitted.predict_proba(X)[:, 1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.5])
+def test_interval_holds_that_share_of_the_samples(fitted, problem, level):
+    samples, interval = fitted.predict_proba_samples(problem[0]), fitted.predict_interval(problem[0], level=level)
+    assert interval.shape == (200, 2)
+    (low, high), draw = interval.T[:, :, None], 1 / 450
+    # Ties, of probabilities that round to 1, are on either side.
+    for below, share in ((samples < low, (1 - level) / 2), (samples < high, (1 + level) / 2)):
+        assert (below.mean(axis=1) <= share + draw).all()
+    for up_to, share in ((samples <= low, (1 - level) / 2), (samples <= high, (1 + level) / 2)):
+        assert (up_to.mean(axis=1) >= share - draw).all()
+
+
+@pytest.mark.parametrize("max_draws", [3, 10, 200, 449])
+def test_fewer_draws_are_spread_evenly_over_all_chains(fitted, problem, max_draws):
+    places = _predict.evenly(np.arange(450).reshape(3, 150), max_draws)
+    assert max_draws - 3 < places.size <= max_draws
+    assert np.array_equal(places, places[0] + np.array([[0], [150], [300]]))
+    gaps = np.diff(places[0])
+    assert len(gaps) == 0 or np.ptp(gaps) <= 1
+    assert abs(places[0, 0] - (149 - places[0, -1])) <= 1
+    every = fitted.predict_proba_samples(problem[0])
+    few = fitted.predict_proba_samples(problem[0], max_draws=max_draws)
+    np.testing.assert_allclose(few, every[:, places.ravel()], rtol=1e-9, atol=1e-15)
+
+
+def test_as_many_draws_as_there_are_is_all_of_them(fitted, problem):
+    every = fitted.predict_proba_samples(problem[0])
+    for max_draws in (450, 10**9):
+        assert np.array_equal(fitted.predict_proba_samples(problem[0], max_draws=max_draws), every)
+
+
+@pytest.mark.parametrize("max_draws", [0, -1, 2.5, "all", 2])
+def test_max_draws_is_checked(fitted, problem, max_draws):
+    with pytest.raises(ValueError, match="max_draws"):
+        fitted.predict_proba_samples(problem[0], max_draws=max_draws)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 90, "high"])
+def test_level_is_checked(fitted, problem, level):
+    with pytest.raises(ValueError, match=r"between 0 and 1.*got"):
+        fitted.predict_interval(problem[0], level=level)
+
+
+def test_the_level_may_be_that_of_the_model(fitted, problem):
+    rows = problem[0][:5]
+    assert np.array_equal(
+        fitted.predict_interval(rows, level=None), fitted.predict_interval(rows, fitted.credible_level)
+    )
+
+
+@pytest.mark.parametrize("large", [2**20, 1])
+@pytest.mark.parametrize("method", [*METHODS, "predict_proba"])
+def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method, large, monkeypatch):
+    """Nor where a model counts as large, and its blocks are of fewer rows."""
+    monkeypatch.setattr(predict, "_LARGE", large)
+    X, rng = problem[0], np.random.default_rng(seed)
+    answer = getattr(fitted, method)
+    whole = answer(X)
+    assert np.array_equal(answer(X[7:8]), whole[7:8])
+    for _ in range(5):
+        subset = rng.choice(200, size=rng.integers(1, 200))
+        assert np.array_equal(answer(X[subset]), whole[subset])
+
+
+@pytest.mark.parametrize(("n_draws", "p"), [(1, 1), (3, 2), (450, 8), (601, 300), (7, 40_000)])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_products_of_few_rows_are_those_of_the_library(n_draws, p, dtype, seed):
+    """Draws of any number, in their own dtype, in groups of many and of four."""
+    rng = np.random.default_rng(seed)
+    X, coef = rng.standard_normal((3, p)), rng.standard_normal((n_draws, p)).astype(dtype)
+    out = np.full((3, n_draws), np.nan)
+    predict.multiply(X, coef, out)
+    np.testing.assert_allclose(out, X @ coef.T.astype(np.float64), rtol=0, atol=1e-12 * p)
+
+
+@pytest.mark.parametrize("large", [2**20, 1])
+@pytest.mark.parametrize("rows", [np.asarray, np.float32, csr_array], ids=["float64", "float32", "sparse"])
+def test_draws_in_float32_answer_as_the_same_numbers_in_float64(fitted, problem, rows, large, monkeypatch):
+    monkeypatch.setattr(predict, "_LARGE", large)
+    X, narrow, wide = rows(problem[0]), copy.copy(fitted), copy.copy(fitted)
+    narrow.coef_draws_ = fitted.coef_draws_.astype(np.float32)
+    wide.coef_draws_ = narrow.coef_draws_.astype(np.float64)
+    for method in METHODS:
+        np.testing.assert_allclose(getattr(narrow, method)(X), getattr(wide, method)(X), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_neither_threads_nor_working_memory_change_an_answer(fitted, problem, method):
+    alone, shared = (clone(fitted).set_params(n_jobs=n) for n in (1, 3))
+    for model in (alone, shared):
+        vars(model).update({name: value for name, value in vars(fitted).items() if name.endswith("_")})
+    whole = getattr(alone, method)(problem[0])
+    assert np.array_equal(getattr(shared, method)(problem[0]), whole)
+    with sklearn.config_context(working_memory=0.02):  # blocks of 5 rows
+        np.testing.assert_allclose(getattr(fitted, method)(problem[0]), whole, rtol=0, atol=1e-12)
+
+
+def test_memory_of_intervals_does_not_grow_with_rows_times_draws(fitted, seed):
+    X = np.random.default_rng(seed).standard_normal((20_000, 8))
+    fitted.predict_interval(X[:100])
+    tracemalloc.start()
+    fitted.predict_interval(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * X.size + 2 * 20_000 * 8 + 8 * 2**20 < 8 * 20_000 * 450 / 4
+
+
+def test_samples_that_cannot_fit_are_refused_before_the_first(fitted, problem, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 8 * 200 * 450 - 1)
+    monkeypatch.setattr(_predict, "_each_predictor", None)
+    with pytest.raises(MemoryError, match=r"200 rows x 450 draws.*Use fewer draws"):
+        fitted.predict_proba_samples(problem[0])
+
+
+def test_float32_rows_and_frames_are_rows(named, problem):
+    X = problem[0].astype(np.float32)
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    for method in METHODS:
+        expected = getattr(named, method)(frame.astype(np.float64))
+        assert np.array_equal(getattr(named, method)(frame), expected)
+        with pytest.raises(ValueError, match="feature names"):
+            getattr(named, method)(frame[list("bacdefgh")])
+
+
+@pytest.mark.parametrize("method", [*METHODS, "summary", "to_arviz"])
+def test_a_model_that_is_not_fitted_says_so(problem, method):
+    arguments = [problem[0]] if method in METHODS else []
+    with pytest.raises(NotFittedError):
+        getattr(HorseshoeProbitClassifier(), method)(*arguments)
+
+
+def test_answers_leave_the_model_as_it_was(fitted, problem):
+    before = pickle.dumps(fitted)
+    for method in METHODS:
+        getattr(fitted, method)(problem[0])
+    fitted.summary(sort_by="mean"), fitted.to_arviz(*problem)
+    assert pickle.dumps(fitted) == before
+
+
+def test_header_says_prior_sampler_draws_convergence_and_sparsity(named):
+    text = repr(named.summary())
+    prior = named.prior_
+    worst, least = named.summary()["rhat"], named.summary()["ess"]
+    for part in (
+        "horseshoe, tau ~ half-Cauchy(1)",
+        "hmc (step ",
+        "4 chains x 100 draws (burn_in=100, thin=1), ended by n_iter after 100 sweeps",
+        f"worst R-hat {worst.max():.3f} ({worst.idxmax()})",
+        f"smallest ess {least.min():.0f} ({least.idxmin()})",
+        f"{(1 - named.shrinkage_).sum():.1f} of 8 shrunk coefficients",
+        f"the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for tau = {prior['tau_0']:.3g})",
+    ):
+        assert part in text
+    with pd.option_context("display.max_columns", None):
+        assert text.endswith(repr(pd.DataFrame(named.summary())))
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+def test_no_column_is_left_out_of_what_is_printed(named, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with pd.option_context("display.max_columns", 0, "display.width", 60):  # as in a terminal of this width
+        table = repr(named.summary()).partition("\n\n")[2]
+    assert all(name in table for name in named.summary())
+    assert ("\\" in table) == (columns == 60)  # the mark of a table that goes on below
+
+
+def test_header_says_what_was_chosen(problem, short_fit):
+    model = short_fit(*problem, expected_nonzero=2, slab_scale=1.5, n_iter=3, burn_in=5, thin=3)
+    header = model.summary().attrs["header"]
+    assert f"half-Cauchy({model.prior_['tau_0']:.3g}) from expected_nonzero=2, slab of standard" in header
+    assert "deviation 1.5" in header
+    assert "Sampler:     pxda\n" in header
+    assert "1 draws (burn_in=5, thin=3)" in header
+    assert "worst R-hat unknown, smallest ess unknown" in header
+
+
+def test_header_survives_what_keeps_the_table_a_summary(named):
+    frame = named.summary()
+    header = frame.attrs["header"]
+    assert isinstance(frame, pd.DataFrame)
+    derived = [
+        frame.round(2),
+        frame.head(3),
+        frame[frame["mean"] > 0],
+        frame[["mean", "sd"]],
+        frame.loc["b":"d"],
+        frame.sort_values("mean"),
+        frame.copy(),
+        pickle.loads(pickle.dumps(frame)),
+    ]
+    assert all(repr(each).startswith(header) for each in derived)
+    assert all(each._repr_html_().startswith("<pre>Prior:") for each in derived)
+    assert not frame["mean"].to_string().startswith(header)
+    assert not frame.to_csv().startswith("Prior")
+
+
+def test_a_frame_without_a_header_is_shown_as_it_is(named):
+    frame = named.summary()
+    plain = pd.DataFrame(frame)
+    frame.attrs.clear()
+    assert repr(frame) == repr(plain)
+    assert frame._repr_html_() == plain._repr_html_()
+
+
+def test_html_header_is_escaped(problem, short_fit):
+    X = pd.DataFrame(problem[0]).rename(columns=lambda j: f"<b>{j}</b>")
+    html = short_fit(X, problem[1]).summary()._repr_html_()
+    assert "<b>" not in html
+
+
+@pytest.mark.parametrize(("column", "sign"), [("mean", 1), ("sd", 1), ("shrinkage", -1), ("rhat", 1)])
+def test_summary_is_sorted_by_size_with_the_others_last(named, column, sign):
+    """What is shrunk least comes first."""
+    frame = named.summary(sort_by=column)
+    assert list(frame.index[-2:]) == ["(intercept)", "(global scale)"]
+    assert (frame[column].iloc[:-2].abs().diff().dropna() * sign <= 0).all()
+    pd.testing.assert_frame_equal(frame.loc[named.summary().index], named.summary())
+
+
+def test_the_summary_is_of_the_fit_whatever_is_set_afterwards(problem, short_fit):
+    model = short_fit(*problem)
+    before = model.summary()
+    model.set_params(burn_in=7, thin=9, expected_nonzero=3, fit_intercept=False)
+    pd.testing.assert_frame_equal(model.summary(), before)
+    assert model.summary().attrs["header"] == before.attrs["header"]
+
+
+def test_summary_cannot_be_sorted_by_what_it_does_not_hold(named):
+    with pytest.raises(ValueError, match=r"sort_by='size' is not a column.*mean, sd, 5%"):
+        named.summary(sort_by="size")
