@@ -200,7 +200,7 @@ def near_in_python(monkeypatch):
     """A function that has the slice steps of near rows be given something else; the kernel is plain Python then."""
 
     def replace(change):
-        for name in ("_slice", "_log_likelihood", "_multiply", "_take", "_hold", "_of_own_columns"):
+        for name in ("_slice", "_log_likelihood", "_multiply", "_take", "_hold", "_of_own_columns", "_move_state"):
             monkeypatch.setattr(line_moves, name, from_python(getattr(line_moves, name)))
         right = line_moves._slice
 

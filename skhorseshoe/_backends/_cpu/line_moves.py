@@ -89,18 +89,24 @@ def move_near(
                 loglik,
                 work,
             )
-            growth = (1.0 + step) ** 2
-            for k in range(q):
-                beta[c, k] += step * along[k]
             for i in range(n):
                 eta[i] += step * change[i]
-            if j < 0:
-                tau_sq_inv[c] /= growth
-                for k in range(n_terms):
-                    if terms[k] < 0.0:
-                        lambda_sq_inv[c, k] *= growth
-            elif j < p:
-                lambda_sq_inv[c, j] /= growth
+            _move_state(step, along, j, terms[:n_terms], beta[c], lambda_sq_inv[c], tau_sq_inv[c : c + 1])
+
+
+@device
+def _move_state(step, along, j, terms, beta, lambda_sq_inv, tau_sq_inv):
+    """The coefficients and scales of a chain after a step. j : the coefficient that moves by itself, or -1."""
+    growth = (1.0 + step) ** 2
+    for k in range(beta.shape[0]):
+        beta[k] += step * along[k]
+    if j < 0:
+        tau_sq_inv[0] /= growth
+        for k in range(terms.shape[0]):
+            if terms[k] < 0.0:
+                lambda_sq_inv[k] *= growth
+    elif j < lambda_sq_inv.shape[0]:
+        lambda_sq_inv[j] /= growth
 
 
 @device
