@@ -1,4 +1,4 @@
-"""The back end for sparse rows on the CPU: ``cpu``, with answers of its own to whatever reads X, a CSR matrix of SciPy.
+"""The back end for sparse rows on the CPU: ``dense``, with answers of its own to whatever reads X, a CSR matrix.
 
 X is never made dense, nor copied. Indices ascend within a row, and none comes twice.
 """
@@ -20,7 +20,7 @@ _PREDICTED_ROWS = 512  # that share a copy of the coefficients which they need
 
 
 def __getattr__(name):
-    """The rest of what a back end offers is that of ``cpu``."""
+    """The rest of what a back end offers is that of ``dense``."""
     return getattr(dense, name)
 
 
@@ -33,12 +33,12 @@ def arrays(X):
 
 
 def hold(X, y, weight):
-    """As that of ``cpu``."""
+    """As that of ``dense``."""
     return X, y, weight
 
 
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
-    """As that of ``cpu``."""
+    """As that of ``dense``."""
     coef, squares = _by_column(coef, X.dtype), np.empty((len(bounds) - 1, len(coef)))
 
     def some(first, last, sums):
@@ -48,7 +48,7 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
 
 
 def score(X, y, weight, coef, bounds, threads):
-    """As that of ``cpu``."""
+    """As that of ``dense``."""
     coef, logliks = _by_column(coef, X.dtype), np.empty((len(bounds) - 1, len(coef)))
 
     def some(first, last, sums):
@@ -59,7 +59,7 @@ def score(X, y, weight, coef, bounds, threads):
 
 
 def line(X, y, weight, coef, direction, steps, bounds, threads):
-    """As that of ``cpu``."""
+    """As that of ``dense``."""
     both = _by_column(np.concatenate([coef, direction]), np.float64)
     logliks = np.zeros((len(bounds) - 1, *steps.shape))
 
@@ -114,8 +114,8 @@ def _sum(some, by_column, bounds, threads, n_chains):
 
 
 def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
-    """As that of ``cpu``. The centre comes off the sums over rows at the end, and the rounding that is left of them is
-    about f / (1 - f) times as large as without one, f the share of a column that is stored. A column that is stored
+    """As that of ``dense``. The centre comes off the sums over rows at the end, and the rounding that is left of them
+    is about f / (1 - f) times as large as without one, f the share of a column that is stored. A column that is stored
     as a whole has its centre taken off before.
     """
     n, p = X.shape
@@ -150,7 +150,7 @@ def moments(X, weight):
 
 
 def each_block(X, coef, threads, budget, use):
-    """As that of ``cpu``. A row's product sums over its stored numbers in order, whatever rows come with it.
+    """As that of ``dense``. A row's product sums over its stored numbers in order, whatever rows come with it.
 
     Only the coefficients that a block needs are looked up, once for all of its rows.
     """
