@@ -13,6 +13,7 @@ from . import _device
 from ._compat import _get_feature_names
 from ._memory import check_copy
 from ._ops._reading import ahead, cut
+from ._ops._structure import check as check_structure
 from ._report import did_you_mean
 
 _CHECKED = 2**20  # elements looked at together
@@ -39,7 +40,7 @@ def check_X(estimator, X, *, reset, **y):
             "X is a LazyFrame, which has no rows yet: give X.collect(), or, where they have no room, convert them once "
             "with skhorseshoe.disk.convert."
         )
-    X = with_names(X)
+    X = _well_formed(X) if issparse(X) else with_names(X)
     types = _column_types(X)
     _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
@@ -94,6 +95,25 @@ def _check_room(X, dtypes):
         dtype = X.dtype if X.dtype in dtypes else np.dtype(dtypes[0])
         cure = " Pass it in this form, or as float32, or put it on disk (skhorseshoe.disk)."
         check_copy(dtype.itemsize * X.size, f"Making X C-contiguous and of {dtype}", cure)
+
+
+def _well_formed(X):
+    """A sparse X whose arrays name only places that it has; CSR if its format has them in lists."""
+    if X.ndim != 2:
+        return X  # scikit-learn says so
+    check_structure(X)
+    if X.format in ("lil", "dok"):
+        try:
+            X = X.tocsr()
+        except Exception as error:  # whatever was put into them
+            what = f"X is a sparse matrix in {X.format!r} format whose parts do not fit together"
+            raise ValueError(f"{what} ({error}): build it anew.") from error
+        check_structure(X)
+    if (
+        X.format in ("csr", "csc") and len(X.indices) + len(X.data) > 2 * X.nnz
+    ):  # room to spare, which nothing is to read
+        X = type(X)((X.data[: X.nnz], X.indices[: X.nnz], X.indptr), shape=X.shape)
+    return X
 
 
 def _canonical(X):

@@ -3,6 +3,7 @@
 import cupy as cp
 
 from ._gpu_csr import Csr
+from ._structure import check
 from .cuda import TYPES
 
 _CHECKED = 2**24  # elements looked at together
@@ -31,6 +32,7 @@ def _contiguous(X):
 
 def _csr(X):
     """A CSR matrix of CuPy's as ``Csr``, with ascending indices and none twice; its own arrays if they are so."""
+    check(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
