@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from . import _device, _input, _progress, _report, _saved, _snapshot, _warnings
+from . import _device, _input, _progress, _report, _restored, _saved, _snapshot, _warnings
 from ._callbacks import teller
 from ._checkpoint import Checkpoint
 from ._design import Rows
@@ -72,7 +72,10 @@ def fit(model, X, y, sample_weight):
                 settings = settings._replace(n_iter=settings.n_iter + int(saved["n_iter"]))
             checkpoint = _checkpoint(model, problem, settings, device)
             with checkpoint or nullcontext():
-                run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(settings.n_iter))
+                if checkpoint is not None:
+                    check = partial(_restored.check, problem=problem, settings=settings)
+                    saved = checkpoint.load(settings.n_iter, check)
+                run = Run(problem, settings, saved)
                 _go(model, run, checkpoint, given)
             widest = _COLUMN * rows.columns.sd[:p].max(initial=0.0)
             separated = not _warnings.is_bound(slab_scale, widest) and run.separated()
