@@ -29,6 +29,7 @@ DEVICES = _device.NAMES
 _COLUMN = 5  # standard deviations between the ends of a usual column
 _SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
 _REPEATED = 10  # times as many rows as there are, which "auto" does not make for the sake of whole weights
+_JUDGED = 8  # draws of a chain, of which at least half are kept: R-hat takes four
 _REPORTED = "burn_in", "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
 
 
@@ -107,6 +108,11 @@ def _check_counts(settings):
     n_iter, thin, target, most = settings.n_iter, settings.thin, settings.target_ess, settings.max_draws
     if n_iter < thin:
         raise ValueError(f"thin must not exceed n_iter (thin={thin}, n_iter={n_iter}): no draw would be kept.")
+    if None not in (target, most) and most < _JUDGED:
+        raise ValueError(
+            f"target_ess={target} is judged by the draws that are kept, and max_draws={most} keeps too few of them to "
+            f"tell: raise max_draws to {_JUDGED} or more, or leave it out."
+        )
     if None not in (target, most) and most * settings.n_chains < target:
         raise ValueError(
             f"target_ess={target} cannot be reached with max_draws={most} draws of each of {settings.n_chains} chains, "

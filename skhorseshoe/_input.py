@@ -1,6 +1,7 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
 from contextlib import nullcontext
+from numbers import Number
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,6 +20,7 @@ from ._report import did_you_mean
 _CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
 _NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
+_SCALE = "Divide the column, take its logarithm, or drop it."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 _LEVELS = ("categor", "dictionary", "enum", "str", "large_string", "utf8")  # and these, if they look like numbers
@@ -33,6 +35,7 @@ def check_X(estimator, X, *, reset, **y):
     """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
     for name, given in {"X": X, **y}.items():
         refuse_masked(given, name)
+    _refuse_missing(y["y"] if isinstance(y.get("y"), (list, tuple)) else [])
     if _device.on_gpu(X):
         return _check_on_gpu(estimator, X, reset, **y)
     if type(X).__name__ == "LazyFrame":
@@ -50,13 +53,16 @@ def check_X(estimator, X, *, reset, **y):
         with _numpy_alone():
             checked = validate_data(estimator, X, reset=reset, **how, **y)
         _check_finite(checked[0] if y else checked, estimator)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as raised:
+        error = raised
         if np.ndim(y.get("y")) == 1:
             _refuse_missing(y["y"])
+        if isinstance(error, OverflowError):
+            error = ValueError(f"X holds a whole number that is too large for float64 ({error}). {_SCALE}")
         better = _name_bad_column(X, types, error)
-        if better is error:
+        if better is raised:
             raise
-        raise better from error
+        raise better from raised
     _refuse_levels(X, types)
     return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
 
@@ -201,19 +207,28 @@ def _refuse_objects(y):
 
 
 def _refuse_missing(y):
-    """Raise a ValueError where a label is None or, among other objects, NaN; numbers have been looked at."""
-    y = np.asarray(y)
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        raise ValueError(f"The label of row {np.flatnonzero(np.isnan(y))[0]} is missing: leave such rows out.")
-    if y.dtype == object:
-        missing = [label is None or type(label).__name__ == "NAType" or label != label for label in y.tolist()]
-        if any(missing):
-            raise ValueError(f"The label of row {missing.index(True)} is missing: leave such rows out.")
+    """Raise a ValueError where a label is NaN, NaT, None or, of pandas, NA."""
+    if isinstance(y, (list, tuple)):  # as an array text would swallow NaN
+        missing = [_is_missing(label) for label in y]
+    else:
+        y = np.asarray(y)
+        missing = np.isnan(y) if y.dtype.kind in "fcmM" else []
+        if y.dtype == object:
+            missing = [_is_missing(label) for label in y.tolist()]
+    if np.any(missing):
+        raise ValueError(f"The label of row {np.argmax(missing)} is missing: leave such rows out.")
+
+
+def _is_missing(label):
+    if isinstance(label, (Number, np.generic)):
+        return bool(label != label)
+    return label is None or type(label).__name__ in ("NAType", "NaTType")
 
 
 def is_second(y, X, classes):
     """Whether each label is the second class; (n,) bool."""
     refuse_masked(y, "y")
+    _refuse_missing(y if isinstance(y, (list, tuple)) else [])
     y = column_or_1d(_device.to_host(y))
     check_consistent_length(X, y)
     _refuse_missing(y)
@@ -229,10 +244,13 @@ def column_mask(given, p, names):
     names : of the columns, or None.
     """
     mask = np.zeros(p, bool)
-    if given is None or len(given) == 0:
+    if given is None:
         return mask
-    if isinstance(given, (set, frozenset, dict)):
-        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got a {type(given).__name__}.")
+    if isinstance(given, (set, frozenset, dict)) or issparse(given) or getattr(given, "ndim", 1) == 0:
+        got = repr(given) if getattr(given, "ndim", 1) == 0 else f"a {type(given).__name__}"
+        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {got}.")
+    if len(given) == 0:
+        return mask
     kinds = {isinstance(one, str) for one in given}
     if len(kinds) > 1:
         raise ValueError(f"unpenalized mixes names and numbers: {list(given)[:9]}. Give names alone or indices alone.")
@@ -305,6 +323,6 @@ def _name_bad_column(table, types, error):
         if not dtype.startswith(_NUMBERS):
             try:
                 np.asarray(table[name]).astype(np.float64)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, OverflowError):
                 return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
     return error
