@@ -39,6 +39,7 @@ class _Task(NamedTuple):
     shape: tuple  # of X
     device: _device.Device  # where the sampler runs
     no_matrix: bool  # whether not even X'X has room
+    copied: int  # bytes of X that are made for the fit
     open: object  # function of (fit_intercept, ops, threads, **columns) that gives a context with ``Rows``
 
 
@@ -131,6 +132,7 @@ def release(model, error=None):
 
 def _prepare(model, X, y, sample_weight):
     """The ``_Task`` of data in memory; sets what the model knows before a fit."""
+    given = X
     X, y = _input.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     many, asked = is_needed(X.shape[1]), _device.beside(model.device, X)
@@ -142,9 +144,11 @@ def _prepare(model, X, y, sample_weight):
     if model.sampler == "auto" and model.sampler_ == "hmc" and X.shape[1] > _SLOW and wide:
         _warnings.warn_of_slow_weights(model, X.shape[1])
     device = _back_end(model, asked, X)
-    if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # which no kernel reads
+    narrow = X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X)  # which no kernel reads
+    if narrow:
         check_copy(4 * X.size, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
     X, y, weight = arrange(X, y, weight, model.sampler_)
+    copied = 4 * X.size if narrow else _input.made_of(given, X)
 
     def open_rows(fit_intercept, ops, threads, **columns):
         placed, words = ops.place(X, model.n_chains, model.sampler_)
@@ -152,7 +156,7 @@ def _prepare(model, X, y, sample_weight):
             _progress.logger.info(words)
         return nullcontext(Rows(placed, y, fit_intercept, ops, threads, weight=weight, **columns))
 
-    return _Task(X.shape, device, is_without_matrix(X), open_rows)
+    return _Task(X.shape, device, is_without_matrix(X), copied, open_rows)
 
 
 def _prepare_dask(model, X, y, sample_weight):
@@ -163,7 +167,7 @@ def _prepare_dask(model, X, y, sample_weight):
 
     shape, open_rows = prepare(model, X, y, sample_weight, choose_for)
     device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
-    return _Task(shape, device, False, open_rows)
+    return _Task(shape, device, False, 0, open_rows)
 
 
 def _announce(model, settings, task, n_threads):
@@ -172,7 +176,9 @@ def _announce(model, settings, task, n_threads):
     n_iter = settings.n_iter + (int(earlier["n_iter"]) if earlier else 0)
     n_draws = min(n_iter // settings.thin, settings.max_draws or n_iter)
     item = np.dtype(settings.draws_dtype).itemsize
-    words = check_memory(*task.shape, settings.n_chains, n_draws, n_threads, settings.sampler, item, task.no_matrix)
+    words = check_memory(
+        *task.shape, settings.n_chains, n_draws, n_threads, settings.sampler, item, task.no_matrix, task.copied
+    )
     if model.verbose:
         _, device, reason = task.device
         _progress.logger.info("%d rows of %d features on %s (%s): %s", *task.shape, device, reason, words)

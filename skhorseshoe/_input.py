@@ -47,7 +47,7 @@ def check_X(estimator, X, *, reset, **y):
     types = _column_types(X)
     _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
-    _check_room(X, dtypes)
+    _check_room(X, dtypes, types)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
         with _numpy_alone():
@@ -95,12 +95,16 @@ def refuse_masked(values, name):
         raise ValueError(f"{name} is a masked array, and the first value under its mask is in {where}: {cure}.")
 
 
-def _check_room(X, dtypes):
-    """Raise a MemoryError before NumPy makes a copy of an array for which there is no room."""
+def _check_room(X, dtypes, types):
+    """Raise a MemoryError before a copy is made for which there is no room. types : of the columns of a table."""
+    cure = " Pass it in this form, or as float32, or put it on disk (skhorseshoe.disk)."
     if isinstance(X, np.ndarray) and not (X.dtype in dtypes and X.flags.c_contiguous):
         dtype = X.dtype if X.dtype in dtypes else np.dtype(dtypes[0])
-        cure = " Pass it in this form, or as float32, or put it on disk (skhorseshoe.disk)."
         check_copy(dtype.itemsize * X.size, f"Making X C-contiguous and of {dtype}", cure)
+    elif types and {dtype for _, dtype in types} not in ({"float32"}, {"float64"}):  # one type may need none
+        check_copy(8 * len(X) * len(types), "Making one array of float64 of the columns of X", cure)
+    elif issparse(X) and X.format != "csr":
+        check_copy((X.dtype.itemsize + 8) * X.nnz, "Making X a CSR matrix", " Pass it in this form: X.tocsr().")
 
 
 def _well_formed(X):
@@ -120,6 +124,18 @@ def _well_formed(X):
     ):  # room to spare, which nothing is to read
         X = type(X)((X.data[: X.nnz], X.indices[: X.nnz], X.indptr), shape=X.shape)
     return X
+
+
+def made_of(given, X):
+    """Bytes of X, as it has become of what was given, that are its own."""
+    if _device.on_gpu(X):
+        return 0
+    if issparse(X):
+        own = not issparse(given) or not np.may_share_memory(X.data, getattr(given, "data", X.data[:0]))
+        return own * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    types = _column_types(given)
+    part = np.asarray(given[types[0][0]]) if types else given if isinstance(given, np.ndarray) else X[:0]
+    return 0 if np.may_share_memory(X, part) else X.nbytes
 
 
 def _canonical(X):

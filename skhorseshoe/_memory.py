@@ -1,5 +1,6 @@
 """A forecast of what a fit needs, made before it starts."""
 
+import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -9,6 +10,8 @@ from ._ops import in_words
 from ._segments import layout
 
 _MEMINFO = Path("/proc/meminfo")
+_THREAD = 136 * 2**20  # bytes of addresses that a thread reserves: its stack, and twice the 64 MiB of an arena
+_LIBRARIES = 64 * 2**20, 320 * 2**20  # that code takes beside, where the compiler has been loaded, and where not
 
 
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
@@ -83,17 +86,23 @@ def _group(membership, controllers):
     return ""
 
 
-def _left_by_limits():
-    """Bytes that the limits of this process leave (``ulimit -v`` and ``-d``); a list, empty without limits."""
+def _left_by_limits(*kinds):
+    """Bytes that the limits of this process leave, of all kinds (``ulimit -v`` and ``-d``) or some; a list."""
     pages = Path("/proc/self/statm")
     if not pages.exists():
         return []
     import resource
 
     size, *_, data, _ = (int(word) * resource.getpagesize() for word in pages.read_text().split())
-    used = {resource.RLIMIT_AS: size, resource.RLIMIT_DATA: data}
-    limits = {kind: resource.getrlimit(kind)[0] for kind in used}
-    return [limits[kind] - used[kind] for kind in used if limits[kind] != resource.RLIM_INFINITY]
+    used = {"RLIMIT_AS": size, "RLIMIT_DATA": data}
+    limits = {kind: resource.getrlimit(getattr(resource, kind))[0] for kind in kinds or used}
+    return [limit - used[kind] for kind, limit in limits.items() if limit != resource.RLIM_INFINITY]
+
+
+def _addresses_left(n_threads):
+    """Bytes that a limit of addresses (``ulimit -v``) leaves beside those that are reserved and never used; a list."""
+    left = _left_by_limits("RLIMIT_AS")
+    return [value - _LIBRARIES["numba" not in sys.modules] - n_threads * _THREAD for value in left]
 
 
 def check_copy(n_bytes, why, cure=""):
@@ -101,12 +110,15 @@ def check_copy(n_bytes, why, cure=""):
     _require(n_bytes, f"{why} copies {in_words(n_bytes)} of X", cure)
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
-    """The forecast in words; raises MemoryError if it cannot fit."""
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0):
+    """The forecast in words; raises MemoryError if it cannot fit. copied : bytes of X that are held twice already."""
     draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
     words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{in_words(working_set)} of working set"
-    free = available()
+    if copied >= 2**20:
+        words += f", and has {in_words(copied)} for a copy of X (CSR, and C-contiguous float32 or float64, need none),"
+    known = [] if (free := available()) is None else [free]
+    free = min(known + _addresses_left(n_threads), default=None)
     if free is not None and draws + working_set > free:
         if draws > working_set:
             cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
@@ -119,7 +131,7 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
             cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
             if 8 * size * size < 2**20:
                 cure = "Even a small fit needs about this much: give the process more memory."
-        raise MemoryError(f"This fit needs {words} beside X, but only {in_words(free)} are available. {cure}")
+        raise MemoryError(f"This fit needs {words} beside X, but only {in_words(max(0, free))} are available. {cure}")
     return words
 
 
