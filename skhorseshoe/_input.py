@@ -55,7 +55,7 @@ def check_X(estimator, X, *, reset, **y):
         _check_finite(checked[0] if y else checked, estimator)
     except (ValueError, TypeError, OverflowError) as raised:
         error = raised
-        if np.ndim(y.get("y")) == 1:
+        if getattr(y.get("y"), "ndim", 0) == 1:
             _refuse_missing(y["y"])
         if isinstance(error, OverflowError):
             error = ValueError(f"X holds a whole number that is too large for float64 ({error}). {_SCALE}")
@@ -114,6 +114,8 @@ def _well_formed(X):
     check_structure(X)
     if X.format in ("lil", "dok"):
         try:
+            if X.format == "lil" and [*map(len, X.rows)] != [*map(len, X.data)]:
+                raise ValueError("X.rows and X.data need lists of the same lengths")
             X = X.tocsr()
         except Exception as error:  # whatever was put into them
             what = f"X is a sparse matrix in {X.format!r} format whose parts do not fit together"
@@ -191,8 +193,9 @@ def encode_labels(y, without=""):
     """The two classes, and the labels as 0 and 1, uint8. without : in words, the rows that have been left out."""
     _refuse_missing(y)
     _refuse_objects(y)
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    with np.errstate(invalid="ignore"):  # of numbers that are none of int64
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
     classes = np.unique(y)
     if len(classes) == 1:
         raise ValueError(

@@ -129,7 +129,7 @@ FORMS = {
     "by columns": (lambda X: np.asfortranarray(X), "6 MiB"),
     "whole numbers": (lambda X: X.astype(np.int8), "6 MiB"),
     "float16": (lambda X: X.astype(np.float16), "3 MiB"),
-    "a table of two types": (lambda X: pd.DataFrame(X).assign(more=1), "6 MiB"),
+    "a table of two types": (lambda X: pd.DataFrame(X).rename(columns=str).assign(more=1), "6 MiB"),
     "sparse by columns": (lambda X: sp.csc_array(X), "9 MiB"),
     "as it is used": (lambda X: X, None),
     "a view": (lambda X: X[:-1], None),

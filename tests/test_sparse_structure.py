@@ -97,7 +97,7 @@ def test_other_formats_are_looked_at_before_scipy_converts_them(model):
     lil, dia = rows("lil"), sp.dia_array((np.ones((2, P)), [0, 1]), shape=(N, P))
     lil.data[0] = [1.0] * 10_000
     dia.offsets = np.array([0, 1, 2], np.int32)
-    for X, says in ((lil, "a list for each row, equally long"), (dia, "X.offsets has 3 numbers")):
+    for X, says in ((lil, "lists of the same lengths"), (dia, "X.offsets has 3 numbers")):
         with pytest.raises(ValueError, match=says):
             model.predict(X)
     dok = rows("dok")
