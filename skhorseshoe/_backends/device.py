@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 _MODULES = {"cpu": "_cpu.dense", "sparse": "_cpu.sparse", "gpu": "_gpu.dense", "gpu_sparse": "_gpu.sparse"}
 NAMES = ("auto", "cpu", "cuda", *(f"cuda:{i}" for i in range(16)))
 
-_SPARSE_ON_GPU = "cupyx.scipy.sparse", f"{__package__}._gpu.csr"  # modules of its classes
+_SPARSE_ON_GPU = "cupyx.scipy.sparse.", f"{__package__}._gpu.csr."  # modules of its classes
 
 # Elements of X from which "auto" takes a GPU. Below, a pass takes the CPU less time than a GPU needs to be told what to
 # do: an estimate, 0.2 to 0.5 ms of launches a sweep, not a measurement.
@@ -74,7 +74,7 @@ def with_room(device, X, n_chains, sampler):
 def on_gpu(values):
     """Whether this is an array of CuPy's, or sparse and there. Where CuPy has not been imported there is none."""
     array = getattr(sys.modules.get("cupy"), "ndarray", ())
-    return isinstance(values, array) or type(values).__module__.startswith(_SPARSE_ON_GPU)
+    return isinstance(values, array) or f"{type(values).__module__}.".startswith(_SPARSE_ON_GPU)
 
 
 def is_sparse(X):

@@ -1,4 +1,5 @@
-"""The back end for sparse rows on the CPU: ``cpu``, with answers of its own to whatever reads X, a CSR matrix of SciPy.
+"""The back end for sparse rows on the CPU: ``dense``, with answers of its own to whatever reads X, a CSR matrix of
+SciPy.
 
 X is never made dense, nor copied. Indices ascend within a row, and none comes twice.
 """
@@ -20,7 +21,7 @@ _PREDICTED_ROWS = 512  # that share a copy of the coefficients which they need
 
 
 def __getattr__(name):
-    """The rest of what a back end offers is that of ``cpu``."""
+    """The rest of what a back end offers is that of ``dense``."""
     return getattr(dense, name)
 
 

@@ -1,4 +1,4 @@
-"""The back end for sparse rows on NVIDIA GPUs: ``gpu``, with answers of its own to whatever reads X, a ``Csr``.
+"""The back end for sparse rows on NVIDIA GPUs: ``dense``, with answers of its own to whatever reads X, a ``Csr``.
 
 X is never made dense. A CSR matrix of SciPy's is copied to the device, one of CuPy's is read where it is; beside it is
 a copy by columns.
@@ -26,7 +26,7 @@ from .sparse_passes import (  # noqa: F401 - as are these
 
 
 def __getattr__(name):
-    """The rest of what a back end offers is that of ``gpu``."""
+    """The rest of what a back end offers is that of ``dense``."""
     return getattr(dense, name)
 
 
