@@ -3,6 +3,7 @@
 from numbers import Integral, Real
 from os import PathLike
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ._backends import MAX_CHAINS
@@ -11,7 +12,19 @@ from ._fit import fit as _fit
 from ._mcmc.prior import LARGEST_SCALE, LEAST_SCALE
 from ._posterior.mixin import PosteriorMixin
 from ._utils import pickling
-from ._utils.sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context
+from ._utils.sklearn_compat import CallbackSupportMixin, StrOptions, _fit_context
+from ._utils.sklearn_compat import Interval as _Interval
+
+_MOST = 2**53  # sweeps or draws: a float still tells one from the next
+_MOST_THREADS = 1024
+
+
+class Interval(_Interval):
+    """Of numbers: True and False are none."""
+
+    def is_satisfied_by(self, value):
+        value = value.item() if isinstance(value, np.generic) else value  # small types cannot be compared with all
+        return not isinstance(value, bool) and super().is_satisfied_by(value)
 
 
 class _Devices(StrOptions):
@@ -203,11 +216,11 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
-        "burn_in": [Interval(Integral, 0, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, _MOST, closed="both")],
+        "burn_in": [Interval(Integral, 0, _MOST, closed="both")],
         "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
-        "thin": [Interval(Integral, 1, None, closed="left")],
-        "max_draws": [Interval(Integral, 2, None, closed="left"), None],
+        "thin": [Interval(Integral, 1, _MOST, closed="both")],
+        "max_draws": [Interval(Integral, 2, _MOST, closed="both"), None],
         "draws_dtype": [StrOptions({"float64", "float32"})],
         "fit_intercept": ["boolean"],
         "global_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
@@ -219,12 +232,16 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         "warm_start": ["boolean"],
         "checkpoint": [str, PathLike, None],
         "checkpoint_interval": [Interval(Real, 0, None, closed="left")],
-        "target_ess": [Interval(Real, 0, None, closed="neither"), None],
+        "target_ess": [Interval(Real, 0, _MOST, closed="right"), None],
         "coef_summary": [StrOptions({"mean", "median", "selected"})],
         "credible_level": [Interval(Real, 0, 1, closed="neither")],
         "sampler": [StrOptions({"auto", "hmc", "collapsed", "pxda", "gibbs"})],
         "device": [_Devices(set(_fit.DEVICES))],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+        "n_jobs": [
+            Interval(Integral, 1, _MOST_THREADS, closed="both"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }

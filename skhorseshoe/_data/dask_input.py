@@ -65,7 +65,12 @@ def prepare(model, X, y, sample_weight, choose):
     tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(parts, starts, strict=True)])
     labels = np.unique(np.concatenate([labels for labels, _ in tallies]))
     model.classes_, _ = encode_labels(labels)
-    by_class = _class_weight(model, tallies)
+    totals = np.array([sum(w[labels == label].sum() for labels, w in tallies) for label in model.classes_])
+    by_class = model.class_weight
+    if by_class is not None:
+        by_class = weights.of_classes(by_class, model.classes_, model.classes_, totals)
+    if (totals > 0).all() and np.isfinite(totals).all():  # others are told where they are
+        weights.check_totals(totals if by_class is None else totals * by_class)
     weighted = weight is not None or by_class is not None
     model.sampler_ = choose(not weighted)
     if model.sampler_ not in _SAMPLERS or (weighted and model.sampler_ != "hmc"):
@@ -215,14 +220,6 @@ def _tally(y, weight, start):
         raise ValueError(f"The label of row {start + missing[0]} is missing: leave such rows out.")
     labels, codes = np.unique(np.asarray(y), return_inverse=True)
     return labels, np.bincount(codes, weight, len(labels))
-
-
-def _class_weight(model, tallies):
-    """The weights of the two classes, or None."""
-    if model.class_weight is None:
-        return None
-    totals = [sum(w[labels == label].sum() for labels, w in tallies) for label in model.classes_]
-    return weights.of_classes(model.class_weight, model.classes_, model.classes_, np.array(totals))
 
 
 def map_rows(method, X, args, kwargs):

@@ -51,8 +51,8 @@ class Rows:
             sd = np.where(spread > 4 * digits * abs(mean), spread, 0.0)
             self.spread = spread
             self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in spreads
-        unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
-        self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
+            unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
+            self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
         self._translate = self.ops.to_device(self.columns)
 
     def _total(self, question, *args, of=None, **scratch):

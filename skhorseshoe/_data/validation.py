@@ -1,6 +1,7 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
 from contextlib import nullcontext
+from numbers import Number
 
 import numpy as np
 from scipy.sparse import issparse
@@ -10,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from .._backends import device
+from .._backends.sparse_structure import check as check_structure
 from .._utils.memmap import ahead, cut
 from .._utils.memory import check_copy
 from .._utils.names import did_you_mean
@@ -18,6 +20,7 @@ from .._utils.sklearn_compat import _get_feature_names
 _CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
 _NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
+_SCALE = "Divide the column, take its logarithm, or drop it."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 _LEVELS = ("categor", "dictionary", "enum", "str", "large_string", "utf8")  # and these, if they look like numbers
@@ -32,6 +35,7 @@ def check_X(estimator, X, *, reset, **y):
     """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
     for name, given in {"X": X, **y}.items():
         refuse_masked(given, name)
+    _refuse_missing(y["y"] if isinstance(y.get("y"), (list, tuple)) else [])
     if device.on_gpu(X):
         return _check_on_gpu(estimator, X, reset, **y)
     if type(X).__name__ == "LazyFrame":
@@ -39,23 +43,26 @@ def check_X(estimator, X, *, reset, **y):
             "X is a LazyFrame, which has no rows yet: give X.collect(), or, where they have no room, convert them once "
             "with skhorseshoe.disk.convert."
         )
-    X = with_names(X)
+    X = _well_formed(X) if issparse(X) else with_names(X)
     types = _column_types(X)
     _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
-    _check_room(X, dtypes)
+    _check_room(X, dtypes, types)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
         with _numpy_alone():
             checked = validate_data(estimator, X, reset=reset, **how, **y)
         _check_finite(checked[0] if y else checked, estimator)
-    except (ValueError, TypeError) as error:
-        if np.ndim(y.get("y")) == 1:
+    except (ValueError, TypeError, OverflowError) as raised:
+        error = raised
+        if getattr(y.get("y"), "ndim", 0) == 1:
             _refuse_missing(y["y"])
+        if isinstance(error, OverflowError):
+            error = ValueError(f"X holds a whole number that is too large for float64 ({error}). {_SCALE}")
         better = _name_bad_column(X, types, error)
-        if better is error:
+        if better is raised:
             raise
-        raise better from error
+        raise better from raised
     _refuse_levels(X, types)
     return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
 
@@ -88,12 +95,49 @@ def refuse_masked(values, name):
         raise ValueError(f"{name} is a masked array, and the first value under its mask is in {where}: {cure}.")
 
 
-def _check_room(X, dtypes):
-    """Raise a MemoryError before NumPy makes a copy of an array for which there is no room."""
+def _check_room(X, dtypes, types):
+    """Raise a MemoryError before a copy is made for which there is no room. types : of the columns of a table."""
+    cure = " Pass it in this form, or as float32, or put it on disk (skhorseshoe.disk)."
     if isinstance(X, np.ndarray) and not (X.dtype in dtypes and X.flags.c_contiguous):
         dtype = X.dtype if X.dtype in dtypes else np.dtype(dtypes[0])
-        cure = " Pass it in this form, or as float32, or put it on disk (skhorseshoe.disk)."
         check_copy(dtype.itemsize * X.size, f"Making X C-contiguous and of {dtype}", cure)
+    elif types and {dtype for _, dtype in types} not in ({"float32"}, {"float64"}):  # one type may need none
+        check_copy(8 * len(X) * len(types), "Making one array of float64 of the columns of X", cure)
+    elif issparse(X) and X.format != "csr":
+        check_copy((X.dtype.itemsize + 8) * X.nnz, "Making X a CSR matrix", " Pass it in this form: X.tocsr().")
+
+
+def _well_formed(X):
+    """A sparse X whose arrays name only places that it has; CSR if its format has them in lists."""
+    if X.ndim != 2:
+        return X  # scikit-learn says so
+    check_structure(X)
+    if X.format in ("lil", "dok"):
+        try:
+            if X.format == "lil" and [*map(len, X.rows)] != [*map(len, X.data)]:
+                raise ValueError("X.rows and X.data need lists of the same lengths")
+            X = X.tocsr()
+        except Exception as error:  # whatever was put into them
+            what = f"X is a sparse matrix in {X.format!r} format whose parts do not fit together"
+            raise ValueError(f"{what} ({error}): build it anew.") from error
+        check_structure(X)
+    if (
+        X.format in ("csr", "csc") and len(X.indices) + len(X.data) > 2 * X.nnz
+    ):  # room to spare, which nothing is to read
+        X = type(X)((X.data[: X.nnz], X.indices[: X.nnz], X.indptr), shape=X.shape)
+    return X
+
+
+def made_of(given, X):
+    """Bytes of X, as it has become of what was given, that are its own."""
+    if device.on_gpu(X):
+        return 0
+    if issparse(X):
+        own = not issparse(given) or not np.may_share_memory(X.data, getattr(given, "data", X.data[:0]))
+        return own * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    types = _column_types(given)
+    part = np.asarray(given[types[0][0]]) if types else given if isinstance(given, np.ndarray) else X[:0]
+    return 0 if np.may_share_memory(X, part) else X.nbytes
 
 
 def _canonical(X):
@@ -149,8 +193,9 @@ def encode_labels(y, without=""):
     """The two classes, and the labels as 0 and 1, uint8. without : in words, the rows that have been left out."""
     _refuse_missing(y)
     _refuse_objects(y)
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    with np.errstate(invalid="ignore"):  # of numbers that are none of int64
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
     classes = np.unique(y)
     if len(classes) == 1:
         raise ValueError(
@@ -181,19 +226,28 @@ def _refuse_objects(y):
 
 
 def _refuse_missing(y):
-    """Raise a ValueError where a label is None or, among other objects, NaN; numbers have been looked at."""
-    y = np.asarray(y)
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        raise ValueError(f"The label of row {np.flatnonzero(np.isnan(y))[0]} is missing: leave such rows out.")
-    if y.dtype == object:
-        missing = [label is None or type(label).__name__ == "NAType" or label != label for label in y.tolist()]
-        if any(missing):
-            raise ValueError(f"The label of row {missing.index(True)} is missing: leave such rows out.")
+    """Raise a ValueError where a label is NaN, NaT, None or, of pandas, NA."""
+    if isinstance(y, (list, tuple)):  # as an array text would swallow NaN
+        missing = [_is_missing(label) for label in y]
+    else:
+        y = np.asarray(y)
+        missing = np.isnan(y) if y.dtype.kind in "fcmM" else []
+        if y.dtype == object:
+            missing = [_is_missing(label) for label in y.tolist()]
+    if np.any(missing):
+        raise ValueError(f"The label of row {np.argmax(missing)} is missing: leave such rows out.")
+
+
+def _is_missing(label):
+    if isinstance(label, (Number, np.generic)):
+        return bool(label != label)
+    return label is None or type(label).__name__ in ("NAType", "NaTType")
 
 
 def is_second(y, X, classes):
     """Whether each label is the second class; (n,) bool."""
     refuse_masked(y, "y")
+    _refuse_missing(y if isinstance(y, (list, tuple)) else [])
     y = column_or_1d(device.to_host(y))
     check_consistent_length(X, y)
     _refuse_missing(y)
@@ -209,10 +263,13 @@ def column_mask(given, p, names):
     names : of the columns, or None.
     """
     mask = np.zeros(p, bool)
-    if given is None or len(given) == 0:
+    if given is None:
         return mask
-    if isinstance(given, (set, frozenset, dict)):
-        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got a {type(given).__name__}.")
+    if isinstance(given, (set, frozenset, dict)) or issparse(given) or getattr(given, "ndim", 1) == 0:
+        got = repr(given) if getattr(given, "ndim", 1) == 0 else f"a {type(given).__name__}"
+        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {got}.")
+    if len(given) == 0:
+        return mask
     kinds = {isinstance(one, str) for one in given}
     if len(kinds) > 1:
         raise ValueError(f"unpenalized mixes names and numbers: {list(given)[:9]}. Give names alone or indices alone.")
@@ -285,6 +342,6 @@ def _name_bad_column(table, types, error):
         if not dtype.startswith(_NUMBERS):
             try:
                 np.asarray(table[name]).astype(np.float64)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, OverflowError):
                 return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
     return error

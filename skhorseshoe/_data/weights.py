@@ -1,5 +1,7 @@
 """Weights of rows: a row of weight w counts as w rows."""
 
+from numbers import Real
+
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
@@ -9,6 +11,8 @@ from .._utils.memory import check_copy
 from .._utils.sklearn_compat import _check_sample_weight
 from .validation import encode_labels, refuse_masked
 
+_LEAST = 1e-15  # share of a class, from where it can be told from none
+_COUNTS = "A row of weight w counts as w rows: divide the weights by what makes them numbers of rows."
 _WIDE = 1.2  # columns to a row, from where matrices of the size of the rows give more independent draws a second
 _SORTED_SIZE = 2**16  # numbers in X up to which its rows are brought into an order of their own
 
@@ -23,19 +27,37 @@ def rows_that_count(X, y, sample_weight, class_weight):
         return X, codes, None, classes
     refuse_masked(sample_weight, "sample_weight")
     sample_weight = device.to_host(sample_weight)
-    weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
+    try:
+        weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
+    except OverflowError as error:
+        raise ValueError(f"sample_weight holds a whole number that is too large ({error}). {_COUNTS}") from error
     counts = weight > 0
     if not counts.all():
         _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
         X, y, weight = _take(X, counts), y[counts], weight[counts]
     classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0")
-    if class_weight is not None:
-        weight *= of_classes(class_weight, classes, y, weight)[codes]
+    with np.errstate(over="ignore"):  # which is told below
+        if class_weight is not None:
+            weight *= of_classes(class_weight, classes, y, weight)[codes]
+    check_totals(np.bincount(codes, weight, 2), f"; the largest, in row {weight.argmax()}, is {weight.max():.3g}")
     return X, codes, None if (weight == 1).all() else weight, classes
+
+
+def check_totals(totals, more=""):
+    """Raise a ValueError where the weights of the two classes (2,) are too large or too small to compute with."""
+    if not (totals.min() >= _LEAST * max(1.0, totals.sum()) and totals.sum() <= 1 / _LEAST):
+        raise ValueError(
+            f"sample_weight and class_weight add up to {totals[0]:.3g} and {totals[1]:.3g} rows of the two classes"
+            f"{more}. They must add up to at most {1 / _LEAST:g}, and those of a class to no less than {_LEAST:g} of "
+            f"that, or of one row. {_COUNTS}"
+        )
 
 
 def of_classes(class_weight, classes, y, weight):
     """The weights of the two classes; y, weight : labels and what they weigh."""
+    given = class_weight.values() if isinstance(class_weight, dict) else ()
+    if not all(isinstance(one, Real) and abs(one) < 1e300 for one in given):
+        raise ValueError(f"class_weight={class_weight} must be positive and finite numbers for both classes.")
     weights = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
     if not ((weights > 0) & np.isfinite(weights)).all():
         raise ValueError(f"class_weight={class_weight} must be positive and finite for both classes.")

@@ -7,14 +7,27 @@ have reached the disk, so that at every moment the folder holds one whole state 
 import io
 import json
 import os
+import re
 import time
+import zipfile
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from .._mcmc.draws import STORED
-from .._utils.atomic_files import OtherFormat, checksum, put, put_note, read_note, strangers
+from .._utils.atomic_files import (
+    OtherFormat,
+    checksum,
+    damaged,
+    is_count,
+    open_to_read,
+    put,
+    put_note,
+    read_note,
+    strangers,
+)
 from .._utils.lock import alone, lock_of
 from .._utils.warn import warn
 from . import warm_start
@@ -23,6 +36,26 @@ _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
 _FORMAT = 2
 _WHAT = "fit"
+_CURE = "Nothing of it is used. To start anew, remove the folder or give another one."
+
+
+def _are_files(files, kind):
+    """Whether these are names that are written here, with a checksum each."""
+    plain = all(re.fullmatch(rf"{kind}-\d{{1,18}}\.npz", file[0]) and type(file[1]) is str for file in files)
+    return plain and len({file[0] for file in files}) == len(files)
+
+
+def _are_draws(draws, manifest):
+    ends = [0, *(end for _, _, _, end in draws)]
+    ascend = all(is_count(end, before + 1) for before, end in pairwise(ends))
+    return ascend and all(is_count(stride, 1) for _, _, stride, _ in draws) and _are_files(draws, "draws")
+
+
+_FIELDS = {
+    "what": lambda what, manifest: type(what) is dict,
+    "state": lambda state, manifest: len(state) == 2 and _are_files([state], "state"),
+    "draws": _are_draws,
+}
 
 
 class Checkpoint:
@@ -50,10 +83,11 @@ class Checkpoint:
     def __exit__(self, *error):
         return self.lock.__exit__(*error)
 
-    def load(self, n_iter):
+    def load(self, n_iter, check):
         """What ``Run`` takes to go on for ``n_iter`` sweeps in all, or None if the folder holds nothing yet.
 
-        Raises a ValueError if it holds another run, a longer one, or files that are damaged or foreign.
+        Raises a ValueError if it holds another run, a longer one, or files that are damaged or foreign. check : raises
+        an error where arrays cannot be those of the run.
         """
         path = self.folder / _MANIFEST
         if not path.exists():
@@ -63,14 +97,24 @@ class Checkpoint:
         self.files = manifest["draws"]
         self.state = manifest["state"][0]
         state = self._read(*manifest["state"])
+        blocks = [self._read(name, expected) for name, expected, _, _ in self.files]
+        try:
+            ends = np.cumsum([block["coef"].shape[1] for block in blocks]).tolist()
+            if [[int(state["draws/stride"]), end] for end in ends] != [file[2:] for file in self.files]:
+                raise ValueError("the files of draws do not hold what the manifest says of them")
+            draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED if blocks}
+            saved = _unflatten(state, draws)
+            check(saved)
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever comes of foreign arrays
+            raise damaged(self.folder / self.state, error, _CURE) from error
         if state["n_iter"] > n_iter:
             raise ValueError(
                 f"checkpoint={str(self.folder)!r} holds {state['n_iter']} sweeps, more than n_iter={n_iter}: give at "
                 "least as many, or another folder."
             )
-        blocks = [self._read(name, expected) for name, expected, _, _ in self.files]
-        draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED} if blocks else None
-        return _unflatten(state, draws)
+        return saved
 
     def _make_folder(self):
         try:
@@ -92,11 +136,11 @@ class Checkpoint:
 
     def _manifest(self, path):
         try:
-            return read_note(path, _FORMAT)
+            return read_note(path, _FORMAT, _FIELDS)
         except OtherFormat:
             raise
-        except ValueError as error:
-            raise ValueError(_damaged(path, error)) from error
+        except (ValueError, OSError) as error:
+            raise damaged(path, error, _CURE) from error
 
     def _compare(self, was):
         if different := warm_start.differences(was, self.what):
@@ -108,13 +152,18 @@ class Checkpoint:
     def _read(self, name, expected):
         path = self.folder / name
         try:
-            data = path.read_bytes()
+            with open_to_read(path) as file:
+                data = file.read()
         except OSError as error:
-            raise ValueError(_damaged(path, error)) from error
+            raise damaged(path, error, _CURE) from error
         if checksum(data) != expected:
-            raise ValueError(_damaged(path, "its checksum is wrong"))
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            return dict(arrays)
+            raise damaged(path, "its checksum is wrong", _CURE)
+        try:
+            return _unpacked(data)
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever comes of foreign bytes
+            raise damaged(path, error, _CURE) from error
 
     def is_due(self):
         """Whether it is time to write."""
@@ -164,17 +213,27 @@ class Checkpoint:
                     path.unlink()
 
 
-def _damaged(path, why):
-    return (
-        f"The checkpoint file {str(path)!r} is damaged or was not written by skhorseshoe ({why}), so nothing of it is "
-        "used. To start anew, remove the folder or give another one."
-    )
-
-
 def _packed(arrays):
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return buffer.getvalue()
+
+
+def _unpacked(data):
+    """The arrays that ``_packed`` was given: of numbers, as large as what is stored of them; an error for others."""
+    arrays = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        for item in packed.infolist():
+            if item.compress_type != zipfile.ZIP_STORED or item.file_size > len(data):
+                raise ValueError("it is compressed")
+            file = io.BytesIO(packed.read(item))
+            np.lib.format.read_magic(file)
+            shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+            if dtype.kind not in "biuf":
+                raise ValueError(f"it holds {dtype}, no numbers")
+            values = np.frombuffer(file.read(), dtype).reshape(shape, order="F" if by_columns else "C")
+            arrays[item.filename.removesuffix(".npy")] = values.copy("K")
+    return arrays
 
 
 def _flatten(nested):
@@ -188,7 +247,7 @@ def _flatten(nested):
 
 
 def _unflatten(flat, draws):
-    out = {"draws": dict(draws or {})}
+    out = {"draws": dict(draws)}
     for name, value in flat.items():
         first, _, rest = name.partition("/")
         if rest:

@@ -25,7 +25,7 @@ from .._utils.memory import check_copy
 from .._utils.signals import held_back
 from .._utils.threads import count_threads, open_threads
 from ..diagnostics import convergence
-from . import warm_start, warnings
+from . import restored, warm_start, warnings
 from .callbacks import teller
 from .checkpoint import Checkpoint
 from .memory_forecast import check_memory
@@ -35,6 +35,7 @@ DEVICES = _device.NAMES
 _COLUMN = 5  # standard deviations between the ends of a usual column
 _SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
 _REPEATED = 10  # times as many rows as there are, which "auto" does not make for the sake of whole weights
+_JUDGED = 8  # draws of a chain, of which at least half are kept: R-hat takes four
 _REPORTED = "burn_in", "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
 
 
@@ -44,6 +45,7 @@ class _Task(NamedTuple):
     shape: tuple  # of X
     device: _device.Device  # where the sampler runs
     no_matrix: bool  # whether not even X'X has room
+    copied: int  # bytes of X that are made for the fit
     open: object  # function of (fit_intercept, ops, threads, **columns) that gives a context with ``Rows``
 
 
@@ -80,7 +82,10 @@ def fit(model, X, y, sample_weight):
                 settings = settings._replace(n_iter=settings.n_iter + int(saved["n_iter"]))
             checkpoint = _checkpoint(model, problem, settings, device)
             with checkpoint or nullcontext():
-                run = Run(problem, settings, saved if checkpoint is None else checkpoint.load(settings.n_iter))
+                if checkpoint is not None:
+                    check = partial(restored.check, problem=problem, settings=settings)
+                    saved = checkpoint.load(settings.n_iter, check)
+                run = Run(problem, settings, saved)
                 _go(model, run, checkpoint, given)
             widest = _COLUMN * rows.columns.sd[:p].max(initial=0.0)
             separated = not warnings.is_bound(slab_scale, widest) and run.separated()
@@ -112,6 +117,11 @@ def _check_counts(settings):
     n_iter, thin, target, most = settings.n_iter, settings.thin, settings.target_ess, settings.max_draws
     if n_iter < thin:
         raise ValueError(f"thin must not exceed n_iter (thin={thin}, n_iter={n_iter}): no draw would be kept.")
+    if None not in (target, most) and most < _JUDGED:
+        raise ValueError(
+            f"target_ess={target} is judged by the draws that are kept, and max_draws={most} keeps too few of them to "
+            f"tell: raise max_draws to {_JUDGED} or more, or leave it out."
+        )
     if None not in (target, most) and most * settings.n_chains < target:
         raise ValueError(
             f"target_ess={target} cannot be reached with max_draws={most} draws of each of {settings.n_chains} chains, "
@@ -130,6 +140,7 @@ def release(model, error=None):
 
 def _prepare(model, X, y, sample_weight):
     """The ``_Task`` of data in memory; sets what the model knows before a fit."""
+    given = X
     X, y = validation.check_X(model, X, y=y, reset=True)
     X, y, weight, model.classes_ = rows_that_count(X, y, sample_weight, model.class_weight)
     many, asked = is_without_factor(X.shape[1]), _device.beside(model.device, X)
@@ -141,9 +152,11 @@ def _prepare(model, X, y, sample_weight):
     if model.sampler == "auto" and model.sampler_ == "hmc" and X.shape[1] > _SLOW and wide:
         warnings.warn_of_slow_weights(model, X.shape[1])
     device = _back_end(model, asked, X)
-    if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # which no kernel reads
+    narrow = X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X)  # which no kernel reads
+    if narrow:
         check_copy(4 * X.size, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
     X, y, weight = arrange(X, y, weight, model.sampler_)
+    copied = 4 * X.size if narrow else validation.made_of(given, X)
 
     def open_rows(fit_intercept, ops, threads, **columns):
         placed, words = ops.place(X, model.n_chains, model.sampler_)
@@ -151,7 +164,7 @@ def _prepare(model, X, y, sample_weight):
             progress.logger.info(words)
         return nullcontext(Rows(placed, y, fit_intercept, ops, threads, weight=weight, **columns))
 
-    return _Task(X.shape, device, is_without_matrix(X), open_rows)
+    return _Task(X.shape, device, is_without_matrix(X), copied, open_rows)
 
 
 def _prepare_dask(model, X, y, sample_weight):
@@ -162,7 +175,7 @@ def _prepare_dask(model, X, y, sample_weight):
 
     shape, open_rows = prepare(model, X, y, sample_weight, choose_for)
     device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
-    return _Task(shape, device, False, open_rows)
+    return _Task(shape, device, False, 0, open_rows)
 
 
 def _announce(model, settings, task, n_threads):
@@ -171,7 +184,9 @@ def _announce(model, settings, task, n_threads):
     n_iter = settings.n_iter + (int(earlier["n_iter"]) if earlier else 0)
     n_draws = min(n_iter // settings.thin, settings.max_draws or n_iter)
     item = np.dtype(settings.draws_dtype).itemsize
-    words = check_memory(*task.shape, settings.n_chains, n_draws, n_threads, settings.sampler, item, task.no_matrix)
+    words = check_memory(
+        *task.shape, settings.n_chains, n_draws, n_threads, settings.sampler, item, task.no_matrix, task.copied
+    )
     if model.verbose:
         _, device, reason = task.device
         progress.logger.info("%d rows of %d features on %s (%s): %s", *task.shape, device, reason, words)

@@ -3,7 +3,7 @@
 from .._backends.limits import is_without_factor
 from .._data.row_blocks import layout
 from .._utils import memory
-from .._utils.memory import in_words
+from .._utils.memory import _addresses_left, in_words
 
 
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
@@ -29,12 +29,15 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     return draws, matrices + sums + 40 * 2**20 + labels
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
-    """The forecast in words; raises MemoryError if it cannot fit."""
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0):
+    """The forecast in words; raises MemoryError if it cannot fit. copied : bytes of X that are held twice already."""
     draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
     words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{in_words(working_set)} of working set"
-    free = memory.available()
+    if copied >= 2**20:
+        words += f", and has {in_words(copied)} for a copy of X (CSR, and C-contiguous float32 or float64, need none),"
+    known = [] if (free := memory.available()) is None else [free]
+    free = min(known + _addresses_left(n_threads), default=None)
     if free is not None and draws + working_set > free:
         if draws > working_set:
             cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
@@ -47,5 +50,5 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
             cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
             if 8 * size * size < 2**20:
                 cure = "Even a small fit needs about this much: give the process more memory."
-        raise MemoryError(f"This fit needs {words} beside X, but only {in_words(free)} are available. {cure}")
+        raise MemoryError(f"This fit needs {words} beside X, but only {in_words(max(0, free))} are available. {cure}")
     return words

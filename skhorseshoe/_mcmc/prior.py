@@ -116,12 +116,13 @@ def describe_prior(tau_0, slab_scale, sd, n, rate):
     of_tau /= of_tau.sum()
     at_tau_0 = (log_tau == 0.0).astype(float)
 
-    h = n * sd**2 * row_information(rate)
-    h, times = np.unique(h[h > 0], return_counts=True)
+    log_h = log(n * row_information(rate)) + 2 * np.log(sd[sd > 0])  # whose square may be beyond float64
+    log_h, times = np.unique(log_h, return_counts=True)
     m_eff = {}
     for name, weight in {"m_eff": of_tau, "m_eff_at_tau_0": at_tau_0}.items():
         of_square = slab * np.convolve(weight / factor, of_lambda)
-        m_eff[name] = float(sum(k * (of_square @ _kept(hj, square, slab_precision)) for hj, k in zip(h, times)))  # noqa: B905
+        kept = (k * (of_square @ _kept(at, square, slab_precision)) for at, k in zip(log_h, times, strict=True))
+        m_eff[name] = float(sum(kept))
     median = tau_0 * np.exp(np.interp(0.5, np.cumsum(of_tau) - of_tau / 2, log_tau))
     return {"tau_0": tau_0, "slab_scale": slab_scale, "tau_median": float(median), **m_eff}
 
@@ -132,6 +133,7 @@ def _half_cauchy(log_x):
     return density / density.sum()
 
 
-def _kept(h, square, slab_precision):
-    """1 - kappa, for (tau lambda)^2."""
-    return h * square / (1 + (h + slab_precision) * square)
+def _kept(log_h, square, slab_precision):
+    """1 - kappa = 1 / (1 + (1 / (tau lambda)^2 + 1 / c^2) / h), for (tau lambda)^2."""
+    with np.errstate(over="ignore"):  # of a column that tells nothing
+        return 1 / (1 + np.exp(np.log(1 / square + slab_precision) - log_h))

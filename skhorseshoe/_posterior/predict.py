@@ -29,7 +29,7 @@ def mean_probability(model, X):
         out[rows] = ops.to_host(ops.average_phi(eta))
 
     _each_predictor(model, X, *_flat(model), use)
-    return out
+    return _known(out)
 
 
 def probability_samples(model, X, max_draws):
@@ -42,7 +42,7 @@ def probability_samples(model, X, max_draws):
         out[rows] = ops.to_host(ops.ndtr(eta, out=eta))
 
     _each_predictor(model, X, coef, intercept, use)
-    return out
+    return _known(out)
 
 
 def probability_interval(model, X, level):
@@ -54,7 +54,7 @@ def probability_interval(model, X, level):
         out[rows] = ops.to_host(ops.quantiles(ops.ndtr(eta, out=eta), ends))
 
     _each_predictor(model, X, *_flat(model), use)
-    return out
+    return _known(out)
 
 
 def log_likelihood(model, X, positive, weight, max_draws):
@@ -70,9 +70,21 @@ def log_likelihood(model, X, positive, weight, max_draws):
         out[:, rows] = log_ndtr(signed, out=signed).T
 
     _each_predictor(model, X, coef, intercept, use)
+    _known(out.T)
     if weight is not None:
         out *= weight
     return out.reshape(len(model.intercept_draws_), -1, X.shape[0])
+
+
+def _known(out):
+    """The same; a ValueError where an answer of a row is unknown, infinity less infinity."""
+    if np.isnan(out.sum()):
+        row = np.flatnonzero(np.isnan(out).any(axis=1))[0]
+        raise ValueError(
+            f"Row {row} of X is too large to predict: its products with the coefficients are beyond float64. Are its "
+            "columns on the scale that they had in fit?"
+        )
+    return out
 
 
 def _flat(model, max_draws=None):
@@ -94,6 +106,8 @@ def _each_predictor(model, X, coef, intercept, use):
     ops, name, _ = device.for_answers(model.device, model.device_, X)
     budget = int(sklearn.get_config()["working_memory"] * 2**20)
     n_threads = 1 if X.shape[0] == 1 else count_threads(model.n_jobs)  # which takes a while, for one row
-    with open_threads(n_threads) as threads, ops.using(name):
+    # Of rows that are too large; what is not known of them is told at the end.
+    quiet = np.errstate(over="ignore", invalid="ignore")
+    with quiet, open_threads(n_threads) as threads, ops.using(name):
         intercept = ops.to_device(intercept)
         ops.each_block(X, coef, threads, budget, shifted)

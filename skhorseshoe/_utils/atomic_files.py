@@ -1,13 +1,63 @@
-"""Files that are there as a whole or not at all, and notes in JSON that tell if they are damaged."""
+"""Files that are there as a whole or not at all, and notes in JSON that tell if they are damaged.
+
+Whatever is read or written is a regular file. What is written has one name: another's link leads to nothing of theirs.
+"""
 
 import json
 import os
+import stat
 import zlib
 from contextlib import suppress
+
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have its reader wait for a writer
 
 
 class OtherFormat(ValueError):
     """A note that is whole, but not of the kind that was looked for."""
+
+
+def damaged(path, why, cure):
+    """The error to raise for a file that cannot be used."""
+    return ValueError(f"The file {str(path)!r} is damaged or was not written by skhorseshoe ({why}). {cure}")
+
+
+def open_to_write(path, mode, **more):
+    """``open``, for a regular file that has no other name and is no link; a ValueError for anything else.
+
+    It is not emptied before that is known.
+    """
+
+    def opener(path, flags):
+        with suppress(FileNotFoundError):
+            _check_own(path, os.lstat(path))
+        file = os.open(path, flags & ~os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0) | _AT_ONCE, 0o666)
+        try:
+            _check_own(path, os.fstat(file))  # it may be another by now
+            if flags & os.O_TRUNC:
+                os.truncate(file, 0)
+        except BaseException:
+            os.close(file)
+            raise
+        return file
+
+    return open(path, mode, opener=opener, **more)
+
+
+def _check_own(path, status):
+    if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
+        return
+    link, regular = stat.S_ISLNK(status.st_mode), stat.S_ISREG(status.st_mode)
+    what = "a symbolic link" if link else "a file with a second name" if regular else "no regular file"
+    raise ValueError(f"{str(path)!r} is {what}, so nothing is written there: remove it, or give another folder.")
+
+
+def open_to_read(path):
+    """A regular file, in bytes; an OSError for anything else, of which none is waited for."""
+    file = open(path, "rb", opener=lambda path, flags: os.open(path, flags | _AT_ONCE))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError("it is no regular file")
+    return file
 
 
 def put(path, data):
@@ -16,7 +66,7 @@ def put(path, data):
     try:
         with suppress(FileNotFoundError):  # left by a process that was killed, or a link that leads elsewhere
             new.unlink()
-        with open(new, "xb") as file:
+        with open_to_write(new, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -33,9 +83,16 @@ def put_note(path, body):
     put(path, json.dumps({"checksum": checksum(json.dumps(body).encode()), "body": body}).encode())
 
 
-def read_note(path, expected):
-    """What ``put_note`` wrote, of the format expected; a ValueError or an OSError if the file is anything else."""
-    note = json.loads(path.read_text(encoding="utf-8"))
+def read_note(path, expected, fields):
+    """What ``put_note`` wrote, of the format expected; a ValueError or an OSError if the file is anything else.
+
+    fields : what each entry of the body must be, by name; a function of it and of the body, which may raise anything.
+    """
+    try:
+        with open_to_read(path) as file:
+            note = json.loads(file.read().decode())
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     if not isinstance(note, dict) or set(note) != {"checksum", "body"}:
         raise ValueError("it has no checksum")
     if note["checksum"] != checksum(json.dumps(note["body"]).encode()):
@@ -46,7 +103,19 @@ def read_note(path, expected):
             f"{str(path.parent)!r} holds something else that skhorseshoe wrote, such as a checkpoint, rows on disk, or "
             "files of another version: give another folder."
         )
+    if set(body) != {"format", *fields}:
+        raise ValueError("it has other entries than it should have")
+    for name, is_right in fields.items():
+        with suppress(Exception):  # whatever comes of a foreign entry
+            if is_right(body[name], body):
+                continue
+        raise ValueError(f"its entry {name!r} cannot be right, or does not agree with the others")
     return body
+
+
+def is_count(value, least=0):
+    """Whether this entry of a note is a whole number from ``least`` on, which an array can have as its size."""
+    return type(value) is int and least <= value < 2**62
 
 
 def strangers(folder, ours):

@@ -5,6 +5,7 @@ import platform
 import time
 from contextlib import contextmanager, suppress
 
+from .atomic_files import open_to_write
 from .warn import warn
 
 try:
@@ -65,10 +66,8 @@ if hasattr(os, "register_at_fork"):
 
 def _locked(path, what):
     """The open file, with its lock."""
-    if path.is_symlink():
-        raise ValueError(f"{str(path)!r} is a symbolic link: remove it, or give another folder.")
     for _ in range(_TRIES):
-        file = open(path, "a+b", buffering=0, opener=_open_no_link)  # noqa: SIM115 - closed by alone
+        file = open_to_write(path, "a+b", buffering=0)
         if not _try_lock(file, what):
             file.seek(0)
             holder = file.read().decode(errors="replace") or "another process"
@@ -86,11 +85,6 @@ def _locked(path, what):
     raise RuntimeError(
         f"{str(path)!r} cannot be locked: the file changes each time that it is opened. Give a folder on another disk."
     )
-
-
-def _open_no_link(path, flags):
-    """The file itself is emptied later: what a link leads to is not ours."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _try_lock(file, what):

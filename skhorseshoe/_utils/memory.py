@@ -1,10 +1,13 @@
 """How much memory can still be had, and the errors where something has no room."""
 
+import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
+_THREAD = 136 * 2**20  # bytes of addresses that a thread reserves: its stack, and twice the 64 MiB of an arena
+_LIBRARIES = 64 * 2**20, 320 * 2**20  # that code takes beside, where the compiler has been loaded, and where not
 
 
 def available():
@@ -56,17 +59,23 @@ def _group(membership, controllers):
     return ""
 
 
-def _left_by_limits():
-    """Bytes that the limits of this process leave (``ulimit -v`` and ``-d``); a list, empty without limits."""
+def _left_by_limits(*kinds):
+    """Bytes that the limits of this process leave, of all kinds (``ulimit -v`` and ``-d``) or some; a list."""
     pages = Path("/proc/self/statm")
     if not pages.exists():
         return []
     import resource
 
     size, *_, data, _ = (int(word) * resource.getpagesize() for word in pages.read_text().split())
-    used = {resource.RLIMIT_AS: size, resource.RLIMIT_DATA: data}
-    limits = {kind: resource.getrlimit(kind)[0] for kind in used}
-    return [limits[kind] - used[kind] for kind in used if limits[kind] != resource.RLIM_INFINITY]
+    used = {"RLIMIT_AS": size, "RLIMIT_DATA": data}
+    limits = {kind: resource.getrlimit(getattr(resource, kind))[0] for kind in kinds or used}
+    return [limit - used[kind] for kind, limit in limits.items() if limit != resource.RLIM_INFINITY]
+
+
+def _addresses_left(n_threads):
+    """Bytes that a limit of addresses (``ulimit -v``) leaves beside those that are reserved and never used; a list."""
+    left = _left_by_limits("RLIMIT_AS")
+    return [value - _LIBRARIES["numba" not in sys.modules] - n_threads * _THREAD for value in left]
 
 
 def check_copy(n_bytes, why, cure=""):

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 
 from .._utils import progress as _progress
+from .._utils.atomic_files import damaged
 from ._bar import bar, check_rich
+from ._folder import CURE, DTYPES, MANIFEST, open_rows
 from ._parts import Parts, check_dense
 from ._sources import open_source
-from ._store import DTYPES, Store, open_rows
+from ._store import Store
 
 __all__ = ["convert", "load"]
 
@@ -95,9 +97,10 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     needed = None if columns is None else [*columns, *([] if name is None else [name])]
     check_dense(source)
     folder = Path(folder).expanduser()
-    parts, what, n_rows = open_source(source, labels, needed)
+    parts, what, n_rows, numbers = open_source(source, labels, needed)
     store = Store(folder, {"source": what, "y": name, "columns": columns, "dtype": dtype}, dtype or "float32")
     if not store.manifest["complete"]:
+        _check_position(store, numbers)
         with _progress.visible(verbose), store, bar(store.n, n_rows) if progress else nullcontext() as move:
             reports = [_reporter(verbose, n_rows), *([move] if progress else [])]
             _write(parts, Parts(name, columns, dtype, store.manifest), store, reports)
@@ -146,6 +149,13 @@ def _check_columns(columns, y):
     if y is not None and y in columns:
         raise ValueError(f"columns names {y!r}, which is y: the labels cannot be a column of X too. Leave it out.")
     return columns
+
+
+def _check_position(store, numbers):
+    """Raise a ValueError where the position that the manifest has cannot be one of this source."""
+    last = store.manifest["position"]
+    if last is not None and np.size(last["at"]) != max(1, numbers):
+        raise damaged(store.folder / MANIFEST, "its position is not one of this source", CURE)
 
 
 def _write(parts, read, store, reports):

@@ -117,7 +117,7 @@ class Parts:
                 raise ValueError(f"The part of the source from row {first} on has no labels, and those before have.")
             return np.zeros(m, np.uint8)
         masked = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else False
-        labels = np.asarray(labels)
+        labels = np.asarray(labels, None if hasattr(labels, "dtype") else object)  # of a list text would swallow NaN
         if labels.shape != (m,):
             raise ValueError(f"{m} rows from row {first} on need as many labels; got an array of shape {labels.shape}.")
         if self.classes is None:

@@ -31,6 +31,7 @@ class Source(NamedTuple):
     parts: object  # a function of a position
     what: object  # of JSON types: is it the same source as before? None if that cannot be known
     rows: int | None = None
+    numbers: int = 0  # of a position, where it is a list
 
 
 def open_source(source, labels, columns):
@@ -184,6 +185,8 @@ def _array(array, labels, what):
         )
     if what is not None and labels is not None:
         what = [what, f"labels {_contents(np.asarray(labels))}"]
+    if labels is not None and not hasattr(labels, "dtype"):
+        labels = np.asarray(labels, object)  # text would swallow NaN
     labels = None if labels is None else np.asanyarray(labels)  # as they are if they are masked
     n, p = array.shape
     chunk = array.chunks[0] if getattr(array, "chunks", None) else 1
@@ -230,7 +233,7 @@ def _csv(files):
                         yield [i, begin], frame
             row = 0
 
-    return Source(parts, _stamps(files))
+    return Source(parts, _stamps(files), numbers=2)
 
 
 def _frames(file):
@@ -276,7 +279,7 @@ def _parquet(files, columns):
     for name in files:
         with _reading(name):
             n_rows += pq.read_metadata(name).num_rows
-    return Source(parts, _stamps(files), n_rows)
+    return Source(parts, _stamps(files), n_rows, numbers=3)
 
 
 def _need(module, path):

@@ -4,7 +4,6 @@ The files grow at their ends. From time to time they are brought to the disk, an
 step: at every moment it describes rows that are there. It calls itself complete at last.
 """
 
-import io
 import os
 import zlib
 from contextlib import ExitStack
@@ -13,15 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from .._utils.atomic_files import OtherFormat, put_note, read_note, strangers
+from .._utils.atomic_files import damaged, open_to_write, put_note, strangers
 from .._utils.lock import alone, lock_of
+from ._folder import CODES, CURE, DTYPES, FORMAT, HEADER, MANIFEST, header, read_manifest, x_file
 
-MANIFEST, CODES = "manifest.json", "y.npy"
-DTYPES = "float16", "float32", "float64"
 COMMIT = 2**26  # bytes of X, about, between two manifests
-_FORMAT = "skhorseshoe rows 1"
 _WHAT = "conversion"
-_HEADER = 128  # bytes, of NumPy's format: it has room for any number of rows
 _COPIED = 2**24  # bytes
 _NEW = {"rows": 0, "blocks": [], "names": None, "classes": None, "position": None, "complete": False}
 
@@ -34,7 +30,7 @@ class Store:
 
     def __init__(self, folder, what, dtype):
         self.folder, self.what = Path(folder), what
-        self._new = {"format": _FORMAT, "what": what, "dtype": dtype, **_NEW}
+        self._new = {"format": FORMAT, "what": what, "dtype": dtype, **_NEW}
         self._look()
         self.since = 0  # bytes of X that no manifest describes yet
         self.sums = 0, 0  # their checksums, and those of the codes
@@ -88,11 +84,11 @@ class Store:
 
     def _open(self, name):
         path = self.folder / name
-        size = _HEADER + self.rows * (1 if name == CODES else self._row_bytes())
+        size = HEADER + self.rows * (1 if name == CODES else self._row_bytes())
         there = path.exists()
         if self.rows and (not there or path.stat().st_size < size):
-            raise ValueError(damaged(path, "it is too short"))
-        file = open(path, "r+b" if there else "w+b")  # noqa: SIM115 - closed by __exit__
+            raise damaged(path, "it is too short", CURE)
+        file = open_to_write(path, "r+b" if there else "w+b")
         file.truncate(size)
         file.seek(0, os.SEEK_END)
         return file
@@ -107,8 +103,8 @@ class Store:
         """Raise a ValueError unless these are the last rows that were written, which start at the position."""
         self.X.flush()
         first = self.rows - len(X)
-        there = np.memmap(self.X.name, self.dtype, "r", _HEADER, (self.rows, X.shape[1]))[max(0, first) :]
-        labels = np.fromfile(self.codes.name, np.uint8, offset=_HEADER)[max(0, first) :]
+        there = np.memmap(self.X.name, self.dtype, "r", HEADER, (self.rows, X.shape[1]))[max(0, first) :]
+        labels = np.fromfile(self.codes.name, np.uint8, offset=HEADER)[max(0, first) :]
         position = self.manifest["position"]["row"]
         if first != position or not (np.array_equal(there, X) and np.array_equal(labels, codes)):
             raise ValueError(
@@ -150,10 +146,10 @@ class Store:
         if self.n:
             self.commit()
         old, self.manifest["dtype"] = self.X, "float64"
-        self.X = open(self.folder / x_file("float64"), "w+b")  # noqa: SIM115 - closed by __exit__
-        self.X.truncate(_HEADER)
-        self.X.seek(_HEADER)
-        old.seek(_HEADER)
+        self.X = open_to_write(self.folder / x_file("float64"), "w+b")
+        self.X.truncate(HEADER)
+        self.X.seek(HEADER)
+        old.seek(HEADER)
         start = 0
         for block in self.manifest["blocks"]:
             block[1] = 0
@@ -174,9 +170,9 @@ class Store:
         self.commit()
         p = len(self.manifest["names"])
         self.X.seek(0)
-        self.X.write(_header(np.dtype(self.dtype), (self.n, p)))
+        self.X.write(header(np.dtype(self.dtype), (self.n, p)))
         self.codes.seek(0)
-        self.codes.write(_header(np.dtype(np.uint8), (self.n,)))
+        self.codes.write(header(np.dtype(np.uint8), (self.n,)))
         self.manifest["complete"] = True
         self.commit()
 
@@ -196,72 +192,3 @@ def _few(what):
         return what
     what = list(map(str, what))
     return ("; ".join(what[:3]) or "none of them") + (f" and {len(what) - 3} more" if len(what) > 3 else "")
-
-
-def x_file(dtype):
-    """Name of the file of X."""
-    return f"X-{dtype}.npy"
-
-
-def _header(dtype, shape):
-    header = io.BytesIO()
-    described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(header, described)
-    assert header.tell() == _HEADER
-    return header.getvalue()
-
-
-def read_manifest(folder):
-    """What the manifest says; a ValueError if it is damaged or foreign."""
-    path = Path(folder) / MANIFEST
-    try:
-        return read_note(path, _FORMAT)
-    except OtherFormat:
-        raise
-    except FileNotFoundError as error:
-        raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.") from error
-    except (ValueError, OSError) as error:
-        raise ValueError(damaged(path, error)) from error
-
-
-def open_rows(folder, check):
-    """The manifest, X as a read-only memory map, and the codes of y; check : whether to compare the checksums."""
-    folder = Path(folder)
-    manifest = read_manifest(folder)
-    if not manifest["complete"]:
-        raise ValueError(
-            f"The conversion to {str(folder)!r} has stopped after {manifest['rows']} rows. The same call of "
-            "skhorseshoe.disk.convert goes on with it."
-        )
-    p = len(manifest["names"])
-    X = _map(folder / x_file(manifest["dtype"]), manifest["dtype"], (manifest["rows"], p))
-    codes = _map(folder / CODES, "uint8", (manifest["rows"],))
-    if check:
-        start = 0
-        for stop, *sums in manifest["blocks"]:
-            for array, crc, name in zip((X, codes), sums, (x_file(manifest["dtype"]), CODES), strict=True):
-                if zlib.crc32(array[start:stop].data) != crc:
-                    why = f"the checksum of rows {start} to {stop - 1} is wrong"
-                    raise ValueError(damaged(folder / name, why))
-            start = stop
-    return manifest, X, codes
-
-
-def _map(path, dtype, shape):
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-        if array.dtype != dtype or array.shape != shape:
-            raise ValueError(f"it holds {array.shape} of {array.dtype}, not {shape} of {dtype}")
-        if path.stat().st_size != _HEADER + array.nbytes:
-            raise ValueError(f"it has {path.stat().st_size} bytes, not {_HEADER + array.nbytes}")
-    except (ValueError, EOFError, OSError) as error:
-        raise ValueError(damaged(path, error)) from error
-    return array
-
-
-def damaged(path, why):
-    """What to say of a file that cannot be used."""
-    return (
-        f"The file {str(path)!r} is damaged or was not written by skhorseshoe ({why}). Remove its folder and convert "
-        "again."
-    )

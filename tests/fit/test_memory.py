@@ -7,7 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._fit import memory_forecast
@@ -123,3 +125,59 @@ def test_a_sampler_that_has_no_matrices_is_not_advised_to_itself(monkeypatch):
             memory_forecast.check_memory(100, 20_000, 4, 1, 1, sampler, no_matrix=True)
         assert ("sampler='pxda' needs none" in str(error.value)) == advised
         assert ("what takes the room" in str(error.value)) is False
+
+
+FORMS = {
+    "by columns": (lambda X: np.asfortranarray(X), "6 MiB"),
+    "whole numbers": (lambda X: X.astype(np.int8), "6 MiB"),
+    "float16": (lambda X: X.astype(np.float16), "3 MiB"),
+    "a table of two types": (lambda X: pd.DataFrame(X).rename(columns=str).assign(more=1), "6 MiB"),
+    "sparse by columns": (lambda X: sp.csc_array(X), "9 MiB"),
+    "as it is used": (lambda X: X, None),
+    "a view": (lambda X: X[:-1], None),
+    "CSR": (lambda X: sp.csr_array(X), None),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_forecast_counts_the_copy_of_x_and_says_how_to_avoid_it(form, caplog):
+    made, said = FORMS[form]
+    caplog.set_level(logging.INFO, logger="skhorseshoe")
+    given = made(np.random.default_rng(0).standard_normal((8000, 100)))
+    y = np.arange(given.shape[0]) % 2
+    HorseshoeProbitClassifier(n_iter=2, burn_in=1, verbose=1, sampler="gibbs", n_jobs=1).fit(given, y)
+    (line,) = (record.getMessage() for record in caplog.records if "working set" in record.getMessage())
+    told = f"{said} for a copy of X (CSR, and C-contiguous float32 or float64, need none)"
+    assert (told in line) if said else ("copy" not in line)
+
+
+@pytest.mark.parametrize("form", ["a table of two types", "sparse by columns"])
+def test_a_copy_that_has_no_room_is_refused_in_any_form(form, monkeypatch):
+    given = FORMS[form][0](np.ones((2000, 100)))
+    monkeypatch.setattr(memory, "available", lambda: 10**6)
+    with pytest.raises(MemoryError, match=r"copies \d MiB of X, but only 1 MiB are available\. Pass it in this form"):
+        HorseshoeProbitClassifier(n_iter=2).fit(given, np.arange(2000) % 2)
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+from skhorseshoe import HorseshoeProbitClassifier
+X, n_jobs = np.random.default_rng(0).standard_normal((300, 1000)), int(sys.argv[1])
+y = np.arange(300) % 2
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**20 * int(sys.argv[2]),) * 2)
+try:
+    HorseshoeProbitClassifier(n_iter=1, burn_in=1, sampler="hmc", n_jobs=n_jobs).fit(X, y)
+except MemoryError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="addresses are limited on Linux")
+@pytest.mark.parametrize(("n_jobs", "left"), [(1, 200), (2, 450), (4, 600)])
+def test_what_is_reserved_counts_where_addresses_are_limited(n_jobs, left, run_python):
+    """Matrices for which there is room, but not beside the libraries and the threads."""
+    said = run_python(LIMITED, n_jobs, left)
+    assert "This fit needs" in said
+    assert "are available" in said

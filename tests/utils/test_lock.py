@@ -18,7 +18,7 @@ def test_where_the_disk_is_full_from_the_start_the_fit_goes_on_and_warns(problem
     class File(io.FileIO):
         write = full
 
-    monkeypatch.setattr(lock, "open", lambda path, *args, **kwargs: File(path, "a+"), raising=False)
+    monkeypatch.setattr(lock, "open_to_write", lambda path, *args, **kwargs: File(path, "a+"))
     monkeypatch.setattr(os, "fsync", full)
     with pytest.warns(UserWarning, match="No space left on device.*goes on"):
         model = HorseshoeProbitClassifier(n_iter=9, burn_in=2, checkpoint=tmp_path).fit(*problem)
@@ -62,10 +62,11 @@ def test_a_link_in_place_of_the_lock_leads_to_nothing_that_is_emptied(tmp_path):
     (tmp_path / "precious").write_text("keys")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "fit.lock").symlink_to(tmp_path / "precious")
-    with pytest.raises(ValueError, match=r"fit\.lock' is a symbolic link: remove it"), alone(tmp_path / "run", "fit"):
+    with (
+        pytest.raises(ValueError, match=r"fit\.lock' is a symbolic link, .*remove it"),
+        alone(tmp_path / "run", "fit"),
+    ):
         pass
-    with pytest.raises(OSError, match="symbolic links"):  # one that was made a moment later
-        lock._open_no_link(tmp_path / "run" / "fit.lock", os.O_RDWR | os.O_APPEND | os.O_CREAT)
     assert (tmp_path / "precious").read_text() == "keys"
 
 

@@ -2,6 +2,7 @@
 
 import cupy as cp
 
+from ..sparse_structure import check
 from .csr import Csr
 from .cuda import TYPES
 
@@ -31,6 +32,7 @@ def _contiguous(X):
 
 def _csr(X):
     """A CSR matrix of CuPy's as ``Csr``, with ascending indices and none twice; its own arrays if they are so."""
+    check(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

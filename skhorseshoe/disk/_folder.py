@@ -1,0 +1,126 @@
+"""What a folder of rows holds: the names and headings of its files, and whether its manifest can be right."""
+
+import io
+import math
+import os
+import zlib
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from .._utils.atomic_files import OtherFormat, damaged, is_count, open_to_read, read_note
+
+MANIFEST, CODES = "manifest.json", "y.npy"
+DTYPES = "float16", "float32", "float64"
+FORMAT = "skhorseshoe rows 1"
+HEADER = 128  # bytes, of NumPy's format: it has room for any number of rows
+CURE = "Remove its folder and convert again."
+
+
+def x_file(dtype):
+    """Name of the file of X."""
+    return f"X-{dtype}.npy"
+
+
+def header(dtype, shape):
+    """The first bytes of the file of an array of this shape."""
+    out = io.BytesIO()
+    described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(out, described)
+    assert out.tell() == HEADER
+    return out.getvalue()
+
+
+def read_manifest(folder):
+    """What the manifest says; a ValueError if it is damaged or foreign."""
+    path = Path(folder) / MANIFEST
+    try:
+        return read_note(path, FORMAT, _FIELDS)
+    except OtherFormat:
+        raise
+    except FileNotFoundError as error:
+        raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.") from error
+    except (ValueError, OSError) as error:
+        raise damaged(path, error, CURE) from error
+
+
+def _are_blocks(blocks, manifest):
+    """Whether each has an end beyond that of the one before, and two checksums, up to the last row."""
+    stops = [0, *(stop for stop, _, _ in blocks)]
+    ascend = all(is_count(stop, before + 1) for before, stop in pairwise(stops))
+    return ascend and stops[-1] == manifest["rows"] and all(is_count(crc) for block in blocks for crc in block[1:])
+
+
+def _are_names(names, manifest):
+    if names is None:
+        return manifest["rows"] == 0
+    known = all(isinstance(name, str | int | float) and name == name for name in names) and len({*names}) == len(names)
+    return type(names) is list and len(names) > 0 and (known or names == [None] * len(names))
+
+
+def _are_classes(classes, manifest):
+    """Whether they are labels, all text or all numbers."""
+    if classes is None:
+        return True
+    text = {isinstance(label, str) for label in classes}
+    some = all(type(label) in (str, bool, float) or abs(label) < 2**64 for label in classes)
+    return type(classes) is list and len(classes) <= 256 and len(text) <= 1 and some and len({*classes}) == len(classes)
+
+
+def _is_position(position, manifest):
+    if position is None:
+        return manifest["rows"] == 0
+    at = position["at"]
+    numbers = all(map(is_count, at)) and len(at) in (2, 3) if type(at) is list else is_count(at)
+    row = position["row"]
+    return set(position) == {"at", "row"} and numbers and is_count(row) and row < manifest["rows"]
+
+
+_FIELDS = {
+    "what": lambda what, manifest: type(what) is dict,
+    "dtype": lambda dtype, manifest: dtype in DTYPES,
+    "rows": lambda rows, manifest: is_count(rows),
+    "blocks": _are_blocks,
+    "names": _are_names,
+    "classes": _are_classes,
+    "position": _is_position,
+    "complete": lambda complete, manifest: type(complete) is bool and (manifest["rows"] > 0 or not complete),
+}
+
+
+def open_rows(folder, check):
+    """The manifest, X as a read-only memory map, and the codes of y; check : whether to compare the checksums."""
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    if not manifest["complete"]:
+        raise ValueError(
+            f"The conversion to {str(folder)!r} has stopped after {manifest['rows']} rows. The same call of "
+            "skhorseshoe.disk.convert goes on with it."
+        )
+    p = len(manifest["names"])
+    X = _map(folder / x_file(manifest["dtype"]), manifest["dtype"], (manifest["rows"], p))
+    codes = _map(folder / CODES, "uint8", (manifest["rows"],))
+    if check:
+        start = 0
+        for stop, *sums in manifest["blocks"]:
+            for array, crc, name in zip((X, codes), sums, (x_file(manifest["dtype"]), CODES), strict=True):
+                if zlib.crc32(array[start:stop].data) != crc:
+                    raise damaged(folder / name, f"the checksum of rows {start} to {stop - 1} is wrong", CURE)
+            start = stop
+    if manifest["classes"] is not None and codes.max() >= len(manifest["classes"]):
+        raise damaged(folder / CODES, f"it has the code {codes.max()} of {len(manifest['classes'])} labels", CURE)
+    return manifest, X, codes
+
+
+def _map(path, dtype, shape):
+    try:
+        with open_to_read(path) as file:
+            size = HEADER + math.prod(shape) * np.dtype(dtype).itemsize
+            if os.fstat(file.fileno()).st_size != size:
+                raise ValueError(f"it has {os.fstat(file.fileno()).st_size} bytes, not {size}")
+            if file.read(HEADER) != header(np.dtype(dtype), shape):
+                raise ValueError(f"its heading is not that of {shape} of {dtype}")
+            return np.memmap(file, dtype, "r", HEADER, shape)
+    except (ValueError, OSError) as error:
+        raise damaged(path, error, CURE) from error

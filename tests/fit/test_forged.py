@@ -1,0 +1,278 @@
+"""Manifests and files that are not what was written, with checksums that are right: refused by name."""
+
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+
+from skhorseshoe import HorseshoeProbitClassifier, disk
+from skhorseshoe._utils import atomic_files
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+DAMAGED = "is damaged or was not written by skhorseshoe"
+ROWS = np.random.default_rng(0).standard_normal((40, 3)).astype(np.float32)
+LABELS = np.arange(40) % 2
+
+
+def forge(folder, change):
+    """Change the body of a manifest in place, with a checksum that is right."""
+    path = folder / "manifest.json"
+    body = json.loads(path.read_text())["body"]
+    change(body)
+    atomic_files.put_note(path, body)
+
+
+def fit(folder, **params):
+    params = {"n_iter": 12, "burn_in": 20, "random_state": 0, "n_jobs": 1, **params}
+    return HorseshoeProbitClassifier(checkpoint=folder, **params).fit(ROWS, LABELS)
+
+
+def put(name, value):
+    return lambda body: body.update({name: value})
+
+
+def without(name):
+    return lambda body: body.pop(name)
+
+
+ROWS_FORGED = {
+    "rows that leave the folder": put("dtype", "/../../X"),
+    "no checksums": put("blocks", []),
+    "checksums of fewer rows": lambda body: body["blocks"][-1].__setitem__(0, 39),
+    "blocks that are no lists": put("blocks", 7),
+    "no names": put("names", None),
+    "names twice": put("names", ["a", "a", "b"]),
+    "names that are none": put("names", [{}, [], "b"]),
+    "labels of two types": put("classes", [0, "a"]),
+    "fewer labels than codes": put("classes", [0]),
+    "rows below zero": put("rows", -40),
+    "rows that are true": put("rows", True),
+    "more rows": lambda body: body.update(rows=10**12, blocks=[[10**12, 1, 1]]),
+    "no position": put("position", None),
+    "not known whether complete": put("complete", "yes"),
+    "no source": put("what", []),
+    "one entry more": put("more", 1),
+    **{f"without {name!r}": without(name) for name in ("rows", "blocks", "names", "dtype", "position", "classes")},
+}
+
+
+@pytest.mark.parametrize("how", ROWS_FORGED)
+def test_a_forged_folder_of_rows_is_refused_by_name(how, tmp_path):
+    disk.convert(ROWS, tmp_path / "rows", y=LABELS)
+    forge(tmp_path / "rows", ROWS_FORGED[how])
+    with pytest.raises(ValueError, match=rf"rows/\S+' {DAMAGED} \(.+\)\. Remove its folder"):
+        disk.load(tmp_path / "rows", check=True)
+
+
+@pytest.mark.parametrize("at", [[0, 0], [0], 10**30, "a", -1, None])
+def test_a_forged_position_does_not_go_on(at, tmp_path):
+    def parts():
+        yield ROWS
+        raise RuntimeError("the network is gone")
+
+    with pytest.raises(RuntimeError, match="network"):
+        disk.convert(parts(), tmp_path / "rows")
+    disk._store.COMMIT, before = 1, disk._store.COMMIT
+    try:
+        with pytest.raises(RuntimeError, match="network"):
+            disk.convert(parts(), tmp_path / "rows")
+    finally:
+        disk._store.COMMIT = before
+    forge(tmp_path / "rows", lambda body: body["position"].update(at=at))
+    with pytest.raises(ValueError, match=DAMAGED):
+        disk.convert(parts(), tmp_path / "rows")
+
+
+RUN_FORGED = {
+    "a state outside": lambda body: body["state"].__setitem__(0, "../state-32.npz"),
+    "draws outside": lambda body: body["draws"][0].__setitem__(0, "/etc/hostname"),
+    "a state that is no list": put("state", 3),
+    "no checksum": lambda body: body["state"].pop(),
+    "draws twice": lambda body: body["draws"].append(list(body["draws"][0])),
+    "fewer draws": put("draws", []),
+    "another number of draws": lambda body: body["draws"][0].__setitem__(3, 11),
+    "another stride": lambda body: body["draws"][0].__setitem__(2, 2),
+    **{f"without {name!r}": without(name) for name in ("what", "state", "draws")},
+}
+
+
+@pytest.mark.parametrize("how", RUN_FORGED)
+def test_a_forged_checkpoint_is_refused_by_name(how, tmp_path):
+    fit(tmp_path / "run")
+    forge(tmp_path / "run", RUN_FORGED[how])
+    with pytest.raises(ValueError, match=rf"run/\S+' {DAMAGED} \(.+\)\. Nothing of it is used"):
+        fit(tmp_path / "run")
+
+
+def forge_file(folder, change, kind="state"):
+    """Change the arrays of a file, and the checksum in the manifest."""
+    (path,) = folder.glob(f"{kind}-*.npz")
+    with np.load(path) as saved:
+        arrays = dict(saved)
+    change(arrays)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    path.write_bytes(buffer.getvalue())
+
+    def checksum(body):
+        (body["state"] if kind == "state" else body["draws"][0])[1] = atomic_files.checksum(buffer.getvalue())
+
+    forge(folder, checksum)
+
+
+def cut(name):
+    return lambda arrays: arrays.update({name: arrays[name][..., :-1]})
+
+
+def fill(name, value):
+    return lambda arrays: arrays.update({name: np.full_like(arrays[name], value)})
+
+
+ARRAYS_FORGED = {
+    **{f"{name} is missing": without(name) for name in ("n_iter", "key", "chains/sweep", "chains/beta", "draws/seen")},
+    **{f"{name} is cut": cut(f"chains/{name}") for name in ("beta", "score", "lambda_sq_inv", "settings", "spread")},
+    "an array more": put("chains/more", np.zeros(3)),
+    "a coefficient is NaN": fill("chains/beta", np.nan),
+    "a scale is 0": fill("chains/lambda_sq_inv", 0.0),
+    "other numbers": lambda arrays: arrays.update({"chains/beta": arrays["chains/beta"].astype(complex)}),
+    "a sweep of another": fill("chains/sweep", 31),
+    "more sweeps than draws": lambda arrays: [fill("n_iter", 13)(arrays), fill("chains/sweep", 33)(arrays)],
+    "more draws": fill("draws/seen", 13),
+    "every second draw": fill("draws/stride", 2),
+    "shrinkage of none": fill("draws/kappa_weight", 0),
+    "a billion turns": lambda arrays: arrays["chains/settings"].__setitem__(1, 1e9),
+    "columns that there are not": put("chains/slow", np.array([7])),
+    "moves in every 0th sweep": fill("chains/every", 0),
+    "a name within an array": put("draws", np.zeros(2)),
+}
+
+
+@pytest.mark.parametrize("how", ARRAYS_FORGED)
+def test_arrays_that_do_not_fit_the_run_are_refused(how, tmp_path):
+    fit(tmp_path / "run", sampler="hmc")
+    forge_file(tmp_path / "run", ARRAYS_FORGED[how])
+    with pytest.raises(ValueError, match=rf"run/state-32.npz' {DAMAGED}"):
+        fit(tmp_path / "run", sampler="hmc", n_iter=15)
+
+
+@pytest.mark.parametrize("how", ["fewer", "one is not finite", "in whole numbers", "none"])
+def test_forged_draws_are_refused(how, tmp_path):
+    change = {
+        "fewer": lambda arrays: arrays.update({name: values[:, :-1] for name, values in arrays.items()}),
+        "one is not finite": fill("intercept", np.inf),
+        "in whole numbers": lambda arrays: arrays.update(coef=arrays["coef"].astype(int)),
+        "none": lambda arrays: arrays.clear(),
+    }[how]
+    fit(tmp_path / "run")
+    forge_file(tmp_path / "run", change, "draws")
+    with pytest.raises(ValueError, match=DAMAGED):
+        fit(tmp_path / "run", n_iter=15)
+
+
+@pytest.mark.parametrize("data", [b"", b"PK", b"\x93NUMPY", np.arange(9).tobytes()], ids=repr)
+def test_a_state_that_is_no_archive_is_refused(data, tmp_path):
+    fit(tmp_path / "run")
+    (path,) = (tmp_path / "run").glob("state-*.npz")
+    path.write_bytes(data)
+    forge(tmp_path / "run", lambda body: body["state"].__setitem__(1, atomic_files.checksum(data)))
+    with pytest.raises(ValueError, match=DAMAGED):
+        fit(tmp_path / "run")
+
+
+def test_a_note_that_is_nested_without_end_is_refused(tmp_path):
+    disk.convert(ROWS, tmp_path / "rows")
+    (tmp_path / "rows" / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=DAMAGED):
+        disk.load(tmp_path / "rows")
+
+
+# What is no regular file ----------------------------------------------------------------------------------------------
+
+
+def a_pipe(path):
+    os.mkfifo(path)
+
+
+def a_folder(path):
+    path.mkdir()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("make", [a_pipe, a_folder])
+@pytest.mark.parametrize("name", ["manifest.json", "state-*.npz", "draws-*.npz"])
+def test_what_is_no_file_holds_no_fit_up(name, make, tmp_path):
+    fit(tmp_path / "run")
+    (path,) = (tmp_path / "run").glob(name)
+    path.unlink()
+    make(path)
+    with pytest.raises(ValueError, match=rf"{path.name}' {DAMAGED}"):
+        fit(tmp_path / "run")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("make", [a_pipe, a_folder])
+@pytest.mark.parametrize("name", ["manifest.json", "X-float32.npy", "y.npy"])
+def test_what_is_no_file_holds_no_reading_up(name, make, tmp_path):
+    disk.convert(ROWS, tmp_path / "rows", y=LABELS)
+    (tmp_path / "rows" / name).unlink()
+    make(tmp_path / "rows" / name)
+    with pytest.raises(ValueError, match=rf"{name}' {DAMAGED}"):
+        disk.load(tmp_path / "rows")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("make", [a_pipe, a_folder])
+def test_what_is_no_file_is_not_written_to(make, tmp_path):
+    with pytest.raises(ValueError, match="no rows"):
+        disk.convert(ROWS[:0], tmp_path / "rows")
+    (tmp_path / "rows" / "y.npy").unlink()
+    make(tmp_path / "rows" / "y.npy")
+    with pytest.raises(ValueError, match=r"y\.npy' is no regular file, so nothing is written there: remove it"):
+        disk.convert(ROWS, tmp_path / "rows")
+
+
+@pytest.mark.parametrize("name", ["y.npy", "X-float32.npy", "conversion.lock", "manifest.json.new", "manifest.json"])
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_a_link_leads_to_nothing_that_is_overwritten(name, link, tmp_path):
+    """Someone else who may write to the folder leaves it where a conversion that has failed is to go on."""
+    precious, path = tmp_path / "precious", tmp_path / "rows" / name
+    with pytest.raises(ValueError, match="no rows"):
+        disk.convert(ROWS[:0], tmp_path / "rows")
+    data = path.read_bytes() if name == "manifest.json" else b"keys"
+    precious.write_bytes(data)
+    path.unlink(missing_ok=True)
+    getattr(path, link)(precious)
+    refused = None
+    try:
+        disk.convert(ROWS, tmp_path / "rows", y=LABELS)
+    except ValueError as error:
+        refused = str(error)
+    assert precious.read_bytes() == data
+    if "manifest" not in name:
+        what = "a symbolic link" if link == "symlink_to" else "a file with a second name"
+        assert f"{name}' is {what}, so nothing is written there" in refused
+
+
+def test_a_link_is_not_followed_where_rows_become_wider(tmp_path):
+    (tmp_path / "precious").write_text("keys")
+
+    def parts():
+        yield ROWS
+        (tmp_path / "rows" / "X-float64.npy").symlink_to(tmp_path / "precious")
+        yield ROWS + np.float64(0.1)
+
+    with pytest.raises(ValueError, match=r"X-float64\.npy' is a symbolic link"):
+        disk.convert(parts(), tmp_path / "rows")
+    assert (tmp_path / "precious").read_text() == "keys"
+
+
+def test_a_link_that_is_made_a_moment_later_is_not_followed_either(tmp_path, monkeypatch):
+    """Between the look and the opening: the system refuses it, or, where it cannot, nothing is emptied before."""
+    (tmp_path / "precious").write_text("keys")
+    (tmp_path / "file").symlink_to(tmp_path / "precious")
+    monkeypatch.setattr(os, "lstat", os.stat)
+    with pytest.raises(OSError, match="symbolic links"), atomic_files.open_to_write(tmp_path / "file", "w+b"):
+        pass
+    assert (tmp_path / "precious").read_text() == "keys"

@@ -1,0 +1,216 @@
+"""Cases on disk: folders of rows and of checkpoints with flipped bits, forged entries and what is no file."""
+
+import copy
+import io
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+from data import NUMBERS, SAMPLERS, pick
+
+from skhorseshoe import HorseshoeProbitClassifier, disk
+from skhorseshoe._fit import fit as _fit
+from skhorseshoe._utils import atomic_files
+from skhorseshoe.disk import _store
+
+X = np.random.default_rng(0).standard_normal((60, 3)).astype(np.float32)
+Y = np.arange(60) % 2
+VALUES = [*NUMBERS, None, "", "x", "../x", "/etc/passwd", "state-1.npz", True, -1, 2, 59, 61, 10**30, [], {}, [0], [[]]]
+VALUES += [[0, 0], {"at": 1, "row": 2}, "f8", "float16", "a" * 999, [None] * 3]
+
+
+class Stopped(Exception):
+    """In the middle."""
+
+
+def flip(rng, path):
+    """Damage: bits, an end cut off, or one put on."""
+    data, how = bytearray(path.read_bytes()), rng.integers(4)
+    if how == 0:
+        data = data[: rng.integers(len(data) + 1)]
+    elif how == 1:
+        data += bytes(rng.integers(0, 256, rng.integers(1, 50), np.uint8))
+    for _ in range(rng.integers(1, 4) if how > 1 and data else 0):
+        data[rng.integers(len(data))] ^= 1 << rng.integers(8)
+    path.write_bytes(bytes(data))
+
+
+def replace(rng, path):
+    """By what is no file, or not its own."""
+    path.unlink()
+    how = rng.integers(5)
+    if how == 0:
+        os.mkfifo(path)
+    elif how == 1:
+        path.mkdir()
+    elif how == 2:
+        path.symlink_to(pick(rng, ["/dev/zero", "/dev/null", "/etc/hostname", "nowhere", path.name]))
+    elif how == 3:
+        os.link(pick(rng, sorted(p for p in path.parent.iterdir() if p.is_file())), path)
+
+
+def forge(rng, body):
+    """Another value somewhere in what JSON holds, in place."""
+    at = body
+    while True:
+        keys = list(at) if isinstance(at, dict) else list(range(len(at)))
+        key = pick(rng, keys)
+        if isinstance(at[key], dict | list) and len(at[key]) and rng.integers(3):
+            at = at[key]
+            continue
+        how = rng.integers(6)
+        if how == 0 and (at is not body or key != "format"):
+            del at[key]
+        elif how == 1 and isinstance(at, list):
+            at.append(copy.deepcopy(at[key]))
+        elif how == 2 and type(at[key]) is int:
+            at[key] += int(pick(rng, [-1, 1, 7, 2**31]))
+        else:
+            at[key] = copy.deepcopy(pick(rng, VALUES))
+        return
+
+
+def put(folder, body):
+    path = folder / "manifest.json"
+    atomic_files.put_note(path, body)
+
+
+def body_of(folder):
+    return json.loads((folder / "manifest.json").read_text())["body"]
+
+
+def spoil(rng, folder):
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    how = rng.integers(4)
+    if how == 0:
+        flip(rng, pick(rng, files))
+    elif how == 1:
+        replace(rng, pick(rng, files))
+    else:
+        body = body_of(folder)
+        for _ in range(rng.integers(1, 3)):
+            forge(rng, body)
+        put(folder, body)
+
+
+def manifests(rng, folder):
+    kind = pick(rng, ["whole", "stopped", "csv"])
+    base, source = folder.parent / f"rows-{kind}", folder.parent / "source.csv"
+    if not base.exists():
+        _make_rows(kind, base, source)
+    shutil.copytree(base, folder / "rows")
+    (folder / "precious").write_text("keys")
+    spoil(rng, folder / "rows")
+    if rng.integers(2) and kind == "whole":
+        got, _ = disk.load(folder / "rows", check=bool(rng.integers(2)))
+        HorseshoeProbitClassifier(n_iter=4, burn_in=1, sampler="gibbs").fit(np.nan_to_num(got[:40]), Y[:40])
+    else:
+        given = source if kind == "csv" else X
+        disk.convert(given, folder / "rows", y="y" if kind == "csv" else Y)
+    assert (folder / "precious").read_text() == "keys"
+
+
+def _make_rows(kind, base, source):
+    if kind == "csv":
+        lines = [",".join(map(str, [*row, label])) for row, label in zip(X.tolist(), Y.tolist(), strict=True)]
+        source.write_text("\n".join(["a,b,c,y", *lines]))
+    if kind == "whole":
+        disk.convert(X, base, y=Y)
+        return
+    before, _store.COMMIT, append, calls = _store.COMMIT, 1, _store.Store.append, []
+
+    def failing(store, *args):
+        append(store, *args)
+        raise Stopped
+
+    _store.Store.append = failing
+    try:
+        disk.convert(source if kind == "csv" else X, base, y="y" if kind == "csv" else Y)
+    except Stopped:
+        calls.append(1)
+    finally:
+        _store.COMMIT, _store.Store.append = before, append
+
+
+def fit(folder, sampler, n_iter=12, **params):
+    given = {"burn_in": 30, "n_chains": 2, "random_state": 0, "n_jobs": 1, "checkpoint_interval": 600.0, **params}
+    model = HorseshoeProbitClassifier(n_iter=n_iter, sampler=sampler, checkpoint=folder, **given).fit(X, Y)
+    model.predict_proba(X)
+    return model
+
+
+def checkpoints(rng, folder):
+    sampler, stop = pick(rng, SAMPLERS[1:]), int(pick(rng, [1, 5, 9, 14, 30, 36, 42]))
+    params = {"max_draws": 4} if rng.integers(2) else {}
+    base = folder.parent / f"run-{sampler}-{stop}-{len(params)}"
+    if not base.exists():
+        _make_run(base, sampler, stop, params)
+    shutil.copytree(base, folder / "run")
+    how = rng.integers(3)
+    if how == 0:
+        spoil(rng, folder / "run")
+    else:
+        forge_arrays(rng, folder / "run")
+    return fit(folder / "run", sampler, int(pick(rng, [12, 14, 30])), **params)
+
+
+def _make_run(base, sampler, stop, params):
+    """A run that ends with an error after so many sweeps."""
+    plain = _fit.progress.reporter
+
+    def report(t):
+        if t == stop:
+            raise Stopped
+
+    _fit.progress.reporter = lambda *args: report
+    try:
+        fit(base, sampler, **params)
+    except Stopped:
+        pass
+    finally:
+        _fit.progress.reporter = plain
+
+
+def forge_arrays(rng, folder):
+    """Other arrays in a file, and a checksum that is right."""
+    body = body_of(folder)
+    entry = pick(rng, [body["state"], body["state"], *body["draws"]])
+    path = Path(folder / entry[0])
+    with np.load(path) as saved:
+        arrays = dict(saved)
+    for _ in range(rng.integers(1, 3)):
+        name = pick(rng, sorted(arrays))
+        spoil_array(rng, arrays, name)
+        if not arrays:
+            break
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    data = bytearray(buffer.getvalue())
+    if rng.integers(6) == 0:
+        data[rng.integers(len(data))] ^= 1 << rng.integers(8)
+    path.write_bytes(bytes(data))
+    entry[1] = atomic_files.checksum(bytes(data))
+    put(folder, body)
+
+
+def spoil_array(rng, arrays, name):
+    values, how = arrays[name], rng.integers(9)
+    if how < 4 and values.size:
+        values = values.copy()
+        with np.errstate(all="ignore"):
+            values.reshape(-1)[rng.integers(values.size)] = np.float64(pick(rng, NUMBERS)).astype(values.dtype)
+    elif how == 4:
+        values = values[..., : rng.integers(values.shape[-1] + 1)] if values.ndim else values[None]
+    elif how == 5:
+        values = np.concatenate([values, values], axis=-1) if values.ndim else np.array(pick(rng, [-1, 0, 7, 2**40]))
+    elif how == 6:
+        values = values.astype(pick(rng, ["f4", "i8", "c16", "U5", "?", ">f8", "u4"]))
+    elif how == 7:
+        arrays[pick(rng, ["more", "draws", "chains", "a/b/c", "draws/coef"])] = values
+        return
+    else:
+        del arrays[name]
+        return
+    arrays[name] = np.asarray(values, order=pick(rng, "CF"))
