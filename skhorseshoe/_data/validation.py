@@ -50,9 +50,9 @@ def check_X(estimator, X, *, reset, **y):
     _check_room(X, dtypes, types)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
-        with _numpy_alone():
+        with _numpy_alone(), np.errstate(over="ignore", invalid="ignore"):  # in sums that tell what is not finite
             checked = validate_data(estimator, X, reset=reset, **how, **y)
-        _check_finite(checked[0] if y else checked, estimator)
+            _check_finite(checked[0] if y else checked, estimator)
     except (ValueError, TypeError, OverflowError) as raised:
         error = raised
         if getattr(y.get("y"), "ndim", 0) == 1:

@@ -29,7 +29,7 @@ def mean_probability(model, X):
         out[rows] = ops.to_host(ops.average_phi(eta))
 
     _each_predictor(model, X, *_flat(model), use)
-    return _known(out)
+    return out
 
 
 def probability_samples(model, X, max_draws):
@@ -42,7 +42,7 @@ def probability_samples(model, X, max_draws):
         out[rows] = ops.to_host(ops.ndtr(eta, out=eta))
 
     _each_predictor(model, X, coef, intercept, use)
-    return _known(out)
+    return out
 
 
 def probability_interval(model, X, level):
@@ -54,7 +54,7 @@ def probability_interval(model, X, level):
         out[rows] = ops.to_host(ops.quantiles(ops.ndtr(eta, out=eta), ends))
 
     _each_predictor(model, X, *_flat(model), use)
-    return _known(out)
+    return out
 
 
 def log_likelihood(model, X, positive, weight, max_draws):
@@ -70,21 +70,20 @@ def log_likelihood(model, X, positive, weight, max_draws):
         out[:, rows] = log_ndtr(signed, out=signed).T
 
     _each_predictor(model, X, coef, intercept, use)
-    _known(out.T)
     if weight is not None:
         out *= weight
     return out.reshape(len(model.intercept_draws_), -1, X.shape[0])
 
 
-def _known(out):
-    """The same; a ValueError where an answer of a row is unknown, infinity less infinity."""
-    if np.isnan(out.sum()):
-        row = np.flatnonzero(np.isnan(out).any(axis=1))[0]
-        raise ValueError(
-            f"Row {row} of X is too large to predict: its products with the coefficients are beyond float64. Are its "
-            "columns on the scale that they had in fit?"
-        )
-    return out
+def _check_finite(eta, rows, ops):
+    """Raise a ValueError where the predictor of a row is beyond float64, and perhaps on the wrong side."""
+    if not np.isfinite(float(eta.sum())):
+        beyond = ~np.isfinite(ops.to_host(eta)).all(axis=1)
+        if beyond.any():
+            raise ValueError(
+                f"Row {rows.start + np.argmax(beyond)} of X is too large to predict: its products with the "
+                "coefficients are beyond float64. Are its columns on the scale that they had in fit?"
+            )
 
 
 def _flat(model, max_draws=None):
@@ -101,12 +100,12 @@ def _each_predictor(model, X, coef, intercept, use):
 
     def shifted(eta, rows):
         eta += intercept
+        _check_finite(eta, rows, ops)
         use(eta, rows, ops)
 
     ops, name, _ = device.for_answers(model.device, model.device_, X)
     budget = int(sklearn.get_config()["working_memory"] * 2**20)
     n_threads = 1 if X.shape[0] == 1 else count_threads(model.n_jobs)  # which takes a while, for one row
-    # Of rows that are too large; what is not known of them is told at the end.
     quiet = np.errstate(over="ignore", invalid="ignore")
     with quiet, open_threads(n_threads) as threads, ops.using(name):
         intercept = ops.to_device(intercept)

@@ -119,6 +119,29 @@ def test_every_fitted_number_is_finite_for_weights_that_are_taken(weight):
         assert np.isfinite(values).all(), name
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("method", ["predict_proba", "predict_interval", "predict_proba_samples"])
+def test_a_row_that_is_too_large_to_predict_is_told(method):
+    large = X.copy()
+    large[7] = [1.7e308, 1.7e308, -1.7e308]
+    model = fit(X, global_scale=1e3)
+    model.coef_draws_[:] = [5.0, 4.0, 5.0]
+    with pytest.raises(ValueError, match=r"Row 7 of X is too large to predict: .* on the scale that they had in fit"):
+        getattr(model, method)(large)
+    large[7] = [1e307, 1e307, -1e307]
+    assert np.isfinite(getattr(model, method)(large)).all()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_numbers_whose_sums_overflow_are_refused_without_noise():
+    large = X.copy()
+    large[:4, :2] = [[1.7e308, -1.7e308]] * 4
+    with pytest.raises(ValueError, match=r"too large for .*StandardScaler"):
+        fit(large)
+    with pytest.raises(ValueError, match="continuous"):
+        fit(y=np.where(Y, 1e308, 0.5))
+
+
 # Messages -------------------------------------------------------------------------------------------------------------
 
 REFUSED = {

@@ -1,5 +1,6 @@
 """Cases in memory: rows, parameters, labels, weights and sparse structures that nobody would give on purpose."""
 
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -205,7 +206,7 @@ def sparse(rng, folder):
     if kind == "csr" and rng.integers(2):
         X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
     good = X.tocsr().copy()
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
         spoil_sparse(rng, X)
     y = np.append([0, 1], rng.integers(0, 2, n - 2))
     given = [X, good] if rng.integers(2) else [good, X]
