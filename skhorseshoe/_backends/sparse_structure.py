@@ -19,6 +19,8 @@ def check(X):
         for axis, name in enumerate(("row", "col")):
             _check_range(getattr(X, name), X.shape[axis], f"X.{name}", len(X.data))
         return
+    if X.data.ndim != (3 if X.format == "bsr" else 1):
+        raise ValueError(f"X.data has the shape {X.data.shape}. {_CURE}")
     (height, width), major = X.blocksize if X.format == "bsr" else (1, 1), X.format == "csc"
     n, p = X.shape[major] // height, X.shape[1 - major] // width
     indptr = X.indptr
@@ -28,8 +30,6 @@ def check(X):
     stored, ends = min(len(X.indices), len(X.data)), int(indptr[-1])
     if ends > stored:
         raise ValueError(f"X.indptr ends with {ends}, but X stores {stored} numbers. {_CURE}")
-    if X.data.ndim != (3 if X.format == "bsr" else 1):
-        raise ValueError(f"X.data has the shape {X.data.shape}. {_CURE}")
     _check_range(X.indices[:ends], p, "X.indices", ends)
 
 

@@ -87,11 +87,17 @@ def test_indices_of_64_bits_are_looked_at_too(how, model):
 
 
 def test_other_formats_are_looked_at_before_scipy_converts_them(model):
-    coo, lil, bsr = rows("coo"), rows("lil"), rows().tobsr((4, 2))
+    coo, lil, bsr, flat = rows("coo"), rows("lil"), rows().tobsr((4, 2)), rows().tobsr((4, 2))
     coo.coords[1][2] = -7
     lil.rows[5] = [99] * len(lil.rows[5])
     bsr.indices[1] = 3
-    for X, says in ((coo, r"X.col\[2\] is -7"), (lil, r"is 99, but"), (bsr, r"X.indices\[1\] is 3")):
+    flat.data = flat.data.ravel()
+    for X, says in (
+        (coo, r"X.col\[2\] is -7"),
+        (lil, r"is 99, but"),
+        (bsr, r"X.indices\[1\] is 3"),
+        (flat, "X.data has the shape"),
+    ):
         with pytest.raises(ValueError, match=says):
             model.predict(X)
     lil, dia = rows("lil"), sp.dia_array((np.ones((2, P)), [0, 1]), shape=(N, P))
