@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from ._backends import MAX_CHAINS
-from ._data.dask_dispatch import in_client
+from ._data.dask_lazy import in_client
 from ._fit import fit as _fit
 from ._mcmc.prior import LARGEST_SCALE, LEAST_SCALE
 from ._posterior.mixin import PosteriorMixin

@@ -1,4 +1,4 @@
-"""The chains of "gibbs", "pxda" and "collapsed", from start through burn-in; ``hmc_warmup.py`` has those of
+"""The chains of "gibbs", "pxda" and "collapsed", from start through burn-in; ``hmc_burn_in.py`` has those of
 "hmc".
 
 All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arrays()`` to go on from later.

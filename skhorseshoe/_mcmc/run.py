@@ -7,7 +7,7 @@ import numpy as np
 from .._utils.signals import listening
 from .chains import CollapsedChains, GibbsChains, PxdaChains
 from .draws import Draws
-from .hmc_warmup import HmcChains
+from .hmc_burn_in import HmcChains
 from .initial_state import initial_state
 from .prior import FixedPrior
 

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._backends import device
 from .._data import validation
-from .._data.dask_dispatch import by_blocks
+from .._data.dask_lazy import by_blocks
 from .._utils.sklearn_compat import _check_sample_weight
 from . import predict as _predict
 

@@ -19,7 +19,7 @@ from skhorseshoe._fit import checkpoint as _checkpoint
 from skhorseshoe._fit import fit
 from skhorseshoe._mcmc.adaptation_window import Stage
 from skhorseshoe._mcmc.draws import Draws
-from skhorseshoe._mcmc.hmc_warmup import HmcChains
+from skhorseshoe._mcmc.hmc_burn_in import HmcChains
 from skhorseshoe._utils import atomic_files
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -146,7 +146,7 @@ def test_of_two_fits_one_has_the_folder(few_rows, tmp_path, monkeypatch):
 def test_a_finished_run_is_read_and_a_longer_one_goes_on(problem, tmp_path, monkeypatch):
     first = classifier(tmp_path).fit(*problem)
     with monkeypatch.context() as patched:
-        patched.setattr("skhorseshoe._mcmc.hmc_warmup.HmcChains.advance", None)
+        patched.setattr("skhorseshoe._mcmc.hmc_burn_in.HmcChains.advance", None)
         assert same(classifier(tmp_path).fit(*problem), first)
     longer = classifier(tmp_path, n_iter=90).fit(*problem)
     assert same(longer, classifier(None, n_iter=90).fit(*problem))

@@ -10,7 +10,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import gaussian
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc import adaptation_window, hmc_warmup
+from skhorseshoe._mcmc import adaptation_window, hmc_burn_in
 from skhorseshoe._mcmc import hmc as _hmc
 from skhorseshoe._mcmc import run as _run
 from skhorseshoe._mcmc.prior import FixedPrior
@@ -167,7 +167,7 @@ def test_going_on_in_burn_in_leaves_what_was_saved_as_it_was(weak_problem):
 
     def chains(saved=None):
         start = _run.initial_state(2, rows.columns, rows.base_rate(), 1.0, problem.key)
-        return hmc_warmup.HmcChains(problem, start, 60, saved)
+        return hmc_burn_in.HmcChains(problem, start, 60, saved)
 
     first = chains()
     for _ in range(25):

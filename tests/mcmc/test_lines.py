@@ -12,7 +12,7 @@ from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import gaussian, normal_tail, sparse
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc import adaptation_window, gibbs, hmc, hmc_warmup, run
+from skhorseshoe._mcmc import adaptation_window, gibbs, hmc, hmc_burn_in, run
 from skhorseshoe._mcmc import chains as _chains
 from skhorseshoe._mcmc import prior as _prior
 from skhorseshoe._mcmc.prior import FixedPrior
@@ -298,7 +298,7 @@ def chains_of(rows, sampler, burn_in, saved=None):
     key = np.array([1, 2], np.uint32)
     problem = run.Problem(rows, FixedPrior(rows.columns, None), 1.0, key)
     start = run.initial_state(2, rows.columns, rows.base_rate(), 1.0, key)
-    kind = {"hmc": hmc_warmup.HmcChains, "pxda": _chains.PxdaChains}[sampler]
+    kind = {"hmc": hmc_burn_in.HmcChains, "pxda": _chains.PxdaChains}[sampler]
     return kind(problem, start, burn_in, saved)
 
 

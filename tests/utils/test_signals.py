@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._mcmc.hmc_warmup import HmcChains
+from skhorseshoe._mcmc.hmc_burn_in import HmcChains
 from skhorseshoe._utils.signals import held_back, listening
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

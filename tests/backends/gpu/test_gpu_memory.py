@@ -8,7 +8,7 @@ from cuda_emulator import COMPILER, fake_cupy
 from skhorseshoe._backends import device
 from skhorseshoe._backends.limits import MAX_STEPS
 from skhorseshoe._mcmc import chains as _chains
-from skhorseshoe._mcmc import hmc_warmup
+from skhorseshoe._mcmc import hmc_burn_in
 from skhorseshoe.datasets import make_sparse_probit
 
 pytestmark = pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -40,8 +40,8 @@ def test_memory_is_given_back_after_an_error_at_any_time(after, card, problem, s
             raise RuntimeError("a driver that is gone")
         advance(chains)
 
-    advance = hmc_warmup.HmcChains.advance
-    monkeypatch.setattr(hmc_warmup.HmcChains, "advance", advance_or_fail)
+    advance = hmc_burn_in.HmcChains.advance
+    monkeypatch.setattr(hmc_burn_in.HmcChains, "advance", advance_or_fail)
     with pytest.raises(RuntimeError, match="a driver that is gone") as error:
         short_fit(*problem, device="cuda", sampler="hmc", burn_in=40, n_iter=5)
     assert card.held_when_freed == 0
@@ -88,7 +88,7 @@ def test_all_words_for_no_memory_are_known(words, card, problem, short_fit, monk
     def advance(chains):
         raise RuntimeError(words)
 
-    monkeypatch.setattr(hmc_warmup.HmcChains, "advance", advance)
+    monkeypatch.setattr(hmc_burn_in.HmcChains, "advance", advance)
     with pytest.raises(MemoryError, match=rf"out of memory: {words}.*device='cpu'"):
         short_fit(*problem, device="cuda", sampler="hmc")
 
@@ -126,7 +126,7 @@ def test_the_forecast_is_logged(card, problem, short_fit, caplog):
 def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card, short_fit, monkeypatch):
     burn_in = 40 if p == 150 else 8  # in which sweeps of all kinds are recorded, with all turns, or few
     if p == 150:
-        monkeypatch.setattr(hmc_warmup, "enough_steps", lambda *given: MAX_STEPS)
+        monkeypatch.setattr(hmc_burn_in, "enough_steps", lambda *given: MAX_STEPS)
     X, y, _ = make_sparse_probit(n, p, random_state=0)
     card.properties["multiProcessorCount"] = 1
     short_fit(X, y, device="cuda", sampler=sampler, n_chains=n_chains, burn_in=burn_in, n_iter=4)
@@ -153,8 +153,8 @@ def test_the_forecast_has_the_sums_of_all_blocks_and_launches(n_chains, card, sh
 @pytest.mark.parametrize(("sampler", "p", "n_chains"), [("hmc", 60, 24), ("hmc", 30, 32), ("pxda", 60, 24)])
 def test_the_forecast_is_enough_where_sweeps_are_recorded(sampler, p, n_chains, every, card, short_fit, monkeypatch):
     """A recording keeps what each of its turns and moves takes, and there are several at a time."""
-    monkeypatch.setattr(hmc_warmup, "enough_steps", lambda *given: MAX_STEPS)
-    for module in (hmc_warmup, _chains):
+    monkeypatch.setattr(hmc_burn_in, "enough_steps", lambda *given: MAX_STEPS)
+    for module in (hmc_burn_in, _chains):
         monkeypatch.setattr(module, "every", lambda rows: every)
     X, y, _ = make_sparse_probit(100, p, random_state=0)
     card.properties["multiProcessorCount"] = 1

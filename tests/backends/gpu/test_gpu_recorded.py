@@ -11,7 +11,7 @@ from cuda_emulator import COMPILER, EmulatorError, fake_cupy, fake_streams
 
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import chains as _chains
-from skhorseshoe._mcmc import hmc_warmup
+from skhorseshoe._mcmc import hmc_burn_in
 from skhorseshoe._mcmc.initial_state import initial_state
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import Problem
@@ -68,7 +68,7 @@ def gibbs_chains(ops, X, y):
 
 
 def hmc_chains(ops, X, y, burn_in, saved):
-    return hmc_warmup.HmcChains(*problem_and_start(ops, X, y), burn_in, saved)
+    return hmc_burn_in.HmcChains(*problem_and_start(ops, X, y), burn_in, saved)
 
 
 @pytest.mark.parametrize("kind", ["dense", pytest.param("sparse", marks=SLOW)])
@@ -99,7 +99,7 @@ def check_kernel_by_kernel(whole, monkeypatch, short_fit, X, y, params):
 def test_sweeps_with_moves_along_lines_take_turns_with_others(
     sampler, one_gpu, problem, short_fit, launches, monkeypatch
 ):
-    for of_chains in (hmc_warmup, _chains):
+    for of_chains in (hmc_burn_in, _chains):
         monkeypatch.setattr(of_chains, "every", lambda rows: 4)
     params = {"device": "cuda", "sampler": sampler, "burn_in": 40, "n_iter": 8, "n_chains": 3, "fit_intercept": False}
     whole = short_fit(*problem, **params)

@@ -11,7 +11,7 @@ from cuda_emulator import COMPILER, fake_cupy
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._backends import limits
 from skhorseshoe._backends.limits import MAX_STEPS
-from skhorseshoe._mcmc import hmc_warmup
+from skhorseshoe._mcmc import hmc_burn_in
 
 SHORTEST = {"burn_in": 1, "n_iter": 1}
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
@@ -214,7 +214,7 @@ def test_the_forecast_is_enough_and_memory_is_given_back(
     X = sp.random(n, p, density=density, format="csr", random_state=0)
     sampler, recorded = sampler.split(",")[0], "recorded" in sampler
     length = {"burn_in": 40, "n_iter": 3} if recorded else SHORTEST
-    monkeypatch.setattr(hmc_warmup, "enough_steps", lambda *given: MAX_STEPS)  # a recording keeps what each takes
+    monkeypatch.setattr(hmc_burn_in, "enough_steps", lambda *given: MAX_STEPS)  # a recording keeps what each takes
     short_fit(X, np.arange(n) % 2, device="cuda", sampler=sampler, n_chains=n_chains, slab_scale=1.0, **length)
     assert card.held_when_freed == 0
     taken = card.memory.most - X.data.nbytes - X.indices.nbytes - X.indptr.nbytes

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from skhorseshoe._backends import limits
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import chains as _chains
-from skhorseshoe._mcmc import hmc_warmup
+from skhorseshoe._mcmc import hmc_burn_in
 from skhorseshoe._mcmc.initial_state import initial_state
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import Problem
@@ -22,7 +22,7 @@ needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
 CHAINS = {
     "gibbs": _chains.GibbsChains,
     "pxda": _chains.PxdaChains,
-    "hmc": hmc_warmup.HmcChains,
+    "hmc": hmc_burn_in.HmcChains,
     "collapsed": _chains.CollapsedChains,
 }
 
