@@ -49,8 +49,10 @@ def passes_kept(sampler):
 
 
 def moves_kept(sampler):
-    """The same of moves along lines: those of two kinds of sweeps in burn-in of HMC, of one for "pxda"."""
-    return {"hmc": 2, "pxda": 1}.get(sampler, 0) * (1 + max(lines.SINGLES))
+    """The same of moves along lines: in burn-in of HMC those of two kinds of sweeps, after it those of one, which may
+    have more of them; and those of one kind for "pxda"."""
+    in_burn_in, at_most = (1 + n for n in lines.SINGLES)
+    return {"hmc": max(2 * in_burn_in, at_most), "pxda": in_burn_in}.get(sampler, 0)
 
 
 def place(X, n_chains, sampler):
