@@ -10,8 +10,8 @@ import math, os, signal, sys, threading, time, warnings
 from pathlib import Path
 import numpy as np
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._fit import fit as _fitting
-from skhorseshoe._utils import signals as _interrupt
+from skhorseshoe._fit import fit as fitting
+from skhorseshoe._utils import signals
 
 warnings.simplefilter("ignore")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
@@ -31,13 +31,13 @@ def report(t):
     if t == 9:
         ask.set()
 
-_fitting._progress.reporter = lambda *args: report
+fitting.progress.reporter = lambda *args: report
 whole = fit(None)[1]().coef_draws_
 sweep = float(np.median(np.diff(times)))
 for k, moment in enumerate(moments):
     folder = Path(sys.argv[1]) / str(k)
     ask.clear()
-    _interrupt._Ear.last = -math.inf
+    signals._Ear.last = -math.inf
     model, go = fit(folder)
     before = set(vars(model))
 
