@@ -14,7 +14,8 @@ Y = np.arange(N) % 2
 
 
 def rows(kind="csr", index=np.int32):
-    X = sp.random_array((N, P), density=0.4, format="csr", rng=np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.uniform(size=(N, P)) * (rng.random((N, P)) < 0.4))
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     return X.asformat(kind, copy=True)
 
@@ -88,7 +89,7 @@ def test_indices_of_64_bits_are_looked_at_too(how, model):
 
 def test_other_formats_are_looked_at_before_scipy_converts_them(model):
     coo, lil, bsr, flat = rows("coo"), rows("lil"), rows().tobsr((4, 2)), rows().tobsr((4, 2))
-    coo.coords[1][2] = -7
+    coo.col[2] = -7
     lil.rows[5] = [99] * len(lil.rows[5])
     bsr.indices[1] = 3
     flat.data = flat.data.ravel()
