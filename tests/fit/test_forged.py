@@ -261,7 +261,7 @@ def test_a_link_is_not_followed_where_rows_become_wider(tmp_path):
     def parts():
         yield ROWS
         (tmp_path / "rows" / "X-float64.npy").symlink_to(tmp_path / "precious")
-        yield ROWS + np.float64(0.1)
+        yield ROWS.astype(np.float64) + 0.1
 
     with pytest.raises(ValueError, match=r"X-float64\.npy' is a symbolic link"):
         disk.convert(parts(), tmp_path / "rows")
