@@ -121,9 +121,8 @@ def _well_formed(X):
             what = f"X is a sparse matrix in {X.format!r} format whose parts do not fit together"
             raise ValueError(f"{what} ({error}): build it anew.") from error
         check_structure(X)
-    if (
-        X.format in ("csr", "csc") and len(X.indices) + len(X.data) > 2 * X.nnz
-    ):  # room to spare, which nothing is to read
+    has_spare_room = X.format in ("csr", "csc") and len(X.indices) + len(X.data) > 2 * X.nnz
+    if has_spare_room:  # which nothing is to read
         X = type(X)((X.data[: X.nnz], X.indices[: X.nnz], X.indptr), shape=X.shape)
     return X
 

@@ -1,4 +1,4 @@
-// The sampler with the coefficients integrated out; the counterpart of _collapsed_kernels.py, which has the formulas.
+// The sampler with the coefficients integrated out; the counterpart of collapsed_kernels.py, which has the formulas.
 // V = I + X W X', P = V^-1 (n_chains, n, n). Matrices are in C order, all but X in float64.
 #define LATENT_SCAN_PURPOSE 0u
 #define LENGTH_PURPOSE 14u

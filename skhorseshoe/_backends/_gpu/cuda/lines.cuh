@@ -1,4 +1,4 @@
-// Moves along lines, before and after the pass for all proposals; the counterparts of the functions in _lines.py. One
+// Moves along lines, before and after the pass for all proposals; the counterparts of the functions in lines.py. One
 // thread for each chain, whose steps it goes through in order.
 
 // steps (n_chains, n_steps): 0, and points of a slice of this width that shrinks to where 0 is. uniform : (n_chains,

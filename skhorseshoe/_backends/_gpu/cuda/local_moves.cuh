@@ -1,4 +1,4 @@
-// Moves of some lambda_j with all coefficients integrated out; the counterpart of _local_moves.py, which has the formulas.
+// Moves of some lambda_j with all coefficients integrated out; the counterpart of local_moves.py, which has the formulas.
 #define SLICE_PURPOSE 11u
 #define SLICE_WIDTH 8.0
 #define LEAST_FREE 1e-9

@@ -1,4 +1,4 @@
-// The normal distribution in the log scale and its tails, float64; the formulas of _normal.py, whose coefficients these
+// The normal distribution in the log scale and its tails, float64; the formulas of normal_tail.py, whose coefficients these
 // are (Shepherd & Laframboise 1981), with the exponential and the logarithm of CUDA's own library.
 
 // (1 + 2x) erfcx(x) at u = (x - 3.75) / (x + 3.75).

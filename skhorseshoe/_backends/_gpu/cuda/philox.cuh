@@ -1,4 +1,4 @@
-// Philox4x32-10 and the variates of size p that are drawn from it; the counterpart of _philox.py, to the bit in the
+// Philox4x32-10 and the variates of size p that are drawn from it; the counterpart of philox.py, to the bit in the
 // words and to rounding in what is made of them. No header is included anywhere: NVRTC needs none.
 typedef unsigned int u32;
 typedef unsigned long long u64;

@@ -1,4 +1,4 @@
-// The scales given the coefficients; the counterpart of _scales.py, which has the formulas and the reasons.
+// The scales given the coefficients; the counterpart of scales.py, which has the formulas and the reasons.
 #define LEAST_B 1e-290
 #define LOCAL_PURPOSE 2u
 #define GLOBAL_PURPOSE 4u
