@@ -59,7 +59,7 @@ def singles(rows, n_steps=None):
     to these moves. n_steps : turns, or None before that."""
     if rows.n > FEW_ROWS:
         return 1
-    return SINGLES[0] if n_steps is None else min(max(2, 2 * (n_steps - 1)), SINGLES[1])
+    return SINGLES[0] if n_steps is None else min(max(2, 4 * (n_steps - 1)), SINGLES[1])
 
 
 def line_widths(p, prior, information, spread=None):
