@@ -147,7 +147,12 @@ class CoefficientsDisplay(_FeaturesDisplay):
             labels = f"{100 * self.level:g} % interval excludes zero", "includes zero"
         by_size = np.argsort(-np.abs(self.mean), kind="stable")
         return self._draw_features(
-            *(ax, top, order, by_size, self.mean, self.interval),
+            ax,
+            top,
+            order,
+            by_size,
+            self.mean,
+            self.interval,
             first="largest",
             marked=marked,
             labels=labels,
@@ -234,7 +239,11 @@ class ShrinkageDisplay(_FeaturesDisplay):
         _check(top, order)
         below = self.shrinkage < threshold
         return self._draw_features(
-            *(ax, top, order, np.argsort(self.shrinkage, kind="stable"), self.shrinkage),
+            ax,
+            top,
+            order,
+            np.argsort(self.shrinkage, kind="stable"),
+            self.shrinkage,
             first="least shrunk",
             marked=below,
             labels=(f"below {threshold:g}: {below.sum()} of {len(self.names)}", "others"),

@@ -83,14 +83,6 @@ def test_pipelines_samplers_and_frozen_ones_are_looked_into(display, model, data
             np.testing.assert_array_equal(flat[name], deep[name])
 
 
-def test_names_come_through_pipelines_in_a_pipeline(model, data, short_fit):
-    X, y = data
-    inner = make_pipeline(StandardScaler(), short_fit(StandardScaler().fit_transform(X), y))
-    inner[0].fit(X.to_numpy())
-    nested = make_pipeline(make_pipeline(StandardScaler().fit(X)), Sampler(), inner)
-    assert set(X.columns) <= set(plotting.CoefficientsDisplay.from_estimator(nested).names)
-
-
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_matplotlib_is_asked_for_when_drawing(display, model, data, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)

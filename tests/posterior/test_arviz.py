@@ -9,7 +9,6 @@ from scipy.stats import norm
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior import predict
-from skhorseshoe._utils import memory
 
 arviz = pytest.importorskip("arviz", reason="ArviZ is optional: pip install skhorseshoe[arviz]")
 LINE = int(arviz.__version__.split(".")[0])
@@ -116,13 +115,6 @@ def test_half_a_request_is_refused(fitted, labelled):
         fitted.to_arviz(X, y[1:])
     with pytest.raises(ValueError, match="max_draws=2"):
         fitted.to_arviz(max_draws=2)
-
-
-def test_a_log_likelihood_that_cannot_fit_is_refused(fitted, labelled, monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 8 * 200 * 1500 - 1)
-    monkeypatch.setattr(predict, "_each_predictor", None)
-    with pytest.raises(MemoryError, match="200 rows x 1500 draws"):
-        fitted.to_arviz(*labelled)
 
 
 def test_without_arviz_the_error_says_what_to_install(fitted, monkeypatch):
