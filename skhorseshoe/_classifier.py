@@ -212,7 +212,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     >>> (clf.coef_[0, :6] != 0).all()  # the six columns that matter
     np.True_
     >>> clf.summary().shape
-    (62, 8)
+    (62, 9)
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012

@@ -325,6 +325,10 @@ def test_summary_is_what_numpy_makes_of_the_draws(fitted):
         "5%": np.quantile(draws, 0.05, axis=0),
         "95%": np.quantile(draws, 0.95, axis=0),
         "prob_positive": [*(draws[:, :-1] > 0).mean(axis=0), np.nan],  # a scale is positive by definition
+        "lfsr": np.maximum(
+            [*np.minimum((draws[:, :-1] > 0).mean(axis=0), (draws[:, :-1] < 0).mean(axis=0)), np.nan],
+            1 / np.minimum(frame["ess"], len(draws)),
+        ),
         "shrinkage": [*fitted.shrinkage_, np.nan, np.nan],
         "ess": [*fitted.ess_, *(diagnostics.ess_bulk(d) for d in draws_of_no_feature(fitted))],
         "rhat": [*fitted.rhat_, *(diagnostics.rhat(d) for d in draws_of_no_feature(fitted))],

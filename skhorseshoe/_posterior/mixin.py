@@ -169,8 +169,10 @@ class PosteriorMixin:
         -------
         frame : pandas.DataFrame
             Indexed by feature name, ``(intercept)`` and ``(global scale)`` last. Columns: mean, sd, the ends of the
-            equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), shrinkage
-            (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds the text.
+            equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), lfsr (local
+            false sign rate, the probability that the more probable sign is wrong: min(P(beta > 0), P(beta < 0)), and
+            1 / ess where it is less, since the draws cannot tell smaller ones), shrinkage (kappa_j), ess (bulk) and
+            rhat. ``frame.attrs["header"]`` holds the text.
 
         Raises
         ------

@@ -10,6 +10,7 @@ from .._utils.names import names_of
 from ..diagnostics import convergence
 from .estimates import interval, others
 from .group_weights import weights_of
+from .signs import lfsr
 
 
 class Summary(pd.DataFrame):
@@ -46,9 +47,11 @@ def summary_frame(model, level, sort_by):
         columns |= {name: model.moments_[name][there] for name in ("mean", "sd", "prob_positive")}
     columns["prob_positive"] = np.append(columns["prob_positive"][:-1], np.nan)  # of a scale it says nothing
     checks = convergence(rest)
+    ess = np.append(model.ess_, checks.ess_bulk)
     columns |= {
+        "lfsr": lfsr(columns["prob_positive"], ess, model.global_scale_draws_.size),
         "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
-        "ess": np.append(model.ess_, checks.ess_bulk),
+        "ess": ess,
         "rhat": np.append(model.rhat_, checks.rhat),
     }
     frame = Summary(columns, index=pd.Index([*names_of(model), *extra], name="feature"))
