@@ -1,4 +1,4 @@
-"""Which columns matter: a scikit-learn selector over three rules that read a posterior."""
+"""Which columns matter: a scikit-learn selector over four rules that read a posterior."""
 
 from contextlib import contextmanager, nullcontext
 from numbers import Real
@@ -21,6 +21,7 @@ from ._data.weights import rows_that_count
 from ._posterior.dss import ByMatrix, ByRows, follow, weighted_rows
 from ._posterior.estimates import interval
 from ._posterior.predict import evenly
+from ._posterior.signals import EFFECT, check_draws, largest_set, wrong_columns
 from ._utils.memory import check_matrices
 from ._utils.sklearn_compat import (
     HAS_CALLBACKS,
@@ -51,14 +52,22 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     estimator : HorseshoeProbitClassifier or None, default=None
         The classifier to fit, or a fitted one with ``prefit=True``. None means default parameters,
         which a grid search then cannot change.
-    rule : {"dss", "interval", "shrinkage"}, default="dss"
+    rule : {"dss", "interval", "shrinkage", "fsr"}, default="dss"
         Which columns to keep. "dss", decoupled shrinkage and selection: the fewest that predict as well as the
         whole posterior, within its own uncertainty. "interval": those whose equal-tailed credible interval excludes
-        zero. "shrinkage": those with kappa_j below 1/2, for which the data outweigh the prior.
+        zero. "shrinkage": those with kappa_j below 1/2, for which the data outweigh the prior. "fsr": as many as have
+        an expected share of false ones of at most ``q``; a column is false if its effect has the other sign than the
+        more probable one, or is below ``effect``.
     level : float or None, default=None
         Level, in (0, 1), of the credible interval, or for "dss" of the credible region of the predictions. A higher
         level keeps fewer columns. None is 0.9 for "interval", as in the paper of Terenin, Dong & Draper (2019), and
-        0.5 for "dss": the summary is then as near to the posterior mean as the median draw. "shrinkage" has no level.
+        0.5 for "dss": the summary is then as near to the posterior mean as the median draw. The others have no level.
+    q : float, default=0.1
+        For "fsr", the largest expected share, in (0, 1), of false columns among those kept, under the posterior.
+    effect : float, default=0.1
+        For "fsr", the least effect that counts, 0 or more: what a change of the column by its standard deviation does
+        to the score, whose noise has standard deviation 1. An effect of 0.1 moves a probability by 0.04 at most. With
+        0 any effect counts whose sign is right.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and used as it is. ``fit`` then takes the X that it was fitted on, with
         its weights, and needs no y unless the classifier has a ``class_weight``.
@@ -76,6 +85,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         which the summary has to be; "chosen", the number of the first that is and becomes ``support_``; "level", the
         share of the draws within the radius. `SelectionPathDisplay <skhorseshoe.plotting.SelectionPathDisplay>` draws
         it.
+    error_ : ndarray of shape (n_features,) or None
+        With ``rule="fsr"``, the probability of each column to be false. The mean over the kept columns that are
+        shrunk is the expected share. It is at least 1 / ``ess_``: the draws cannot tell smaller ones.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -89,6 +101,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     that the penalty has shrunk, and taken if these lie in the credible region about the posterior mean in that loss
     (Bondell & Reich 2012).
 
+    "fsr" puts the columns in order of their probability of being false and takes them as long as its mean is at most
+    ``q``: the Bayesian false discovery rate (Mueller et al. 2004) of signs (Stephens 2017).
+
     References
     ----------
     Hahn, P. R. & Carvalho, C. M. (2015). Decoupling shrinkage and selection in Bayesian linear models: a posterior
@@ -98,6 +113,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     regions. Journal of the American Statistical Association 107, 1610-1624.
 
     Carvalho, C. M., Polson, N. G. & Scott, J. G. (2010). The horseshoe estimator. Biometrika 97, 465-480.
+
+    Mueller, P., Parmigiani, G., Robert, C. & Rousseau, J. (2004). Optimal sample size for multiple testing: the case of
+    gene expression microarrays. Journal of the American Statistical Association 99, 990-1001.
+
+    Stephens, M. (2017). False discovery rates: a new deal. Biostatistics 18, 275-294.
 
     Examples
     --------
@@ -113,8 +133,10 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimator": "no_validation",  # by ``fit``, which says what is allowed
-        "rule": [StrOptions({"dss", "interval", "shrinkage"})],
+        "rule": [StrOptions({"dss", "interval", "shrinkage", "fsr"})],
         "level": [Interval(Real, 0, 1, closed="neither"), None],
+        "q": [Interval(Real, 0, 1, closed="neither")],
+        "effect": [Interval(Real, 0, None, closed="left")],
         "prefit": ["boolean"],
     }
 
@@ -123,10 +145,12 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012 - the classifier is who requests it
 
-    def __init__(self, estimator=None, *, rule="dss", level=None, prefit=False):
+    def __init__(self, estimator=None, *, rule="dss", level=None, q=0.1, effect=EFFECT, prefit=False):
         self.estimator = estimator
         self.rule = rule
         self.level = level
+        self.q = q
+        self.effect = effect
         self.prefit = prefit
 
     def __sklearn_tags__(self):
@@ -159,7 +183,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             Labels of two classes. Not needed with ``prefit=True`` and no ``class_weight``.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows, as for the classifier. "dss" judges predictions on the weighted rows (weights by
-            ``class_weight`` included); "interval" and "shrinkage" read the posterior alone.
+            ``class_weight`` included); the other rules read the posterior alone.
 
         Returns
         -------
@@ -172,9 +196,10 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         NotFittedError
             If it is not fitted and ``prefit=True``.
         ValueError
-            If X or y cannot be used (with ``prefit=True``, "interval" and "shrinkage" look at the columns alone, not at
-            the rows), or ``rule="dss"`` is to select from more than 8000 sparse columns of more than 8000 rows or where
-            all probabilities are 0 or 1 under every draw; the message says why.
+            If X or y cannot be used (with ``prefit=True``, all rules but "dss" look at the columns alone, not at the
+            rows), ``rule="fsr"`` is to reach a ``q`` that the draws are too few for, or ``rule="dss"`` is to select
+            from more than 8000 sparse columns of more than 8000 rows or where all probabilities are 0 or 1 under every
+            draw; the message says why.
         """
         model = self._classifier()
         self._check_rule(X)
@@ -187,9 +212,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             if not self.prefit:
                 with task(model := clone(model)):
                     model.fit(X, y, **given)
-            support, path = getattr(self, f"_{self.rule}")(model, X, y, **given)
+            support, found = getattr(self, f"_{self.rule}")(model, X, y, **given)
         self._take_names(model, X)
-        self.estimator_, self.path_ = model, path
+        self.estimator_, self.path_, self.error_ = model, found.get("path"), found.get("error")
         self.support_ = support | (model.shrinkage_ == 0)  # of unpenalised columns
         return self
 
@@ -254,10 +279,17 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     def _interval(self, model, X, y, sample_weight=None):
         lower, upper = interval(model.coef_draws_, 0.9 if self.level is None else self.level)
-        return (lower > 0) | (upper < 0), None
+        return (lower > 0) | (upper < 0), {}
 
     def _shrinkage(self, model, X, y, sample_weight=None):
-        return model.shrinkage_ < 0.5, None
+        return model.shrinkage_ < 0.5, {}
+
+    def _fsr(self, model, X, y, sample_weight=None):
+        check_draws(model, f"q={self.q}", self.q, "draws cannot tell that an error is rarer than one in their number")
+        error, support = wrong_columns(model, self.effect), np.zeros(model.n_features_in_, bool)
+        shrunk = model.shrinkage_ > 0  # others are kept whatever comes out, and are no claims
+        support[shrunk] = largest_set(error[shrunk], self.q)
+        return support, {"error": error}
 
     def _dss(self, model, X, y, sample_weight=None):
         X = device.to_host(validation.check_X(model, X, reset=False))
@@ -275,7 +307,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
                 form = ByMatrix(ops.gram(X, weight, centre, scale, model._asked["fit_intercept"], threads, points))
         level = 0.5 if self.level is None else self.level
         path = follow(model.coef_draws_, form, level, model.shrinkage_ == 0)
-        return path.supports[path.chosen], {**path._asdict(), "chosen": path.chosen, "level": level}
+        return path.supports[path.chosen], {"path": {**path._asdict(), "chosen": path.chosen, "level": level}}
 
 
 def unfrozen(estimator):

@@ -1,4 +1,4 @@
-"""The selector: its three rules, and its life inside scikit-learn."""
+"""The selector: its rules, and its life inside scikit-learn."""
 
 import pickle
 
@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe.datasets import make_sparse_probit
 
-RULES = ("dss", "interval", "shrinkage")
+RULES = ("dss", "interval", "shrinkage", "fsr")
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SHORT = HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0)
 
@@ -44,7 +44,7 @@ def test_common_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize(("rule", "most"), [("dss", 3), ("interval", 3), ("shrinkage", 13)])
+@pytest.mark.parametrize(("rule", "most"), [("dss", 3), ("interval", 3), ("shrinkage", 13), ("fsr", 3)])
 def test_each_rule_finds_what_matters_and_little_noise(fitted, noisy, rule, most):
     X, _, coef = noisy
     support = HorseshoeSelector(fitted, rule=rule, prefit=True).fit(X).get_support()
@@ -115,7 +115,7 @@ def test_default_estimator_and_names(noisy):
 def test_in_a_pipeline_and_a_search_over_rules(noisy):
     X, y, _ = noisy
     model = make_pipeline(StandardScaler(), HorseshoeSelector(SHORT), LogisticRegression())
-    grid = {"horseshoeselector__rule": RULES, "horseshoeselector__estimator__n_iter": [20, 40]}
+    grid = {"horseshoeselector__rule": RULES[:3], "horseshoeselector__estimator__n_iter": [20, 40]}
     search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
     assert search.best_score_ > 0.85
     again = pickle.loads(pickle.dumps(search.best_estimator_))
@@ -132,12 +132,47 @@ def test_in_a_pipeline_and_a_search_over_rules(noisy):
         (HorseshoeSelector(HorseshoeProbitClassifier(), prefit=True), NotFittedError, "not fitted"),
         (HorseshoeSelector(rule="kmeans"), ValueError, "'rule' parameter"),
         (HorseshoeSelector(level=90), ValueError, "'level' parameter"),
+        (HorseshoeSelector(q=1.0), ValueError, "'q' parameter"),
+        (HorseshoeSelector(effect=-0.1), ValueError, "'effect' parameter"),
         (HorseshoeSelector(), ValueError, "requires y"),
     ],
 )
 def test_what_cannot_be_used_is_refused(selector, error, message):
     with pytest.raises(error, match=message):
         selector.fit(np.eye(5))
+
+
+def test_fsr_is_the_largest_set_with_few_false_columns(fitted, noisy):
+    X = noisy[0]
+    sized = fitted.coef_draws_ * X.to_numpy().std(axis=0)
+    for q, effect in ((0.01, 0.05), (0.1, 0.0), (0.3, 0.2)):
+        right = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
+        least = 1 / np.minimum(fitted.ess_, fitted.global_scale_draws_.size)
+        selector = HorseshoeSelector(fitted, rule="fsr", q=q, effect=effect, prefit=True).fit(X)
+        np.testing.assert_allclose(selector.error_, np.maximum(1 - right, least))
+        kept = selector.get_support()
+        assert selector.error_[kept].mean() <= q < np.append(selector.error_[kept], selector.error_[~kept].min()).mean()
+        assert selector.error_[kept].max() <= selector.error_[~kept].min()
+    assert HorseshoeSelector(fitted, rule="interval", prefit=True).fit(X).error_ is None
+
+
+def test_fsr_counts_effects_per_standard_deviation(noisy, short_fit):
+    X, y, _ = noisy
+    X, scale = X.to_numpy()[:, :8], np.geomspace(0.01, 100, 8)
+    models = short_fit(X, y, standardize=True), short_fit(X * scale, y, standardize=True)
+    errors = [
+        HorseshoeSelector(m, rule="fsr", prefit=True).fit(Z).error_ for m, Z in zip(models, (X, X * scale), strict=True)
+    ]
+    np.testing.assert_allclose(*errors, atol=0.03)
+
+
+def test_fsr_refuses_what_the_draws_cannot_tell(fitted, noisy):
+    HorseshoeSelector(fitted, rule="fsr", q=1 / 2000, prefit=True).fit(noisy[0])
+    with pytest.raises(ValueError, match=r"q=0\.0004 .* 2500 .* has 2000: .*n_iter"):
+        HorseshoeSelector(fitted, rule="fsr", q=0.0004, prefit=True).fit(noisy[0])
+    del (older := pickle.loads(pickle.dumps(fitted)))._column_sd
+    with pytest.raises(ValueError, match="older version"):
+        HorseshoeSelector(older, rule="fsr", prefit=True).fit(noisy[0])
 
 
 def test_prefit_wants_the_columns_of_the_fit(fitted, noisy):
@@ -224,7 +259,7 @@ def test_weights_are_routed_to_the_classifier_and_to_the_rule(seed):
 
 
 @short_chains
-@pytest.mark.parametrize("rule", ["interval", "shrinkage"])
+@pytest.mark.parametrize("rule", ["interval", "shrinkage", "fsr"])
 def test_rules_of_the_posterior_alone_read_no_rows(rule, noisy, short_fit):
     class Unread(np.ndarray):
         def __getitem__(self, at):

@@ -36,7 +36,7 @@ class Columns:
         self.size = root
         # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.
         self.mean = ((mean - self.centre) / self.scale)[self.order] if fit_intercept else np.zeros(p)
-        self.mean_of_X = mean
+        self.mean_of_X, self.sd_of_X = mean, sd
         self.sd = ((sd if fit_intercept else root) / self.scale)[self.order]
 
     def of_X(self, beta):

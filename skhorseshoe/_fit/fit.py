@@ -87,6 +87,7 @@ def fit(model, X, y, sample_weight):
                     saved = checkpoint.load(settings.n_iter, check)
                 run = Run(problem, settings, saved)
                 _go(model, run, checkpoint, given)
+            model._column_sd = rows.columns.sd_of_X  # by weight; the unit of effects
             widest = _COLUMN * rows.columns.sd[:p].max(initial=0.0)
             separated = not warnings.is_bound(slab_scale, widest) and run.separated()
             unbounded = _unbounded(rows, slab_scale)

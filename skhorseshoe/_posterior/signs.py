@@ -11,11 +11,11 @@ def lfsr(prob_positive, ess, n_draws):
     return floored(np.minimum(prob_positive, 1 - np.asarray(prob_positive)), ess, n_draws)
 
 
-def floored(wrong, ess, n_draws):
-    """Probabilities of being wrong, raised to 1 / ESS where they are below it, but not above 1/2.
+def floored(wrong, ess, n_draws, most=0.5):
+    """Probabilities of being wrong, raised to 1 / ESS where they are below it, but not above ``most``.
 
     An event of this probability is expected once in as many independent draws: what the draws do not show may still be
     as probable as this. Draws that repel one another count as independent ones.
     """
     known = np.fmin(ess, n_draws)  # nan counts as independent too: there are too few draws to tell
-    return np.maximum(wrong, np.minimum(1 / known, 0.5))
+    return np.maximum(wrong, np.minimum(1 / known, most))

@@ -1,0 +1,70 @@
+"""Claims about columns and how probable it is that they are wrong: the claim is a sign, and an effect of some size.
+
+An effect is what one standard deviation of a column does to the score, whose own noise has standard deviation 1.
+"""
+
+from numbers import Real
+
+import numpy as np
+
+from .signs import floored
+
+EFFECT = 0.1
+_NUMBERS = 2**22  # draws that are looked at together
+
+
+def check_share(name, value):
+    """Raise unless the value is a share between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
+        raise ValueError(f"{name} must be between 0 and 1, as 0.1 for 10 %; got {value!r}.")
+
+
+def check_draws(model, name, share, says):
+    """Raise where the model has so few draws that no claim could be as sure as this share of wrong ones asks for."""
+    n_draws = model.global_scale_draws_.size
+    if n_draws * share < 1 - 1e-9:
+        raise ValueError(
+            f"{name} needs {np.ceil((1 - 1e-9) / share):.0f} independent draws or more, since {says}, and this model "
+            f"has {n_draws}: fit with a larger n_iter (or max_draws)."
+        )
+
+
+def column_sd(model):
+    """Standard deviations of the columns of the fit, by weight; (p,)."""
+    if not hasattr(model, "_column_sd"):
+        raise ValueError(
+            "This model was fitted by an older version, which has not kept the standard deviations of the columns: fit "
+            "it again."
+        )
+    return model._column_sd
+
+
+def side_shares(model, scale, effect):
+    """The shares of draws in which scale[j] times coefficient j is above the effect, and below minus it; (2, p)."""
+    draws = model.coef_draws_
+    n_chains, n_draws, p = draws.shape
+    scale = np.asarray(scale, dtype=np.float64)
+    out = np.empty((2, p))
+    step = max(1, _NUMBERS // (n_chains * n_draws))
+    for start in range(0, p, step):
+        part = slice(start, start + step)
+        sized = draws[..., part] * scale[part]
+        out[0, part] = (sized > effect).mean(axis=(0, 1))
+        out[1, part] = (sized < -effect).mean(axis=(0, 1))
+    return out
+
+
+def wrong_columns(model, effect):
+    """Of each column, how probable it is that its effect is not beyond ``effect`` on its more probable side; (p,)."""
+    right = side_shares(model, column_sd(model), effect).max(axis=0)
+    return floored(1 - right, model.ess_, model.global_scale_draws_.size, most=1.0)
+
+
+def largest_set(wrong, q):
+    """Which claims, of those with these probabilities (k,) of being wrong, make the largest set of which the mean is at
+    most q; (k,) bool."""
+    order = np.argsort(wrong, kind="stable")
+    means = np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)
+    kept = np.zeros(len(wrong), bool)
+    kept[order[: np.searchsorted(means, q * (1 + 1e-12), side="right")]] = True  # means of ascending numbers ascend
+    return kept
