@@ -1,18 +1,47 @@
-"""Columns that go together: groups of them, to ask what the posterior says of each group as a whole."""
+"""Columns that go together: groups of them, to ask what the posterior says of each group as a whole, and sets of them
+that the posterior is sure of."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, issparse
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_scalar
+from sklearn.utils.validation import check_is_fitted, check_scalar
 
-from ._data.validation import with_names
+from ._backends import device
+from ._data import validation
+from ._posterior.group_weights import title_of, weights_of
+from ._posterior.mixin import PosteriorMixin, level_of
+from ._posterior.signals import EFFECT, check_draws, check_share, column_sd
 from ._utils.memory import check_matrices
+from ._utils.names import names_of
 from ._utils.sklearn_compat import _get_feature_names
 
-__all__ = ["correlated_groups"]
+__all__ = ["CredibleSets", "correlated_groups", "credible_sets"]
 
 _ROUNDING = 1e-12  # of a standard deviation, relative to the largest value, and of a correlation
+_UNEVEN = 1e-6  # in a matrix of correlations that was computed in float32
 _BLOCK = 2**22  # correlations that are looked at together
+
+
+class CredibleSets(NamedTuple):
+    """What `credible_sets` returns.
+
+    Parameters
+    ----------
+    sets : pandas.DataFrame
+        A row for each set, indexed by its name, the most probable first: n_columns; probability, that it holds a
+        signal; mean, sd and the ends of the equal-tailed interval of its effect, the weighted sum of coefficients;
+        purity, the least absolute correlation between two of its columns (nan where correlations are not known).
+        ``sets.attrs["header"]`` says in words what was asked, and the share of false sets to expect.
+    members : pandas.DataFrame
+        A row for each column of each set, indexed by both names: weight; probability, that the column alone has an
+        effect beyond ``effect`` on the side of its set; mean, sd and interval of its part of the sum.
+    """
+
+    sets: object
+    members: object
 
 
 def correlated_groups(X, threshold=0.7):
@@ -55,7 +84,7 @@ def correlated_groups(X, threshold=0.7):
     [[0, 2], [1], [3]]
     """
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
-    X = with_names(X)
+    X = validation.with_names(X)
     names = _get_feature_names(X)
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
     wrong = np.flatnonzero(~np.isfinite(X).all(axis=0))
@@ -66,53 +95,223 @@ def correlated_groups(X, threshold=0.7):
     varies = np.flatnonzero(sd > _ROUNDING * np.abs(X).max(axis=0))
     Z = (X[:, varies] - X[:, varies].mean(axis=0)) / (sd[varies] * np.sqrt(len(X)))  # Z'Z are the correlations
     groups = {}
-    for members in _linked(Z, threshold):
+    for members in _linked(_of_rows(Z), len(varies), threshold):
         r = Z[:, members].T @ Z[:, members]
         centre = np.argmax(np.abs(r).sum(axis=0))
         weights = np.where(r[centre] < 0, -1.0, 1.0) * sd[varies[members]]
         columns = [int(j) if names is None else names[j] for j in varies[members]]
-        title = f"x{columns[centre]}" if names is None else columns[centre]
-        if len(members) > 1:
-            title += f" and {len(members) - 1} more"
+        title = title_of(f"x{columns[centre]}" if names is None else columns[centre], len(members))
         groups[title] = dict(zip(columns, weights.tolist(), strict=True))
     return groups
 
 
-def _linked(Z, threshold):
-    """Lists of the columns of each cluster, by average linkage, in the order of their first ones; Z'Z : (p, p), their
-    correlations.
+def credible_sets(model, X=None, *, correlations=None, groups=None, level=0.95, effect=EFFECT, q=0.1, threshold=0.5):
+    """Disjoint sets of columns, as small as possible, each of which has an effect that the posterior is sure of.
 
-    Clusters become one only if some of their columns are correlated by the threshold: each is within a set of columns
-    that hang together, and those sets are small even where the columns are many.
+    Where columns stand in for one another, the posterior is not sure of any of them, but may well be of them together.
+    Candidates are single columns, groups of correlated columns at every height of their tree, and groups of yours.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier
+        A fitted classifier.
+    X : array-like or table of shape (n_samples, n_features), default=None
+        Dense rows, as the classifier was fitted on them, or a sample of these: they say which columns are correlated.
+    correlations : array-like of shape (n_features, n_features), default=None
+        The correlations of the columns, in place of X.
+    groups : dict or None, default=None
+        Further candidates, as for ``group_summary``: the name of each group with a list of columns or a dict of columns
+        and their weights. Groups must not overlap. Columns of a list are added per standard deviation, each with the
+        sign of its correlation with the central one where correlations are known, and weights are taken as they are.
+    level : float, default=0.95
+        Least probability, in (0, 1), with which each set holds a signal.
+    effect : float, default=0.1
+        The least effect that counts, as for the selector's rule "fsr": what all columns of the set do to the score if
+        they move together, each by one standard deviation and in the direction in which they are correlated.
+    q : float, default=0.1
+        Largest expected share, in (0, 1), of false sets. It matters where it is below 1 - ``level``.
+    threshold : float, default=0.5
+        Two groups in the tree become one while the mean absolute correlation of their columns is at least this, in
+        (0, 1].
+
+    Returns
+    -------
+    CredibleSets
+        Named tuple of two frames: ``sets``, with a row for each set, and ``members``, with a row for each of their
+        columns. Intervals are of the model's ``credible_level``.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is not a HorseshoeProbitClassifier, or ``groups`` not a dict.
+    NotFittedError
+        If it is not fitted.
+    ValueError
+        If X, correlations and groups are all None or cannot be used, groups overlap, ``level``, ``q``, ``threshold`` or
+        ``effect`` is out of range, or the draws are too few to tell errors as rare as ``level`` or ``q`` asks for.
+    MemoryError
+        As for `correlated_groups`.
+
+    Notes
+    -----
+    A set holds a signal in a draw if the sum of its weighted coefficients is beyond ``effect``, on the side on which it
+    is more often. The sum is what the data know of columns that stand in for one another. That any member is beyond
+    ``effect`` is another question: draws of twins with opposite signs cancel in all probabilities, and their size is
+    the prior's; and of many columns of noise, one often is. Columns with opposite effects cancel in the sum: they are
+    found alone, in smaller sets, or by weights of yours. A probability is at most 1 - 1 / ESS of the sum.
+
+    Among all choices of disjoint candidates with an expected share of false sets of at most ``q`` it is the one with
+    the largest sum of probabilities divided by sizes (Spector & Janson 2024), by `scipy.optimize.milp`. Columns that
+    are not shrunk (``unpenalized``) are no candidates, unless they are in ``groups``.
+
+    References
+    ----------
+    Spector, A. & Janson, L. (2024). Controlled discovery and localization of signals via Bayesian linear programming.
+    Journal of the American Statistical Association.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.groups import credible_sets
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((400, 6))
+    >>> X[:, 5] = X[:, 0] + 0.1 * rng.standard_normal(400)
+    >>> y = X[:, 0] + X[:, 1] + rng.standard_normal(400) > 0
+    >>> found = credible_sets(HorseshoeProbitClassifier(random_state=0).fit(X, y), X)
+    >>> {title: list(found.members.loc[title].sort_index().index) for title in sorted(found.sets.index)}
+    {'x0 and 1 more': ['x0', 'x5'], 'x1': ['x1']}
     """
-    from scipy.cluster.hierarchy import fcluster, linkage  # heavy, as csgraph is
-    from scipy.spatial.distance import squareform
+    from ._posterior.credible_sets import Claims, choose, frames  # imports pandas and SciPy's optimisers
+
+    _check_claims(model, level, effect, q)
+    check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
+    if (X is not None) + (correlations is not None) > 1 or all(one is None for one in (X, correlations, groups)):
+        raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
+    scale = column_sd(model)
+    shrunk = np.flatnonzero((scale > 0) & (model.shrinkage_ > 0))
+    r = _given_correlations(model, X, correlations, scale)
+    claims = Claims(model, scale, level, effect)
+    found = claims.of_columns(shrunk)
+    if r is not None:
+        for members, merges in _trees(lambda a, b: r(shrunk[a], shrunk[b]), len(shrunk), threshold, "credible_sets"):
+            if len(members) > 1:
+                found += claims.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
+    if groups is not None:
+        for group in _user_groups(model, groups, scale, r):
+            found += claims.of_group(*group)
+    return CredibleSets(*frames(claims, choose(found, q), r, q, level_of(model, None)))
+
+
+def _check_claims(model, level, effect, q):
+    if not isinstance(model, PosteriorMixin):
+        raise TypeError(f"model must be a fitted HorseshoeProbitClassifier; got {type(model).__name__}.")
+    check_is_fitted(model)
+    check_share("level", level)
+    check_share("q", q)
+    check_scalar(effect, "effect", (int, float), min_val=0)
+    tells = "draws cannot tell that an error is rarer than one in their number"
+    check_draws(model, f"level={level}", 1 - level, tells)
+    check_draws(model, f"q={q}", q, tells)
+
+
+def _given_correlations(model, X, correlations, scale):
+    """A function of two sets of columns, for their correlations, those of a constant column being 0; None for none."""
+    if correlations is not None:
+        R, p = np.asarray(correlations, dtype=np.float64), len(scale)
+        if R.shape != (p, p):
+            raise ValueError(f"correlations must be of shape {(p, p)}, for the columns of the model; got {R.shape}.")
+        R = np.where((scale > 0) & (scale > 0)[:, None], R, 0.0)
+        if not (np.abs(R - R.T) <= _UNEVEN).all() or not (np.abs(R.diagonal() - (scale > 0)) <= _UNEVEN).all():
+            raise ValueError(
+                "correlations must be symmetric, without missing values, and 1 on the diagonal, as those of "
+                "numpy.corrcoef(X, rowvar=False)."
+            )
+        return lambda a, b: R[a][:, b]
+    if X is None:
+        return None
+    X = device.to_host(validation.check_X(model, X, reset=False))
+    if issparse(X):
+        raise ValueError("X is sparse: give correlations in its place, or the rows of a sample as a dense array.")
+    if len(X) < 2:
+        raise ValueError(f"X must have two rows or more, to tell correlations; got {len(X)}.")
+    Z = X - X.mean(axis=0, dtype=np.float64)
+    size = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    constant = size <= _ROUNDING * np.sqrt(len(X)) * np.abs(X).max(axis=0)
+    Z *= np.where(constant, 0.0, 1 / np.where(constant, 1.0, size))
+    return lambda a, b: Z[:, a].T @ Z[:, b]
+
+
+def _user_groups(model, groups, scale, r):
+    """Columns, weights and title of each group."""
+    names = names_of(model)
+    weights, titles = weights_of(groups, names, not hasattr(model, "feature_names_in_"))
+    found, where = [], {}
+    for k, (title, given) in enumerate(zip(titles, groups.values(), strict=True)):
+        part = slice(*weights.indptr[k : k + 2])
+        columns, own = weights.indices[part], weights.data[part]
+        for j in columns:
+            if where.setdefault(j, title) != title:
+                raise ValueError(
+                    f"groups must not overlap: {names[j]!r} is in {where[j]!r} and in {title!r}. Leave it out of one, "
+                    "or make one group of both."
+                )
+        if not isinstance(given, Mapping):
+            own = scale[columns]
+            if r is not None:
+                correlation = r(columns, columns)
+                own = own * np.where(correlation[np.abs(correlation).sum(axis=0).argmax()] < 0, -1.0, 1.0)
+        found.append((columns, own, title))
+    return found
+
+
+def _of_rows(Z):
+    """A function of two sets of columns, for their correlations Z'Z."""
+    return lambda a, b: Z[:, a].T @ Z[:, b]
+
+
+def _linked(r, p, threshold):
+    """Lists of the columns of each cluster, by average linkage, in the order of their first ones."""
+    from scipy.cluster.hierarchy import fcluster  # heavy, as csgraph is
 
     clusters = []
-    for members in _hanging_together(Z, threshold - 2 * _ROUNDING):
-        if len(members) == 1:
-            clusters.append(members)
-            continue
-        cure = "Take fewer columns or a higher threshold."
-        check_matrices(3, (len(members),) * 2, f"correlated_groups(threshold={threshold})", cure)
-        distance = np.abs(Z[:, members].T @ Z[:, members])
-        np.subtract(1, np.minimum(distance, 1, out=distance), out=distance)
-        np.fill_diagonal(distance, 0.0)
-        merges = linkage(squareform(distance, checks=False), "average")
-        labels = fcluster(merges, 1 - threshold + _ROUNDING, "distance")
+    for members, merges in _trees(r, p, threshold, "correlated_groups"):
+        labels = np.arange(len(members))
+        if len(members) > 1:
+            labels = fcluster(merges, 1 - threshold + _ROUNDING, "distance")
         clusters += _members(labels, members)
     return sorted(clusters, key=lambda cluster: cluster[0])
 
 
-def _hanging_together(Z, least):
+def _trees(r, p, threshold, caller):
+    """The members of each set of columns that hang together, and their merges by average linkage.
+
+    Clusters become one only if some of their columns are correlated by the threshold: each is within such a set, and
+    those are small even where the columns are many. r : function of two sets of columns. caller : by name, in an error.
+    """
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
+    for members in _hanging_together(r, p, threshold - 2 * _ROUNDING):
+        if len(members) == 1:
+            yield members, np.empty((0, 4))
+            continue
+        cure = "Take fewer columns or a higher threshold."
+        check_matrices(3, (len(members),) * 2, f"{caller}(threshold={threshold})", cure)
+        distance = np.abs(r(members, members))
+        np.subtract(1, np.minimum(distance, 1, out=distance), out=distance)
+        np.fill_diagonal(distance, 0.0)
+        yield members, linkage(squareform(distance, checks=False), "average")
+
+
+def _hanging_together(r, p, least):
     """Lists of columns between which there are ways along correlations of at least ``least``."""
     from scipy.sparse.csgraph import connected_components
 
-    p = Z.shape[1]
     labels = np.arange(p)
     step = max(1, _BLOCK // max(p, 1))
     for start in range(0, p, step):
-        near = np.nonzero(np.abs(Z[:, start : start + step].T @ Z[:, start:]) >= least)
+        near = np.nonzero(np.abs(r(slice(start, start + step), slice(start, None))) >= least)
         ends = np.append(near[0] + start, np.arange(p)), np.append(near[1] + start, labels)
         links = coo_array((np.ones(len(ends[0]), bool), ends), shape=(p, p))
         parts = connected_components(links, directed=False)[1]

@@ -49,3 +49,8 @@ def _place(column, place, title, numbered):
             f"{hint}"
         )
     return place[column]
+
+
+def title_of(centre, n_columns):
+    """The title of a group of so many columns with this one in its centre."""
+    return centre if n_columns == 1 else f"{centre} and {n_columns - 1} more"

@@ -41,7 +41,7 @@ def summary_frame(model, level, sort_by):
     """See ``HorseshoeProbitClassifier.summary``."""
     extra = others(model)
     rest = np.stack(list(extra.values()), axis=-1)
-    columns = _moments(np.concatenate([model.coef_draws_, rest], axis=-1), level)
+    columns = moments(np.concatenate([model.coef_draws_, rest], axis=-1), level)
     if model.moments_ is not None:  # those of every draw, where not all were kept
         there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
         columns |= {name: model.moments_[name][there] for name in ("mean", "sd", "prob_positive")}
@@ -68,7 +68,7 @@ def group_frame(model, groups, level):
     return Summary(
         {
             "n_columns": np.diff(weights.indptr),
-            **_moments(draws, level),
+            **moments(draws, level),
             "m_eff": (weights != 0).T @ model.inclusion_score_,
             "ess": checks.ess_bulk,
             "rhat": checks.rhat,
@@ -77,7 +77,7 @@ def group_frame(model, groups, level):
     )
 
 
-def _moments(draws, level):
+def moments(draws, level):
     """Mean, standard deviation (nan of a single draw), interval and share above zero, of which a zero is half one."""
     n_chains, n_draws, p = draws.shape
     lower, upper = interval(draws, level)

@@ -8,10 +8,12 @@ from ._chains import AutocorrelationDisplay, TraceDisplay
 from ._coefficients import CoefficientsDisplay, ShrinkageDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 from ._selection import SelectionPathDisplay
+from ._sets import CredibleSetsDisplay
 
 __all__ = [
     "AutocorrelationDisplay",
     "CoefficientsDisplay",
+    "CredibleSetsDisplay",
     "PosteriorCalibrationDisplay",
     "ProbabilityIntervalDisplay",
     "SelectionPathDisplay",

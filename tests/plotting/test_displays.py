@@ -19,7 +19,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, plotting
 
 # All but the one that takes a selector, whose tests are in test_selection_path.py.
-DISPLAYS = [getattr(plotting, name) for name in plotting.__all__ if name != "SelectionPathDisplay"]
+_OTHERS = {"SelectionPathDisplay", "CredibleSetsDisplay"}  # not of a classifier alone
+DISPLAYS = [getattr(plotting, name) for name in plotting.__all__ if name not in _OTHERS]
 
 
 def make(display, model, data, **kwargs):

@@ -1,0 +1,165 @@
+"""Disjoint sets of columns, each of which has an effect that the draws are sure of; imports pandas, which is heavy."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+
+from .._utils.names import names_of
+from ..diagnostics import ess_bulk
+from .group_weights import title_of
+from .signals import side_shares
+from .signs import floored
+from .summary import Summary, moments
+
+
+class Candidate(NamedTuple):
+    """A set of columns (k,), whose coefficients are added with weights (k,), with a probability of being false."""
+
+    columns: np.ndarray
+    weights: np.ndarray
+    error: float
+    title: str | None = None  # that a user has given
+
+
+class Claims:
+    """Which sets the draws of a model are sure of.
+
+    scale : (p,) standard deviations of the columns. level : with which a set holds a signal. effect : the least that
+    counts.
+    """
+
+    def __init__(self, model, scale, level, effect):
+        self.model, self.scale, self.level, self.effect = model, scale, level, effect
+        self.n_chains, self.n_draws, p = model.coef_draws_.shape
+        self.flat = model.coef_draws_.reshape(-1, p)
+
+    def of_columns(self, allowed):
+        """The single columns, of those allowed (k,), that are credible as they are."""
+        error = 1 - side_shares(self.model, self.scale, self.effect).max(axis=0)
+        error = floored(error, self.model.ess_, len(self.flat), most=1.0)
+        return [Candidate(np.array([j]), self.scale[[j]], error[j]) for j in allowed if error[j] <= self._most]
+
+    def of_tree(self, members, r, merges):
+        """The credible nodes of a tree; members : (m,) its columns, with correlations r (m, m). merges : as SciPy's
+        ``linkage`` has them, from the first one on.
+
+        Columns are added with signs such that the two parts of a node are correlated positively, on average.
+        """
+        m, nodes = len(members), {}
+        for i, (left, right) in enumerate(merges[:, :2].astype(int)):
+            (a, a_signs, a_sum), (b, b_signs, b_sum) = (
+                nodes.pop(k) if k >= m else (np.array([k]), np.ones(1), self._sum(members[[k]], self.scale[members[k]]))
+                for k in (left, right)
+            )
+            sign = -1.0 if a_signs @ r[np.ix_(a, b)] @ b_signs < 0 else 1.0
+            joined = np.append(a, b), np.append(a_signs, sign * b_signs), a_sum + sign * b_sum
+            nodes[m + i] = joined
+            yield from self._credible(members[joined[0]], joined[1] * self.scale[members[joined[0]]], joined[2])
+
+    def of_group(self, columns, weights, title):
+        """A group of the user's, if it is credible; in a list."""
+        return list(self._credible(columns, weights, self._sum(columns, weights), title))
+
+    def _sum(self, columns, weights):
+        return self.flat[:, columns].astype(np.float64) @ np.broadcast_to(weights, columns.shape)
+
+    def _credible(self, columns, weights, total, title=None):
+        error = 1 - max((total > self.effect).mean(), (total < -self.effect).mean())
+        if error <= self._most:
+            ess = ess_bulk(total.reshape(self.n_chains, self.n_draws))
+            error = float(floored(error, ess, len(total), most=1.0))
+            if error <= self._most:
+                yield Candidate(columns, weights, error, title)
+
+    @property
+    def _most(self):
+        return (1 - self.level) * (1 + 1e-9)
+
+
+def choose(candidates, q):
+    """The candidates of which no two have a column in common, with a mean probability of being false of at most q, that
+    maximise the sum of their probabilities divided by their sizes. The most probable come first.
+    """
+    if not candidates:
+        return []
+    error = np.array([candidate.error for candidate in candidates])
+    sizes = [len(candidate.columns) for candidate in candidates]
+    rows = np.concatenate([candidate.columns for candidate in candidates])
+    inside = csr_array((np.ones(len(rows)), (rows, np.repeat(np.arange(len(sizes)), sizes))))
+    shared = inside[np.flatnonzero(np.diff(inside.indptr) > 1)]
+    constraints = [LinearConstraint((error - q)[None], -np.inf, 0.0)]
+    if shared.shape[0]:
+        constraints.append(LinearConstraint(shared, -np.inf, 1.0))
+    value = (1 - error) / sizes
+    found = milp(-value, integrality=np.ones(len(value)), bounds=Bounds(0, 1), constraints=constraints)
+    kept = np.flatnonzero(found.x > 0.5)
+    return [candidates[k] for k in kept[np.argsort(error[kept], kind="stable")]]
+
+
+def frames(claims, chosen, correlation, q, level):
+    """The two frames of ``groups.CredibleSets``, of the chosen candidates.
+
+    correlation : function of two sets of columns, or None. level : of the intervals.
+    """
+    names, sets, members = names_of(claims.model), [], []
+    shape = claims.n_chains, claims.n_draws, -1
+    for columns, weights, error, title in chosen:
+        order = np.argsort(columns)
+        columns, weights = columns[order], weights[order]
+        r = np.eye(1) if len(columns) == 1 else correlation(columns, columns) if correlation else None
+        centre = 0 if r is None else np.abs(r).sum(axis=0).round(9).argmax()  # the first of two, whatever the rounding
+        if title is None:
+            weights = weights * np.sign(weights[centre])
+            title = title_of(names[columns[centre]], len(columns))
+        parts = claims.flat[:, columns].astype(np.float64) * weights
+        total = parts.sum(axis=1)
+        side = 1.0 if total.mean() >= 0 else -1.0
+        sets.append(
+            {
+                "set": title,
+                "n_columns": len(columns),
+                "probability": 1 - error,
+                **_one(moments(total.reshape(shape), level)),
+                "purity": np.nan if r is None else np.abs(r).min(),
+            }
+        )
+        each = {"weight": weights, "probability": (side * parts > claims.effect).mean(axis=0)}
+        each |= _but_sign(moments(parts.reshape(shape), level))
+        index = pd.MultiIndex.from_product([[title], [names[j] for j in columns]], names=["set", "feature"])
+        members.append(pd.DataFrame(each, index=index).sort_values("probability", ascending=False, kind="stable"))
+    return _sets(claims, sets, members, q, level), _members(members, level)
+
+
+def _one(columns):
+    return {name: values[0] for name, values in _but_sign(columns).items()}
+
+
+def _but_sign(columns):
+    return {name: values for name, values in columns.items() if name != "prob_positive"}
+
+
+def _ends(level):
+    return [f"{50 * (1 - level):g}%", f"{50 * (1 + level):g}%"]
+
+
+def _sets(claims, sets, members, q, level):
+    columns = ["n_columns", "probability", "mean", "sd", *_ends(level), "purity"]
+    frame = Summary(sets, columns=["set", *columns]).set_index("set").astype({"n_columns": int})
+    false = 0.0 if frame.empty else 1 - frame["probability"].mean()
+    n_sets, n_columns = len(frame), sum(map(len, members))
+    frame.attrs["header"] = (
+        f"{n_sets} set{'' if n_sets == 1 else 's'} of {n_columns} of {len(claims.scale)} columns, expected share of "
+        f"false ones {false:.2g} (at most {q:g})\nEach has an effect beyond {claims.effect:g} with a probability of at "
+        f"least {claims.level:g}"
+    )
+    return frame
+
+
+def _members(members, level):
+    if members:
+        return Summary(pd.concat(members))
+    index = pd.MultiIndex.from_arrays([[], []], names=["set", "feature"])
+    return Summary(columns=["weight", "probability", "mean", "sd", *_ends(level)], index=index, dtype=float)

@@ -1,0 +1,53 @@
+"""Credible sets as they are drawn."""
+
+import numpy as np
+import pytest
+from artists import drawn, outside, segments, texts
+
+from skhorseshoe.groups import credible_sets
+from skhorseshoe.plotting import CredibleSetsDisplay
+
+
+@pytest.fixture(scope="module")
+def found(short_fit, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((400, 5))
+    X[:, 4] = X[:, 0] + 0.1 * X[:, 4]
+    model = short_fit(X, X[:, 0] - X[:, 1] + rng.standard_normal(400) > 0, n_iter=300, burn_in=200)
+    return credible_sets(model, X)
+
+
+def test_sets_stand_above_their_columns(found):
+    display = CredibleSetsDisplay.from_sets(found)
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    where = next(i for i, label in enumerate(labels) if label.startswith("x0 and 1 more: 99."))
+    assert [label[:4] for label in labels[where + 1 : where + 3]] == [
+        f"\N{MIDDLE DOT} {name}" for name in found.members.loc["x0 and 1 more"].index
+    ]
+    assert len(labels) == 4  # x1 is a set as it is
+    assert np.array_equal(display.is_set, [not label.startswith("\N{MIDDLE DOT}") for label in labels])
+    np.testing.assert_allclose(drawn(display.points_, 1)[display.is_set], found.sets["mean"])
+    np.testing.assert_allclose(segments(display.lines_, 1)[:, display.is_set].T, found.sets[["5%", "95%"]])
+    np.testing.assert_allclose(drawn(display.points_, 1)[~display.is_set], found.members.loc["x0 and 1 more", "mean"])
+    assert texts(display.ax_)[0].startswith("sets")
+    assert "90 % interval" in display.ax_.get_xlabel()
+    assert outside(display.figure_) == []
+
+
+def test_nothing_found_is_drawn_too(found):
+    display = CredibleSetsDisplay.from_sets(found._replace(sets=found.sets.iloc[:0], members=found.members.iloc[:0]))
+    assert len(drawn(display.points_, 1)) == 0
+    assert outside(display.figure_) == []
+
+
+def test_many_sets_have_no_names():
+    n = 61
+    display = CredibleSetsDisplay(
+        names=[f"gene {j}" for j in range(n)],
+        mean=np.arange(n) / n,
+        interval=np.arange(n) / n + np.array([[-1], [1]]),
+        level="90 %",
+        is_set=np.arange(n) % 2 == 0,
+    ).plot()
+    np.testing.assert_allclose(drawn(display.points_, 0), display.mean)
+    assert outside(display.figure_) == []

@@ -1,0 +1,227 @@
+"""Credible sets of columns: what they are, on draws that are made up; what they find, on data."""
+
+from copy import copy
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._posterior.credible_sets import Candidate, Claims, choose
+from skhorseshoe.groups import correlated_groups, credible_sets
+
+short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def twins(seed):
+    """Of ten columns 0 and 1 matter; 9 is nearly a copy of 0 with the other sign, on another scale; 3 is constant."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((500, 10))
+    X[:, 9], X[:, 3] = -10 * (X[:, 0] + 0.1 * X[:, 9]), 7.0
+    y = 0.8 * X[:, 0] - 0.8 * X[:, 1] + rng.standard_normal(500) > 0
+    return pd.DataFrame(X, columns=[f"gene{j}" for j in range(10)]), y
+
+
+@pytest.fixture(scope="module")
+def model(twins, short_fit):
+    return short_fit(*twins, n_iter=500, burn_in=300, standardize=True)
+
+
+@pytest.fixture(scope="module")
+def made_up(weak_problem, short_fit):
+    """A function that gives a model these independent draws (m, p) of columns with standard deviation 1."""
+    fitted = short_fit(*weak_problem)
+
+    def make(draws):
+        made, p = copy(fitted), draws.shape[1]
+        made.coef_draws_ = draws.reshape(4, -1, p)
+        made.global_scale_draws_ = np.ones(made.coef_draws_.shape[:2])
+        made.shrinkage_, made.inclusion_score_, made._column_sd = np.full(p, 0.5), np.full(p, 0.5), np.ones(p)
+        made.ess_, made.n_features_in_ = np.full(p, float(len(draws))), p
+        return made
+
+    return make
+
+
+def columns_of(found):
+    return sorted(sorted(members.index.get_level_values(1)) for _, members in found.members.groupby(level=0))
+
+
+@pytest.mark.parametrize("by", ["rows", "correlations"])
+def test_twins_are_reported_together_and_not_alone(model, twins, by):
+    X = twins[0]
+    r = X.corr().to_numpy()
+    found = credible_sets(model, X) if by == "rows" else credible_sets(model, correlations=r)
+    assert columns_of(found) == [["gene0", "gene9"], ["gene1"]]
+    row = found.sets.loc["gene0 and 1 more"]
+    assert row["purity"] == pytest.approx(abs(r[0, 9]))
+    assert row["n_columns"] == 2
+    assert found.sets.loc["gene1", "purity"] == 1.0
+    members = found.members.loc["gene0 and 1 more"]
+    np.testing.assert_allclose(members.loc[["gene0", "gene9"], "weight"], [1, -1] * X[["gene0", "gene9"]].std(ddof=0))
+    total = model.coef_draws_[..., [0, 9]] @ members.loc[["gene0", "gene9"], "weight"].to_numpy()
+    assert row["probability"] == pytest.approx(max((total > 0.1).mean(), 0), abs=0.01)
+    assert row[["mean", "sd", "5%", "95%"]].tolist() == pytest.approx(
+        [total.mean(), total.std(ddof=1), *np.quantile(total, [0.05, 0.95])]
+    )
+    assert members["mean"].sum() == pytest.approx(row["mean"])
+    assert (members["probability"] < 0.95).all()
+    assert found.members.loc["gene1", "probability"].item() > 0.99  # on its side, which is the negative one
+    assert found.sets.loc["gene1", "mean"] < 0
+    assert found.sets.attrs["header"].startswith("2 sets of 3 of 10 columns, expected share of false ones 0.0")
+
+
+@short_chains
+def test_noise_has_no_set(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((200, 20))
+    X[:, 10:] = X[:, [10]] + 0.5 * X[:, 10:]
+    model = HorseshoeProbitClassifier(n_iter=300, burn_in=200, random_state=seed).fit(X, rng.random(200) < 0.5)
+    found = credible_sets(model, X, groups={"many": range(20)})
+    assert len(found.sets) == len(found.members) == 0
+    assert list(found.sets.columns[:3]) == ["n_columns", "probability", "mean"]
+    assert "0 sets of 0 of 20 columns" in found.sets.attrs["header"]
+
+
+@pytest.mark.parametrize("q", [0.02, 0.04, 0.2])
+def test_the_choice_is_the_best_of_all(q, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        candidates = [
+            Candidate(rng.choice(6, rng.integers(1, 4), replace=False), None, error) for error in rng.beta(0.5, 8, 9)
+        ]
+
+        def value(some):
+            columns = np.concatenate([one.columns for one in some])
+            allowed = len(set(columns)) == len(columns) and np.mean([one.error for one in some]) <= q
+            return sum((1 - one.error) / len(one.columns) for one in some) if allowed else 0.0
+
+        best = max(value(some) for k in range(1, 7) for some in combinations(candidates, k))
+        chosen = choose(candidates, q)
+        assert (value(chosen) if chosen else 0.0) == pytest.approx(best, rel=1e-3)
+        assert [one.error for one in chosen] == sorted(one.error for one in chosen)
+
+
+def test_nodes_of_the_tree_are_those_of_a_linkage(made_up, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 12)) + rng.standard_normal((40, 3))[:, rng.integers(0, 3, 12)]
+    X[:, ::3] *= -1
+    r = np.corrcoef(X, rowvar=False)
+    merges = linkage((1 - abs(r))[np.triu_indices(12, 1)], "average")
+    draws = 3 * np.sign(r[0]) + rng.standard_normal((400, 12))
+    nodes = list(Claims(made_up(draws), np.ones(12), 1e-6, 0.0).of_tree(np.arange(12), r, merges))
+    labels = [fcluster(merges, height, "distance") for height in merges[:, 2] + 1e-9]
+    clusters = {tuple(np.flatnonzero(each == label)) for each in labels for label in each}
+    assert {tuple(sorted(node.columns)) for node in nodes} == {cluster for cluster in clusters if len(cluster) > 1}
+    for node in nodes:
+        total = draws[:, node.columns] @ node.weights
+        assert node.error == pytest.approx(1 - max((total > 0).mean(), (total < 0).mean()), abs=0.005)
+        assert (node.weights @ r[np.ix_(node.columns, node.columns)] @ node.weights) > 0
+
+
+def test_what_cancels_in_the_score_is_no_signal(made_up, seed):
+    """The size of a difference between twins is the prior's; of a sum the data's."""
+    apart = 3 + np.random.default_rng(seed).exponential(size=(400, 1))
+    r = np.array([[1, 0.99], [0.99, 1]])
+    side = np.where(np.arange(400) % 2, 1, -1)[:, None]
+    assert len(credible_sets(made_up(side * apart * [1, -1]), correlations=r).sets) == 0
+    either = np.where(side > 0, [1.0, 0.0], [0.0, 1.0])
+    found = credible_sets(made_up(either * apart), correlations=r)
+    assert columns_of(found) == [["x0", "x1"]]
+    assert found.members["probability"].tolist() == [0.5, 0.5]
+
+
+def test_smaller_sets_are_preferred_and_each_is_sure_enough(made_up, seed):
+    rng = np.random.default_rng(seed)
+    r = np.full((3, 3), 0.8) + 0.2 * np.eye(3)
+    r[0, 1] = r[1, 0] = 0.9
+    draws = np.zeros((1000, 3))
+    draws[:, 0] = np.where(np.arange(1000) < 930, 1.0, 0.0)
+    draws[:, 1] = np.where(np.arange(1000) >= 930, 1.0, 0.0) * (np.arange(1000) < 990)
+    model = made_up(draws[rng.permutation(1000)])
+    for level, expected in ((0.9, [["x0"]]), (0.95, [["x0", "x1"]]), (0.995, [])):
+        assert columns_of(credible_sets(model, correlations=r, level=level)) == expected
+    assert columns_of(credible_sets(model, correlations=r, level=0.9, q=0.05)) == [["x0", "x1"]]
+
+
+def test_a_probability_is_no_higher_than_the_draws_tell(made_up):
+    model = made_up(np.ones((40, 2)) + 1e-3 * np.random.default_rng(0).standard_normal((40, 2)))
+    found = credible_sets(model, correlations=np.eye(2))
+    assert found.sets["probability"].tolist() == pytest.approx([1 - 1 / 40] * 2)
+    model.ess_ = np.array([40.0, 10.0])  # too few for a level of 0.95
+    assert columns_of(credible_sets(model, correlations=np.eye(2))) == [["x0"]]
+
+
+def test_groups_of_the_user_are_candidates(model, twins):
+    X = twins[0]
+    groups = {"pair": ["gene0", "gene9"], "contrast": {"gene1": -1.0, "gene5": 1.0}, "noise": ["gene4", "gene3"]}
+    with_rows, alone = (credible_sets(model, rows, groups=groups) for rows in (X, None))
+    assert columns_of(with_rows) == [["gene0", "gene9"], ["gene1"]]  # alone, gene1 is smaller than the contrast
+    assert "pair" in with_rows.sets.index or "gene0 and 1 more" in with_rows.sets.index
+    assert columns_of(alone) == [["gene1"]]  # without correlations, nothing tells that the twin has the other sign
+    signed = credible_sets(model, groups=correlated_groups(X))
+    assert columns_of(signed) == [["gene0", "gene9"], ["gene1"]]
+    assert np.isnan(signed.sets.loc[signed.sets["n_columns"] == 2, "purity"]).all()
+
+
+@short_chains
+def test_columns_that_are_not_shrunk_are_no_candidates(twins, short_fit):
+    X, y = twins
+    model = short_fit(X, y, unpenalized=["gene1"], standardize=True, n_iter=200)
+    assert ["gene1"] not in columns_of(credible_sets(model, X))
+    assert ["gene1"] in columns_of(credible_sets(model, X, groups={"by name": ["gene1"]}))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "says"),
+    [
+        ({}, ValueError, "Give X"),
+        ({"X": np.eye(10), "correlations": np.eye(10)}, ValueError, "Give X"),
+        ({"correlations": np.eye(9)}, ValueError, r"\(10, 10\).*\(9, 9\)"),
+        ({"correlations": 2 * np.eye(10)}, ValueError, "diagonal"),
+        ({"correlations": np.tri(10)}, ValueError, "symmetric"),
+        ({"X": csr_array(np.eye(10))}, ValueError, "sparse"),
+        ({"X": np.ones((1, 10))}, ValueError, "two rows"),
+        ({"X": np.ones((5, 9))}, ValueError, "10 features"),
+        ({"groups": {"a": ["gene0", "gene1"], "b": ["gene1"]}}, ValueError, "overlap: 'gene1' is in 'a' and in 'b'"),
+        ({"groups": {"a": ["gene99"]}}, ValueError, "'gene99'.*'gene9'"),
+        ({"groups": ["gene0"]}, TypeError, "groups must be a dict"),
+        ({"correlations": np.eye(10), "q": 1.0}, ValueError, "q must be between"),
+        ({"correlations": np.eye(10), "level": 95}, ValueError, "level must be between"),
+        ({"correlations": np.eye(10), "effect": -1.0}, ValueError, "effect"),
+        ({"correlations": np.eye(10), "threshold": 2.0}, ValueError, "threshold"),
+        ({"correlations": np.eye(10), "level": 0.9999}, ValueError, r"level=0\.9999 needs 10000 .* has 2000.*n_iter"),
+        ({"correlations": np.eye(10), "q": 1e-4}, ValueError, r"q=0\.0001 needs 10000"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_what_cannot_be_used_is_refused(model, given, error, says):
+    with pytest.raises(error, match=says):
+        credible_sets(model, **given)
+
+
+def test_other_models_are_refused(model):
+    with pytest.raises(TypeError, match="LogisticRegression"):
+        credible_sets(LogisticRegression(), correlations=np.eye(2))
+    with pytest.raises(NotFittedError):
+        credible_sets(HorseshoeProbitClassifier(), correlations=np.eye(2))
+
+
+@pytest.mark.slow
+@short_chains
+def test_rates_of_false_sets_on_data_from_the_model():
+    """40 data sets, drawn from the prior with tau = 0.05: the share of false sets at q is at most q, but for chance."""
+    from selection import FromModel, realised
+
+    counts = [realised(FromModel(150, 20, pairs=5), seed, n_iter=500) for seed in range(40)]
+    for q in (0.05, 0.1, 0.2):
+        for rule in ("fsr", "sets"):
+            false = np.array([count[rule, q]["false share"] for count in counts])
+            assert false.mean() <= q + 2 * false.std() / np.sqrt(len(false)), (rule, q)
+        assert sum(count["sets", q]["found"] for count in counts) > 20
