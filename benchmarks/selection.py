@@ -264,7 +264,9 @@ def blocks(report, case, n_seeds, n_iter):
     right, wrong, sizes = {}, {}, []
     for seed in range(n_seeds):
         X, y, coef = case.make(seed, case.n)
-        model, true = fit(X, y, seed, n_iter), set(np.flatnonzero(coef) // 20)
+        # The columns separate the classes: without a slab nothing limits the coefficients, those of noise either.
+        model = fit(X, y, seed, n_iter, slab_scale=SLAB, expected_nonzero=3)
+        true = set(np.flatnonzero(coef) // 20)
         claims = {
             rule: HorseshoeSelector(model, rule=rule, prefit=True).fit(X).get_support(indices=True) // 20
             for rule in RULES
