@@ -10,7 +10,7 @@ import os
 import re
 import time
 import zipfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -92,23 +92,20 @@ class Checkpoint:
         path = self.folder / _MANIFEST
         if not path.exists():
             return None
-        manifest = self._manifest(path)
+        with _naming(path):
+            manifest = read_note(path, _FORMAT, _FIELDS)
         self._compare(manifest["what"])
         self.files = manifest["draws"]
         self.state = manifest["state"][0]
         state = self._read(*manifest["state"])
         blocks = [self._read(name, expected) for name, expected, _, _ in self.files]
-        try:
+        with _naming(self.folder / self.state):
             ends = np.cumsum([block["coef"].shape[1] for block in blocks]).tolist()
             if [[int(state["draws/stride"]), end] for end in ends] != [file[2:] for file in self.files]:
                 raise ValueError("the files of draws do not hold what the manifest says of them")
             draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED if blocks}
             saved = _unflatten(state, draws)
             check(saved)
-        except MemoryError:
-            raise
-        except Exception as error:  # whatever comes of foreign arrays
-            raise damaged(self.folder / self.state, error, _CURE) from error
         if state["n_iter"] > n_iter:
             raise ValueError(
                 f"checkpoint={str(self.folder)!r} holds {state['n_iter']} sweeps, more than n_iter={n_iter}: give at "
@@ -134,14 +131,6 @@ class Checkpoint:
                 "empty or a new folder."
             )
 
-    def _manifest(self, path):
-        try:
-            return read_note(path, _FORMAT, _FIELDS)
-        except OtherFormat:
-            raise
-        except (ValueError, OSError) as error:
-            raise damaged(path, error, _CURE) from error
-
     def _compare(self, was):
         if different := warm_start.differences(was, self.what):
             raise ValueError(
@@ -151,19 +140,12 @@ class Checkpoint:
 
     def _read(self, name, expected):
         path = self.folder / name
-        try:
+        with _naming(path):
             with open_to_read(path) as file:
                 data = file.read()
-        except OSError as error:
-            raise damaged(path, error, _CURE) from error
-        if checksum(data) != expected:
-            raise damaged(path, "its checksum is wrong", _CURE)
-        try:
+            if checksum(data) != expected:
+                raise ValueError("its checksum is wrong")
             return _unpacked(data)
-        except MemoryError:
-            raise
-        except Exception as error:  # whatever comes of foreign bytes
-            raise damaged(path, error, _CURE) from error
 
     def is_due(self):
         """Whether it is time to write."""
@@ -211,6 +193,17 @@ class Checkpoint:
             if path.name not in kept and path.name.startswith(_OURS):
                 with suppress(OSError):
                     path.unlink()
+
+
+@contextmanager
+def _naming(path):
+    """A context in which whatever comes of foreign bytes is an error that names the file."""
+    try:
+        yield
+    except (MemoryError, OtherFormat):
+        raise
+    except Exception as error:
+        raise damaged(path, error, _CURE) from error
 
 
 def _packed(arrays):

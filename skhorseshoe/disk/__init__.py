@@ -1,7 +1,7 @@
 """Rows on disk: tables and arrays of any size, converted once to the form that ``fit`` reads fastest."""
 
-import time
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +16,6 @@ from ._sources import open_source
 from ._store import Store
 
 __all__ = ["convert", "load"]
-
-_SECONDS = 5.0  # between two lines of the log
 
 
 def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, progress=False):
@@ -102,7 +100,7 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     if not store.manifest["complete"]:
         _check_position(store, numbers)
         with _progress.visible(verbose), store, bar(store.n, n_rows) if progress else nullcontext() as move:
-            reports = [_reporter(verbose, n_rows), *([move] if progress else [])]
+            reports = [_progress.reporter(verbose, n_rows, partial(_line, n_rows)), *([move] if progress else [])]
             _write(parts, Parts(name, columns, dtype, store.manifest), store, reports)
     elif what is None:
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
@@ -182,19 +180,7 @@ def _write(parts, read, store, reports):
     store.finish()
 
 
-def _reporter(verbose, n_rows):
-    """A function of the number of rows written that logs a line now and then."""
-    begin = last = time.monotonic()
-    first = None
-
-    def report(n):
-        nonlocal first, last
-        now = time.monotonic()
-        first = n if first is None else first
-        if verbose and (now - last >= _SECONDS or n == n_rows):
-            last = now
-            of = "" if n_rows is None else f" of {n_rows}"
-            left = 0.0 if n_rows is None or n == first else (now - begin) / (n - first) * (n_rows - n)
-            _progress.logger.info("%d%s rows written%s", n, of, f", about {left:.0f} s left" if left else "")
-
-    return report
+def _line(n_rows, n, left):
+    """What is logged after n rows have been written."""
+    of = "" if n_rows is None else f" of {n_rows}"
+    return f"{n}{of} rows written{f', about {left:.0f} s left' if left else ''}"

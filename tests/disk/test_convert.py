@@ -270,7 +270,7 @@ def test_a_library_that_is_not_there_is_named(module, file, tmp_path, monkeypatc
 
 
 def test_progress_is_logged(frame, tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(disk, "_SECONDS", 0.0)
+    monkeypatch.setattr("skhorseshoe._utils.progress._SECONDS", 0.0)
     caplog.set_level("INFO", "skhorseshoe")
     disk.convert(write_parquet(frame, tmp_path / "source"), tmp_path / "rows", y="ill", verbose=1)
     assert "20 of 600 rows written" in caplog.text
