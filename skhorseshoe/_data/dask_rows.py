@@ -43,6 +43,9 @@ class DaskRows(Rows):
     X = y = weight = None  # nowhere as a whole
     is_near = False
 
+    def separation(self):
+        """Not known: the programmes would have to fetch rows."""
+
     def _total(self, question, *args, of=None, **scratch):
         if question == "checksum":  # known since the rows were loaded
             nodes = {(0, number): checksum for number, checksum in self.shards.checksums.items()}

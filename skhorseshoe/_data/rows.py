@@ -8,6 +8,7 @@ from .._utils.threads import Threads
 from .column_checks import far_out, one_sided, step_of
 from .columns import Columns
 from .row_blocks import ADD, Segment, collapse, layout
+from .separation import separation
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 _WHOLE = (
@@ -146,6 +147,12 @@ class Rows:
         """Numbers of the columns whose spread is that of a few values, and the range of the others."""
         (rows,) = self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))
         return far_out(rows, self.spread)
+
+    def separation(self):
+        """How planes separate the classes, see ``separation.py``; None if that is not known."""
+        c = self.columns
+        spread = self.spread if c.fit_intercept else c.size
+        return separation(self.ops.to_host(self.X), self.y, c.fit_intercept, c.mean_of_X, spread)
 
     def separated_by(self, beta):
         """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""

@@ -27,6 +27,7 @@ from .callbacks import callbacks_of
 from .data import validate
 from .memory_forecast import check_memory
 from .plan import check_counts, plan_fit
+from .recipe import recipe_of
 from .sample import sample
 
 DEVICES = _device.NAMES
@@ -39,12 +40,13 @@ class Fitted(NamedTuple):
     attributes: dict  # of the model, by name
     interruption: str  # in words, or ""
     findings: list
+    recipe: str
 
     def say(self):
         """Warn of what there is to warn of."""
         if self.interruption:
             warn(self.interruption)
-        warnings.say(self.findings)
+        warnings.say(self.findings, self.recipe)
 
 
 class Lease:
@@ -86,12 +88,12 @@ def fit(model, X, y, sample_weight, lease):
             check_size(rows.columns, rows.dtype, names)
             problem = _problem(params, rows)
             of_columns = findings.of_columns(rows, names, params.standardize)
-            run = sample(params, problem, plan, earlier, callbacks)
+            run, sweep = sample(params, problem, plan, earlier, callbacks)
             fitted = _summarise(params, data, plan, run, known)
             unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale)
-            chains = findings.chains_of(fitted, names, rows.columns.informative)
-    found = of_columns + findings.of_outcome(params, chains, unbounded)
-    return Fitted(vars(fitted), run.interruption(), found)
+            chains = findings.chains_of(fitted, names, rows.columns.informative, sweep)
+    found = findings.of_outcome(params, chains, unbounded, of_columns)
+    return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))
 
 
 def _plain(value):

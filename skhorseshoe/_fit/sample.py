@@ -1,5 +1,6 @@
 """The run of the sampler, with all that watches it: the log, the callbacks, the checkpoint."""
 
+import time
 from contextlib import nullcontext, suppress
 from functools import partial
 from numbers import Integral
@@ -12,7 +13,7 @@ from .checkpoint import Checkpoint
 
 
 def sample(params, problem, plan, earlier, callbacks_of):
-    """The ``Run`` of a problem, at its end.
+    """The ``Run`` of a problem, at its end, and the seconds that a sweep has taken.
 
     earlier : what a model has kept to go on with its chains, or None. callbacks_of : function of the run.
     """
@@ -24,8 +25,8 @@ def sample(params, problem, plan, earlier, callbacks_of):
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter, partial(restored.check, problem=problem, settings=settings))
         run = Run(problem, settings, saved)
-        _go(run, params.verbose, checkpoint, callbacks_of(run))
-    return run
+        sweep = _go(run, params.verbose, checkpoint, callbacks_of(run))
+    return run, sweep
 
 
 def _checkpoint(params, problem, settings, device):
@@ -40,8 +41,9 @@ def _checkpoint(params, problem, settings, device):
 
 
 def _go(run, verbose, checkpoint, callbacks):
-    """Run to the end."""
-    log = _log(verbose, run.settings.burn_in, run.settings.burn_in + run.settings.n_iter)
+    """Run to the end; returns the seconds that a sweep of the second half has taken, when all was compiled."""
+    first, end = run.sweep, run.settings.burn_in + run.settings.n_iter
+    log, times = _log(verbose, run.settings.burn_in, end), {first: time.monotonic()}
 
     def save():
         if checkpoint is not None and run.whole:
@@ -50,6 +52,8 @@ def _go(run, verbose, checkpoint, callbacks):
     with nullcontext(lambda: None) if checkpoint is None else held_back() as call_handler:
 
         def report(t):
+            if t == (first + end) // 2:
+                times[t] = time.monotonic()
             log(t)
             if checkpoint is not None and checkpoint.is_due():
                 checkpoint.write(run)
@@ -65,6 +69,8 @@ def _go(run, verbose, checkpoint, callbacks):
             raise
         save()
     callbacks.close()
+    start = max(times)
+    return (time.monotonic() - times[start]) / max(1, run.sweep - start)
 
 
 def _log(verbose, burn_in, end):

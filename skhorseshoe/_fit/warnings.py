@@ -1,5 +1,6 @@
 """How findings of a fit are said: a template for each kind, in the order in which causes are to be cured."""
 
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
@@ -33,7 +34,7 @@ TEMPLATES = {
     "scales": (
         "The columns are on very different scales: the standard deviation of {large!r} is {most:.2g}, that of "
         "{small!r} {least:.2g}. The prior is the same for all coefficients, so those of columns with a small standard "
-        "deviation are shrunk more. {cure}"
+        "deviation are shrunk more."
     ),
     "undetermined": (
         "{columns}: unpenalized columns are collinear with each other or with the intercept (for example, a one-hot "
@@ -41,12 +42,12 @@ TEMPLATES = {
         "{cure}"
     ),
     "separated": (
-        "The columns separate the classes completely, so the data do not bound the coefficients, and more sweeps will "
-        "not help. {cure}"
+        "The columns separate the classes ({how} separation), so the data do not bound the coefficients. slab_scale "
+        "bounds those that are shrunk, and chains converge much faster."
     ),
     "one-sided": _ONE_SIDED + ". {cure}",
     "one-sided, unpenalized": _ONE_SIDED + ", and slab_scale does not bound an unpenalized one. {cure}",
-    "too few draws": "{draws} of each chain are too few to tell whether the chains have converged. {cure}",
+    "too few draws": "{draws} too few to tell whether the chains have converged. {cure}",
     "not converged": (
         "The chains have not converged for {failed} of {judged} quantities. The worst is {worst!r} with R-hat "
         "{rhat:.4f} (at most {max_rhat} is wanted) and a bulk effective sample size of {ess:.0f} (at least {wanted}, "
@@ -65,22 +66,27 @@ class Finding(NamedTuple):
 
     kind: str  # a key of ``TEMPLATES``
     columns: object  # names of the columns that have it, if it is something of columns
-    cure: str
+    cure: str  # in words, where it is no change of parameters
     facts: dict  # what else the template names
+    changes: dict = MappingProxyType({})  # of parameters, by name, that cure it
 
 
-def say(findings):
-    """One warning with all findings, first what is to be cured first; a ConvergenceWarning if the draws cannot be
-    trusted for one of them."""
+def say(findings, recipe=""):
+    """One warning with all findings, first what is to be cured first, and the recipe; a ConvergenceWarning if the draws
+    cannot be trusted for one of them."""
     if findings:
-        ordered = sorted(findings, key=lambda finding: _ORDER[finding.kind])
-        of_draws = _ORDER[ordered[-1].kind] >= _ORDER["separated"]
-        warn(" ".join(map(in_words, ordered)), ConvergenceWarning if of_draws else UserWarning)
+        of_draws = max(_ORDER[finding.kind] for finding in findings) >= _ORDER["separated"]
+        warn(in_words(findings, recipe), ConvergenceWarning if of_draws else UserWarning)
 
 
-def in_words(finding):
-    """A ``Finding`` as sentences."""
-    kind, columns, cure, facts = finding
+def in_words(findings, recipe=""):
+    """The findings and the recipe as sentences."""
+    ordered = sorted(findings, key=lambda finding: _ORDER[finding.kind])
+    return " ".join(filter(None, [*map(_sentence, ordered), recipe]))
+
+
+def _sentence(finding):
+    kind, columns, cure, facts, _ = finding
     many = len(columns) > 1
     words = {"columns": _listed(columns), "have": "have" if many else "has", "lie": "lie" if many else "lies"}
     return TEMPLATES[kind].format(**words, cure=cure, **facts).strip()

@@ -61,9 +61,14 @@ class Run:
             self._stop_if_enough()
 
     @property
+    def sweep(self):
+        """Sweeps, with those of burn-in."""
+        return self.chains.state.sweep
+
+    @property
     def done(self):
         """Sweeps after burn-in."""
-        return max(0, self.chains.state.sweep - self.settings.burn_in)
+        return max(0, self.sweep - self.settings.burn_in)
 
     def go(self, report):
         """Run to the end; ``report`` is called with the number of sweeps done, and may return True to end it.
