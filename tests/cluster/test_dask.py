@@ -59,7 +59,7 @@ def test_draws_are_those_of_memory_for_any_number_of_workers(
     held, copies = [], []
 
     def look(shards):
-        held.extend(shards.held)
+        held.extend(shards.holders)
         copies.extend(key for keys in client.run(lambda dask_worker: list(dask_worker.data)).values() for key in keys)
 
     with at_question(monkeypatch, 40, look):

@@ -23,7 +23,7 @@ pytestmark = SHORT_CHAINS
 
 @pytest.mark.parametrize("number", [2, 20, 60])
 def test_a_killed_worker_changes_nothing(client, data, classifier, expected, number, monkeypatch, caplog):
-    with at_question(monkeypatch, number, lambda shards: kill(client, shards.held[number % 3].worker)):
+    with at_question(monkeypatch, number, lambda shards: kill(client, shards.holders[number % 3].worker)):
         assert bits(classifier.fit(*arrays(*data))) == expected
     assert "its rows are loaded again" in caplog.text
 
@@ -57,10 +57,10 @@ def test_a_worker_killed_while_it_loads_changes_nothing(client, data, classifier
 
 
 def test_a_worker_killed_as_soon_as_it_has_loaded_changes_nothing(client, data, classifier, expected, monkeypatch):
-    settle, killed = dask_input.settle, []
+    wait_for, killed = dask_input.wait_for, []
 
-    def settle_and_kill(client, futures, *args):
-        settle(client, futures, *args)
+    def wait_and_kill(client, futures, *args):
+        wait_for(client, futures, *args)
         if not killed:
             killed.extend(next(iter(client.who_has(futures).values())))
             kill(client, killed[0])
@@ -69,7 +69,7 @@ def test_a_worker_killed_as_soon_as_it_has_loaded_changes_nothing(client, data, 
                 assert time.monotonic() < end
                 time.sleep(0.01)
 
-    monkeypatch.setattr(dask_rows, "settle", settle_and_kill)
+    monkeypatch.setattr(dask_rows, "wait_for", wait_and_kill)
     assert bits(classifier.fit(*arrays(*data))) == expected
     assert killed
 
@@ -79,7 +79,7 @@ def test_a_stopped_worker_is_replaced(client, data, classifier, expected, monkey
     stopped = []
     try:
         with at_question(
-            monkeypatch, 30, lambda shards: stopped.append(kill(client, shards.held[0].worker, signal.SIGSTOP))
+            monkeypatch, 30, lambda shards: stopped.append(kill(client, shards.holders[0].worker, signal.SIGSTOP))
         ):
             assert bits(classifier.fit(*arrays(*data))) == expected
     finally:
@@ -91,7 +91,7 @@ def test_a_stopped_worker_is_replaced(client, data, classifier, expected, monkey
 def test_workers_that_are_lost_again_and_again_are_an_error(client, data, classifier, monkeypatch):
     monkeypatch.setattr(dask_rows, "_TRIES", 1)
     with (
-        at_question(monkeypatch, 30, lambda shards: kill(client, shards.held[0].worker)),
+        at_question(monkeypatch, 30, lambda shards: kill(client, shards.holders[0].worker)),
         pytest.raises(RuntimeError, match=r"lost 1 times in a row, the last at tcp://.*more memory"),
     ):
         classifier.fit(*arrays(*data))
@@ -102,7 +102,7 @@ def test_rows_that_change_when_they_are_loaded_again_are_an_error(client, data, 
     X, y = arrays(*data)
     noisy = X.map_blocks(lambda block: block + np.random.default_rng().standard_normal(block.shape), meta=X._meta)
     with (
-        at_question(monkeypatch, 30, lambda shards: kill(client, shards.held[0].worker)),
+        at_question(monkeypatch, 30, lambda shards: kill(client, shards.holders[0].worker)),
         pytest.raises(ValueError, match="gives other rows each time"),
     ):
         classifier.fit(noisy, y)
@@ -218,6 +218,6 @@ def test_an_encrypted_cluster_gives_the_same_draws_and_recovers(data, classifier
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "security": security}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, security=security) as client:
         assert all(address.startswith("tls://") for address in dask_rows.survey(client))
-        with at_question(monkeypatch, 20, lambda shards: kill(client, shards.held[0].worker)):
+        with at_question(monkeypatch, 20, lambda shards: kill(client, shards.holders[0].worker)):
             assert bits(classifier.fit(*arrays(*data))) == expected
         check_that_nothing_is_left(client)
