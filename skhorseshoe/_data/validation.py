@@ -1,6 +1,5 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
-from contextlib import nullcontext
 from numbers import Number
 
 import numpy as np
@@ -51,11 +50,12 @@ def check_X(estimator, X, *, reset, **y):
     _check_room(X, dtypes, types)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
-        with _numpy_alone(), np.errstate(over="ignore", invalid="ignore"):  # in sums that tell what is not finite
+        # NumPy alone computes here; its sums that tell what is not finite may overflow.
+        with config_context(array_api_dispatch=False), np.errstate(over="ignore", invalid="ignore"):
             checked = validate_data(estimator, X, reset=reset, **how, **y)
             _check_finite(checked[0] if y else checked, getattr(estimator, "feature_names_in_", None))
     except (ValueError, TypeError, OverflowError) as error:
-        better = _better(error, X, types)
+        better = _with_cure(error, X, types)
         if better is error:
             raise
         raise better from error
@@ -63,7 +63,7 @@ def check_X(estimator, X, *, reset, **y):
     return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
 
 
-def _better(error, X, types):
+def _with_cure(error, X, types):
     """An error that names the column of X that is not numeric, or the cure; ``error`` itself if there is none."""
     if "feature names" in str(error):  # other columns than those of fit: that is what to say
         return error
@@ -90,11 +90,6 @@ def with_names(X):
     import pandas as pd
 
     return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
-
-
-def _numpy_alone():
-    """A context without scikit-learn's dispatch to other array libraries, none of which computes here."""
-    return config_context(array_api_dispatch=False) if get_config()["array_api_dispatch"] else nullcontext()
 
 
 def refuse_masked(values, name):

@@ -200,57 +200,40 @@ def test_scores_while_the_chains_run_are_those_of_memory(client, data, classifie
 ROW, COLUMN = 11_111, 3
 
 
-def with_entry(value):
-    """Arrays of which one number is another."""
-
-    def make(X, y):
-        X = X.copy()
-        X[ROW, COLUMN] = value
-        return arrays(X, y)
-
-    return make
+def with_nan(X, y):
+    X = X.copy()
+    X[ROW, COLUMN] = np.nan
+    return arrays(X, y)
 
 
-def missing_label(dtype, in_memory=True):
-    def make(X, y):
-        labels = words(y, dtype)
-        labels[ROW] = None
-        return arrays(X, y)[0], labels if in_memory else dd.from_pandas(labels, npartitions=4)
-
-    return make
-
-
-def missing_in_a_nullable_column(X, y):
+def with_na(X, y):
     X = pd.DataFrame(X).rename(columns="c{}".format).astype("Float64")
     X.loc[ROW, f"c{COLUMN}"] = pd.NA
     return dd.from_pandas(X, npartitions=4), y
 
 
-def under_a_mask(which):
-    """What stands there, in X or y, is no data."""
-
-    def make(X, y):
-        given = dict(zip("Xy", arrays(X, y), strict=True))
-        at = da.arange(len(y), chunks=given[which].chunks[0]) == ROW
-        mask = at[:, None] & (np.arange(X.shape[1]) == COLUMN) if which == "X" else at
-        given[which] = da.ma.masked_array(given[which], mask)
-        return given["X"], given["y"]
-
-    return make
+def missing_label(X, y):
+    labels = words(y, "string")
+    labels[ROW] = None
+    return arrays(X, y)[0], dd.from_pandas(labels, npartitions=4)
 
 
 BAD = {
-    "NaN": (with_entry(np.nan), "contains NaN: .*row 11111 of column 3"),
-    "infinity": (with_entry(np.inf), "contains infinity .*row 11111 of column 3"),
-    "NA in a frame": (missing_in_a_nullable_column, "contains NaN: .*row 11111 of column 'c3'"),
-    "X under a mask": (under_a_mask("X"), "contains NaN: .*row 11111 of column 3"),
-    "labels under a mask": (under_a_mask("y"), "label of row 11111 is missing"),
+    "NaN": (with_nan, "contains NaN: .*row 11111 of column 3"),
+    "NA in a frame": (with_na, "contains NaN: .*row 11111 of column 'c3'"),
+    "X under a mask": (
+        lambda X, y: (da.ma.masked_equal(arrays(X, y)[0], X[ROW, COLUMN]), y),
+        "contains NaN: .*row 11111 of column 3",
+    ),
+    "labels under a mask": (
+        lambda X, y: (arrays(X, y)[0], da.ma.masked_array(arrays(X, y)[1], da.arange(len(y), chunks=3_000) == ROW)),
+        "label of row 11111 is missing",
+    ),
     "labels in memory under a mask": (
         lambda X, y: (arrays(X, y)[0], np.ma.masked_array(y, np.arange(len(y)) == 7)),
         "y is a masked array, .* row 7",
     ),
-    "a label is None": (missing_label(object), "label of row 11111 is missing"),
-    "a label is NA, far away": (missing_label("string", in_memory=False), "label of row 11111 is missing"),
+    "a missing label": (missing_label, "label of row 11111 is missing"),
     "columns not counted": (
         lambda X, y: (da.from_delayed(delayed(np.asarray)(X), (np.nan, np.nan), X.dtype), y),
         r"how many columns it has.*X.compute_chunk_sizes\(\)",
