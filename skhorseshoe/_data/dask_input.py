@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from . import weights
 from .row_blocks import layout
-from .validation import check_X, encode_labels, is_dask, refuse_masked
+from .validation import check_labels, check_X, encode_labels, is_dask, refuse_masked
 
 _SAMPLERS = "auto", "hmc", "pxda", "gibbs"
 _LABELS = 2**20  # of those in memory, in a chunk
@@ -135,7 +135,7 @@ def _aligned(model, client, X, y, sample_weight):
     if n == 0:
         raise ValueError("X has 0 rows in all its partitions: there is nothing to fit.")
     weight = None if sample_weight is None else _column(client, "sample_weight", sample_weight, n, np.float64)
-    return X, lengths, _column(client, "y", y, n), weight
+    return X, lengths, _column(client, "y", y if is_dask(y) else check_labels(y), n), weight
 
 
 def _column(client, name, given, n, dtype=None):

@@ -86,8 +86,8 @@ def other_formats():
     yield dok, "'dok' format whose parts do not fit together"
 
 
-@pytest.mark.parametrize(("X", "says"), other_formats())
-def test_other_formats_are_looked_at_before_scipy_converts_them(X, says, model):
+@pytest.mark.parametrize(("X", "says"), list(other_formats()))
+def test_other_formats_are_checked_before_scipy_converts_them(X, says, model):
     with pytest.raises(ValueError, match=says):
         model.predict(X)
 
