@@ -6,6 +6,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_scalar
 
 from ._data.validation import with_names
+from ._utils.finite import first_not_finite
 from ._utils.memory import check_matrices
 from ._utils.sklearn_compat import _get_feature_names
 
@@ -58,9 +59,9 @@ def correlated_groups(X, threshold=0.7):
     X = with_names(X)
     names = _get_feature_names(X)
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
-    wrong = np.flatnonzero(~np.isfinite(X).all(axis=0))
-    if len(wrong):
-        column = wrong[0] if names is None else repr(names[wrong[0]])
+    wrong = first_not_finite(X)
+    if wrong is not None:
+        column = wrong[1] if names is None else repr(names[wrong[1]])
         raise ValueError(f"Column {column} holds NaN or infinity: impute (SimpleImputer) or drop such rows.")
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > _ROUNDING * np.abs(X).max(axis=0))

@@ -11,7 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._backends import device
 from ._backends.limits import is_without_factor
@@ -292,7 +292,7 @@ def _weighted(model, X, y, sample_weight):
                 "The classifier was fitted with a class_weight, which weights rows by their labels: rule='dss' needs "
                 "y, also with prefit=True."
             )
-        X, _, sample_weight, _ = rows_that_count(X, column_or_1d(y), sample_weight, class_weight)
+        X, _, sample_weight, _ = rows_that_count(X, validation.check_labels(y), sample_weight, class_weight)
     if sample_weight is None:
         return X, np.empty(0)
     return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -11,13 +11,8 @@ from .row_blocks import ADD, Segment, collapse, layout
 from .separation import separation
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
-_WHOLE = (
-    "latent",
-    "score",
-    "line",
-    "extremes",
-    "sample",
-)  # asked of all rows together; of the rest, threads share the segments
+# Questions to all rows together; for the others threads share the segments.
+_WHOLE = "latent", "score", "line", "extremes", "sample"
 
 
 class Rows:
@@ -33,8 +28,7 @@ class Rows:
         self.X, self.y = X, y
         self.weight = np.empty(0) if weight is None else weight
         self.held = ops.hold(X, y, self.weight)
-        self.ops = ops
-        self.threads = threads
+        self.ops, self.threads = ops, threads
         self.shape, self.dtype = X.shape, X.dtype
         # The layout depends on the size of X alone: sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = layout(*X.shape, X.size)
@@ -66,14 +60,14 @@ class Rows:
             return getattr(self._segment(0, n, of), question)(self.ops, self.threads, *args, **scratch)
         nodes = {}
 
-        def some(first, last):
+        def ask_segments(first, last):
             own = {}
             for i in range(first, last):
                 own[0, i] = getattr(self._segment(i, i + 1, of), question)(self.ops, Threads(1), *args)
                 collapse(own, n, ADD[question])
             nodes.update(own)
 
-        self.threads.run(some, n)
+        self.threads.run(ask_segments, n)
         (total,) = collapse(nodes, n, ADD[question]).values()
         return total
 
@@ -162,7 +156,7 @@ class Rows:
         return not misplaced.all()
 
     def latent(self, beta, sweep, key):
-        """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta. No weights: a fraction of a z has no law."""
+        """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta; without weights."""
         xtz, ztz = self._total("latent", self._translate.of_X(beta), sweep, key)
         return self._translate.gradient(xtz), ztz
 

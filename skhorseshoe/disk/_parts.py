@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
+from .._utils.finite import first_not_finite
+
 _EXACT = {"float32": 2**24, "float64": 2**53}  # up to where a float has every whole number
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")
 _CURE = (
@@ -103,8 +105,8 @@ class Parts:
         dtype = self.dtype or _narrowest(given, names, j)
         with np.errstate(over="ignore"):
             out = given.astype(dtype, copy=False)
-        if not np.isfinite(out).all():
-            at = tuple(np.argwhere(~np.isfinite(out))[0])
+        at = first_not_finite(out)
+        if at is not None:
             value, name = given[at], _named(names, at[1] if len(at) > 1 else 0, j)
             if np.isfinite(value):
                 raise ValueError(f"{name} holds {value} in row {first + at[0]}, which is too large for {dtype}.")

@@ -88,17 +88,8 @@ def places(names, known):
     names = [names] if isinstance(names, str) else list(names)
     if not names:
         raise ValueError("names is empty: give at least one, or None.")
-    where, times = {name: place for place, name in enumerate(known)}, Counter(known)
-    for name in names:
-        if name not in where:
-            hint = _names.did_you_mean(name, known) or f" The last ones are {known[-3:]}."
-            raise ValueError(f"names: there is no {name!r} among the {len(known)} quantities of this model.{hint}")
-        if times[name] > 1:
-            raise ValueError(
-                f"names: {times[name]} quantities of this model are called {name!r}. Fit with another name for the "
-                "feature, or leave it out of names."
-            )
-    return [where[name] for name in names]
+    find = _names.finder(known, "quantities of this model", f" The last ones are {known[-3:]}.")
+    return [find(name, "names") for name in names]
 
 
 def drawable(names, which=None, letters=LONGEST):
