@@ -18,7 +18,6 @@ import numpy as np
 
 from .._mcmc.draws import STORED
 from .._utils.atomic_files import (
-    OtherFormat,
     checksum,
     damaged,
     is_count,
@@ -92,7 +91,7 @@ class Checkpoint:
         path = self.folder / _MANIFEST
         if not path.exists():
             return None
-        manifest = self._manifest(path)
+        manifest = read_note(path, _FORMAT, _FIELDS, _CURE)
         self._compare(manifest["what"])
         self.files = manifest["draws"]
         self.state = manifest["state"][0]
@@ -133,14 +132,6 @@ class Checkpoint:
                 f"checkpoint={str(self.folder)!r} is not a checkpoint and not empty: it holds {others[:3]}. Give an "
                 "empty or a new folder."
             )
-
-    def _manifest(self, path):
-        try:
-            return read_note(path, _FORMAT, _FIELDS)
-        except OtherFormat:
-            raise
-        except (ValueError, OSError) as error:
-            raise damaged(path, error, _CURE) from error
 
     def _compare(self, was):
         if different := warm_start.differences(was, self.what):

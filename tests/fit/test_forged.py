@@ -66,7 +66,7 @@ def test_a_forged_folder_of_rows_is_refused_by_name(how, tmp_path):
         disk.load(tmp_path / "rows", check=True)
 
 
-@pytest.mark.parametrize("at", [[0, 0], [0], 10**30, "a", -1, None])
+@pytest.mark.parametrize("at", [0, [0], [0, 0, 0], 10**30, "a", -1, None])
 def test_a_forged_position_does_not_go_on(at, tmp_path):
     def parts():
         yield ROWS
@@ -74,12 +74,12 @@ def test_a_forged_position_does_not_go_on(at, tmp_path):
 
     with pytest.raises(RuntimeError, match="network"):
         disk.convert(parts(), tmp_path / "rows")
-    disk._store.COMMIT, before = 1, disk._store.COMMIT
+    disk._writer.COMMIT, before = 1, disk._writer.COMMIT
     try:
         with pytest.raises(RuntimeError, match="network"):
             disk.convert(parts(), tmp_path / "rows")
     finally:
-        disk._store.COMMIT = before
+        disk._writer.COMMIT = before
     forge(tmp_path / "rows", lambda body: body["position"].update(at=at))
     with pytest.raises(ValueError, match=DAMAGED):
         disk.convert(parts(), tmp_path / "rows")
