@@ -17,7 +17,7 @@ import numpy as np
 from ._rows import refuse_sparse
 
 _PART = 2**22  # numbers read at a time
-_BLOCK = 2**24  # bytes of a CSV file read at a time
+_BLOCK = 2**22  # bytes of a CSV file read at a time
 _FORMATS = {
     "parquet": (".parquet", ".pq"),
     "csv": (".csv", ".csv.gz", ".csv.bz2", ".csv.zst"),
@@ -191,9 +191,11 @@ def _typed(batch):
 
     columns = batch.columns
     for j, column in enumerate(columns):
-        for dtype in (pa.bool_(), pa.float64(), pa.uint64(), pa.int64()):  # the last that can be is the one
+        for dtype in (pa.int64(), pa.uint64(), pa.float64(), pa.bool_()):
             with suppress(pa.ArrowInvalid):
+                column.slice(0, 9).cast(dtype)  # fails at once where the whole would, which takes long
                 columns[j] = column.cast(dtype)
+                break
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
