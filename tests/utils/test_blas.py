@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._utils import blas as _blas
+from skhorseshoe._utils import threads as _blas
 from skhorseshoe._utils.threads import open_threads
 
 
