@@ -37,11 +37,9 @@ def from_python(function):
 
 
 def same_draws(one, other):
-    """Whether two models hold the same draws, to the bit."""
-    return all(
-        np.array_equal(getattr(one, name), getattr(other, name))
-        for name in ("coef_draws_", "intercept_draws_", "global_scale_draws_")
-    )
+    """Whether two models hold the same draws, and their mean shrinkage, to the bit."""
+    names = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def mostly_slow(errors):

@@ -13,7 +13,6 @@ from . import weights
 from .row_blocks import layout
 from .validation import check_X, encode_labels, is_dask, refuse_masked
 
-_SAMPLERS = "auto", "hmc", "pxda", "gibbs"
 _LABELS = 2**20  # of those in memory, in a chunk
 # The X of a fit that is under way, and the lengths of its chunks.
 _counted = ContextVar("_counted", default=(None, None))
@@ -47,10 +46,10 @@ def _aside():
 
 
 @_aside()
-def prepare(model, X, y, sample_weight, choose):
-    """The shape of X, and a function that opens ``DaskRows``; sets what the model knows before a fit.
+def prepare(model, X, y, sample_weight):
+    """The shape of X, the two classes, and a function that opens ``DaskRows``.
 
-    choose : of whether the weights are whole, the sampler.
+    model : has the parameters, and learns the columns.
     """
     client = _client()
     given = X
@@ -64,21 +63,17 @@ def prepare(model, X, y, sample_weight, choose):
     starts = ends[:-1].tolist()
     tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(parts, starts, strict=True)])
     labels = np.unique(np.concatenate([labels for labels, _ in tallies]))
-    model.classes_, _ = encode_labels(labels)
-    totals = np.array([sum(w[labels == label].sum() for labels, w in tallies) for label in model.classes_])
+    classes, _ = encode_labels(labels)
+    totals = np.array([sum(w[labels == label].sum() for labels, w in tallies) for label in classes])
     by_class = model.class_weight
     if by_class is not None:
-        by_class = weights.of_classes(by_class, model.classes_, model.classes_, totals)
+        by_class = weights.of_classes(by_class, classes, classes, totals)
     if (totals > 0).all() and np.isfinite(totals).all():  # others are told where they are
         weights.check_totals(totals if by_class is None else totals * by_class)
     weighted = weight is not None or by_class is not None
-    model.sampler_ = choose(not weighted)
-    if model.sampler_ not in _SAMPLERS or (weighted and model.sampler_ != "hmc"):
-        why = "weights (sample_weight, class_weight)" if weighted else "Dask collections"
-        raise ValueError(f"sampler={model.sampler_!r} does not take {why} here. Use sampler='hmc' or 'auto'.")
 
     def pack_of(i):
-        facts = by_class, model.classes_, names, shape, dtype, int(ends[i]), int(ends[i + 1])
+        facts = by_class, classes, names, shape, dtype, int(ends[i]), int(ends[i + 1])
         return delayed(pack, pure=False)(*parts[i], *facts)
 
     row = shape[1] * dtype.itemsize
@@ -94,7 +89,7 @@ def prepare(model, X, y, sample_weight, choose):
             finally:
                 _counted.reset(token)
 
-    return shape, open_rows
+    return shape, classes, open_rows
 
 
 def _client():

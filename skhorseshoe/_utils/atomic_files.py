@@ -7,7 +7,7 @@ import json
 import os
 import stat
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have its reader wait for a writer
 
@@ -15,6 +15,17 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have its reader wait for
 def damaged(path, why, cure):
     """The error to raise for a file that cannot be used."""
     return ValueError(f"The file {str(path)!r} is damaged or was not written by skhorseshoe ({why}). {cure}")
+
+
+@contextmanager
+def naming(path, cure):
+    """A context in which whatever comes of foreign bytes is an error that names the file."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise damaged(path, error, cure) from error
 
 
 def open_to_write(path, mode, **more):
@@ -84,7 +95,7 @@ def read_note(path, expected, fields, cure):
 
     fields : what each entry of the body must be, by name; a function of it and of the body, which may raise anything.
     """
-    try:
+    with naming(path, cure):
         with open_to_read(path) as file:
             note = json.loads(file.read().decode())
         if not isinstance(note, dict) or set(note) != {"checksum", "body"}:
@@ -92,10 +103,6 @@ def read_note(path, expected, fields, cure):
         body = note["body"]
         if note["checksum"] != checksum(json.dumps(body).encode()):
             raise ValueError("its checksum is wrong")
-    except FileNotFoundError:
-        raise
-    except (ValueError, OSError, RecursionError) as error:
-        raise damaged(path, error, cure) from error
     if not isinstance(body, dict) or body.get("format") != expected:
         raise ValueError(
             f"{str(path.parent)!r} holds something else that skhorseshoe wrote, such as a checkpoint, rows on disk, or "

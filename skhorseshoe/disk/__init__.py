@@ -1,6 +1,6 @@
 """Rows on disk: tables and arrays of any size, converted once to the form that ``fit`` reads fastest."""
 
-import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,6 @@ from ._sources import open_source
 from ._writer import begun, writing
 
 __all__ = ["convert", "load"]
-
-_SECONDS = 5.0  # between two lines of the log
 
 
 def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0):
@@ -87,7 +85,8 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0):
     begin = Path(folder).expanduser(), what, dtype or "float32"
     if not begun(*begin)["complete"]:
         with _progress.visible(verbose), writing(*begin) as writer:
-            _write(source, ToRows(name, columns, dtype, writer.manifest), writer, _reporter(verbose, source.rows))
+            report = _progress.reporter(verbose, source.rows, partial(_line, source.rows))
+            _write(source, ToRows(name, columns, dtype, writer.manifest), writer, report)
     elif source.what is None:
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
     return load(folder)
@@ -146,18 +145,7 @@ def _write(source, to_rows, writer, report):
     writer.finish()
 
 
-def _reporter(verbose, n_rows):
-    """A function of the number of rows written that logs a line now and then."""
-    begin = last = time.monotonic()
-    first = None
-
-    def report(n):
-        nonlocal first, last
-        now, first = time.monotonic(), n if first is None else first
-        if verbose and (now - last >= _SECONDS or n == n_rows):
-            last = now
-            left = None if n_rows is None or n in (first, n_rows) else (now - begin) / (n - first) * (n_rows - n)
-            of, about = f" of {n_rows}" if n_rows else "", f", about {left:.0f} s left" if left else ""
-            _progress.logger.info("%d%s rows written%s", n, of, about)
-
-    return report
+def _line(n_rows, n, left):
+    """What is logged after n rows have been written."""
+    of, about = "" if n_rows is None else f" of {n_rows}", f", about {left:.0f} s left" if left else ""
+    return f"{n}{of} rows written{about}"

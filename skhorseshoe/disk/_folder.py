@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._utils.atomic_files import damaged, is_count, open_to_read, read_note
+from .._utils.atomic_files import damaged, is_count, naming, open_to_read, read_note
 
 MANIFEST, CODES = "manifest.json", "y.npy"
 DTYPES = "float16", "float32", "float64"
@@ -74,11 +74,10 @@ _FIELDS = {
 
 
 def read_manifest(folder):
-    """What the manifest says; a ValueError if it is damaged or foreign."""
-    try:
-        return read_note(folder / MANIFEST, FORMAT, _FIELDS, CURE)
-    except FileNotFoundError as error:
-        raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.") from error
+    """What the manifest says; a ValueError if there is none, or it is damaged or foreign."""
+    if not (folder / MANIFEST).exists():
+        raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.")
+    return read_note(folder / MANIFEST, FORMAT, _FIELDS, CURE)
 
 
 def open_rows(folder, check):
@@ -104,13 +103,10 @@ def open_rows(folder, check):
 
 
 def _map(path, dtype, shape):
-    try:
-        with open_to_read(path) as file:
-            size, there = HEADER + math.prod(shape) * np.dtype(dtype).itemsize, os.fstat(file.fileno()).st_size
-            if there != size:
-                raise ValueError(f"it has {there} bytes, not {size}")
-            if file.read(HEADER) != header(dtype, shape):
-                raise ValueError(f"its heading is not that of {shape} of {dtype}")
-            return np.memmap(file, dtype, "r", HEADER, shape)
-    except (ValueError, OSError) as error:
-        raise damaged(path, error, CURE) from error
+    with naming(path, CURE), open_to_read(path) as file:
+        size, there = HEADER + math.prod(shape) * np.dtype(dtype).itemsize, os.fstat(file.fileno()).st_size
+        if there != size:
+            raise ValueError(f"it has {there} bytes, not {size}")
+        if file.read(HEADER) != header(dtype, shape):
+            raise ValueError(f"its heading is not that of {shape} of {dtype}")
+        return np.memmap(file, dtype, "r", HEADER, shape)

@@ -15,7 +15,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data import column_checks
 from skhorseshoe._data.column_checks import extremes, one_sided, widest
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._fit import warnings as _warnings
+from skhorseshoe._fit import findings
 from skhorseshoe._utils.threads import Threads
 
 NAMES = ["noise", "level", "level_0", "constant", "zeros", "touches", "negative", "apart", "mixed"]
@@ -196,7 +196,7 @@ def test_a_level_of_one_class_that_is_not_shrunk_has_another_cure(slab_scale, se
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_level_that_nothing_bounds_is_not_called_undetermined_too(seed, monkeypatch):
-    monkeypatch.setattr(_warnings, "LOOSE", 0.0)
+    monkeypatch.setattr(findings, "LOOSE", 0.0)
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.standard_normal((300, 2)), columns=["a", "b"])
     y = X["a"] + rng.standard_normal(300) > 0

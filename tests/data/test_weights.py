@@ -10,7 +10,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._data.weights import is_wide
-from skhorseshoe._fit import fit
+from skhorseshoe._fit import plan
 from skhorseshoe._utils.threads import Threads
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -183,7 +183,7 @@ def test_weights_that_make_too_many_rows_are_refused_before_they_are_made(sample
     ({0: 1, 1: 2.5}, "auto", True), ({0: 1, 1: 2.5}, "hmc", False),
 ])  # fmt: skip
 def test_weights_that_make_a_wide_table_slow_are_said(class_weight, sampler, told, monkeypatch):
-    monkeypatch.setattr(fit, "_SLOW", 40)
+    monkeypatch.setattr(plan, "_SLOW", 40)
     X = np.random.default_rng(0).standard_normal((20, 60))
     model = HorseshoeProbitClassifier(class_weight=class_weight, sampler=sampler, n_iter=4, burn_in=4, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
@@ -214,7 +214,7 @@ def test_auto_repeats_no_row_many_times(sampler, times, used, weak_problem):
 
 @pytest.mark.parametrize("weights", ["class_weight", "sample_weight"])
 def test_the_cure_for_slow_weights_is_no_false_discovery(weights, monkeypatch):
-    monkeypatch.setattr(fit, "_SLOW", 40)
+    monkeypatch.setattr(plan, "_SLOW", 40)
     X = np.random.default_rng(0).standard_normal((20, 60))
     y = np.where(X[:, 0] > 0, "case", "control")
     model = HorseshoeProbitClassifier(n_iter=4, burn_in=4, random_state=0)

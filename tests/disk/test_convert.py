@@ -218,8 +218,7 @@ def test_sources_that_are_none(tmp_path):
 
 
 def test_progress_is_logged(frame, tmp_path, caplog, monkeypatch):
-    for module in (disk, progress):
-        monkeypatch.setattr(module, "_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_SECONDS", 0.0)
     caplog.set_level("INFO", "skhorseshoe")
     disk.convert(write_parquet(frame, tmp_path / "source"), tmp_path / "rows", y="ill", verbose=1)
     assert "20 of 600 rows written" in caplog.text

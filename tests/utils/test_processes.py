@@ -273,7 +273,7 @@ from skhorseshoe.datasets import make_sparse_probit
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
 burn_in, n_iter = int(sys.argv[1]), int(sys.argv[2])
 
-def tell(verbose, burn_in, n_iter):
+def tell(*args):
     return lambda t: print("now", flush=True) if t == 20 else None
 
 _progress.reporter = tell
