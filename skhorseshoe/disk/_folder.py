@@ -40,25 +40,28 @@ def _are_blocks(blocks, manifest):
 def _are_names(names, manifest):
     if names is None:
         return manifest["rows"] == 0
-    known = all(isinstance(name, str | int | float) and name == name for name in names) and len({*names}) == len(names)
-    return type(names) is list and len(names) > 0 and (known or names == [None] * len(names))
+    return len(names) > 0 and (names == [None] * len(names) or _are_distinct(names))
+
+
+def _are_distinct(values):
+    """Whether these are strings and numbers, each of them there once."""
+    plain = (type(value) in (str, bool, float) or (type(value) is int and abs(value) < 2**64) for value in values)
+    return type(values) is list and all(plain) and len({*values}) == len(values) and all(v == v for v in values)
 
 
 def _are_classes(classes, manifest):
     """Whether they are labels, all text or all numbers."""
     if classes is None:
         return True
-    text = {isinstance(label, str) for label in classes}
-    some = all(type(label) in (str, bool, float) or abs(label) < 2**64 for label in classes)
-    return type(classes) is list and len(classes) <= 256 and len(text) <= 1 and some and len({*classes}) == len(classes)
+    return len(classes) <= 256 and _are_distinct(classes) and len({isinstance(label, str) for label in classes}) <= 1
 
 
 def _is_position(position, manifest):
     if position is None:
         return manifest["rows"] == 0
-    pair = type(position["at"]) is list and len(position["at"]) == 2 and all(map(is_count, position["at"]))
-    known = set(position) == {"at", "row"} and is_count(position["row"]) and position["row"] < manifest["rows"]
-    return known and (pair or manifest["complete"])
+    at, row = position["at"], position["row"]  # of a whole conversion nobody needs the place
+    placed = manifest["complete"] or (type(at) is list and len(at) == 2 and all(map(is_count, at)))
+    return set(position) == {"at", "row"} and placed and is_count(row) and row < manifest["rows"]
 
 
 _FIELDS = {

@@ -115,15 +115,14 @@ def _contents(array):
 def _of_files(paths, columns):
     """The files of these paths, one path after the other."""
     found = [file for path in paths for file in _below(path)]
-    kinds = {kind: [file for file in found if file.name.lower().endswith(ends)] for kind, ends in _FORMATS.items()}
-    kinds = {kind: files for kind, files in kinds.items() if files}
-    if len(kinds) != 1:
+    kinds = {file: kind for file in found for kind, ends in _FORMATS.items() if file.name.lower().endswith(ends)}
+    if len({*kinds.values()}) != 1:
         raise ValueError(
             f"source {', '.join(repr(str(path)) for path in paths[:3])} must be files of one kind, of "
             f"{', '.join(sum(_FORMATS.values(), ()))}; it has {[file.name for file in found[:3]]}. Anything else can "
             "be given as an array, such as zarr.open_array(path), or as an iterable of tables."
         )
-    ((kind, files),) = kinds.items()
+    files, kind = [file for file in found if file in kinds], min(kinds.values())
     folders = [*(path for path in paths if path.is_dir()), *(file.parent for file in files)]
     if len({tuple(name for name in folder.parts if "=" in name) for folder in folders}) > 1:
         raise ValueError(

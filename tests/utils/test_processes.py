@@ -202,7 +202,7 @@ def test_a_task_in_a_thread_of_joblib_has_one_thread(free_of_thread_settings, mo
     assert counts == [1, 1, 1, 1]
 
 
-def test_a_task_in_a_process_of_joblib_has_its_share_of_the_cores(free_of_thread_settings):
+def test_a_task_in_a_process_of_joblib_has_its_share(free_of_thread_settings):
     share = max(1, joblib.cpu_count() // 2)
     counts = Parallel(n_jobs=2, backend="loky")(delayed(count_threads)(n) for n in (None, 1, 99, -1))
     assert counts == [share, 1, share, share]
