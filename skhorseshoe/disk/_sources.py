@@ -122,7 +122,8 @@ def _of_files(paths, columns):
             f"{', '.join(sum(_FORMATS.values(), ()))}; it has {[file.name for file in found[:3]]}. Anything else can "
             "be given as an array, such as zarr.open_array(path), or as an iterable of tables."
         )
-    files, kind = [file for file in found if file in kinds], min(kinds.values())
+    files = [file for file in found if file in kinds]
+    kind = kinds[files[0]]
     folders = [*(path for path in paths if path.is_dir()), *(file.parent for file in files)]
     if len({tuple(name for name in folder.parts if "=" in name) for folder in folders}) > 1:
         raise ValueError(

@@ -28,10 +28,6 @@ def bits(model):
     return b"".join(d.tobytes() for d in (model.coef_draws_, model.intercept_draws_, model.global_scale_draws_))
 
 
-def copies(classifier, n):
-    return [clone(classifier) for _ in range(n)]
-
-
 @pytest.fixture(scope="module")
 def classifier(seed):
     return HorseshoeProbitClassifier(n_iter=5, burn_in=2, n_jobs=2, random_state=seed)
@@ -79,24 +75,15 @@ def test_fits_from_four_threads_at_once_have_the_same_bits(long_problem, serial,
     seeds = [seed, seed + 1, seed + 2, seed + 3]
     expected = [bits(serial)] + [bits(short_fit(*long_problem, n_iter=5, burn_in=2, random_state=s)) for s in seeds[1:]]
     models = [HorseshoeProbitClassifier(n_iter=5, burn_in=2, n_jobs=2, random_state=s) for s in seeds]
-    together = threading.Barrier(4)
-
-    def fit(model):
-        together.wait()
-        model.fit(*long_problem)
-
-    threads = [threading.Thread(target=fit, args=[model]) for model in models]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as people:
+        list(people.map(lambda model: model.fit(*long_problem), models))
     assert [bits(model) for model in models] == expected
 
 
 @short_chains
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_fits_in_workers_of_joblib_have_the_same_bits(long_problem, serial, classifier, backend):
-    fits = [delayed(model.fit)(*long_problem) for model in copies(classifier, 2)]
+    fits = [delayed(model.fit)(*long_problem) for model in (clone(classifier), clone(classifier))]
     models = Parallel(n_jobs=2, backend=backend)(fits)
     assert [bits(model) for model in models] == 2 * [bits(serial)]
 
