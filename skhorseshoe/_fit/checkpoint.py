@@ -10,7 +10,7 @@ import os
 import re
 import time
 import zipfile
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,10 +18,9 @@ import numpy as np
 
 from .._mcmc.draws import STORED
 from .._utils.atomic_files import (
-    OtherFormat,
     checksum,
-    damaged,
     is_count,
+    naming,
     open_to_read,
     put,
     put_note,
@@ -92,14 +91,13 @@ class Checkpoint:
         path = self.folder / _MANIFEST
         if not path.exists():
             return None
-        with _naming(path):
-            manifest = read_note(path, _FORMAT, _FIELDS)
+        manifest = read_note(path, _FORMAT, _FIELDS, _CURE)
         self._compare(manifest["what"])
         self.files = manifest["draws"]
         self.state = manifest["state"][0]
         state = self._read(*manifest["state"])
         blocks = [self._read(name, expected) for name, expected, _, _ in self.files]
-        with _naming(self.folder / self.state):
+        with naming(self.folder / self.state, _CURE):
             ends = np.cumsum([block["coef"].shape[1] for block in blocks]).tolist()
             if [[int(state["draws/stride"]), end] for end in ends] != [file[2:] for file in self.files]:
                 raise ValueError("the files of draws do not hold what the manifest says of them")
@@ -140,7 +138,7 @@ class Checkpoint:
 
     def _read(self, name, expected):
         path = self.folder / name
-        with _naming(path):
+        with naming(path, _CURE):
             with open_to_read(path) as file:
                 data = file.read()
             if checksum(data) != expected:
@@ -193,17 +191,6 @@ class Checkpoint:
             if path.name not in kept and path.name.startswith(_OURS):
                 with suppress(OSError):
                     path.unlink()
-
-
-@contextmanager
-def _naming(path):
-    """A context in which whatever comes of foreign bytes is an error that names the file."""
-    try:
-        yield
-    except (MemoryError, OtherFormat):
-        raise
-    except Exception as error:
-        raise damaged(path, error, _CURE) from error
 
 
 def _packed(arrays):

@@ -85,7 +85,7 @@ class Run:
                     if interrupted():
                         raise KeyboardInterrupt
             except KeyboardInterrupt:
-                if self.draws.n == 0 or self.draws.torn or interrupted.again():
+                if self.draws.n == 0 or self.draws.torn or interrupted.twice:
                     raise
                 self.stopped_by = "interrupt"
         self.draws.trim()

@@ -16,7 +16,7 @@ from skhorseshoe._data import column_checks
 from skhorseshoe._data.column_checks import extremes, far_out, one_sided, sample, step_of, widest
 from skhorseshoe._data.row_blocks import Segment
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._fit import warnings as _warnings
+from skhorseshoe._fit import findings
 from skhorseshoe._utils.threads import Threads
 
 ONE_SIDE = "all values in one class lie on one side"
@@ -141,7 +141,7 @@ def test_a_level_that_is_not_shrunk_has_another_cure(slab_scale, seed, said):
 
 
 def test_a_level_that_nothing_bounds_is_not_called_collinear(seed, said, monkeypatch):
-    monkeypatch.setattr(_warnings, "LOOSE", 0.0)
+    monkeypatch.setattr(findings, "LOOSE", 0.0)
     for free, times in (["rare"], 0), (["b"], 1):
         model = short_model(seed, n_iter=20, burn_in=20, unpenalized=free)
         assert len(said(model, *table(seed, 300, rare=20), "columns are collinear")) == times

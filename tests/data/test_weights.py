@@ -11,7 +11,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._data.weights import is_wide
-from skhorseshoe._fit import fit
+from skhorseshoe._fit import plan
 from skhorseshoe._utils.threads import Threads
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -167,7 +167,7 @@ WIDE = np.random.default_rng(0).standard_normal((20, 60))
     ({}, np.linspace(0.5, 1.5, 20), "Integer weights are much faster"),
 ])  # fmt: skip
 def test_weights_that_make_a_wide_table_slow_are_said(params, sample_weight, says, monkeypatch, said):
-    monkeypatch.setattr(fit, "_SLOW", 40)
+    monkeypatch.setattr(plan, "_SLOW", 40)
     model = short_model(n_iter=4, burn_in=4, **params)
     texts = said(model, WIDE, WIDE[:, 0] > 0, "not integers, so the sampler is 'hmc'", sample_weight=sample_weight)
     assert [says in text for text in texts] == [True] * (says is not None)

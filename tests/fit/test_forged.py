@@ -67,13 +67,13 @@ def test_a_forged_folder_of_rows_is_refused_by_name(how, tmp_path):
         disk.load(tmp_path / "rows", check=True)
 
 
-@pytest.mark.parametrize("at", [[0, 0], [0], 10**30, "a", -1, None])
+@pytest.mark.parametrize("at", [0, [0], [0, 0, 0], 10**30, "a", -1, None])
 def test_a_forged_position_does_not_go_on(at, tmp_path, monkeypatch):
     def parts():
         yield ROWS
         raise RuntimeError("the network is gone")
 
-    monkeypatch.setattr(disk._store, "COMMIT", 1)
+    monkeypatch.setattr(disk._writer, "COMMIT", 1)
     with pytest.raises(RuntimeError, match="network"):
         disk.convert(parts(), tmp_path / "rows")
     forge(tmp_path / "rows", lambda body: body["position"].update(at=at))

@@ -13,7 +13,7 @@ from data import NUMBERS, SAMPLERS, pick
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._fit import fit as _fit
 from skhorseshoe._utils import atomic_files
-from skhorseshoe.disk import _store
+from skhorseshoe.disk import _writer
 
 X = np.random.default_rng(0).standard_normal((60, 3)).astype(np.float32)
 Y = np.arange(60) % 2
@@ -119,19 +119,19 @@ def _make_rows(kind, base, source):
     if kind == "whole":
         disk.convert(X, base, y=Y)
         return
-    before, _store.COMMIT, append, calls = _store.COMMIT, 1, _store.Store.append, []
+    before, _writer.COMMIT, append, calls = _writer.COMMIT, 1, _writer.Writer.append, []
 
     def failing(store, *args):
         append(store, *args)
         raise Stopped
 
-    _store.Store.append = failing
+    _writer.Writer.append = failing
     try:
         disk.convert(source if kind == "csv" else X, base, y="y" if kind == "csv" else Y)
     except Stopped:
         calls.append(1)
     finally:
-        _store.COMMIT, _store.Store.append = before, append
+        _writer.COMMIT, _writer.Writer.append = before, append
 
 
 def fit(folder, sampler, n_iter=12, **params):
