@@ -26,7 +26,7 @@ from skhorseshoe._mcmc.run import Problem
 from skhorseshoe._utils.threads import Threads
 
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
-KEY = np.array([0x12345678, 0x9ABCDEF0], np.uint32)
+KEY = np.uint32(0x12345678), np.uint32(0x9ABCDEF0)
 ALONE = Threads(1)
 NONE = np.empty(0)  # for no weights
 SHORT = {"burn_in": 10, "n_iter": 5, "n_chains": 2}
@@ -126,8 +126,8 @@ def held_by_fits(monkeypatch):
 def chains_of(sampler, ops, X, y, *burn_in_and_saved):
     """Three chains before their first sweep."""
     rows = Rows(X, y.astype(np.uint8), True, ops, None)
-    problem = Problem(rows, FixedPrior(rows.columns, None), 1.0, KEY)
-    start = ops.to_device(initial_state(3, rows.columns, rows.base_rate(), 1.0, KEY))
+    problem = Problem(rows, FixedPrior(rows.columns, None), 1.0, np.array(KEY))
+    start = ops.to_device(initial_state(3, rows.columns, rows.base_rate(), 1.0, problem.key))
     return CHAINS[sampler](problem, start, *(burn_in_and_saved or (0,)))
 
 

@@ -20,7 +20,7 @@ def test_the_benchmark_runs_and_writes_what_it_found(tmp_path):
     assert record["commit"]
 
 
-def test_without_a_gpu_there_is_nothing_to_measure_and_the_model_is_called_one(monkeypatch, capsys):
+def test_without_a_gpu_there_is_nothing_to_measure(monkeypatch, capsys):
     monkeypatch.setattr(gpu._device, "gpu_status", lambda: (False, "no card"))
     with pytest.raises(SystemExit, match="Nothing to measure: no card"):
         gpu.main([])

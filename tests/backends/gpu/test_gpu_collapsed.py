@@ -99,7 +99,7 @@ def test_scales_are_those_of_the_cpu_and_take_the_matrices_along(both):
     both.same_matrices()
 
 
-def test_what_the_draws_of_lambda_carry_along_is_that_of_the_matrices(one_gpu, monkeypatch):
+def test_draws_of_lambda_carry_forms_of_the_matrices_along(one_gpu, monkeypatch):
     """z'Pz and the trace of P, which decide what a lambda_j may be, follow from column to column without P."""
     both, forms = Both(one_gpu, *PROBLEMS["several blocks"]), []
     plain = both.ours._forms
@@ -194,8 +194,8 @@ def test_chains_are_those_of_the_cpu(fit, one_gpu, wide, short_fit):
 
 def test_chains_can_be_gone_on_with_on_a_gpu(one_gpu, wide, short_fit):
     params = {"device": "cuda", "burn_in": 2, "n_chains": 2, "slab_scale": 2.0}
-    whole = short_fit(*wide, n_iter=6, **params)
-    parts = pickle.loads(pickle.dumps(short_fit(*wide, n_iter=3, warm_start=True, **params)))
+    whole = short_fit(*wide, n_iter=4, **params)
+    parts = pickle.loads(pickle.dumps(short_fit(*wide, n_iter=2, warm_start=True, **params)))
     assert_same_draws(refit(parts, *wide), whole)
 
 

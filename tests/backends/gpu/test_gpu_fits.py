@@ -136,7 +136,7 @@ def test_a_worker_with_a_gpu_answers_as_one_without(weighted, one_gpu):
         "gram": (centre, scale, True, beta),
         "score": (beta,),
         "line": (beta, beta[::-1].copy(), rng.standard_normal((2, 17))),
-        "latent": (beta, 3, KEY),
+        "latent": (beta, 3, np.array(KEY)),
         "misplaced": (beta[:, :p], beta[:, p]),
     }
     for question, args in questions.items():

@@ -37,7 +37,7 @@ def test_philox_gives_the_known_answers_of_random123(counter, key, words, one_gp
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_truncated_normals_have_their_law_and_are_those_of_the_cpu(dtype, one_gpu):
+def test_truncated_normals_have_their_law_and_are_the_cpus(dtype, one_gpu):
     def truncated(means):
         given, out = one_gpu.to_device(means), one_gpu.to_device(np.full_like(means, np.nan))
         blocks = -(-len(means) // 128) + 1
@@ -164,7 +164,7 @@ def test_products_with_a_symmetric_matrix_are_those_of_numpy(m, q, gpu, factors)
         np.testing.assert_allclose(gpu.to_host(got), v @ M, rtol=1e-12, atol=1e-12)
 
 
-def test_a_singular_precision_is_raised_for_the_chains_that_need_it(one_gpu, factors):
+def test_a_singular_precision_is_raised_where_chains_need_it(one_gpu, factors):
     H, d = np.ones((3, 3)) * 1e8, np.array([[1e-12] * 3, [1.0] * 3])
     draw = one_gpu.Precision(H, None).draw(*map(one_gpu.to_device, (np.ones((2, 3)), d, np.zeros((2, 3)))))
     draw = one_gpu.to_host(draw)

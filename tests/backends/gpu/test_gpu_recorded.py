@@ -288,7 +288,7 @@ def test_the_emulator_computes_nothing_while_it_records(cupy):
         (lambda cp, x: cp.cuda.runtime.deviceSynchronize() or x + 1, "CaptureInvalidated"),
     ],
 )
-def test_the_emulator_records_no_copies_and_nothing_after_an_error(what, words, cupy):
+def test_the_emulator_records_neither_copies_nor_after_errors(what, words, cupy):
     x, event = cupy.asarray(np.arange(3.0)), cupy.cuda.Event()
     with recording(cupy) as stream:
         with pytest.raises(RuntimeError, match=words):
@@ -298,7 +298,7 @@ def test_the_emulator_records_no_copies_and_nothing_after_an_error(what, words, 
                 call()
 
 
-def test_the_emulator_records_neither_libraries_nor_memory_of_others(cupy):
+def test_the_emulator_records_neither_libraries_nor_pools(cupy):
     x = cupy.asarray(np.arange(3.0))
     with recording(cupy) as stream:
         with pytest.raises(NotImplementedError, match=r"cuBLAS.* while a stream is capturing"):
