@@ -12,6 +12,8 @@ from zlib import crc32
 
 import numba
 
+from ..constants import horner
+
 # Sums over columns may be reordered (that is what vectorises them); nothing may assume that inf or NaN
 # cannot occur.
 REORDER_SUMS = {"reassoc", "contract", "nsz"}
@@ -36,6 +38,11 @@ def device(function=None, *, fastmath=False, inline="never"):
     if function is None:
         return functools.partial(device, fastmath=fastmath, inline=inline)
     return _compile(function, fastmath=fastmath, inline=inline, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def polynomial(coefficients):
+    """A polynomial, the highest power first, unrolled so that loops over it vectorise."""
+    return device(inline="always")(eval(f"lambda u: {horner(coefficients)}"))
 
 
 def _compile(function, **options):

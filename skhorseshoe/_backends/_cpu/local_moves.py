@@ -14,11 +14,9 @@ import math
 from numba import uint32
 
 from .. import LOCAL_SLICE
+from ..constants import LEAST_FREE, LOCAL_WIDTH
 from .jit import device, kernel
 from .philox import exponential_1, stream, unit_1
-
-_WIDTH = 8.0  # of the slice in log lambda_j: it often covers both a coefficient that is zero and one that is not
-_LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: lambda_j then stays
 
 
 @kernel
@@ -33,7 +31,7 @@ def move_local_scales(P, m, x, tau_sq_inv, chain, sweep, k0, k1):
         j = step if step < k else 2 * k - 1 - step
         d = tau_sq_inv * x[j]
         free = 1.0 - d * P[j, j]
-        if not free > _LEAST_FREE:
+        if not free > LEAST_FREE:
             continue
         v, c = P[j, j] / free, m[j] / free
         x[j] = math.exp(-2.0 * _slice(-0.5 * math.log(x[j]), v, c, tau_sq_inv, step, sweep, st, k0, k1))
@@ -52,12 +50,12 @@ def _slice(now, v, c, tau_sq_inv, step, sweep, st, k0, k1):
     level = _log_density(now, v, c, tau_sq_inv) - exponential_1(0, uint32(sweep), step, st, k0, k1)
     if level == -math.inf:
         return now
-    low = now - _WIDTH * unit_1(1, uint32(sweep), step, st, k0, k1)
-    high = low + _WIDTH
+    low = now - LOCAL_WIDTH * unit_1(1, uint32(sweep), step, st, k0, k1)
+    high = low + LOCAL_WIDTH
     while _log_density(low, v, c, tau_sq_inv) > level:
-        low -= _WIDTH
+        low -= LOCAL_WIDTH
     while _log_density(high, v, c, tau_sq_inv) > level:
-        high += _WIDTH
+        high += LOCAL_WIDTH
     for attempt in range(2, 200):
         proposed = low + (high - low) * unit_1(attempt, uint32(sweep), step, st, k0, k1)
         if _log_density(proposed, v, c, tau_sq_inv) >= level:
@@ -74,6 +72,6 @@ def _log_density(log_lambda, v, c, tau_sq_inv):
     """Of log lambda_j, up to a constant; it falls at both ends at least like exp(-|log lambda_j|)."""
     lambda_sq = math.exp(2.0 * log_lambda)
     variance = v + lambda_sq / tau_sq_inv
-    if v > (1.0 - _LEAST_FREE) * variance:
+    if v > (1.0 - LEAST_FREE) * variance:
         return -math.inf
     return log_lambda - math.log1p(lambda_sq) - 0.5 * (math.log(variance) + c * c / variance)

@@ -13,7 +13,7 @@ from .. import JITTERS, rows_not_definite
 from ..collapsed_base import Collapsed, closest
 from .async_copy import Watch
 from .cuda import THREADS
-from .dense_passes import element
+from .dense_passes import element, information_of
 from .gaussian import Precision
 from .host_streaming import Streamed, brought
 from .lapack import VERDICT, add_products, potrf, solve_lower, workspace_for
@@ -137,10 +137,7 @@ class CollapsedRows(Collapsed):
     @staticmethod
     def _information(eta):
         """phi(eta)^2 / (Phi(eta) Phi(-eta)); (n,)."""
-        out = cp.empty_like(eta)
-        function = kernel("rows", "information_weights", ("-DELEMENT=double",))
-        launch(function, blocks_for(len(eta)), eta, out, i64(len(eta)), i32(1))
-        return out
+        return information_of(eta, cp.empty_like(eta))
 
     # Draws -----------------------------------------------------------------------------------------------------------
 
