@@ -189,7 +189,7 @@ def scan_local_scales(
         now = -0.5 * math.log(lambda_sq_inv[j])
         d = max(tau_sq_inv * lambda_sq_inv[j], _LEAST)
         level = _log_density(now, w[j], slab_precision / d, s_without, r_without, q_without, n)
-        level -= exponential_1(512 * n_th, uint32(sweep), j, st, k0, k1)
+        level -= exponential_1(uint32(512 * n_th), uint32(sweep), uint32(j), st, k0, k1)
         low, high = now, now
         for attempt in range(512 * n_th + 1, 512 * n_th + 400):
             a, b, c, d = philox(uint32(attempt), uint32(sweep), uint32(j), st, k0, k1)

@@ -130,7 +130,6 @@ class Whitening:
         """A ``Path`` from the coefficients and the scales of a state, with fresh v."""
         v = normal(state.beta.shape, key, state.sweep, MOMENTUM)
         path = Path(np.empty(v.shape), v, np.empty(v.shape), np.empty(len(v)))
-
         how = self.H, self.b, reference[:3], state[:5], ROUTINES
         self._share(lambda spare, *chains: begin_path(*how, *chains, self._made, path))
         return path
@@ -148,7 +147,6 @@ class Whitening:
 
     def kick(self, path, angle, reference, beta, loglik, score):
         """A half-kick at beta; with it the path knows its force and its energy there."""
-
         how = angle, reference[:3], self.factors, beta, loglik, score
         self._share(lambda spare, *chains: kick_path(*how, *chains, path))
         return path

@@ -191,17 +191,17 @@ def _move_local_scales(P, m, x, tau_sq_inv, chain, sweep, k0, k1):
 @device
 def _slice(now, v, c, tau_sq_inv, step, sweep, st, k0, k1):
     """The next log lambda: slice sampling, stepping out and shrinking (Neal 2003)."""
-    level = _log_density(now, v, c, tau_sq_inv) - exponential_1(0, uint32(sweep), step, st, k0, k1)
+    level = _log_density(now, v, c, tau_sq_inv) - exponential_1(uint32(0), uint32(sweep), uint32(step), st, k0, k1)
     if level == -math.inf:
         return now
-    low = now - _WIDTH * unit_1(1, uint32(sweep), step, st, k0, k1)
+    low = now - _WIDTH * unit_1(uint32(1), uint32(sweep), uint32(step), st, k0, k1)
     high = low + _WIDTH
     while _log_density(low, v, c, tau_sq_inv) > level:
         low -= _WIDTH
     while _log_density(high, v, c, tau_sq_inv) > level:
         high += _WIDTH
     for attempt in range(2, 200):
-        proposed = low + (high - low) * unit_1(attempt, uint32(sweep), step, st, k0, k1)
+        proposed = low + (high - low) * unit_1(uint32(attempt), uint32(sweep), uint32(step), st, k0, k1)
         if _log_density(proposed, v, c, tau_sq_inv) >= level:
             return proposed
         if proposed < now:

@@ -65,7 +65,7 @@ def _fill_uniform(out, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
-            out[c, j] = unit_1(0, uint32(sweep), j, st, k0, k1)
+            out[c, j] = unit_1(uint32(0), uint32(sweep), uint32(j), st, k0, k1)
 
 
 @kernel
@@ -74,7 +74,7 @@ def _fill_exponential(out, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
-            out[c, j] = exponential_1(0, uint32(sweep), j, st, k0, k1)
+            out[c, j] = exponential_1(uint32(0), uint32(sweep), uint32(j), st, k0, k1)
 
 
 @kernel
