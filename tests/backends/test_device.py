@@ -49,14 +49,14 @@ def without_gpu(request):
     """A machine on which something is missing, and what is to be said about it."""
     with fake_cupy.installed() as card, pytest.MonkeyPatch.context() as monkeypatch:
         runtime = sys.modules["cupy"].cuda.runtime
-        errors = {"no driver": "cudaErrorInsufficientDriver", "a fork": "initialization error"}
+        errors = {"no driver": "InsufficientDriver", "a fork": "InitializationError: initialization error"}
         if request.param == "no CuPy":
             monkeypatch.setitem(sys.modules, "cupy", None)
         elif request.param == "broken CuPy":
             monkeypatch.delitem(sys.modules, "cupy")
             monkeypatch.setattr(sys, "meta_path", [SimpleNamespace(find_spec=broken_cupy), *sys.meta_path])
         elif request.param in errors:
-            monkeypatch.setattr(runtime, "getDeviceCount", raises(RuntimeError(errors[request.param])))
+            monkeypatch.setattr(runtime, "getDeviceCount", raises(RuntimeError(f"cudaError{errors[request.param]}")))
         elif request.param == "no libraries":
             monkeypatch.delattr(sys.modules["cupy_backends.cuda.libs"], "cusolver")
         elif request.param == "no compiler":
