@@ -181,9 +181,9 @@ def near_of_many(move):
     """``move_near`` for chains of which each has its own y."""
 
     def moved(X, y, *rest):
-        *given, first, last, beta, lambda_sq_inv, tau_sq_inv = rest
+        *given, first, last, state = rest
         for c in range(first, last):
-            move(X, y[c], *given, c, c + 1, beta, lambda_sq_inv, tau_sq_inv)
+            move(X, y[c], *given, c, c + 1, state)
 
     return moved
 

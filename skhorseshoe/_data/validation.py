@@ -120,8 +120,6 @@ def _well_formed(X):
     check_structure(X)
     if X.format in ("lil", "dok"):
         try:
-            if X.format == "lil" and [*map(len, X.rows)] != [*map(len, X.data)]:
-                raise ValueError("X.rows and X.data need lists of the same lengths")
             X = X.tocsr()
         except Exception as error:  # whatever was put into them
             what = f"X is a sparse matrix in {X.format!r} format whose parts do not fit together"

@@ -190,7 +190,7 @@ ERRORS = {
     ),
 }
 SLICE = (
-    *("eta", "change", "y", "row_weight", "beta", "along", "prior", "jacobian", "ratio", "width", "u"),
+    *("rows", "beta", "along", "prior", "jacobian", "ratio", "width", "u"),
     *("terms", "n_terms", "n_held", "loglik", "work"),
 )
 
@@ -291,7 +291,7 @@ def largest_of(beta):
 @pytest.mark.slow
 def test_gewekes_joint_test_catches_columns_chosen_by_the_state(monkeypatch):
     def move_near(*args):
-        uniform, beta = args[10], args[14]
+        uniform, (beta, *_) = args[10], args[14]
         uniform[:, 2] = largest_of(beta)  # the global move comes after that of a single coefficient
         near_of_many(line_moves.move_near)(*args)
 

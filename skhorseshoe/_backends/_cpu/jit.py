@@ -17,6 +17,7 @@ from ..constants import horner
 # Sums over columns may be reordered (that is what vectorises them); nothing may assume that inf or NaN
 # cannot occur.
 REORDER_SUMS = {"reassoc", "contract", "nsz"}
+COMPILED = {"nogil": True, "error_model": "numpy"}  # as all that runs in a kernel
 
 
 def kernel(function=None, *, fastmath=False):
@@ -46,7 +47,7 @@ def polynomial(coefficients):
 
 
 def _compile(function, **options):
-    return numba.njit(nogil=True, error_model="numpy", **options)(function)
+    return numba.njit(**COMPILED, **options)(function)
 
 
 # Kernels inline one another across files, and Numba looks at the time stamp of one file.

@@ -25,8 +25,8 @@ def draw_global_scale(beta, tau_sq_inv, tau_0, sweep, k0, k1, out):
     for c in range(beta.shape[0]):
         st = stream(c, GLOBAL, 0)
         now = -0.5 * math.log(tau_sq_inv[c])
-        level = _log_density(beta[c], now, tau_0) - exponential_1(0, uint32(sweep), 0, st, k0, k1)
-        low = now - TAU_WIDTH * unit_1(0, uint32(sweep), 1, st, k0, k1)
+        level = _log_density(beta[c], now, tau_0) - exponential_1(uint32(0), uint32(sweep), uint32(0), st, k0, k1)
+        low = now - TAU_WIDTH * unit_1(uint32(0), uint32(sweep), uint32(1), st, k0, k1)
         high = low + TAU_WIDTH
         while low > -FARTHEST and _log_density(beta[c], low, tau_0) > level:
             low -= TAU_WIDTH
@@ -34,7 +34,7 @@ def draw_global_scale(beta, tau_sq_inv, tau_0, sweep, k0, k1, out):
             high += TAU_WIDTH
         attempt = 0
         while True:
-            proposed = low + (high - low) * unit_1(attempt, uint32(sweep), 2, st, k0, k1)
+            proposed = low + (high - low) * unit_1(uint32(attempt), uint32(sweep), uint32(2), st, k0, k1)
             if _log_density(beta[c], proposed, tau_0) >= level:
                 break
             if proposed < now:
@@ -80,7 +80,7 @@ def _local_precision(b, sweep, j, st, k0, k1):
     log_range = -math.log(b)  # of y below 1 / b
     below = log_range * math.exp(-b)
     for attempt in range(500):  # each accepts with probability > 0.4
-        e = exponential_1(2 * attempt, uint32(sweep), j, st, k0, k1)
+        e = exponential_1(uint32(2 * attempt), uint32(sweep), uint32(j), st, k0, k1)
         w0, w1, w2, w3 = philox(uint32(2 * attempt + 1), uint32(sweep), uint32(j), st, k0, k1)
         u, v = unit(w0, w1), unit(w2, w3)
         if b > 1.0:
