@@ -17,7 +17,7 @@ import pytest
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._fit import checkpoint as _checkpoint
 from skhorseshoe._fit import fit
-from skhorseshoe._mcmc.adaptation_window import Stage
+from skhorseshoe._mcmc.adaptation_window import Window
 from skhorseshoe._mcmc.draws import Draws
 from skhorseshoe._mcmc.hmc_burn_in import HmcChains
 from skhorseshoe._utils import atomic_files
@@ -88,9 +88,9 @@ def test_a_killed_run_goes_on_to_the_same_draws(few_rows, tmp_path, sampler, swe
 
 
 CUT = {
-    "a stage of burn-in ends": (HmcChains, "_next_stage", 2),
+    "a window of burn-in ends": (HmcChains, "_next_phase", 2),
     "the reference is found": (HmcChains, "_refer", 2),
-    "burn-in looks at a state": (Stage, "see", 12),
+    "burn-in looks at a state": (Window, "see", 12),
     "a draw is kept": (Draws, "add", 7),
 }
 
