@@ -170,23 +170,22 @@ def metropolis_with(name, new):
     return {"metropolis": metropolis}
 
 
-class LocalScalesWithOldTau:
-    def global_scale(self, beta, tau_sq_inv, *rest):
-        self.old = tau_sq_inv
-        return cpu.global_scale(beta, tau_sq_inv, *rest)
-
-    def local_scales(self, beta, tau_sq_inv, *rest):
-        return cpu.local_scales(beta, self.old, *rest)
-
-
 def always_accepted(change, *rest):
     *state, _ = cpu.metropolis(change - 1e9, *rest)
     return *state, np.exp(-np.maximum(change, 0.0))
 
 
-def old_tau():
-    scales = LocalScalesWithOldTau()
-    return {"global_scale": scales.global_scale, "local_scales": scales.local_scales}
+def local_scales_with_old_tau():
+    kept = {}
+
+    def global_scale(beta, tau_sq_inv, *rest):
+        kept["tau_sq_inv"] = tau_sq_inv
+        return cpu.global_scale(beta, tau_sq_inv, *rest)
+
+    def local_scales(beta, tau_sq_inv, *rest):
+        return cpu.local_scales(beta, kept["tau_sq_inv"], *rest)
+
+    return {"global_scale": global_scale, "local_scales": local_scales}
 
 
 TAU_ON_THE_WAY = {"global_scale": tau_as_it_was}
@@ -208,7 +207,7 @@ ERRORS = {
         {"n_redraws": 2, "n_sweeps": 4, "push": 0.3},
     ),
     "b of lambda doubled": (ONE, {"local_scales": lambda beta, t, *rest: cpu.local_scales(beta, 2 * t, *rest)}, {}),
-    "lambda given the old tau": (THREE, old_tau(), LOOSE),
+    "lambda given the old tau": (THREE, local_scales_with_old_tau(), LOOSE),
     "prior scale of tau": (ONE, {"global_scale": lambda b, t, t0, *r: cpu.global_scale(b, t, 1.5 * t0, *r)}, {}),
 }
 SLOW = ONE._replace(slow=(0, 1, 2))
