@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
+from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._mcmc.prior import describe_prior
 from skhorseshoe.datasets import make_sparse_probit
 

@@ -13,7 +13,7 @@ from laws import same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._fit.checkpoint import Checkpoint
-from skhorseshoe._mcmc.adaptation_window import Stage
+from skhorseshoe._mcmc.adaptation_window import Window
 from skhorseshoe._mcmc.draws import Draws
 from skhorseshoe._mcmc.hmc_burn_in import HmcChains
 
@@ -68,9 +68,9 @@ def test_a_killed_run_goes_on_to_the_same_draws(problem, tmp_path, sampler, swee
 
 
 CUT = {
-    "a stage of burn-in ends": (HmcChains, "_next_stage", 2),
+    "a window of burn-in ends": (HmcChains, "_next_phase", 2),
     "the reference is found": (HmcChains, "_refer", 2),
-    "burn-in looks at a state": (Stage, "see", 12),
+    "burn-in looks at a state": (Window, "see", 12),
     "a draw is kept": (Draws, "add", 7),
 }
 
