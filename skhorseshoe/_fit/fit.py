@@ -94,6 +94,7 @@ def fit(model, X, y, sample_weight):
             model.tuning_ = run.chains.tuning
             model._asked["weights"] = _weights_in_words(model, sample_weight, n, task.shape[0])
             model.prior_ = describe_prior(tau_0, slab_scale, rows.columns.sd[:p], n, rows.share())
+            model._column_means = rows.columns.mean_of_X  # by weight; what contributions are measured from
             model._saved_run = warm_start.of(run) if model.warm_start and run.whole else None
     _summarise(model, run.draws)
     outcome = run.interruption(), rows.columns, rows.spread, separated and widest, unbounded

@@ -8,9 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from .._posterior.estimates import interval, others
 from .._utils.names import names_of
 from .._utils.warn import warn
-from ..diagnostics import MAX_RHAT, convergence
+from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 
-MIN_ESS_PER_CHAIN = 100
 MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
 MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
 NOISE = 0.95  # shrinkage from where a column is one

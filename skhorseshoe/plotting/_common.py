@@ -2,17 +2,14 @@
 
 import re
 from collections import Counter
-from contextlib import suppress
 from numbers import Integral
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from .._posterior.mixin import PosteriorMixin, check_level
+from .._posterior.mixin import check_level
+from .._posterior.pipeline import flat_steps, joined, names_of, prepared, unwrap, where_it_is  # noqa: F401 - for displays
 from .._utils import names as _names
 from .._utils.sklearn_compat import check_matplotlib_support
-from ..selection import unfrozen
 
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
 MAX_NAMES = 60  # rows of a picture that can still be told apart by name
@@ -21,53 +18,6 @@ LONGEST, _SHORTEST = 35, 12  # letters of a long name that are drawn, where ther
 _LETTER = 0.7  # width of a letter beside the size of the font: small letters have less, most capitals as much
 _LISTED, _LINES = 8, 3
 _LEAST_WIDTH, _PADS, _USUAL_LEGEND = 4.0, 0.3, 0.9  # inches: of the axes in a new figure, around them, above them
-
-
-def unwrap(estimator):
-    """The steps before the classifier, or None, and the fitted classifier."""
-    *before, classifier = flat_steps(estimator)
-    if not isinstance(classifier, PosteriorMixin):
-        inside = "" if classifier is unfrozen(estimator) else f" that ends with {type(classifier).__name__}"
-        raise TypeError(
-            "A fitted HorseshoeProbitClassifier is wanted, or a Pipeline that ends with one; got "
-            f"{type(estimator).__name__}{inside}.{where_it_is(classifier)}"
-        )
-    check_is_fitted(classifier)
-    return joined(before), classifier
-
-
-def flat_steps(estimator):
-    """The steps of a Pipeline, with those of Pipelines within it and of what is frozen; of another estimator itself."""
-    inside = unfrozen(estimator)
-    if not hasattr(inside, "steps"):
-        return [inside]
-    return [step for _, one in inside.steps for step in flat_steps(one)]
-
-
-def joined(steps):
-    """One Pipeline of these steps, or None of none. Samplers, as of imbalanced-learn, are for fitting alone."""
-    return make_pipeline(*steps) if (steps := [step for step in steps if hasattr(step, "transform")]) else None
-
-
-def prepared(before, X):
-    """X as the steps ``before`` the classifier hand it on."""
-    return X if before is None else before.transform(X)
-
-
-def names_of(before, classifier):
-    """Names of the features: those of the classifier or, where it was given an array, of the steps ``before`` it."""
-    if before is not None and not hasattr(classifier, "feature_names_in_"):
-        with suppress(AttributeError, ValueError):  # of a step that has no names to give
-            return list(before.get_feature_names_out())
-    return _names.names_of(classifier)
-
-
-def where_it_is(estimator):
-    """A hint at the attribute of a search or of another wrapper that holds the fitted estimator."""
-    for name in ("best_estimator_", "estimator_", "calibrated_classifiers_[i].estimator", "estimators_[i]"):
-        if hasattr(estimator, name.partition("[")[0]):
-            return f" What it has fitted is its {name}."
-    return ""
 
 
 def level_of(level, classifier):

@@ -34,15 +34,16 @@ def test_what_is_accepted(display, model, data):
     with pytest.raises(TypeError, match=r"ends with one; got LogisticRegression\."):
         make(display, LogisticRegression().fit(X, y), data)
     search = GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {}).fit(X, y)
-    with pytest.raises(TypeError, match=r"got GridSearchCV\. What it has fitted is its best_estimator_\.$"):
+    with pytest.raises(TypeError, match=r"got GridSearchCV that ends with LogisticRegression\.$"):
         make(display, search, data)
     with pytest.raises(TypeError, match=r"got OneVsRestClassifier\. What it has fitted is its estimators_\[i\]\.$"):
         make(display, OneVsRestClassifier(LogisticRegression()).fit(X, y), data)
     calibrated = CalibratedClassifierCV(LogisticRegression(), cv=2).fit(X, y)
     with pytest.raises(TypeError, match=r"What it has fitted is its calibrated_classifiers_\[i\]\.estimator\.$"):
         make(display, calibrated, data)
-    with pytest.raises(TypeError, match=r"got Pipeline that ends with GridSearchCV\. What .* its best_estimator_\.$"):
-        make(display, make_pipeline(StandardScaler(), search), data)
+    unkept = GridSearchCV(LogisticRegression(), {}, refit=False).fit(X, y)
+    with pytest.raises(TypeError, match=r"got GridSearchCV\. It has kept no fitted estimator: set refit=True"):
+        make(display, unkept, data)
     with pytest.raises(NotFittedError):
         make(display, HorseshoeProbitClassifier(), data)
 
