@@ -33,5 +33,5 @@ def __dir__():
 def __getattr__(name):
     """Two modules when they are asked for: they import pandas, which a fit does not need."""
     if name in ("disk", "inspection"):
-        return _import_module(".disk", __name__)
+        return _import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -53,8 +53,8 @@ def marginal_effects(model, X, features=None, *, change="auto", level=None, samp
     Returns
     -------
     frame : pandas.DataFrame
-        Indexed by feature. Columns: change (in words), mean, sd, the ends of the equal-tailed interval, prob_positive
-        (posterior probability that the effect is above zero), ess (bulk) and rhat.
+        Indexed by feature. Columns: change, mean, sd, the ends of the equal-tailed interval, prob_positive
+        (posterior probability that the effect is above zero) and ess (bulk).
 
     Raises
     ------

@@ -72,7 +72,7 @@ def test_effects_are_those_of_the_definition(model, data, weighted, blocks, monk
         ("auto", "age", "+1", plain_effect(model, X, "age", age, age + 1, weight)),
         ("auto", "sex", "0 to 1", plain_effect(model, X, "sex", 0, 1, weight)),
         (-2.5, "dose", "-2.5", plain_effect(model, X, "dose", dose, dose - 2.5, weight)),
-        ("sd", "dose", f"+1 sd ({sd:.3g})", plain_effect(model, X, "dose", dose, dose + sd, weight)),
+        ("sd", "dose", f"{sd:+.3g}", plain_effect(model, X, "dose", dose, dose + sd, weight)),
     ]
     for change, name, words, draws in expected:
         frame = marginal_effects(
@@ -237,7 +237,7 @@ def test_other_models_are_refused_with_a_cure(data):
         ({"change": np.nan}, r"change must be .*got nan"),
         ({"level": 90}, r"level must be .*got 90"),
         ({"max_draws": 0}, r"max_draws must be .*got 0"),
-        ({"sample_weight": np.zeros(300)}, "sample_weight is 0"),
+        ({"sample_weight": np.zeros(300)}, "(?i)sample.weight"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_cure(model, data, given, says):

@@ -15,11 +15,11 @@ from .._data.raw_rows import RawRows
 from .._utils.memory import check_matrices
 from .._utils.sklearn_compat import _check_sample_weight
 from .._utils.threads import count_threads, open_threads
-from ..diagnostics import convergence
+from ..diagnostics import ess_bulk
 from . import predict
 from .estimates import means
 from .pipeline import names_of, prepared
-from .summary import moments, summary_frame
+from .summary import in_lines, moments, summary_frame
 from .table import Summary
 
 _NUMBERS, _ROWS = 2**20, 2**13  # of the rows that pass through the steps of a Pipeline together
@@ -45,19 +45,17 @@ def effects_frame(model, before, X, features, change, level, sample_weight, max_
         weight = weight / weight.sum()
     changes = [_change(X, j, change, weight) for j in X.columns(features)]
     draws = _average_changes(model, before, X, changes, weight, max_draws)
-    checks = convergence(draws)
     frame = Summary(
         {
             "change": [change.words for change in changes],
             **moments(draws, level),
-            "ess": checks.ess_bulk,
-            "rhat": checks.rhat,
+            "ess": ess_bulk(draws),
         },
         index=pd.Index([X.names[change.column] for change in changes], name="feature"),
     )
-    frame.attrs["header"] = (
-        f"Change of the {'' if weight is None else 'weighted '}average of P(y = {model.classes_[1]}) over {X.shape[0]} "
-        f"rows, {draws.shape[0]} chains of {draws.shape[1]} draws"
+    frame.attrs["header"] = in_lines(
+        f"Change of P(y = {model.classes_[1]}), {'' if weight is None else 'weighted '}average of {X.shape[0]} rows, "
+        f"if one column changes{' by one standard deviation' if change == 'sd' else ''}"
     )
     return frame
 
@@ -90,7 +88,7 @@ def _change(X, j, change, weight):
                 f"change='sd' needs columns that vary, and {X.names[j]!r} has the same value in all rows of X: take "
                 "change='unit', or leave it out of features."
             )
-        return Change(j, f"+1 sd ({sd:.3g})", sd)
+        return Change(j, f"{sd:+.3g}", sd)
     if isinstance(change, bool) or not isinstance(change, Real) or not np.isfinite(change):
         raise ValueError(f"change must be 'auto', 'unit', 'sd', 'binary' or a finite number; got {change!r}.")
     return Change(j, f"{change:+g}", float(change))
@@ -181,6 +179,7 @@ def contributions_frame(model, before, X, reference, level):
         origin = model._column_means
     else:
         raise ValueError("This model was fitted by an older version, which has not kept the means: give a reference.")
+    origin = np.where(np.abs(origin) > 1e-12 * np.abs(rows).max(axis=0, initial=0), origin, 0.0)  # else it is rounding
     moved = rows - origin
     coef = summary_frame(model, level, None).iloc[:p, :4]  # mean, sd, and the ends of the interval
     low, high = (moved * end for end in coef.iloc[:, 2:].to_numpy().T)
@@ -198,7 +197,7 @@ def contributions_frame(model, before, X, reference, level):
     index = pd.MultiIndex.from_product([labels, [*names_of(before, model), "(total)"]], names=["row", "feature"])
     frame = Summary({name: np.column_stack(parts).ravel() for name, parts in columns.items()}, index=index)
     weights, intercept = means(model)
-    frame.attrs["header"] = (
+    frame.attrs["header"] = in_lines(
         f"Contributions to the score of P(y = {model.classes_[1]}), from {origin @ weights + intercept:.3g}, that of "
         f"{'the mean of the columns in the fit' if reference is None else 'the reference'}"
     )

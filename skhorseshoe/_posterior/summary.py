@@ -93,11 +93,11 @@ def header(model, frame):
         f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "
         f"tau = {prior['tau_0']:.3g})",
     }
-    details = [_wrapped(f"{name + ':':<13}{text}", 13) for name, text in lines.items() if text]
-    return "\n".join([_wrapped(_outcome(model, frame)), *details])
+    details = [in_lines(f"{name + ':':<13}{text}", 13) for name, text in lines.items() if text]
+    return "\n".join([in_lines(_outcome(model, frame)), *details])
 
 
-def _wrapped(text, indent=0):
+def in_lines(text, indent=0):
     """A text in lines that a terminal of 80 columns has room for."""
     return fill(text, 79, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 

@@ -8,7 +8,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 _WIDTH = 79  # letters of a line, where neither pandas nor the terminal says more or less
-_LETTERS = 30, 22, 14  # of a name, in ever less room
+_LETTERS = 30, 24, 20, 17, 14  # of a name, in ever less room
 _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "ess": "{:.0f}", "rhat": "{:.3f}"}
 _FORMATS |= {"value": "{:.4g}", "reference": "{:.4g}"}
 _USUAL_ESS = 1000.0  # for tables that have none
