@@ -141,7 +141,7 @@ def contributions(model, X, reference=None, *, level=None):
     >>> bool(abs(parts[:-1].sum() - parts["(total)"]) < 1e-9)
     True
     >>> sorted(parts[:-1].abs().nlargest(3).index)  # the columns that say most of this row
-    ['x2', 'x4', 'x5']
+    ['x1', 'x4', 'x5']
     """
     before, classifier = unwrap(model)
     level = check_level(classifier.credible_level if level is None else level)
