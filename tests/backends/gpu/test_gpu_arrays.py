@@ -3,11 +3,13 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from card import SHORT, assert_same_model, check_answer, check_any_batch, held_by_fits, on_host
 from cuda_emulator import COMPILER
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.inspection import contributions, marginal_effects
 
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
 ANSWERS = (
@@ -98,6 +100,23 @@ def test_log_likelihoods_for_arviz_are_those_of_the_cpu(fitted):
     finally:
         model.set_params(device="cuda")
     np.testing.assert_allclose(ours.log_likelihood["y"], theirs.log_likelihood["y"], rtol=1e-10)
+
+
+def test_effects_and_contributions_are_those_of_the_cpu(fitted):
+    model, X = fitted
+    weight = np.arange(len(X)) % 3
+
+    def tables(X):
+        return marginal_effects(model, X), marginal_effects(model, X, sample_weight=weight), contributions(model, X[:3])
+
+    ours = tables(on_card(X))
+    try:
+        model.set_params(device="cpu")
+        theirs = tables(X)
+    finally:
+        model.set_params(device="cuda")
+    for one, other in zip(ours, theirs, strict=True):
+        pd.testing.assert_frame_equal(one, other, rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize(
