@@ -10,7 +10,7 @@ from copy import copy
 import numpy as np
 
 from ._posterior import effects
-from ._posterior.mixin import check_level, check_max_draws
+from ._posterior.mixin import check_max_draws, level_of
 from ._posterior.pipeline import names_of, prepared, unwrap
 from .selection import HorseshoeSelector
 
@@ -89,7 +89,7 @@ def marginal_effects(model, X, features=None, *, change="auto", level=None, samp
     True
     """
     before, classifier = unwrap(model)
-    level = check_level(classifier.credible_level if level is None else level)
+    level = level_of(classifier, level)
     max_draws = check_max_draws(max_draws)
     return effects.effects_frame(classifier, before, X, features, change, level, sample_weight, max_draws)
 
@@ -144,7 +144,7 @@ def contributions(model, X, reference=None, *, level=None):
     ['x1', 'x4', 'x5']
     """
     before, classifier = unwrap(model)
-    level = check_level(classifier.credible_level if level is None else level)
+    level = level_of(classifier, level)
     return effects.contributions_frame(classifier, before, X, reference, level)
 
 
