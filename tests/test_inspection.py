@@ -1,5 +1,7 @@
 """A whole Pipeline or search is asked, in the units of its data: effects of columns, contributions, tables."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -147,6 +149,16 @@ def test_arrays_sparse_rows_and_other_tables_are_rows(data, short_fit):
     pd.testing.assert_frame_equal(marginal_effects(named, polars.from_pandas(X)), marginal_effects(named, X))
 
 
+def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, data):
+    X = pd.concat([data[0]] * 200, ignore_index=True)
+    marginal_effects(model, X[:10])
+    tracemalloc.start()
+    marginal_effects(model, X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32 * 2**20 < 8 * len(X) * 800 / 10
+
+
 def test_effects_do_not_depend_on_threads(model, data):
     clf = model[-1]
     frames = [marginal_effects(model, data[0]) for clf.n_jobs in (1, 3)]
@@ -251,6 +263,8 @@ def test_other_columns_and_references_are_refused(model, data):
     for answer in (marginal_effects, contributions, predict_interval):
         with pytest.raises(ValueError, match="feature names"):
             answer(model, X.rename(columns={"dose": "drug"}))
+        with pytest.raises(ValueError, match=r"no rows|0 sample"):
+            answer(model, X[:0])
     with pytest.raises(ValueError, match="no value of column 'sex'"):
         contributions(model, X[:1], {"age": 1, "dose": 2})
     with pytest.raises(ValueError, match=r"one row.*\(2, 3\)"):

@@ -29,6 +29,8 @@ class RawRows:
             if self.X.ndim != 2:
                 raise ValueError(f"X must have rows and columns, also for one row (X[[i]]); got shape {self.X.shape}.")
             names = [f"x{j}" for j in range(self.X.shape[1])]
+        if not self.X.shape[0]:
+            raise ValueError("X has no rows: give one at least.")
         self.names, self.shape = names, self.X.shape
 
     def part(self, rows):

@@ -22,7 +22,8 @@ from .pipeline import names_of, prepared
 from .summary import in_lines, moments, summary_frame
 from .table import Summary
 
-_NUMBERS, _ROWS = 2**20, 2**13  # of the rows that pass through the steps of a Pipeline together
+_ROUNDING = 1e-12  # of a column, beside its largest value
+_NUMBERS, _ROWS = 2**19, 2**13  # of the rows that pass through the steps of a Pipeline together
 _CHANGES = 64  # of these rows, that are held together
 
 
@@ -47,11 +48,11 @@ def effects_frame(model, before, X, features, change, level, sample_weight, max_
     draws = _average_changes(model, before, X, changes, weight, max_draws)
     frame = Summary(
         {
-            "change": [change.words for change in changes],
+            "change": [one.words for one in changes],
             **moments(draws, level),
             "ess": ess_bulk(draws),
         },
-        index=pd.Index([X.names[change.column] for change in changes], name="feature"),
+        index=pd.Index([X.names[one.column] for one in changes], name="feature"),
     )
     frame.attrs["header"] = in_lines(
         f"Change of P(y = {model.classes_[1]}), {'' if weight is None else 'weighted '}average of {X.shape[0]} rows, "
@@ -77,13 +78,9 @@ def _change(X, j, change, weight):
     if change == "sd":
         values = X.values(j)
         known = ~np.isnan(values)
-        values, weight = values[known], None if weight is None else weight[known]
-        sd = (
-            np.sqrt(np.average((values - np.average(values, weights=weight)) ** 2, weights=weight))
-            if len(values)
-            else 0
-        )
-        if not sd > 1e-12 * np.abs(values).max(initial=0):
+        weight = None if weight is None else weight[known]
+        sd = np.sqrt(np.cov(values[known], ddof=0, aweights=weight)) if known.any() else 0.0
+        if not sd > _ROUNDING * np.abs(values[known]).max(initial=0):
             raise ValueError(
                 f"change='sd' needs columns that vary, and {X.names[j]!r} has the same value in all rows of X: take "
                 "change='unit', or leave it out of features."
@@ -179,7 +176,7 @@ def contributions_frame(model, before, X, reference, level):
         origin = model._column_means
     else:
         raise ValueError("This model was fitted by an older version, which has not kept the means: give a reference.")
-    origin = np.where(np.abs(origin) > 1e-12 * np.abs(rows).max(axis=0, initial=0), origin, 0.0)  # else it is rounding
+    origin = np.where(np.abs(origin) > _ROUNDING * np.abs(rows).max(axis=0), origin, 0.0)
     moved = rows - origin
     coef = summary_frame(model, level, None).iloc[:p, :4]  # mean, sd, and the ends of the interval
     low, high = (moved * end for end in coef.iloc[:, 2:].to_numpy().T)
