@@ -1,6 +1,6 @@
 """What a model says of its columns and rows, asked of a whole Pipeline or search in the units and names of its data.
 
-Wherever ``model`` is asked for, it is a fitted `HorseshoeProbitClassifier`, a Pipeline that ends with one, or a fitted
+Wherever ``model`` is asked for, it is a fitted ``HorseshoeProbitClassifier``, a Pipeline that ends with one, or a fitted
 search such as GridSearchCV whose best estimator is one of these; each may be in a FrozenEstimator. X are rows as the
 model itself takes them, before any scaler.
 """
@@ -69,7 +69,7 @@ def marginal_effects(model, X, features=None, *, change="auto", level=None, samp
     Notes
     -----
     An effect is an association, given the other columns: it is what the model predicts for rows that differ in this
-    column alone. Columns that go together seldom do so; `contributions` and ``group_summary`` look at them otherwise.
+    column alone. Columns that go together seldom do so: ``group_summary`` asks what they do together.
 
     Examples
     --------
