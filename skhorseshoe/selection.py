@@ -8,7 +8,6 @@ from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -20,6 +19,7 @@ from ._data import validation
 from ._data.weights import rows_that_count
 from ._posterior.dss import ByMatrix, ByRows, follow, weighted_rows
 from ._posterior.estimates import interval
+from ._posterior.pipeline import unfrozen
 from ._posterior.predict import evenly
 from ._utils.memory import check_matrices
 from ._utils.sklearn_compat import (
@@ -276,11 +276,6 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         level = 0.5 if self.level is None else self.level
         path = follow(model.coef_draws_, form, level, model.shrinkage_ == 0)
         return path.supports[path.chosen], {**path._asdict(), "chosen": path.chosen, "level": level}
-
-
-def unfrozen(estimator):
-    """What a FrozenEstimator holds; anything else as it is."""
-    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
 def _weighted(model, X, y, sample_weight):

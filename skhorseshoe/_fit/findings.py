@@ -6,11 +6,10 @@ import numpy as np
 
 from .._data.separation import COMPLETE, NONE
 from .._posterior.estimates import interval, others
-from ..diagnostics import MAX_RHAT, convergence
+from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .recipe import nice
 from .warnings import Finding
 
-MIN_ESS_PER_CHAIN = 100
 MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
 MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
 NOISE = 0.95  # shrinkage from where a column is one

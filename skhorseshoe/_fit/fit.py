@@ -153,6 +153,7 @@ def _summarise(params, data, plan, run, known):
     fitted.n_iter_, fitted.stopped_by_, fitted.tuning_ = run.done, run.stopped_by, run.chains.tuning
     n, columns = rows.size(), rows.columns
     fitted.prior_ = describe_prior(*prior, columns.sd[: columns.n_shrunk], n, rows.share())
+    fitted._column_means = columns.mean_of_X  # by weight; what contributions are measured from
     weights = f"{data.weighted_by}: {plan.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
     fitted._asked = {**{name: getattr(params, name) for name in _REPORTED}, "weights": weights}
     fitted._saved_run = warm_start.kept(run) if params.warm_start and run.whole else None

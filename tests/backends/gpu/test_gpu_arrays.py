@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from card import (
@@ -19,6 +20,7 @@ from card import (
 from cuda_emulator import fake_cupy
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+from skhorseshoe.inspection import contributions, marginal_effects
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,23 @@ def test_answers_are_those_of_the_cpu_and_are_where_x_is(answer, fitted):
     np.testing.assert_array_equal(ours, beside_x)
     assert ours.dtype == theirs.dtype
     np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-13)
+
+
+def test_effects_and_contributions_are_those_of_the_cpu(fitted):
+    model, X = fitted
+    weight = np.arange(len(X)) % 3
+
+    def tables(X):
+        return marginal_effects(model, X), marginal_effects(model, X, sample_weight=weight), contributions(model, X[:3])
+
+    ours = tables(on_card(X))
+    try:
+        model.set_params(device="cpu")
+        theirs = tables(X)
+    finally:
+        model.set_params(device="cuda")
+    for one, other in zip(ours, theirs, strict=True):
+        pd.testing.assert_frame_equal(one, other, rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "value"), [("_TOGETHER", 7 * 1200), ("_ROWS", 7)])
