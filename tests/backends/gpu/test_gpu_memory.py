@@ -56,7 +56,7 @@ def test_the_forecast_of_sparse_rows_is_enough(sampler, n, p, density, n_chains,
         monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
     monkeypatch.setattr(hmc_burn_in, "enough_steps", lambda *given: limits.MAX_STEPS)  # a recording keeps each
     X = sp.random(n, p, density=density, format="csr", random_state=0)
-    length = {"burn_in": 20, "n_iter": 3} if sampler == "hmc" else {"burn_in": 1, "n_iter": 1}
+    length = {"burn_in": 40, "n_iter": 3} if sampler == "hmc" else {"burn_in": 1, "n_iter": 1}
     check_forecast(card, X, np.arange(n) % 2, sampler, n_chains, 2**22, short_fit, slab_scale=1.0, **length)
     if n == 12_000:
         assert card.memory.most < 8 * n * p + 2**21  # X is never made dense
