@@ -114,6 +114,14 @@ def test_going_on_in_burn_in_leaves_what_was_saved_as_it_was(weak_problem):
         np.testing.assert_array_equal(saved[name], value)
 
 
+def test_a_burn_in_of_one_sweep_is_taken_up_with_the_same_moves(weak_problem):
+    X, y = weak_problem
+    rows = Rows(X, y.astype(np.uint8), True, cpu, ALONE)
+    chains = chains_of(rows, "hmc", 1)
+    chains.advance()
+    assert chains_of(rows, "hmc", 1, chains.arrays()).lines.n_columns == chains.lines.n_columns
+
+
 def test_the_slowest_have_the_largest_autocorrelation():
     rng = np.random.default_rng(1)
     memory = np.where(np.arange(60) % 2, 0.2, 0.8)

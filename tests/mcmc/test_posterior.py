@@ -122,7 +122,7 @@ def test_chains_that_start_far_apart_meet(sampler, burn_in, n_iter, monkeypatch)
 
 
 @pytest.mark.slow
-def test_moved_columns_and_swapped_classes_leave_the_law_as_it_is():
+def test_moved_columns_and_swapped_classes_leave_the_law():
     rng = np.random.default_rng(11)
     data = rng.standard_normal((200, 3))
     y = (data[:, 0] + rng.standard_normal(200) > 0.5).astype(int)
