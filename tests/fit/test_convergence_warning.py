@@ -144,7 +144,7 @@ def test_a_slab_that_is_far_is_no_bound_to_separated_classes(seed):
 
 
 @pytest.mark.parametrize(("worst", "advised"), [(1, False), (0, True)])
-def test_more_sweeps_are_advised_beside_a_level_for_another_column(worst, advised):
+def test_more_sweeps_are_advised_beside_a_level_for_others(worst, advised):
     ess = 900 * WELL
     ess[worst] = 20
     text = said(chains(ess=ess), LEVEL)
