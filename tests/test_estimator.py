@@ -51,7 +51,7 @@ SHAPES = {
 OTHERS = "classes n_features_in n_iter device moments prior sampler stopped_by tuning"
 
 
-def test_fitted_attributes_are_finite_arrays_of_the_stated_shapes(fitted):
+def test_fitted_attributes_are_arrays_of_the_stated_shapes(fitted):
     for name, shape in SHAPES.items():
         value = getattr(fitted, name)
         assert type(value) is np.ndarray, name
@@ -119,7 +119,7 @@ def test_coef_is_the_summary_of_the_draws(problem, short_fit, summary):
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_selected_coef_is_zero_exactly_where_the_interval_covers_zero(noisy_problem, short_fit, level):
+def test_selected_coef_is_zero_where_the_interval_covers_zero(noisy_problem, short_fit, level):
     X, y = noisy_problem
     model = short_fit(X, y, n_iter=300, burn_in=100, coef_summary="selected", credible_level=level)
     draws = model.coef_draws_.reshape(-1, 30)
@@ -192,7 +192,7 @@ def global_random_state():
     return position, words.tobytes()
 
 
-def test_parameters_are_those_of_the_constructor_and_clone_keeps_them(fitted):
+def test_parameters_are_those_of_the_constructor_and_of_a_clone(fitted):
     defaults = inspect.signature(HorseshoeProbitClassifier).parameters
     assert HorseshoeProbitClassifier().get_params() == {name: p.default for name, p in defaults.items()}
     copy = clone(fitted)

@@ -51,7 +51,7 @@ def test_mixed_frame_through_a_column_transformer(classifier, seed):
     assert set(model.predict(frame)) == {"sick", "well"}
 
 
-def test_grid_search_has_the_same_scores_in_processes_and_threads(classifier, three_columns):
+def test_grid_search_has_the_same_scores_in_any_backend(classifier, three_columns):
     def scores(n_jobs=None):
         search = GridSearchCV(classifier, GRID, cv=2, scoring="neg_log_loss", n_jobs=n_jobs, error_score="raise")
         search.fit(*three_columns)
@@ -91,7 +91,7 @@ def test_tuned_threshold(classifier, three_columns):
     assert np.array_equal(model.predict(X), expected.astype(int))
 
 
-def test_frozen_estimator_is_calibrated_without_being_fitted_again(classifier, three_columns):
+def test_frozen_estimator_is_calibrated_and_not_fitted_again(classifier, three_columns):
     X, y = three_columns
     classifier.fit(X, y)
     draws = classifier.coef_draws_

@@ -72,7 +72,7 @@ def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
 
 
 @short_chains
-def test_a_path_is_saved_as_a_string_and_goes_on_from_the_same_folder(problem, tmp_path):
+def test_a_path_is_saved_as_a_string_and_leads_to_the_same_run(problem, tmp_path):
     skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=40, checkpoint=tmp_path / "run", random_state=0).fit(*problem)
     saved = skops.dumps(model)
@@ -93,7 +93,7 @@ def test_skops_asks_for_trust_in_a_selector_too(problem):
 
 
 @pytest.mark.parametrize("kind", LOAD)
-def test_loading_is_silent_in_the_same_version_and_warns_in_another(kind, fitted, tmp_path, monkeypatch):
+def test_loading_warns_in_another_version_alone(kind, fitted, tmp_path, monkeypatch):
     save(kind, fitted, tmp_path / "model")
     names = {"path": tmp_path / "model"}
     with warnings.catch_warnings():

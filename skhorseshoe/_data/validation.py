@@ -1,5 +1,6 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
+from collections import Counter
 from numbers import Number
 
 import numpy as np
@@ -21,6 +22,11 @@ _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder i
 _NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
 _SCALE = "Divide the column, take its logarithm, or drop it."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
+_SHOWN = 10  # classes in an error
+_ONE_VS_REST = """from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
 _NA = ("NAType", "NaTType")  # of pandas
 _LEVELS = ("categor", "dictionary", "enum", "str", "large_string", "utf8")  # and these, if they look like numbers
@@ -45,6 +51,7 @@ def check_X(estimator, X, *, reset, **y):
         )
     X = _well_formed(X) if issparse(X) else with_names(X)
     types = _column_types(X)
+    _check_names(X, types)
     _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     _check_room(X, dtypes, types)
@@ -66,7 +73,8 @@ def check_X(estimator, X, *, reset, **y):
 def _with_cure(error, X, types):
     """An error that names the column of X that is not numeric, or the cure; ``error`` itself if there is none."""
     if "feature names" in str(error):  # other columns than those of fit: that is what to say
-        return error
+        in_order = "same order" in str(error)
+        return ValueError(f"{error}That is X[model.feature_names_in_].") if in_order else error
     if isinstance(error, OverflowError):
         error = ValueError(f"X holds a whole number that is too large for float64 ({error}). {_SCALE}")
     for name, dtype in types:
@@ -75,7 +83,24 @@ def _with_cure(error, X, types):
                 np.asarray(X[name]).astype(np.float64)
             except (ValueError, TypeError, OverflowError):
                 return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
+    if not types and getattr(X, "ndim", 0) == 2 and X.dtype.kind in "OSU":
+        for j, column in enumerate(X.T):
+            try:
+                column.astype(np.float64)
+            except (ValueError, TypeError):
+                return ValueError(f"Column {j} of X is not numeric: {error}. {_CURE}")
     return error
+
+
+def _check_names(table, types):
+    """Raise a ValueError for a table without columns, or with two of one name."""
+    if not types and len(getattr(table, "columns", ["X"])) == 0:
+        raise ValueError(f"X is a table without columns: 0 feature(s) (shape={table.shape}) while 1 is required.")
+    name, n = Counter(name for name, _ in types).most_common(1)[0] if types else ("", 1)
+    if n > 1:
+        raise ValueError(
+            f"X has {n} columns named {name!r}. Give each a name of its own, or leave the names out: X.to_numpy()."
+        )
 
 
 def with_names(X):
@@ -212,9 +237,10 @@ def encode_labels(y, without=""):
             "classifier."
         )
     if kind != "binary":
+        some = ", ".join(map(repr, classes[:_SHOWN].tolist())) + ", ..." * (len(classes) > _SHOWN)
         raise ValueError(
-            f"Only binary classification is supported. The type of the target is {kind}. For more classes wrap the "
-            "classifier: sklearn.multiclass.OneVsRestClassifier(HorseshoeProbitClassifier())."
+            f"Only binary classification is supported. The type of the target is {kind}: y has {len(classes)} classes, "
+            f'{some}. For one model of each class against the rest (user guide, "Data"):\n\n{_ONE_VS_REST}'
         )
     return classes, (np.asarray(y) == classes[1]).astype(np.uint8)
 

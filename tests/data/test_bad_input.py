@@ -45,6 +45,9 @@ def cases(what, table):
     "large whole number": (np.full((30, 3), 10**400, object), "whole number that is too large .*Divide"),
     "dates": (X.astype("datetime64[s]"), "dates or durations .*datetime64"),
     "durations": (X.astype("timedelta64[s]"), "dates or durations .*timedelta64"),
+    "text": (np.where(X == X[3, 2], "a", "1"), "Column 2 of X is not numeric: .*OneHotEncoder"),
+    "no columns": (pd.DataFrame(index=range(30)), r"without columns: 0 feature\(s\)"),
+    "one name twice": (pd.DataFrame(X, columns=list("aba")), "2 columns named 'a'.*to_numpy"),
 })  # fmt: skip
 @pytest.mark.filterwarnings("error")
 def test_unusable_rows_are_refused(data, says):
@@ -54,7 +57,7 @@ def test_unusable_rows_are_refused(data, says):
 
 @cases("labels", {
     "one class": (np.ones(30), "only one class, .*two classes are needed"),
-    "three classes": (np.arange(30) % 3, "OneVsRestClassifier"),
+    "twelve classes": (np.arange(30) % 12, r"12 classes, 0, .* 9, \.\.\."),
     "numbers": (X[:, 0], "continuous"),
     "numbers whose sum overflows": (np.where(Y, 1e308, 0.5), "continuous"),
     "masked": (np.ma.masked_equal(np.arange(30), 7), "y is a masked .*row 7: leave"),
@@ -65,6 +68,26 @@ def test_unusable_rows_are_refused(data, says):
 def test_unusable_labels_are_refused(labels, says):
     with pytest.raises(ValueError, match=says):
         fit(y=labels)
+
+
+def test_the_lines_for_three_classes_work_when_pasted():
+    with pytest.raises(ValueError, match="y has 3 classes, 0, 1, 2") as caught:
+        fit(y=np.arange(30) % 3)
+    pasted = {"HorseshoeProbitClassifier": HorseshoeProbitClassifier}
+    exec(str(caught.value).split("\n\n")[1], pasted)
+    model = pasted["model"].set_params(estimator__horseshoeprobitclassifier__n_iter=10)
+    assert model.fit(X, np.arange(30) % 3).predict_proba(X).shape == (30, 3)
+
+
+def test_columns_in_another_order_come_with_the_cure():
+    table = pd.DataFrame(X, columns=list("abc"))
+    with pytest.raises(ValueError, match=r"same order(.|\n)*X\[model\.feature_names_in_\]"):
+        fit(table).predict(table[["b", "a", "c"]])
+
+
+def test_a_weight_of_an_unknown_class_is_named():
+    with pytest.raises(ValueError, match=r"class_weight has the class 2, .* \[0, 1\]"):
+        fit(class_weight={0: 1, 2: 3})
 
 
 MISSING = {

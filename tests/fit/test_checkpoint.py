@@ -206,7 +206,7 @@ def test_a_folder_that_is_gone_is_one_warning(problem, whole, tmp_path, monkeypa
     assert same_draws(model, whole)
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_the_fit(problem, tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_refused_at_once(problem, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     with pytest.raises(ValueError, match=r"checkpoint=.* cannot be written"):
         classifier(tmp_path).fit(*problem)

@@ -257,7 +257,7 @@ def test_a_link_is_not_followed_where_rows_become_wider(tmp_path):
     assert (tmp_path / "precious").read_text() == "keys"
 
 
-def test_a_link_that_is_made_a_moment_later_is_not_followed_either(tmp_path, monkeypatch):
+def test_a_link_that_is_made_a_moment_later_is_not_followed(tmp_path, monkeypatch):
     """Between the look and the opening: the system refuses it, or, where it cannot, nothing is emptied before."""
     (tmp_path / "precious").write_text("keys")
     (tmp_path / "file").symlink_to(tmp_path / "precious")
