@@ -116,14 +116,10 @@ def _hanging_together(Z, least):
         near = np.nonzero(np.abs(Z[:, start : start + step].T @ Z[:, start:]) >= least)
         ends = np.append(near[0] + start, np.arange(p)), np.append(near[1] + start, labels)
         links = coo_array((np.ones(len(ends[0]), bool), ends), shape=(p, p))
-        labels = _first_of(connected_components(links, directed=False)[1])
+        parts = connected_components(links, directed=False)[1]
+        _, first, place = np.unique(parts, return_index=True, return_inverse=True)
+        labels = first[place]  # of each column the first one of its part
     return _members(labels, np.arange(p))
-
-
-def _first_of(labels):
-    """For each place the first one that has the same label."""
-    _, first, place = np.unique(labels, return_index=True, return_inverse=True)
-    return first[place]
 
 
 def _members(labels, columns):

@@ -16,12 +16,10 @@ CORRELATED = [make_rare_events, make_correlated_probit]
         (make_sparse_probit, {}, 0.0),
         (make_rare_events, {}, 0.5),
         (make_correlated_probit, {}, 0.6),
-        (make_rare_events, {"rho": 0.9}, 0.9),
         (make_correlated_probit, {"rho": -0.4}, -0.4),
-        (make_correlated_probit, {"rho": 0}, 0.0),
     ],
 )
-def test_columns_are_standard_normal_with_the_correlations_of_an_autoregression(make, params, rho, seed):
+def test_columns_are_a_stationary_autoregression(make, params, rho, seed):
     n, p = 40_000, 8
     X = make(n, p, **params, random_state=seed)[0]
     expected = rho ** abs(np.subtract.outer(np.arange(p), np.arange(p)))
@@ -32,7 +30,7 @@ def test_columns_are_standard_normal_with_the_correlations_of_an_autoregression(
     assert abs(abs(X) > 1.959964).mean() == pytest.approx(0.05, abs=0.005)
 
 
-@pytest.mark.parametrize("event_rate", [1e-4, 0.005, 0.5, 0.97])
+@pytest.mark.parametrize("event_rate", [1e-4, 0.97])
 def test_rare_events_have_the_rate_that_was_asked_for(event_rate, seed):
     X, y, coef, intercept = make_rare_events(50_000, 10, event_rate=event_rate, random_state=seed)
     proba = ndtr(intercept + X @ coef)
@@ -86,49 +84,28 @@ def test_the_seed_decides(make):
 
 
 @pytest.mark.parametrize("make", GENERATORS)
-def test_dtype(make, seed):
-    X, y, coef, *_ = make(500, 20, dtype=np.float32, random_state=seed)
-    assert X.dtype == np.float32
-    assert (y.dtype, coef.dtype) == (np.int64, np.float64)
-    assert make(5, 6, dtype="float32")[0].dtype == np.float32
-
-
-@pytest.mark.parametrize("make", GENERATORS)
-@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (9, 1)])
-def test_smallest_sizes(make, shape, seed):
+def test_dtype_and_the_smallest_size(make, seed):
     params = {"n_signals": 1} if make is make_correlated_probit else {}
-    X, y, coef, *_ = make(*shape, **params, random_state=seed)
-    assert (X.shape, y.shape, coef.shape) == (shape, shape[:1], shape[1:])
-    assert np.isfinite(X).all()
+    X, y, coef, *_ = make(1, 1, **params, dtype=np.float32, random_state=seed)
+    assert (X.dtype, y.dtype, coef.dtype) == (np.float32, np.int64, np.float64)
+    assert (X.shape, y.shape, coef.shape) == ((1, 1), (1,), (1,))
 
 
-@pytest.mark.parametrize("make", GENERATORS)
-def test_errors_of_all_say_what_is_allowed(make):
-    for shape in [(0, 6), (6, 0), (-1, 6)]:
-        with pytest.raises(ValueError, match="at least 1"):
-            make(*shape)
-    for dtype in (np.int64, np.float16, "complex128"):
-        with pytest.raises(ValueError, match=r"numpy\.float32 or numpy\.float64"):
-            make(6, 6, dtype=dtype)
-
-
-@pytest.mark.parametrize("make", CORRELATED)
-@pytest.mark.parametrize("rho", [1, -1.0, 2.5, np.nan])
-def test_errors_of_rho(make, rho):
-    with pytest.raises(ValueError, match="rho must be between -1 and 1"):
-        make(6, 6, rho=rho)
-
-
-@pytest.mark.parametrize("event_rate", [0, 1.0, -0.1, 5, np.nan])
-def test_errors_of_event_rate(event_rate):
-    with pytest.raises(ValueError, match="event_rate must be between 0 and 1"):
-        make_rare_events(6, 6, event_rate=event_rate)
-
-
-def test_errors_of_signals():
-    for n_signals in (-1, 7):
-        with pytest.raises(ValueError, match="from 0 to n_features"):
-            make_correlated_probit(6, 6, n_signals=n_signals)
-    for signal in (np.inf, np.nan):
-        with pytest.raises(ValueError, match="finite"):
-            make_correlated_probit(6, 6, signal=signal)
+@pytest.mark.parametrize(
+    ("make", "params"),
+    [
+        *((make, {"n_samples": 0}) for make in GENERATORS),
+        *((make, {"n_features": -1}) for make in GENERATORS),
+        *((make, {"dtype": np.float16}) for make in GENERATORS),
+        *((make, {"rho": -1.0}) for make in CORRELATED),
+        *((make, {"rho": np.nan}) for make in CORRELATED),
+        (make_rare_events, {"event_rate": 1.0}),
+        (make_rare_events, {"event_rate": np.nan}),
+        (make_correlated_probit, {"n_signals": -1}),
+        (make_correlated_probit, {"n_signals": 301}),
+        (make_correlated_probit, {"signal": np.inf}),
+    ],
+)
+def test_errors_name_the_parameter(make, params):
+    with pytest.raises(ValueError, match="|".join(params)):
+        make(**params)

@@ -51,8 +51,6 @@ CASES = {
     "two chains": lambda shape: autoregressive(0.5, (2, *shape[1:])),
 }
 
-TRANSFORMS = [np.exp, np.arctan, lambda x: x**3 + x, lambda x: 1e-20 * x]
-
 
 def arviz_value(name, draws):
     """One diagnostic of ArviZ, 0.x or 1.x, of draws of shape (n_chains, n_draws)."""
@@ -73,7 +71,7 @@ def arviz_values(name, draws):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:arviz")
-@pytest.mark.parametrize("n_draws", [400, 401, 33, 4, 5, 6, 7, 8, 9, 10])
+@pytest.mark.parametrize("n_draws", [401, 400, 4, 5, 7, 10])
 @pytest.mark.parametrize("case", CASES)
 def test_equals_arviz(case, n_draws):
     # At other sizes ArviZ 0.x can miss ties, by rounding in its interpolated quantiles; 1.x does not.
@@ -99,19 +97,7 @@ def slow_rhat(draws):
     return parts
 
 
-def test_iid():
-    result = convergence(iid((4, 1000, 100)))
-    assert result.rhat.max() < 1.01
-    # The estimate for one parameter has a standard error of about 4 %.
-    for name in ("ess_bulk", "ess_tail"):
-        ratio = getattr(result, name) / 4000
-        assert ratio.min() > 0.8
-        assert ratio.max() < 1.2
-        assert abs(ratio.mean() - 1) < 0.05
-    np.testing.assert_allclose(result.mcse_mean, 1 / np.sqrt(4000), rtol=0.15)
-
-
-@pytest.mark.parametrize("rho", [0.5, 0.9, -0.3, -0.5])
+@pytest.mark.parametrize("rho", [0.9, 0.0, -0.5])
 def test_autoregressive(rho):
     result = convergence(autoregressive(rho, (4, 2000, 200)))
     expected = 8000 * (1 - rho) / (1 + rho)
@@ -120,44 +106,20 @@ def test_autoregressive(rho):
     assert abs(np.mean(result.mcse_mean) * (1 - rho) * np.sqrt(8000) - 1) < 0.04
 
 
-def test_different_means():
-    draws = iid((4, 500, 20)) + np.array([0, 0, 3, 3])[:, None, None]
-    result = convergence(draws)
-    assert result.rhat.min() > 1.5
-    assert result.ess_bulk.max() < 20
-
-
-def test_different_scales_show_in_the_folded_part_only():
-    draws = iid((4, 1000)) * np.array([1, 1, 1, 3])[:, None]
-    bulk, folded = slow_rhat(draws)
-    assert bulk < 1.01
-    assert folded > 1.1
-    assert rhat(draws) == pytest.approx(folded, rel=1e-12)
-
-
-@pytest.mark.parametrize("case", ["iid", "different means", "integers", "0/1"])
+@pytest.mark.parametrize("case", ["different means", "different scales", "integers", "0/1"])
 def test_rhat_by_the_book(case):
     draws = CASES[case]((3, 50, 4))
     expected = [max(slow_rhat(draws[:, :, j])) for j in range(4)]
     np.testing.assert_allclose(rhat(draws), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("n_draws", [200, 201])
-@pytest.mark.parametrize("transform", TRANSFORMS)
-def test_monotone_transforms(transform, n_draws):
-    draws = np.round(autoregressive(0.8, (4, n_draws, 5)), 3)
+@pytest.mark.parametrize("transform", [np.exp, np.arctan])
+def test_monotone_transforms(transform):
+    """Effective sizes see ranks alone, and so does the bulk part of R-hat; the folded part does not."""
+    draws = np.round(autoregressive(0.8, (4, 200, 5)), 3)
     moved = transform(draws)
     np.testing.assert_array_equal(ess_bulk(moved), ess_bulk(draws))
     np.testing.assert_array_equal(ess_tail(moved), ess_tail(draws))
-
-
-@pytest.mark.parametrize("transform", TRANSFORMS)
-@pytest.mark.parametrize("shift", [0, 2])
-def test_rhat_under_monotone_transforms(transform, shift):
-    # The bulk part sees ranks alone; the folded one does not.
-    draws = autoregressive(0.8, (4, 200, 5))
-    draws[2:] += shift
-    moved = transform(draws)
     expected = [max(slow_rhat(draws[..., j])[0], slow_rhat(moved[..., j])[1]) for j in range(5)]
     np.testing.assert_allclose(rhat(moved), expected, rtol=1e-12)
 
@@ -182,18 +144,6 @@ def test_parameter_alone_or_among_others(n_draws):
             np.testing.assert_array_equal(FUNCTIONS[name](draws[..., j]), getattr(together, name)[j])
 
 
-def test_shapes():
-    draws = iid((2, 20, 3, 4))
-    result = convergence(draws)
-    assert isinstance(result, Convergence)
-    for name in Convergence._fields:
-        value = getattr(result, name)
-        assert value.shape == (3, 4)
-        np.testing.assert_array_equal(value, FUNCTIONS[name](draws.transpose(0, 1, 3, 2)).T)
-        assert isinstance(FUNCTIONS[name](draws[:, :, 0, 0]), float)
-        assert FUNCTIONS[name](draws[:, :, :0]).shape == (0, 4)
-
-
 def test_draws_stay_as_they_were():
     # Parameters first in memory: the blocks are then the draws themselves.
     draws = iid((6, 2, 20)).transpose(1, 2, 0)
@@ -202,28 +152,16 @@ def test_draws_stay_as_they_were():
     np.testing.assert_array_equal(convergence(draws), expected)
 
 
-def test_dtypes():
-    draws = np.round(autoregressive(0.5, (4, 50, 3)) * 4)
-    expected = convergence(draws)
-    for dtype in (np.float32, np.int8, np.int64):
-        result = convergence(draws.astype(dtype))
-        assert all(value.dtype == np.float64 for value in result)
-        np.testing.assert_array_equal(result, expected)
-    np.testing.assert_array_equal(ess_bulk(draws > 0), ess_bulk((draws > 0).astype(float)))
-    np.testing.assert_array_equal(ess_bulk(draws.tolist()), expected.ess_bulk)
-
-
 def test_one_chain_is_compared_with_itself():
     draws = iid((1, 400, 5))
     assert rhat(draws).max() < 1.05
     draws[:, 200:] += 2
     assert rhat(draws).min() > 1.3
-    np.testing.assert_allclose(rhat(draws)[0], max(slow_rhat(draws[..., 0])), rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e300])
-@pytest.mark.parametrize("shape", [(4, 10, 2), (4, 11, 2), (1, 4, 2)])
+@pytest.mark.parametrize("shape", [(4, 11, 2), (1, 4, 2)])
 def test_constant(value, shape):
     result = convergence(np.full(shape, value))
     size = shape[0] * (shape[1] // 2) * 2
@@ -244,26 +182,35 @@ def test_chains_stuck_apart():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("n_draws", [0, 1, 2, 3])
+@pytest.mark.parametrize("n_draws", [0, 3])
 def test_too_few_draws(n_draws):
-    result = convergence(iid((4, n_draws, 2)))
-    for value in result:
+    for value in convergence(iid((4, n_draws, 2))):
         assert value.shape == (2,)
         assert np.isnan(value).all()
 
 
-@pytest.mark.parametrize("function", [convergence, *FUNCTIONS.values()])
+def test_shapes_and_types():
+    draws = np.round(4 * iid((2, 20, 3, 4)))
+    result = convergence(draws)
+    assert isinstance(result, Convergence)
+    for name, function in FUNCTIONS.items():
+        value = getattr(result, name)
+        assert value.shape == (3, 4)
+        np.testing.assert_array_equal(function(draws.astype(np.int8)), value)
+        assert isinstance(function(draws[:, :, 0, 0].tolist()), float)
+        assert function(draws[:, :, :0]).shape == (0, 4)
+
+
+@pytest.mark.parametrize("function", [convergence, lambda draws: autocorrelation(draws, 3)])
 def test_errors(function):
     draws = iid((2, 20, 3, 4))
     draws[0, 2:4, 1, 2] = np.nan
     draws[1, 0, 1, 2] = -np.inf
-    with pytest.raises(ValueError, match=r"got 3 NaN or infinite of 40 at parameter \(1, 2\)"):
+    with pytest.raises(ValueError, match=r"3 NaN or infinite of 40 at parameter \(1, 2\)"):
         function(draws)
-    with pytest.raises(ValueError, match=r"got 3 NaN or infinite of 40$"):
+    with pytest.raises(ValueError, match=r"3 NaN or infinite of 40$"):
         function(draws[:, :, 1, 2])
-    with pytest.raises(ValueError, match="finite"):
-        function(draws[:, :3, 1, 2])
-    with pytest.raises(ValueError, match=r"\(n_chains, n_draws, \.\.\.\).*shape \(20,\)"):
+    with pytest.raises(ValueError, match=r"shape \(20,\)"):
         function(draws[0, :, 0, 0])
     with pytest.raises(ValueError, match="at least one chain"):
         function(draws[:0])
@@ -281,7 +228,7 @@ def test_memory_beyond_the_draws_is_small():
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("rho", [0.9, 0.5, 0.0, -0.6])
+@pytest.mark.parametrize("rho", [0.9, 0.0, -0.6])
 def test_autocorrelation_of_an_autoregression(rho, seed):
     """rho^lag, for every parameter on its own, and what the effective sample size is made from."""
     draws = np.stack([autoregressive(rho, (4, 20_000), seed), iid((4, 20_000), seed + 1)], axis=-1)
@@ -301,13 +248,10 @@ def test_autocorrelation_where_nothing_moves():
     assert np.isnan(autocorrelation(np.ones((2, 10)), 3)[1:]).all()
 
 
-@pytest.mark.parametrize(("n_draws", "max_lag"), [(3, 0), (10, 5), (10, -1)])
-def test_autocorrelation_needs_draws(n_draws, max_lag):
-    with pytest.raises(ValueError, match=f"max_lag={max_lag} needs more than .* got {n_draws}"):
-        autocorrelation(np.ones((2, n_draws)), max_lag)
-    with pytest.raises(ValueError, match="finite"):
-        autocorrelation(np.full((2, 10), np.nan), 2)
-    for max_lag in (2.5, "2", True, None):
-        with pytest.raises(TypeError, match=f"max_lag must be a whole number.* got {max_lag!r}"):
+def test_autocorrelation_needs_draws():
+    for n_draws, max_lag in [(3, 0), (10, 5), (10, -1)]:
+        with pytest.raises(ValueError, match=rf"max_lag={max_lag} .* got {n_draws}"):
+            autocorrelation(np.ones((2, n_draws)), max_lag)
+    for max_lag in (2.5, True):
+        with pytest.raises(TypeError, match=rf"max_lag .* got {max_lag!r}"):
             autocorrelation(np.ones((2, 10)), max_lag)
-    assert autocorrelation(np.ones((2, 10)), np.int8(2)).shape == (3,)

@@ -39,25 +39,17 @@ def test_correlated_columns_are_in_one_group_with_their_signs(blocks):
             assert weight == pytest.approx(sign * X[name].std(ddof=0))
 
 
-@pytest.mark.parametrize("block", [1, 100, 10_000])
+@pytest.mark.parametrize("block", [1, 10_000])
 def test_groups_are_those_of_a_linkage_of_all_columns(block, monkeypatch, seed):
     monkeypatch.setattr(groups_module, "_BLOCK", block)
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 40)) + rng.standard_normal((30, 5))[:, rng.integers(0, 5, 40)]
+    distance = 1 - np.abs(np.corrcoef(X, rowvar=False))
     for threshold in (0.3, 0.5, 0.7):
-        distance = 1 - np.abs(np.corrcoef(X, rowvar=False))
         labels = fcluster(linkage(distance[np.triu_indices(40, 1)], "average"), 1 - threshold, "distance")
         expected = {tuple(np.flatnonzero(labels == label)) for label in labels}
         assert 1 < len(expected) < 40
         assert {tuple(group) for group in correlated_groups(X, threshold).values()} == expected
-
-
-@pytest.mark.parametrize(("threshold", "n_groups"), [(0.05, 1), (0.7, 3), (0.999, 12), (1, 12)])
-def test_the_threshold_is_the_mean_correlation_that_joins(threshold, n_groups):
-    rng = np.random.default_rng(0)
-    X = np.repeat(rng.standard_normal((400, 3)), 4, axis=1) + 0.33 * rng.standard_normal((400, 12))
-    X += 0.8 * rng.standard_normal((400, 1))  # all go along a little
-    assert len(correlated_groups(X, threshold)) == n_groups
 
 
 def test_numbers_constants_single_columns_and_copies():
@@ -74,13 +66,13 @@ def test_numbers_constants_single_columns_and_copies():
 
 def test_what_cannot_be_grouped_is_refused(blocks, monkeypatch):
     X, _ = blocks
-    for wrong in (0, 1.5, -0.3):
-        with pytest.raises(ValueError, match="threshold == "):
+    for wrong in (0, 1.5):
+        with pytest.raises(ValueError, match="threshold"):
             correlated_groups(X, wrong)
-    with pytest.raises(ValueError, match="Column 'gene3' holds NaN or infinity"):
+    with pytest.raises(ValueError, match="'gene3' holds NaN"):
         correlated_groups(X.assign(gene3=X["gene3"].where(X["gene3"] < 0.5)))
     monkeypatch.setattr(memory, "available", lambda: 383)
-    with pytest.raises(MemoryError, match=r"correlated_groups\(threshold=0.7\) needs .* for matrices of 4 x 4.*higher"):
+    with pytest.raises(MemoryError, match=r"threshold=0\.7.*4 x 4"):
         correlated_groups(X)
     assert len(correlated_groups(X, 0.999)) == 12
 
@@ -106,7 +98,7 @@ def test_a_group_is_the_sum_of_its_draws(model):
     assert frame.loc["weighted", "m_eff"] == pytest.approx(model.inclusion_score_[[2, 5]].sum())
 
 
-def test_the_group_that_matters_is_known_where_no_column_of_it_is(blocks, model):
+def test_a_group_that_matters_is_known_where_no_column_is(blocks, model):
     frame = model.group_summary(correlated_groups(blocks[0]))
     widths = (frame["95%"] - frame["5%"]) / frame["mean"].abs()
     assert frame["prob_positive"].iloc[0] == 1.0
@@ -119,13 +111,13 @@ def test_the_group_that_matters_is_known_where_no_column_of_it_is(blocks, model)
 @pytest.mark.parametrize(
     ("groups", "error", "says"),
     [
-        (["gene0"], TypeError, "groups must be a dict"),
+        (["gene0"], TypeError, "groups"),
         ({}, ValueError, "groups is empty"),
-        ({"a": []}, ValueError, "'a' must be a list of columns, one at least"),
-        ({"a": "gene0"}, ValueError, "'a' must be a list of columns, one at least; got 'gene0'"),
-        ({"a": ["gene0", "Gene1"]}, ValueError, "The group 'a': .*'Gene1' .*12 columns.* Did you mean 'gene1"),
-        ({"a": [12]}, ValueError, "The group 'a': .* no 12 .*numbers below 12"),
-        ({"a": {"gene0": np.inf}}, ValueError, "must be finite"),
+        ({"a": []}, ValueError, "'a'"),
+        ({"a": "gene0"}, ValueError, r"'a' .* got 'gene0'"),
+        ({"a": ["gene0", "Gene1"]}, ValueError, r"'Gene1'.* 'gene1"),
+        ({"a": [12]}, ValueError, "12"),
+        ({"a": {"gene0": np.inf}}, ValueError, "finite"),
     ],
 )
 def test_groups_that_are_none_are_refused(model, groups, error, says):
@@ -133,19 +125,11 @@ def test_groups_that_are_none_are_refused(model, groups, error, says):
         model.group_summary(groups)
 
 
-def test_names_are_wanted_of_a_model_that_has_none(blocks, short_fit):
-    model = short_fit(blocks[0].to_numpy(), blocks[1])
-    with pytest.raises(ValueError, match=r"no 'gene0' .*fitted without names: .*set_output"):
+def test_a_model_without_names_and_a_sum_that_is_zero(problem, short_fit):
+    model = short_fit(np.column_stack([problem[0], np.ones(200)]), problem[1])
+    assert model.group_summary({"ones": [8]})["prob_positive"].item() == 0.5
+    with pytest.raises(ValueError, match=r"'gene0'.*without names"):
         model.group_summary({"a": ["gene0"]})
-
-
-def test_contrasts_of_unpenalized_levels(short_fit, seed):
-    rng = np.random.default_rng(seed)
-    X = np.column_stack([rng.standard_normal(300), np.eye(3)[rng.integers(0, 3, 300)]])
-    y = 2 * X[:, 2] + rng.standard_normal(300) > 0.5
-    model = short_fit(X, y, unpenalized=[2, 3])
-    frame = model.group_summary({"x2 - x3": {2: 1, 3: -1}})
-    assert frame["prob_positive"].item() > 0.99
 
 
 def test_the_central_column_gives_a_group_its_name_and_its_signs(seed):
@@ -156,8 +140,3 @@ def test_the_central_column_gives_a_group_its_name_and_its_signs(seed):
         ((title, weights),) = correlated_groups(X[:, order]).items()
         assert title == f"x{order.index(0)} and 3 more"
         assert [np.sign(weights[place]) for place in range(4)] == [-1 if column == 1 else 1 for column in order]
-
-
-def test_the_sign_of_a_sum_that_is_zero_is_not_known(problem, short_fit):
-    model = short_fit(np.column_stack([problem[0], np.ones(200)]), problem[1])
-    assert model.group_summary({"ones": [8]})["prob_positive"].item() == 0.5

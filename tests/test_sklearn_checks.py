@@ -35,7 +35,7 @@ def test_no_common_check_is_left_out():
     assert len(list(estimator_checks_generator(ESTIMATOR))) == 65
 
 
-def test_all_pass_and_none_is_skipped_where_scipy_speaks_the_array_api(run_python):
+def test_all_pass_where_scipy_speaks_the_array_api(run_python):
     code = """
 import warnings
 from sklearn.exceptions import ConvergenceWarning
@@ -52,7 +52,7 @@ print(len(results), *(f"{r['check_name']}: {r['exception']}" for r in results if
     assert int(number) == len(list(estimator_checks_generator(ESTIMATOR)))
 
 
-def test_arrays_of_another_library_are_taken_as_numpys_where_scikit_learn_would_dispatch(run_python):
+def test_arrays_of_another_library_are_taken_as_numpys(run_python):
     code = """
 import array_api_strict, sklearn
 import numpy as np
@@ -74,3 +74,8 @@ else:
     if printed.startswith("none"):
         pytest.skip(f"this scikit-learn does not dispatch here ({printed})")
     assert printed == "True"
+
+
+def test_import_is_light(run_python):
+    code = "import sys, sklearn; before = set(sys.modules); import skhorseshoe; print(*(set(sys.modules) - before))"
+    assert not {"numba", "matplotlib", "arviz", "cupy", "dask"} & set(run_python(code).split())

@@ -95,8 +95,8 @@ class PosteriorMixin:
         ValueError
             If ``level`` is not between 0 and 1.
         """
-        X, level = self._check_rows(X), self.credible_level if level is None else level
-        return device.put_beside(X, _predict.probability_interval(self, X, check_level(level)))
+        X = self._check_rows(X)
+        return device.put_beside(X, _predict.probability_interval(self, X, level_of(self, level)))
 
     @by_blocks
     def predict_log_proba(self, X):
@@ -110,13 +110,6 @@ class PosteriorMixin:
         Returns
         -------
         log_proba : ndarray of shape (n_samples, 2), float64
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        ValueError
-            If the columns of X are not those of the fit, or values are missing.
         """
         return self._from_probabilities(X, lambda proba: np.log(_positive(proba)))
 
@@ -135,13 +128,6 @@ class PosteriorMixin:
         -------
         decision : ndarray of shape (n_samples,), float64
             Positive where the second class is the more probable; in [-37.6, 37.6].
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        ValueError
-            If the columns of X are not those of the fit, or values are missing.
         """
 
         def quantile(proba):
@@ -162,13 +148,6 @@ class PosteriorMixin:
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        ValueError
-            If the columns of X are not those of the fit, or values are missing.
         """
         return self._from_probabilities(X, lambda proba: self.classes_[proba.argmax(axis=1)])
 
@@ -201,7 +180,7 @@ class PosteriorMixin:
         from .summary import summary_frame  # imports pandas, which is heavy, and a fit does not need it
 
         check_is_fitted(self)
-        return summary_frame(self, check_level(self.credible_level if level is None else level), sort_by)
+        return summary_frame(self, level_of(self, level), sort_by)
 
     def group_summary(self, groups, level=None):
         """The posterior of sums of coefficients: of groups of correlated columns, or of contrasts between columns.
@@ -235,7 +214,7 @@ class PosteriorMixin:
         from .summary import group_frame
 
         check_is_fitted(self)
-        return group_frame(self, groups, check_level(self.credible_level if level is None else level))
+        return group_frame(self, groups, level_of(self, level))
 
     def to_arviz(self, X=None, y=None, sample_weight=None, *, max_draws=None):
         """The draws for ArviZ, with the names of the features as coordinates.
@@ -298,8 +277,9 @@ def _positive(proba):
     return np.maximum(proba, np.finfo(float).tiny)
 
 
-def check_level(level):
-    """The level of an interval, or a ValueError."""
+def level_of(model, level):
+    """The level of an interval: None is that of the model."""
+    level = model.credible_level if level is None else level
     if not isinstance(level, Real) or not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1 (0.9 for 90 %); got {level!r}.")
     return level

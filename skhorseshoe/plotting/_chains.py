@@ -1,32 +1,22 @@
 """What the chains look like: traces, ranks and autocorrelations of named quantities."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.stats import rankdata
 
 from .._posterior import estimates
+from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
-from ._common import (
-    LONGEST,
-    MUTED,
-    beside,
-    check_count,
-    drawable,
-    finish,
-    inches,
-    letters_in,
-    names_of,
-    new_axes,
-    places,
-    slot,
-    unwrap,
-)
+from ._common import MUTED, Display, check_count, drawable, names_of, places, unwrap
 
 _MOST_CURVES = 8
 _FEWEST = 4  # draws of a chain with an autocorrelation
-_BESIDE_NAME, _BESIDE_TITLE = 28, 6  # letters: the rest of a title and what is beside the axes, the latter alone
+_BESIDE = 16  # letters of a name that has room in one line with the numbers behind it
 _DASHES = ("-", "--", "-.", ":")
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class TraceDisplay:
     """For each quantity the trace of every chain, and the ranks of each chain's draws among all draws.
 
@@ -59,19 +49,16 @@ class TraceDisplay:
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.datasets import make_sparse_probit
-    >>> from skhorseshoe.plotting import TraceDisplay
-    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
+    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
-    >>> display = TraceDisplay.from_estimator(clf, names=["x4", "(global scale)"])
+    >>> display = plotting.TraceDisplay.from_estimator(clf, names=["x4", "(global scale)"])
     >>> display.axes_.shape
     (2, 2)
     """
 
-    def __init__(self, *, names, draws):
-        self.names = names
-        self.draws = draws
+    names: list
+    draws: np.ndarray
 
     @classmethod
     def from_estimator(cls, estimator, *, names=None, worst=3, n_bins=20, ax=None):
@@ -94,13 +81,6 @@ class TraceDisplay:
         Returns
         -------
         display : TraceDisplay
-
-        Raises
-        ------
-        TypeError
-            If the estimator is not such a classifier or Pipeline, or a count is not an integer.
-        ValueError
-            If there is no quantity of such a name, or a count is too small.
         """
         names, draws = _choose(estimator, names, worst)
         return cls(names=names, draws=draws).plot(n_bins=n_bins, ax=ax)
@@ -110,58 +90,45 @@ class TraceDisplay:
 
         Parameters
         ----------
-        n_bins : int, default=20
-            Bins of the ranks, at least 2.
-        ax : matplotlib.axes.Axes, ndarray of such of shape (n_quantities, 2), or None, default=None
-            Where to draw. A single one is split. None makes a figure.
+        n_bins, ax : see `from_estimator`
+            Bins of the ranks, and where to draw.
 
         Returns
         -------
         self : TraceDisplay
         """
         check_count("n_bins", n_bins, 2)
-        given, axes = ax, self._axes(ax)
-        names = self._title_names(axes[0, 0], given)
-        n_draws = self.draws.shape[2]
+        check_matplotlib_support("TraceDisplay.plot")
+        self.axes_ = axes = self._grid(ax)
+        self.figure_ = axes[0, 0].figure
+        _, n_chains, n_draws = self.draws.shape
         self.ranks_ = np.stack([_rank_shares(draws, n_bins) for draws in self.draws])
-        self.lines_, self.bars_, titles = [], [], []
+        self.lines_, self.bars_ = [], []
         checks = convergence(np.moveaxis(self.draws, 0, -1))
-        colours = _shades(self.draws.shape[1])
+        colours = _shades(n_chains)
         style = {"linewidth": 0.5 * min(1, (1000 / n_draws) ** 0.5), "alpha": 0.8}  # long chains hide one another
-        for row, (trace, ranks) in enumerate(axes):
-            self.lines_.append([
-                trace.plot(chain, color=colour, **style)[0]
-                for chain, colour in zip(self.draws[row], colours, strict=True)
-            ])  # fmt: skip
-            words = f"R-hat {checks.rhat[row]:.3f}, ESS {checks.ess_bulk[row]:.0f}"
-            titles.append(trace.set_title(names[row] + words, fontsize="medium", loc="left"))
+        for row, (name, (trace, ranks)) in enumerate(zip(drawable(self.names), axes, strict=True)):
+            chains = zip(self.draws[row], colours, strict=True)
+            self.lines_.append([trace.plot(chain, color=colour, **style)[0] for chain, colour in chains])
+            gap = " " if len(name) <= _BESIDE else "\n"
+            numbers = f"R-hat {checks.rhat[row]:.3f}, ESS {checks.ess_bulk[row]:.0f}"
+            trace.set_title(f"{name}:{gap}{numbers}", fontsize="medium", loc="left")
             trace.set_xlim(-0.5, n_draws - 0.5)
             self.bars_.append(_draw_ranks(ranks, self.ranks_[row], colours))
-        for ax, words in zip(axes[-1], ["draw", "rank among all draws"], strict=True):
-            ax.set_xlabel(words)
         axes[0, 1].set_title("ranks (dashed: even)", fontsize="medium", loc="left")
+        axes[-1, 0].set_xlabel("draw")
+        axes[-1, 1].set_xlabel("rank among all draws")
         for ax in axes.flat:
             ax.spines[["right", "top"]].set_visible(False)
-        if given is None:
-            _make_room(axes[0, 0], titles)
-        self.axes_, self.figure_ = axes, axes[0, 0].figure
         return self
 
-    def _title_names(self, trace, given):
-        """What titles begin with; on a line of its own where axes that were given are too narrow for one line."""
-        letters = LONGEST if given is None else letters_in(trace, beside=_BESIDE_NAME)
-        if max(len(str(name)) for name in self.names) <= letters or given is None:
-            return [f"{name}: " for name in drawable(self.names, letters=letters)]
-        return [f"{name}:\n" for name in drawable(self.names, letters=letters_in(trace, beside=_BESIDE_TITLE))]
-
-    def _axes(self, ax):
+    def _grid(self, ax):
         """An array of axes: as given, in the place of the one given, or in a new figure."""
         shape = len(self.names), 2
         if isinstance(ax, np.ndarray):
             if ax.shape != shape:
                 raise ValueError(f"ax: {shape[0]} quantities need axes of shape {shape}; got shape {ax.shape}.")
             return ax
-        new_axes("TraceDisplay.plot", ax or False)
         if ax is None:
             import matplotlib.pyplot as plt
 
@@ -175,7 +142,8 @@ class TraceDisplay:
         return within.subplots(squeeze=False)
 
 
-class AutocorrelationDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class AutocorrelationDisplay(Display):
     """Autocorrelation of the draws at each lag; the effective sample size follows from it.
 
     Make it with `from_estimator`.
@@ -193,26 +161,21 @@ class AutocorrelationDisplay:
     ----------
     lines_ : list of matplotlib.lines.Line2D
         A curve for each quantity.
-    legend_ : matplotlib.legend.Legend
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.datasets import make_sparse_probit
-    >>> from skhorseshoe.plotting import AutocorrelationDisplay
-    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
+    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
-    >>> display = AutocorrelationDisplay.from_estimator(clf, names=["x4", "x10"], max_lag=30)
+    >>> display = plotting.AutocorrelationDisplay.from_estimator(clf, names=["x4", "x10"], max_lag=30)
     >>> display.autocorrelations.shape
     (2, 31)
     """
 
-    def __init__(self, *, names, autocorrelations, ess):
-        self.names = names
-        self.autocorrelations = autocorrelations
-        self.ess = ess
+    names: list
+    autocorrelations: np.ndarray
+    ess: np.ndarray
 
     @classmethod
     def from_estimator(cls, estimator, *, names=None, worst=4, max_lag=50, ax=None):
@@ -235,13 +198,6 @@ class AutocorrelationDisplay:
         Returns
         -------
         display : AutocorrelationDisplay
-
-        Raises
-        ------
-        TypeError
-            If the estimator is not such a classifier or Pipeline, or a count is not an integer.
-        ValueError
-            If there is no quantity of such a name, there are more than 8, or the chains have fewer than 4 draws.
         """
         names, draws = _choose(estimator, names, worst)
         if len(names) > _MOST_CURVES:
@@ -265,36 +221,27 @@ class AutocorrelationDisplay:
         -------
         self : AutocorrelationDisplay
         """
-        given, ax = ax, new_axes("AutocorrelationDisplay.plot", ax)
-        names = drawable(self.names, letters=letters_in(ax, beside=18))
-        n_lags = self.autocorrelations.shape[1]
+        n_curves, n_lags = self.autocorrelations.shape
+        ax = self._axes(ax, height=3.2 + 0.2 * n_curves)
         gap = max(1, n_lags // 10)
         self.lines_ = []
-        for i, (curve, colour) in enumerate(zip(self.autocorrelations, _shades(len(self.names)), strict=True)):
+        for i, (name, curve, colour) in enumerate(
+            zip(drawable(self.names), self.autocorrelations, _shades(n_curves), strict=True)
+        ):
             self.lines_ += ax.plot(
                 curve,
                 color=colour,
                 linestyle=_DASHES[i % len(_DASHES)],
                 marker="osv^D<P>"[i],
-                markevery=(i * gap // len(self.names), gap),
+                markevery=(i * gap // n_curves, gap),
                 markersize=4.5,
                 # A legend leaves out what begins with an underscore.
-                label=f"{' ' * names[i].startswith('_')}{names[i]} (ESS {self.ess[i]:.0f})",
+                label=f"{' ' * name.startswith('_')}{name} (ESS {self.ess[i]:.0f})",
             )
         ax.axhline(0, color=MUTED, linewidth=0.8, zorder=1)
-        ax.set(xlabel="lag in draws", ylabel="autocorrelation", xlim=(-0.01 * n_lags, n_lags - 1))
+        ax.set(xlim=(-0.01 * n_lags, n_lags - 1))
         ax.set_ylim(top=1.03)
-        ax.spines[["right", "top"]].set_visible(False)
-        self.legend_ = finish(ax, given)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-
-def _make_room(trace, titles):
-    """Widen a new figure until no title of a trace reaches over the ranks beside it."""
-    width, height = trace.figure.get_size_inches()
-    needed = inches(*titles)[0] + beside(trace)
-    trace.figure.set_size_inches(width * max(1, needed / slot(trace)), height)
+        return self._finish("lag in draws", "autocorrelation")
 
 
 def _choose(estimator, names, worst):

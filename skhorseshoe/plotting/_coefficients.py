@@ -1,27 +1,48 @@
 """The coefficients with their intervals, and how far each is shrunk."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .._posterior import estimates
-from ._common import (
-    MAX_NAMES,
-    check_count_or_none,
-    check_option,
-    draw_rows,
-    finish,
-    letters_in,
-    level_of,
-    listing,
-    names_of,
-    new_axes,
-    row_names,
-    unwrap,
-)
+from .._posterior.mixin import level_of
+from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, listing, names_of, unwrap
 
 _ORDERS = ("size", "name", "original")
 
 
-class CoefficientsDisplay:
+class _FeaturesDisplay(RowsDisplay):
+    """Rows that are features, of which the first by size can be taken."""
+
+    def _draw_features(self, ax, top, order, by_size, values, ends=None, *, first, marked, labels, **how):
+        """first : in words, those that come first ``by_size``."""
+        n_features = len(self.names)
+        shown = by_size[:top]
+        row_label = None
+        if len(shown) < n_features:
+            row_label = f"the {len(shown)} {first} of {n_features}"
+        elif n_features > MAX_NAMES:
+            row_label = {"size": f"features, the {first} first", "name": "features by name", "original": "column"}[
+                order
+            ]
+        if order == "name":
+            shown = np.array(sorted(shown, key=lambda j: str(self.names[j])))
+        elif order == "original":
+            shown = np.sort(shown)
+        if len(shown) > MAX_NAMES:  # without room for names on the axis
+            labels = labels[0] + listing(self.names, shown[marked[shown]]), labels[1]
+        how |= {"names": self.names, "marked": marked, "labels": labels, "row_label": row_label}
+        return self._draw(ax, shown, values, ends, **how)
+
+
+def _check(top, order):
+    check_option("order", order, _ORDERS)
+    if top is not None:
+        check_count("top", top)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class CoefficientsDisplay(_FeaturesDisplay):
     """Posterior means of the coefficients with their credible intervals, the selected ones marked.
 
     Make it with `from_estimator`.
@@ -47,28 +68,23 @@ class CoefficientsDisplay:
         The means: of the selected features, of the others.
     lines_ : list of matplotlib.collections.LineCollection
         The intervals: of the selected features, of the others.
-    legend_ : matplotlib.legend.Legend
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.datasets import make_sparse_probit
-    >>> from skhorseshoe.plotting import CoefficientsDisplay
-    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
+    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
-    >>> display = CoefficientsDisplay.from_estimator(clf, top=10)
+    >>> display = plotting.CoefficientsDisplay.from_estimator(clf, top=10)
     >>> [display.names[j] for j in display.shown_[:6]]  # the columns that matter
     ['x4', 'x1', 'x5', 'x3', 'x0', 'x2']
     """
 
-    def __init__(self, *, names, mean, interval, level, selected=None):
-        self.names = names
-        self.mean = mean
-        self.interval = interval
-        self.level = level
-        self.selected = selected
+    names: list
+    mean: np.ndarray
+    interval: np.ndarray
+    level: float
+    selected: np.ndarray | None = None
 
     @classmethod
     def from_estimator(cls, estimator, *, level=None, selected=None, top=20, order="size", ax=None):
@@ -93,16 +109,9 @@ class CoefficientsDisplay:
         Returns
         -------
         display : CoefficientsDisplay
-
-        Raises
-        ------
-        TypeError
-            If the estimator is not such a classifier or Pipeline, or ``top`` is not an integer.
-        ValueError
-            If a parameter has a value that is not listed above.
         """
         before, classifier = unwrap(estimator)
-        level = level_of(level, classifier)
+        level = level_of(classifier, level)
         if selected is not None:
             selected = np.asarray(selected)
             if selected.dtype != bool or selected.shape != (classifier.n_features_in_,):
@@ -124,46 +133,36 @@ class CoefficientsDisplay:
 
         Parameters
         ----------
-        top : int or None, default=20
-            Number of features to draw, those with the largest absolute means. None draws all; more than 60 are drawn
-            side by side, without names.
-        order : {"size", "name", "original"}, default="size"
-            Largest absolute mean first, by name, or as in X.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
+        top, order, ax : see `from_estimator`
+            How many features, in which order, and where.
 
         Returns
         -------
         self : CoefficientsDisplay
         """
-        check_option("order", order, _ORDERS)
-        n_features = len(self.names)
-        check_count_or_none("top", top)
-        shown = _arrange(np.argsort(-np.abs(self.mean), kind="stable")[:top], self.names, order)
-        if self.selected is None:
+        _check(top, order)
+        marked, labels = self.selected, ("selected", "not selected")
+        if marked is None:
             marked = (self.interval[0] > 0) | (self.interval[1] < 0)
             labels = f"{100 * self.level:g} % interval excludes zero", "includes zero"
-        else:
-            marked = self.selected
-            labels = "selected", "not selected"
-        given, ax = ax, new_axes("CoefficientsDisplay.plot", ax, rows=len(shown))
-        self.points_, self.lines_ = draw_rows(
+        by_size = np.argsort(-np.abs(self.mean), kind="stable")
+        return self._draw_features(
             ax,
-            row_names(ax, self.names, shown),
-            self.mean[shown],
-            self.interval[:, shown],
-            marked[shown],
-            labels=_label(ax, labels, self.names, shown[marked[shown]], len(shown)),
+            top,
+            order,
+            by_size,
+            self.mean,
+            self.interval,
+            first="largest",
+            marked=marked,
+            labels=labels,
             reference=0,
             value_label=f"coefficient: mean and {100 * self.level:g} % interval",
-            row_label=_row_label("largest", len(shown), n_features, order),
         )
-        self.legend_ = finish(ax, given)
-        self.shown_, self.ax_, self.figure_ = shown, ax, ax.figure
-        return self
 
 
-class ShrinkageDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class ShrinkageDisplay(_FeaturesDisplay):
     """The shrinkage kappa_j of all coefficients: near 1 shrunk to zero, near 0 not shrunk.
 
     Make it with `from_estimator`.
@@ -181,9 +180,7 @@ class ShrinkageDisplay:
         The features that are drawn, from the top or from the left, as positions in ``names``.
     points_ : list of matplotlib.lines.Line2D
         The features below the threshold, the others.
-    legend_ : matplotlib.legend.Legend
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     References
     ----------
@@ -191,19 +188,16 @@ class ShrinkageDisplay:
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.datasets import make_sparse_probit
-    >>> from skhorseshoe.plotting import ShrinkageDisplay
-    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
+    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
-    >>> display = ShrinkageDisplay.from_estimator(clf)
+    >>> display = plotting.ShrinkageDisplay.from_estimator(clf)
     >>> sorted(display.names[j] for j in display.shown_[:6])  # the least shrunk
     ['x0', 'x1', 'x2', 'x3', 'x4', 'x5']
     """
 
-    def __init__(self, *, names, shrinkage):
-        self.names = names
-        self.shrinkage = shrinkage
+    names: list
+    shrinkage: np.ndarray
 
     @classmethod
     def from_estimator(cls, estimator, *, top=None, order="size", threshold=0.5, ax=None):
@@ -225,13 +219,6 @@ class ShrinkageDisplay:
         Returns
         -------
         display : ShrinkageDisplay
-
-        Raises
-        ------
-        TypeError
-            If the estimator is not such a classifier or Pipeline, or ``top`` is not an integer.
-        ValueError
-            If a parameter has a value that is not listed above.
         """
         before, classifier = unwrap(estimator)
         display = cls(names=names_of(before, classifier), shrinkage=classifier.shrinkage_)
@@ -242,60 +229,25 @@ class ShrinkageDisplay:
 
         Parameters
         ----------
-        top : int or None, default=None
-            Number of features to draw, the least shrunk. None draws all.
-        order : {"size", "name", "original"}, default="size"
-            The least shrunk first, by name, or as in X.
-        threshold : float, default=0.5
-            Features with less shrinkage are marked.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
+        top, order, threshold, ax : see `from_estimator`
+            How many features, in which order, which of them marked, and where.
 
         Returns
         -------
         self : ShrinkageDisplay
         """
-        check_option("order", order, _ORDERS)
-        check_count_or_none("top", top)
-        n_features = len(self.names)
-        shown = _arrange(np.argsort(self.shrinkage, kind="stable")[:top], self.names, order)
+        _check(top, order)
         below = self.shrinkage < threshold
-        labels = f"below {threshold:g}: {below.sum()} of {n_features}", "others"
-        given, ax = ax, new_axes("ShrinkageDisplay.plot", ax, rows=len(shown))
-        self.points_, _ = draw_rows(
+        return self._draw_features(
             ax,
-            row_names(ax, self.names, shown),
-            self.shrinkage[shown],
-            None,
-            below[shown],
-            labels=_label(ax, labels, self.names, shown[below[shown]], len(shown)),
+            top,
+            order,
+            np.argsort(self.shrinkage, kind="stable"),
+            self.shrinkage,
+            first="least shrunk",
+            marked=below,
+            labels=(f"below {threshold:g}: {below.sum()} of {len(self.names)}", "others"),
             reference=threshold,
-            value_label="shrinkage (0: left alone, 1: shrunk to zero)",
-            row_label=_row_label("least shrunk", len(shown), n_features, order),
             limits=(-0.02, 1.02),
+            value_label="shrinkage (0: left alone, 1: shrunk to zero)",
         )
-        self.legend_ = finish(ax, given)
-        self.shown_, self.ax_, self.figure_ = shown, ax, ax.figure
-        return self
-
-
-def _arrange(shown, names, order):
-    """Features that come by size, in the order that is asked for."""
-    if order == "name":
-        return np.array(sorted(shown, key=lambda j: str(names[j])))
-    return np.sort(shown) if order == "original" else shown
-
-
-def _label(ax, labels, names, marked, n_shown):
-    """The two labels; where there is no room for names on the axis, the first names of those marked are in theirs."""
-    if n_shown <= MAX_NAMES:
-        return labels
-    return labels[0] + listing(names, marked, letters_in(ax, beside=12, most=60)), labels[1]
-
-
-def _row_label(first, n_shown, n_features, order):
-    if n_shown < n_features:
-        return f"the {n_shown} {first} of {n_features}"
-    if n_shown > MAX_NAMES:
-        return {"size": f"features, the {first} first", "name": "features by name", "original": "column"}[order]
-    return None

@@ -1,26 +1,26 @@
-"""What the displays share: the classifier inside a Pipeline, what they accept, names and room for them, rows."""
+"""What the displays share: the classifier inside a Pipeline, what they accept, names as texts, rows of a picture."""
 
 import re
 from collections import Counter
 from contextlib import suppress
 from numbers import Integral
+from textwrap import fill
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._posterior.mixin import PosteriorMixin, check_level
+from .._posterior.mixin import PosteriorMixin
 from .._utils import names as _names
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..selection import unfrozen
 
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
 MAX_NAMES = 60  # rows of a picture that can still be told apart by name
-INCHES_A_ROW = 0.21
-LONGEST, _SHORTEST = 35, 12  # letters of a long name that are drawn, where there is much room and where there is little
-_LETTER = 0.7  # width of a letter beside the size of the font: small letters have less, most capitals as much
-_LISTED, _LINES = 8, 3
-_LEAST_WIDTH, _PADS, _USUAL_LEGEND = 4.0, 0.3, 0.9  # inches: of the axes in a new figure, around them, above them
+LONGEST, SHORT = 30, 20  # letters of a name: beside the axes, within a sentence
+_WIDTH, _ROW_HEIGHT = 6.4, 0.21  # inches: of a new figure, of a row
+_LISTED, _LINE = 8, 48  # names in a legend, letters of a line there
+_TWO_COLUMNS = 400  # points: letters in two columns of a legend, times the size of the font
 
 
 def unwrap(estimator):
@@ -70,28 +70,17 @@ def where_it_is(estimator):
     return ""
 
 
-def level_of(level, classifier):
-    """The level of the intervals: None is that of the classifier."""
-    return check_level(classifier.credible_level if level is None else level)
-
-
 def check_option(name, value, allowed):
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
 
 
-def check_count(name, value, smallest=1, largest=None):
-    """Raise unless the value is a whole number in the range."""
+def check_count(name, value, smallest=1):
+    """Raise unless the value is a whole number, at least the smallest."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number; got {value!r}.")
-    if value < smallest or (largest is not None and value > largest):
-        limit = f"at least {smallest}" if largest is None else f"from {smallest} to {largest}"
-        raise ValueError(f"{name} must be {limit}; got {value}.")
-
-
-def check_count_or_none(name, value):
-    if value is not None:
-        check_count(name, value)
+    if value < smallest:
+        raise ValueError(f"{name} must be at least {smallest}; got {value}.")
 
 
 def places(names, known):
@@ -101,18 +90,6 @@ def places(names, known):
         raise ValueError("names is empty: give at least one, or None.")
     find = _names.finder(known, "quantities of this model", f" The last ones are {known[-3:]}.")
     return [find(name, "names") for name in names]
-
-
-def new_axes(caller, ax, rows=None, height=4.0):
-    """The axes to draw on: those given, or new ones of this height in inches, or high enough for so many rows."""
-    check_matplotlib_support(caller)
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        if rows is not None and rows <= MAX_NAMES:
-            height = 1.2 + INCHES_A_ROW * max(rows, 6)
-        _, ax = plt.subplots(figsize=(6.4, height), layout="constrained")
-    return ax
 
 
 def drawable(names, which=None, letters=LONGEST):
@@ -140,131 +117,77 @@ def _shorten(name, letters, end=""):
     return name + end
 
 
-def letters_in(ax, share=1.0, beside=0, most=LONGEST):
-    """How many letters of a name fit into a share of the width, beside so many others."""
-    from matplotlib import rcParams
-
-    fit = share * slot(ax) * 72 / (_LETTER * rcParams["font.size"])
-    return int(np.clip(fit - beside, _SHORTEST, most))
-
-
-def row_names(ax, names, shown):
-    """The names of the rows of a picture; none for more rows than can be told apart."""
-    return drawable(names, shown, letters_in(ax, share=0.55)) if len(shown) <= MAX_NAMES else []
-
-
-def listing(names, which, letters):
+def listing(names, which):
     """The first of the names at these places, in parentheses on lines of their own; nothing for none."""
     if not len(which):
         return ""
-    lines, listed = [], 0
-    for text in drawable(names, which[:_LISTED], min(letters, LONGEST)):
-        if lines and len(lines[-1]) + len(text) + 2 <= letters:
-            lines[-1] += f", {text}"
-        elif len(lines) < _LINES:
-            lines.append(text)
-        else:
-            break
-        listed += 1
-    more = f"and {len(which) - listed} more" if len(which) > listed else ""
-    gap = "\n" if len(lines[-1]) + len(more) > letters else " "
-    return "\n({}{})".format(",\n".join(lines), gap + more if more else "")
+    more = f" and {len(which) - _LISTED} more" if len(which) > _LISTED else ""
+    return "\n" + fill(f"({', '.join(drawable(names, which[:_LISTED], SHORT))}{more})", _LINE, break_on_hyphens=False)
 
 
-def inches(*artists):
-    """Width and height of the widest and of the highest."""
-    boxes = [artist.get_window_extent() for artist in artists]
-    dpi = artists[0].figure.dpi
-    return max(box.width for box in boxes) / dpi, max(box.height for box in boxes) / dpi
+class Display:
+    """One picture on one pair of axes."""
+
+    def _axes(self, ax, height=4.0):
+        """The axes to draw on: those given, or in a new figure of this height in inches, whose layout makes room."""
+        check_matplotlib_support(f"{type(self).__name__}.plot")
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=(_WIDTH, height), layout="constrained")
+        ax.spines[["right", "top"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+    def _finish(self, xlabel, ylabel):
+        """Label the axes, and put a legend above them if anything has a label."""
+        from matplotlib import rcParams
+
+        self.ax_.set_xlabel(xlabel, wrap=True)
+        self.ax_.set_ylabel(ylabel, wrap=True)
+        labels = self.ax_.get_legend_handles_labels()[1]
+        wide = sum(sorted(map(len, labels))[-2:]) * rcParams["font.size"] > _TWO_COLUMNS
+        # From the right end of the axes a legend can reach over the names on their left.
+        place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 1 if wide else 2}
+        style = {"frameon": False, "handletextpad": 0.5, "columnspacing": 1.4, "numpoints": 1}
+        self.legend_ = self.ax_.legend(**place, **style) if labels else None
+        return self
 
 
-def slot(ax):
-    """Inches of width that axes have for themselves and what stands beside them, before anything is laid out."""
-    width = ax.get_position(original=True).width
-    if ax.get_subplotspec() is not None:  # the gaps between columns are room too
-        grid = ax.get_subplotspec().get_topmost_subplotspec().get_gridspec()
-        _, _, left, right = grid.get_grid_positions(ax.figure)
-        width /= (right - left).sum()
-    return width * ax.figure.bbox.width / ax.figure.dpi
-
-
-def beside(ax):
-    """Inches that the labels on the left, and what is around, take of the width."""
-    return inches(ax.yaxis.label)[0] + inches(ax.yaxis.label, *ax.get_yticklabels())[0] + _PADS
-
-
-def finish(ax, given, legend=True):
-    """Make room for names and legend in a new figure, or fit into the axes that were given; returns the legend."""
-    new = given is None
-    room = slot(ax) - beside(ax)
-    below, left = inches(ax.xaxis.label)[0], inches(ax.yaxis.label)[1]  # how long the labels of the axes are
-    wide, high, usual = max(_LEAST_WIDTH, below), 0, 0
-    if legend:
-        legend, usual = _legend_above(ax, max(room, wide) if new else room, new)
-        width, high = inches(legend)
-        wide = max(wide, width)
-    if new:
-        width, height = ax.figure.get_size_inches()
-        height = max(height + high - min(usual, _USUAL_LEGEND), left + high + _PADS)
-        ax.figure.set_size_inches(max(width, beside(ax) + wide), height)
-    elif below > room:  # there is more room below the labels on the left
-        ax.set_xlabel(ax.get_xlabel(), loc="right")
-    return legend or None
-
-
-def _legend_above(ax, room, new):
-    """A legend where it hides nothing, in two columns if the room allows; and how high it is in two."""
-    legend = _above(ax, 2)
-    width, usual = inches(legend)
-    if width > room:
-        legend = _above(ax, 1)
-        if not new and inches(legend)[0] > room:  # there is more room above the labels on the left
-            legend = _above(ax, 1, "right")
-    return legend, usual
-
-
-def _above(ax, ncols, side="left"):
-    return ax.legend(
-        loc=f"lower {side}",
-        bbox_to_anchor=(-0.01 if side == "left" else 1, 1),
-        ncols=ncols,
-        frameon=False,
-        handletextpad=0.5,
-        columnspacing=1.4,
-        numpoints=1,
-    )
-
-
-def draw_rows(ax, names, values, ends, marked, *, labels, reference, value_label, row_label, limits=None):
-    """Values and intervals: the marked ones dark with filled squares, the others with open circles.
+class RowsDisplay(Display):
+    """Values and intervals of rows: the marked ones dark with filled squares, the others with open circles.
 
     Up to MAX_NAMES of them stand by name one under another; more stand side by side along the horizontal axis.
-    ``ends`` (2, n) or None. A label for the marked ones only leaves the others out. Returns the points and the lines,
-    each as a list: the marked ones, the others.
     """
-    n_rows = len(values)
-    few = n_rows <= MAX_NAMES
-    at = np.arange(n_rows)
-    interval, mark_at, across = (ax.hlines, ax.axvline, ax.set_xlim) if few else (ax.vlines, ax.axhline, ax.set_ylim)
-    size = 5 if few else 3
-    points, lines = [], []
-    styles = [(marked, DARK, "s", DARK, 4, 1), (~marked, MUTED, "o", "white", 3, 1 if few else 0.5)]
-    for (rows, colour, marker, face, zorder, alpha), label in zip(styles, labels, strict=False):
-        if ends is not None:
-            width = 1.8 if few else 1.4 * alpha
-            lines.append(interval(at[rows], *ends[:, rows], color=colour, linewidth=width, alpha=alpha, zorder=2))
-        place = (values[rows], at[rows]) if few else (at[rows], values[rows])
-        points += ax.plot(
-            *place, marker, color=colour, markerfacecolor=face, markersize=size, label=label, zorder=zorder
-        )
-    if reference is not None:
-        mark_at(reference, color="black", linewidth=0.8, linestyle="--", zorder=1)
-    if limits is not None:
-        across(limits)
-    if few:
-        ax.set(ylim=(n_rows - 0.4, -0.6), yticks=at, yticklabels=names, xlabel=value_label, ylabel=row_label)
-        ax.tick_params(axis="y", length=0)
-    else:
-        ax.set(xlim=(-0.01 * n_rows - 0.5, 1.01 * n_rows - 0.5), xlabel=row_label, ylabel=value_label)
-    ax.spines[["right", "top"]].set_visible(False)
-    return points, lines
+
+    def _draw(
+        self, ax, shown, values, ends=None, *, names, marked, labels, reference, value_label, row_label, limits=None
+    ):
+        """Draw the rows at the places ``shown`` of all arguments; labels without the second one leave the others out.
+
+        ends : (2, n) or None. reference : where a line crosses, or None. limits : of the values, or None.
+        """
+        few = len(shown) <= MAX_NAMES
+        ax = self._axes(ax, 1.2 + _ROW_HEIGHT * max(len(shown), 6) if few else 4.0)
+        at = np.arange(len(shown))
+        interval, line, across = (ax.hlines, ax.axvline, ax.set_xlim) if few else (ax.vlines, ax.axhline, ax.set_ylim)
+        values, marked = values[shown], marked[shown]
+        self.shown_, self.points_, self.lines_ = shown, [], []
+        styles = [(marked, DARK, "s", DARK, 4, 1), (~marked, MUTED, "o", "white", 3, 1 if few else 0.5)]
+        for (rows, colour, marker, face, zorder, alpha), label in zip(styles, labels, strict=False):
+            if ends is not None:
+                style = {"colors": colour, "linewidth": 1.8 if few else 1.4 * alpha, "alpha": alpha, "zorder": 2}
+                self.lines_.append(interval(at[rows], *ends[:, shown[rows]], **style))
+            place = (values[rows], at[rows]) if few else (at[rows], values[rows])
+            style = {"color": colour, "markerfacecolor": face, "markersize": 5 if few else 3, "zorder": zorder}
+            self.points_ += ax.plot(*place, marker, label=label, **style)
+        if reference is not None:
+            line(reference, color="black", linewidth=0.8, linestyle="--", zorder=1)
+        if limits is not None:
+            across(limits)
+        if few:
+            ax.set(ylim=(len(shown) - 0.4, -0.6), yticks=at, yticklabels=drawable(names, shown))
+            ax.tick_params(axis="y", length=0)
+            return self._finish(value_label, row_label)
+        ax.set(xlim=(-0.01 * len(shown) - 0.5, 1.01 * len(shown) - 0.5))
+        return self._finish(row_label, value_label)

@@ -1,35 +1,34 @@
 """The predicted probabilities: how sure each is, and whether they come true."""
 
+from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
 
 from .._data import validation
 from .._posterior import estimates
+from .._posterior.mixin import level_of
 from ._common import (
     DARK,
     MAX_NAMES,
     MUTED,
     PALE,
+    SHORT,
+    Display,
+    RowsDisplay,
     check_count,
     check_option,
-    draw_rows,
     drawable,
-    finish,
-    letters_in,
-    level_of,
-    new_axes,
     prepared,
-    row_names,
     unwrap,
 )
 
 _HISTOGRAM_HEIGHT = 0.12  # of that of the axes
-_BESIDE_CLASS = 40  # letters of what stands beside the label of a class
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
-class ProbabilityIntervalDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class ProbabilityIntervalDisplay(RowsDisplay):
     """For single rows: the probability of the second class, and how certain it is.
 
     The mark is the posterior predictive probability, the line its credible interval, the uncertainty
@@ -58,29 +57,24 @@ class ProbabilityIntervalDisplay:
         The probabilities; with ``y``, of the rows of the second class and of the others.
     lines_ : list of matplotlib.collections.LineCollection
         The intervals, likewise.
-    legend_ : matplotlib.legend.Legend or None
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    legend_, ax_, figure_ : matplotlib.legend.Legend or None, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.datasets import make_sparse_probit
-    >>> from skhorseshoe.plotting import ProbabilityIntervalDisplay
-    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
+    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
-    >>> display = ProbabilityIntervalDisplay.from_estimator(clf, X[:5])
+    >>> display = plotting.ProbabilityIntervalDisplay.from_estimator(clf, X[:5])
     >>> display.interval.shape
     (2, 5)
     """
 
-    def __init__(self, *, names, mean, interval, level, classes, y=None):
-        self.names = names
-        self.mean = mean
-        self.interval = interval
-        self.level = level
-        self.classes = classes
-        self.y = y
+    names: list
+    mean: np.ndarray
+    interval: np.ndarray
+    level: float
+    classes: np.ndarray
+    y: np.ndarray | None = None
 
     @classmethod
     def from_estimator(cls, estimator, X, y=None, *, level=None, order="probability", threshold=0.5, ax=None):
@@ -106,16 +100,9 @@ class ProbabilityIntervalDisplay:
         Returns
         -------
         display : ProbabilityIntervalDisplay
-
-        Raises
-        ------
-        TypeError
-            If the estimator is not such a classifier or Pipeline.
-        ValueError
-            If X or y does not fit the classifier, or a parameter has a value that is not listed above.
         """
         before, classifier = unwrap(estimator)
-        level = level_of(level, classifier)
+        level = level_of(classifier, level)
         rows = prepared(before, X)
         mean = classifier.predict_proba(rows)[:, 1]
         if y is not None:
@@ -135,12 +122,8 @@ class ProbabilityIntervalDisplay:
 
         Parameters
         ----------
-        order : {"probability", "original"}, default="probability"
-            The largest probability first, or as in X.
-        threshold : float or None, default=0.5
-            Where to draw a line: the probability above which one would act.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
+        order, threshold, ax : see `from_estimator`
+            In which order, where a line, and on which axes.
 
         Returns
         -------
@@ -148,31 +131,27 @@ class ProbabilityIntervalDisplay:
         """
         check_option("order", order, tuple(_ROW_LABELS))
         n_rows = len(self.mean)
-        shown = np.argsort(-self.mean, kind="stable") if order == "probability" else np.arange(n_rows)
-        given, ax = ax, new_axes("ProbabilityIntervalDisplay.plot", ax, rows=n_rows)
-        classes = drawable(self.classes, letters=letters_in(ax, beside=_BESIDE_CLASS))
-        if self.y is None:
-            marked, labels = np.ones(n_rows, dtype=bool), [None]
-        else:
-            marked, labels = self.y[shown] == self.classes[1], [f"in truth {c}" for c in classes[::-1]]
-        self.points_, self.lines_ = draw_rows(
+        first, second = drawable(self.classes, letters=SHORT)
+        marked, labels = np.ones(n_rows, dtype=bool), [None]
+        if self.y is not None:
+            marked, labels = self.y == self.classes[1], [f"in truth {second}", f"in truth {first}"]
+        return self._draw(
             ax,
-            row_names(ax, self.names, shown),
-            self.mean[shown],
-            self.interval[:, shown],
-            marked,
+            np.argsort(-self.mean, kind="stable") if order == "probability" else np.arange(n_rows),
+            self.mean,
+            self.interval,
+            names=self.names,
+            marked=marked,
             labels=labels,
             reference=threshold,
-            value_label=f"probability of {classes[1]} and {100 * self.level:g} % interval",
-            row_label=_ROW_LABELS[order] if n_rows > MAX_NAMES else None,
             limits=(-0.02, 1.02),
+            value_label=f"probability of {second} and {100 * self.level:g} % interval",
+            row_label=_ROW_LABELS[order] if n_rows > MAX_NAMES else None,
         )
-        self.legend_ = finish(ax, given, legend=self.y is not None)
-        self.shown_, self.ax_, self.figure_ = shown, ax, ax.figure
-        return self
 
 
-class PosteriorCalibrationDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class PosteriorCalibrationDisplay(Display):
     """Do predicted probabilities come true? Observed shares against predicted ones, without bins.
 
     The curve is the isotonic regression of the outcomes on the predicted probabilities. The band is where that curve
@@ -204,9 +183,7 @@ class PosteriorCalibrationDisplay:
         The band.
     bars_ : matplotlib.container.BarContainer
         Histogram of the predictions; the highest bar has 0.12 of the height of the axes.
-    legend_ : matplotlib.legend.Legend
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     References
     ----------
@@ -218,25 +195,22 @@ class PosteriorCalibrationDisplay:
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.datasets import make_sparse_probit
-    >>> from skhorseshoe.plotting import PosteriorCalibrationDisplay
-    >>> X, y, coef = make_sparse_probit(2000, 20, random_state=0)
+    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
+    >>> X, y, coef = datasets.make_sparse_probit(2000, 20, random_state=0)
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X[:1000], y[:1000])
-    >>> display = PosteriorCalibrationDisplay.from_estimator(clf, X[1000:], y[1000:])
+    >>> display = plotting.PosteriorCalibrationDisplay.from_estimator(clf, X[1000:], y[1000:])
     >>> lower, upper = display.band
     >>> within = (lower <= display.observed) & (display.observed <= upper)
     >>> bool(within.mean() > 0.5)
     True
     """
 
-    def __init__(self, *, predicted, observed, band, counts, level, label):
-        self.predicted = predicted
-        self.observed = observed
-        self.band = band
-        self.counts = counts
-        self.level = level
-        self.label = label
+    predicted: np.ndarray
+    observed: np.ndarray
+    band: np.ndarray
+    counts: np.ndarray
+    level: float
+    label: object
 
     @classmethod
     def from_estimator(cls, estimator, X, y, *, level=None, n_draws=400, random_state=0, limit=1.0, ax=None):
@@ -265,18 +239,11 @@ class PosteriorCalibrationDisplay:
         Returns
         -------
         display : PosteriorCalibrationDisplay
-
-        Raises
-        ------
-        TypeError
-            If the estimator is not such a classifier or Pipeline, or ``n_draws`` is not an integer.
-        ValueError
-            If X or y does not fit the classifier, or a parameter has a value that is not listed above.
         """
         from sklearn.utils import check_random_state
 
         before, classifier = unwrap(estimator)
-        level = level_of(level, classifier)
+        level = level_of(classifier, level)
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         rows = prepared(before, X)
@@ -302,10 +269,8 @@ class PosteriorCalibrationDisplay:
 
         Parameters
         ----------
-        limit : float, default=1.0
-            Upper end of both axes, in (0, 1]: smaller for rare events.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
+        limit, ax : see `from_estimator`
+            How far the axes go, and on which to draw.
 
         Returns
         -------
@@ -313,7 +278,7 @@ class PosteriorCalibrationDisplay:
         """
         if not isinstance(limit, Real) or not 0 < limit <= 1:
             raise ValueError(f"limit must be above 0 and at most 1; got {limit!r}.")
-        given, ax = ax, new_axes("PosteriorCalibrationDisplay.plot", ax, height=5.2)
+        ax = self._axes(ax, height=5.2)
         share = f"{100 * self.level:g} % band if the model is right"
         self.band_ = ax.fill_between(self.predicted, *self.band, color=PALE, linewidth=0, label=share, zorder=1)
         (self.line_,) = ax.plot(self.predicted, self.observed, color=DARK, linewidth=1.8, label="observed", zorder=3)
@@ -322,12 +287,8 @@ class PosteriorCalibrationDisplay:
         heights = heights * (_HISTOGRAM_HEIGHT * limit / max(1, heights.max()))
         self.bars_ = ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=MUTED, linewidth=0, zorder=2.5)
         ax.set(xlim=(0, limit), ylim=(0, limit), aspect="equal")
-        (label,) = drawable([self.label], letters=letters_in(ax, beside=_BESIDE_CLASS))
-        ax.set(xlabel=f"predicted probability of {label}", ylabel=f"observed share of {label}")
-        ax.spines[["right", "top"]].set_visible(False)
-        self.legend_ = finish(ax, given)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        (label,) = drawable([self.label], letters=SHORT)
+        return self._finish(f"predicted probability of {label}", f"observed share of {label}")
 
 
 def _isotonic(y, place, counts):

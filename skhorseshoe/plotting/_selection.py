@@ -1,26 +1,17 @@
 """How many columns are needed to predict as the whole posterior does."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..selection import HorseshoeSelector
-from ._common import (
-    MAX_NAMES,
-    check_count,
-    draw_rows,
-    finish,
-    flat_steps,
-    joined,
-    names_of,
-    new_axes,
-    row_names,
-    where_it_is,
-)
+from ._common import MAX_NAMES, RowsDisplay, check_count, flat_steps, joined, names_of, where_it_is
 
 
-class SelectionPathDisplay:
+@dataclass(kw_only=True, repr=False, eq=False)
+class SelectionPathDisplay(RowsDisplay):
     """What each further column adds to a sparse summary of the posterior, and when the summary is good enough.
 
     Starting from the summary without any shrunk column, each row adds the columns that the path of the rule
@@ -46,9 +37,7 @@ class SelectionPathDisplay:
         The summaries that are drawn, from the top or from the left, as positions in ``supports``.
     points_ : list of matplotlib.lines.Line2D
         The divergences: up to the chosen summary, beyond it.
-    legend_ : matplotlib.legend.Legend
-    ax_ : matplotlib.axes.Axes
-    figure_ : matplotlib.figure.Figure
+    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     References
     ----------
@@ -57,22 +46,19 @@ class SelectionPathDisplay:
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier; from skhorseshoe import HorseshoeSelector
-    >>> from skhorseshoe.datasets import make_sparse_probit
-    >>> from skhorseshoe.plotting import SelectionPathDisplay
-    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, datasets, plotting
+    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
     >>> selector = HorseshoeSelector(HorseshoeProbitClassifier(random_state=0)).fit(X, y)
-    >>> display = SelectionPathDisplay.from_estimator(selector)
+    >>> display = plotting.SelectionPathDisplay.from_estimator(selector)
     >>> sorted(label.get_text() for label in display.ax_.get_yticklabels()[1:7])  # the first that join
     ['+ x0', '+ x1', '+ x2', '+ x3', '+ x4', '+ x5']
     """
 
-    def __init__(self, *, names, supports, distances, radius, level):
-        self.names = names
-        self.supports = supports
-        self.distances = distances
-        self.radius = radius
-        self.level = level
+    names: list
+    supports: np.ndarray
+    distances: np.ndarray
+    radius: float
+    level: float
 
     @classmethod
     def from_estimator(cls, estimator, *, beyond=5, ax=None):
@@ -83,20 +69,14 @@ class SelectionPathDisplay:
         estimator : HorseshoeSelector or Pipeline
             A fitted selector with ``rule="dss"``, or a fitted Pipeline with one such step.
         beyond : int or None, default=5
-            Number of summaries to draw after the chosen one, if the path goes that far. None draws all.
+            Number of summaries to draw after the chosen one, if the path goes that far. None draws all; more than 60
+            are drawn side by side, without names.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
         Returns
         -------
         display : SelectionPathDisplay
-
-        Raises
-        ------
-        TypeError
-            If the estimator is no such selector or Pipeline, or ``beyond`` is not an integer.
-        ValueError
-            If the selector has another rule, or ``beyond`` is negative.
         """
         before, selector = _selector_in(estimator)
         path = selector.path_
@@ -116,11 +96,8 @@ class SelectionPathDisplay:
 
         Parameters
         ----------
-        beyond : int or None, default=5
-            Number of summaries to draw after the chosen one, if the path goes that far. None draws all; more
-            than 60 are drawn side by side, without names.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
+        beyond, ax : see `from_estimator`
+            How many summaries, and where.
 
         Returns
         -------
@@ -130,22 +107,28 @@ class SelectionPathDisplay:
             check_count("beyond", beyond, smallest=0)
         chosen = int(np.argmax(self.distances <= self.radius))
         shown = np.arange(len(self.distances))[: None if beyond is None else chosen + 1 + beyond]
-        given, ax = ax, new_axes("SelectionPathDisplay.plot", ax, rows=len(shown))
-        self.points_, _ = draw_rows(
+        few = len(shown) <= MAX_NAMES
+        n_columns = self.supports[chosen].sum()
+        self._draw(
             ax,
-            row_names(ax, _changes(self.names, self.supports[shown]), range(len(shown))),
-            self.distances[shown],
-            None,
-            shown <= chosen,
-            labels=(f"needed: {_columns(self.supports[chosen].sum())}", "not needed"),
+            shown,
+            self.distances,
+            names=_changes(self.names, self.supports[shown]),
+            marked=np.arange(len(self.distances)) <= chosen,
+            labels=(f"needed: {n_columns} column{'' if n_columns == 1 else 's'}", "not needed"),
             reference=self.radius,
             value_label=f"divergence in nats (dashed: {100 * self.level:g} % of the draws are nearer)",
-            row_label=None if len(shown) <= MAX_NAMES else "columns, in the order of the path",
+            row_label=None if few else "columns, in the order of the path",
         )
-        _scale(ax, "x" if len(shown) <= MAX_NAMES else "y", self.radius or 1.0)
-        self.legend_ = finish(ax, given)
-        self.shown_, self.ax_, self.figure_ = shown, ax, ax.figure
+        self._scale("x" if few else "y")
         return self
+
+    def _scale(self, axis):
+        """In proportion up to the line, logarithmic beyond it, with room for a divergence of zero."""
+        linear = self.radius or 1.0
+        getattr(self.ax_, f"set_{axis}scale")("symlog", linthresh=linear)
+        getattr(self.ax_, f"set_{axis}lim")(-0.05 * linear, None)
+        getattr(self.ax_, f"{axis}axis").set_major_formatter("{x:g}")
 
 
 def _selector_in(estimator):
@@ -173,14 +156,3 @@ def _changes(names, supports):
 
 def _list(names, mask):
     return ", ".join(str(names[j]) for j in np.flatnonzero(mask))
-
-
-def _scale(ax, axis, linear):
-    """In proportion beyond the line, with room for a divergence of zero."""
-    getattr(ax, f"set_{axis}scale")("symlog", linthresh=linear)
-    getattr(ax, f"set_{axis}lim")(-0.05 * linear, None)
-    getattr(ax, f"{axis}axis").set_major_formatter("{x:g}")
-
-
-def _columns(n):
-    return f"{n} column{'' if n == 1 else 's'}"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from laws import draws_of
+from scipy.integrate import trapezoid
 from scipy.special import log_ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -31,7 +32,7 @@ def exact_law(X, y, grid):
     eta = grid[:, None, None] * X[:, 0] + b[:, None] * X[:, 1]
     likelihood = np.exp(log_ndtr(signs * eta).sum(axis=2))
     wide = np.exp(-(grid**2) * (X[:, 0] ** 2).mean() / 100.0**2 / 2)
-    density = np.trapezoid(likelihood * prior, b, axis=1) * wide
+    density = trapezoid(likelihood * prior, b, axis=1) * wide
     cdf = np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(grid)))
     return cdf / cdf[-1]
 

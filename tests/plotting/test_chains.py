@@ -22,7 +22,6 @@ def test_traces_and_ranks_are_those_of_the_draws(model, clf):
             np.testing.assert_allclose(display.ranks_[row, c], shares)
             heights = [bar.get_height() for bar in display.bars_[row][c]]
             np.testing.assert_allclose(np.divide(heights, heights[0]), np.divide(shares, shares[0]))
-    assert display.axes_[0, 0].get_title(loc="left").startswith(f"dose: R-hat {clf.rhat_[2]:.3f}, ESS")
 
 
 def test_a_chain_that_is_elsewhere_has_its_own_ranks():
@@ -31,15 +30,9 @@ def test_a_chain_that_is_elsewhere_has_its_own_ranks():
     display = TraceDisplay(names=["x0"], draws=draws).plot(n_bins=20)
     np.testing.assert_allclose(display.ranks_[0, 1], [0] * 15 + [4] * 5)
     assert (display.ranks_[0, [0, 2, 3], 15:] == 0).all()
-
-
-def test_ranks_stand_beside_the_name_of_their_chain():
-    draws = np.random.default_rng(0).standard_normal((1, 3, 40)) + 100 * np.arange(3)[:, None]
-    display = TraceDisplay(names=["x0"], draws=draws).plot(n_bins=6)
-    ax = display.axes_[0, 1]
+    ax, bars = display.axes_[0, 1], display.bars_[0][1]
     places = {label.get_text(): y for label, y in zip(ax.get_yticklabels(), ax.get_yticks(), strict=True)}
-    for c, bars in enumerate(display.bars_[0]):
-        assert bars[0].get_y() < places[f"chain {c + 1}"] < bars[0].get_y() + 1
+    assert bars[0].get_y() < places["chain 2"] < bars[0].get_y() + 1
 
 
 def test_where_traces_are_drawn(model):
@@ -47,14 +40,14 @@ def test_where_traces_are_drawn(model):
     display = TraceDisplay.from_estimator(model, names=["age", "bmi"], ax=axes)
     assert display.axes_ is axes
     assert display.figure_ is figure
-    with pytest.raises(ValueError, match=r"3 quantities need axes of shape \(3, 2\); got shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"ax: .*\(3, 2\); got shape \(2, 2\)"):
         TraceDisplay.from_estimator(model, ax=axes)
     figure, ax = plt.subplots()
     assert TraceDisplay.from_estimator(model, worst=2, ax=ax).axes_.shape == (2, 2)
     assert not ax.axison
 
 
-@pytest.mark.parametrize("n_chains", [1, 4, 8])
+@pytest.mark.parametrize("n_chains", [1, 8])
 def test_chains_differ_in_grey(n_chains):
     """Each is lighter than the one before, for a reader who sees no colours, and none is as light as the paper."""
     draws = np.random.default_rng(0).standard_normal((1, n_chains, 50))
@@ -74,12 +67,11 @@ def test_autocorrelations_are_those_of_the_draws(model, clf):
         lag_one = (centred[:, 1:] * centred[:, :-1]).sum() / (centred**2).sum()
         assert curve[0] == 1
         assert curve[1] == pytest.approx(lag_one, abs=0.05)  # the mean of the chains counts too
-    assert texts(display.ax_)[0] == f"dose (ESS {clf.ess_[2]:.0f})"
-    styles = {
-        (line.get_linestyle(), line.get_marker())
-        for line in AutocorrelationDisplay.from_estimator(model, worst=8).lines_
-    }
-    assert len(styles) == 8
+
+
+def test_eight_curves_differ_in_style(model):
+    lines = AutocorrelationDisplay.from_estimator(model, worst=8).lines_
+    assert len({(line.get_linestyle(), line.get_marker()) for line in lines}) == 8
 
 
 def test_the_worst_mixing_come_first(model, clf):
@@ -100,33 +92,31 @@ def test_titles_and_legends_are_those_of_each_quantity(model, clf):
 
 
 @pytest.mark.parametrize("display", [TraceDisplay, AutocorrelationDisplay])
-def test_bad_names_and_counts(display, model):
-    with pytest.raises(ValueError, match=r"no 'sodum' among the 10 quantities.*Did you mean 'sodium'\?"):
+def test_quantities_are_given_by_name(display, model):
+    assert display.from_estimator(model, names="age").names == ["age"]
+    with pytest.raises(ValueError, match=r"no 'sodum' .*'sodium'"):
         display.from_estimator(model, names=["age", "sodum"])
     with pytest.raises(ValueError, match=r"no 3 among .*\(global scale\)"):
         display.from_estimator(model, names=[3])
     with pytest.raises(ValueError, match="names is empty"):
         display.from_estimator(model, names=[])
-    with pytest.raises(ValueError, match="worst must be at least 1; got -1"):
+    with pytest.raises(ValueError, match=r"worst .* got -1"):
         display.from_estimator(model, worst=-1)
-    assert display.from_estimator(model, names="age").names == ["age"]
 
 
-@pytest.mark.parametrize("display", [TraceDisplay, AutocorrelationDisplay])
-def test_a_name_of_two_quantities_is_refused(display, data, short_fit):
+def test_a_name_of_two_quantities_is_refused(data, short_fit):
     X, y = data
     fit = short_fit(X.rename(columns={"dose": "(intercept)"}), y)
-    with pytest.raises(ValueError, match=r"2 quantities of this model are called '\(intercept\)'"):
-        display.from_estimator(fit, names=["age", "(intercept)"])
-    assert display.from_estimator(fit, names=["age", "(global scale)"]).names == ["age", "(global scale)"]
+    with pytest.raises(ValueError, match=r"2 quantities .* '\(intercept\)'"):
+        TraceDisplay.from_estimator(fit, names=["age", "(intercept)"])
+    assert TraceDisplay.from_estimator(fit, names=["age", "(global scale)"]).names == ["age", "(global scale)"]
 
 
 def test_limits_of_the_chain_displays(model, data, short_fit):
-    with pytest.raises(ValueError, match="At most 8 curves can be told apart; got 9"):
+    with pytest.raises(ValueError, match=r"At most 8 .* got 9"):
         AutocorrelationDisplay.from_estimator(model, worst=9)
-    with pytest.raises(ValueError, match="n_bins must be at least 2; got 1"):
+    with pytest.raises(ValueError, match=r"n_bins .* got 1"):
         TraceDisplay.from_estimator(model, n_bins=1)
-    short = short_fit(*data, n_iter=3)
-    with pytest.raises(ValueError, match="at least 4 draws of each chain; got 3"):
-        AutocorrelationDisplay.from_estimator(short)
+    with pytest.raises(ValueError, match=r"at least 4 draws .* got 3"):
+        AutocorrelationDisplay.from_estimator(short_fit(*data, n_iter=3))
     assert AutocorrelationDisplay.from_estimator(model, max_lag=10**6).autocorrelations.shape == (4, 100)

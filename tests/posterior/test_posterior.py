@@ -18,12 +18,7 @@ from skhorseshoe._backends._cpu import predict
 from skhorseshoe._posterior import predict as _predict
 from skhorseshoe._utils import memory
 
-METHODS = ("predict_proba_samples", "predict_interval")
-
-
-@pytest.fixture(scope="module")
-def fitted(problem, short_fit):
-    return short_fit(*problem, n_iter=300, burn_in=100, n_chains=3, thin=2)
+METHODS = ("predict_proba_samples", "predict_interval", "predict_proba")
 
 
 @pytest.fixture(scope="module")
@@ -41,19 +36,16 @@ def test_samples_are_the_probabilities_under_every_draw(fitted, problem):
     np.testing.assert_allclose(samples.mean(axis=1), fitted.predict_proba(X)[:, 1], rtol=1e-12)
 
 
-@pytest.mark.parametrize("level", [0.9, 0.5])
+@pytest.mark.parametrize("level", [None, 0.5])
 def test_interval_holds_that_share_of_the_samples(fitted, problem, level):
     samples, interval = fitted.predict_proba_samples(problem[0]), fitted.predict_interval(problem[0], level=level)
+    level = fitted.credible_level if level is None else level
     assert interval.shape == (200, 2)
-    (low, high), draw = interval.T[:, :, None], 1 / 450
-    # Ties, of probabilities that round to 1, are on either side.
-    for below, share in ((samples < low, (1 - level) / 2), (samples < high, (1 + level) / 2)):
-        assert (below.mean(axis=1) <= share + draw).all()
-    for up_to, share in ((samples <= low, (1 - level) / 2), (samples <= high, (1 + level) / 2)):
-        assert (up_to.mean(axis=1) >= share - draw).all()
+    expected = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=1).T
+    np.testing.assert_allclose(interval, expected, rtol=1e-9, atol=1e-15)
 
 
-@pytest.mark.parametrize("max_draws", [3, 10, 200, 449])
+@pytest.mark.parametrize("max_draws", [3, 10, 449])
 def test_fewer_draws_are_spread_evenly_over_all_chains(fitted, problem, max_draws):
     places = _predict.evenly(np.arange(450).reshape(3, 150), max_draws)
     assert max_draws - 3 < places.size <= max_draws
@@ -64,35 +56,23 @@ def test_fewer_draws_are_spread_evenly_over_all_chains(fitted, problem, max_draw
     every = fitted.predict_proba_samples(problem[0])
     few = fitted.predict_proba_samples(problem[0], max_draws=max_draws)
     np.testing.assert_allclose(few, every[:, places.ravel()], rtol=1e-9, atol=1e-15)
+    assert np.array_equal(fitted.predict_proba_samples(problem[0], max_draws=450), every)
 
 
-def test_as_many_draws_as_there_are_is_all_of_them(fitted, problem):
-    every = fitted.predict_proba_samples(problem[0])
-    for max_draws in (450, 10**9):
-        assert np.array_equal(fitted.predict_proba_samples(problem[0], max_draws=max_draws), every)
-
-
-@pytest.mark.parametrize("max_draws", [0, -1, 2.5, "all", 2])
+@pytest.mark.parametrize("max_draws", [0, 2.5, 2])
 def test_max_draws_is_checked(fitted, problem, max_draws):
     with pytest.raises(ValueError, match="max_draws"):
         fitted.predict_proba_samples(problem[0], max_draws=max_draws)
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, 90, "high"])
+@pytest.mark.parametrize("level", [0, 1, 90, "high"])
 def test_level_is_checked(fitted, problem, level):
-    with pytest.raises(ValueError, match=r"between 0 and 1.*got"):
+    with pytest.raises(ValueError, match=r"level .*got"):
         fitted.predict_interval(problem[0], level=level)
 
 
-def test_the_level_may_be_that_of_the_model(fitted, problem):
-    rows = problem[0][:5]
-    assert np.array_equal(
-        fitted.predict_interval(rows, level=None), fitted.predict_interval(rows, fitted.credible_level)
-    )
-
-
 @pytest.mark.parametrize("large", [2**20, 1])
-@pytest.mark.parametrize("method", [*METHODS, "predict_proba"])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method, large, monkeypatch):
     """Nor where a model counts as large, and its blocks are of fewer rows."""
     monkeypatch.setattr(predict, "_LARGE", large)
@@ -105,7 +85,7 @@ def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method
         assert np.array_equal(answer(X[subset]), whole[subset])
 
 
-@pytest.mark.parametrize(("n_draws", "p"), [(1, 1), (3, 2), (450, 8), (601, 300), (7, 40_000)])
+@pytest.mark.parametrize(("n_draws", "p"), [(1, 1), (601, 300), (7, 40_000)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_products_of_few_rows_are_those_of_the_library(n_draws, p, dtype, seed):
     """Draws of any number, in their own dtype, in groups of many and of four."""
@@ -151,7 +131,7 @@ def test_memory_of_intervals_does_not_grow_with_rows_times_draws(fitted, seed):
 def test_samples_that_cannot_fit_are_refused_before_the_first(fitted, problem, monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 8 * 200 * 450 - 1)
     monkeypatch.setattr(_predict, "_each_predictor", None)
-    with pytest.raises(MemoryError, match=r"200 rows x 450 draws.*Use fewer draws"):
+    with pytest.raises(MemoryError, match="200 rows x 450 draws"):
         fitted.predict_proba_samples(problem[0])
 
 
@@ -161,15 +141,18 @@ def test_float32_rows_and_frames_are_rows(named, problem):
     for method in METHODS:
         expected = getattr(named, method)(frame.astype(np.float64))
         assert np.array_equal(getattr(named, method)(frame), expected)
-        with pytest.raises(ValueError, match="feature names"):
-            getattr(named, method)(frame[list("bacdefgh")])
+    with pytest.raises(ValueError, match="feature names"):
+        named.predict_interval(frame[list("bacdefgh")])
 
 
-@pytest.mark.parametrize("method", [*METHODS, "summary", "to_arviz"])
-def test_a_model_that_is_not_fitted_says_so(problem, method):
-    arguments = [problem[0]] if method in METHODS else []
-    with pytest.raises(NotFittedError):
-        getattr(HorseshoeProbitClassifier(), method)(*arguments)
+def test_a_model_that_is_not_fitted_says_so(problem):
+    model = HorseshoeProbitClassifier()
+    for method in METHODS:
+        with pytest.raises(NotFittedError):
+            getattr(model, method)(problem[0])
+    for method in (model.summary, model.to_arviz):
+        with pytest.raises(NotFittedError):
+            method()
 
 
 def test_answers_leave_the_model_as_it_was(fitted, problem):
@@ -180,7 +163,7 @@ def test_answers_leave_the_model_as_it_was(fitted, problem):
     assert pickle.dumps(fitted) == before
 
 
-def test_header_says_prior_sampler_draws_convergence_and_sparsity(named):
+def test_header_says_prior_sampler_draws_and_convergence(named):
     text = repr(named.summary())
     prior = named.prior_
     worst, least = named.summary()["rhat"], named.summary()["ess"]
@@ -221,37 +204,17 @@ def test_header_survives_what_keeps_the_table_a_summary(named):
     frame = named.summary()
     header = frame.attrs["header"]
     assert isinstance(frame, pd.DataFrame)
-    derived = [
-        frame.round(2),
-        frame.head(3),
-        frame[frame["mean"] > 0],
-        frame[["mean", "sd"]],
-        frame.loc["b":"d"],
-        frame.sort_values("mean"),
-        frame.copy(),
-        pickle.loads(pickle.dumps(frame)),
-    ]
-    assert all(repr(each).startswith(header) for each in derived)
-    assert all(each._repr_html_().startswith("<pre>Prior:") for each in derived)
-    assert not frame["mean"].to_string().startswith(header)
+    for derived in (frame.round(2), frame[["mean"]], frame.loc["b":"d"], pickle.loads(pickle.dumps(frame))):
+        assert repr(derived).startswith(header)
+        assert derived._repr_html_().startswith("<pre>Prior:")
     assert not frame.to_csv().startswith("Prior")
-
-
-def test_a_frame_without_a_header_is_shown_as_it_is(named):
-    frame = named.summary()
-    plain = pd.DataFrame(frame)
+    frame.attrs["header"] = "<b>"
+    assert "<pre>&lt;b&gt;</pre>" in frame._repr_html_()
     frame.attrs.clear()
-    assert repr(frame) == repr(plain)
-    assert frame._repr_html_() == plain._repr_html_()
+    assert repr(frame) == repr(pd.DataFrame(frame))
 
 
-def test_html_header_is_escaped(problem, short_fit):
-    X = pd.DataFrame(problem[0]).rename(columns=lambda j: f"<b>{j}</b>")
-    html = short_fit(X, problem[1]).summary()._repr_html_()
-    assert "<b>" not in html
-
-
-@pytest.mark.parametrize(("column", "sign"), [("mean", 1), ("sd", 1), ("shrinkage", -1), ("rhat", 1)])
+@pytest.mark.parametrize(("column", "sign"), [("mean", 1), ("shrinkage", -1)])
 def test_summary_is_sorted_by_size_with_the_others_last(named, column, sign):
     """What is shrunk least comes first."""
     frame = named.summary(sort_by=column)
@@ -269,5 +232,5 @@ def test_the_summary_is_of_the_fit_whatever_is_set_afterwards(problem, short_fit
 
 
 def test_summary_cannot_be_sorted_by_what_it_does_not_hold(named):
-    with pytest.raises(ValueError, match=r"sort_by='size' is not a column.*mean, sd, 5%"):
+    with pytest.raises(ValueError, match=r"sort_by='size'.*mean, sd, 5%"):
         named.summary(sort_by="size")

@@ -1,0 +1,117 @@
+"""Whether a plane separates the classes, by linear programming: no chain can tell, nor can R-hat."""
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import issparse
+
+NONE, QUASI, COMPLETE = "none", "quasi-complete", "complete"
+_FEW = 100  # rows of each class that the first programme sees
+_NUMBERS = 2**18  # that a programme may have: some seconds
+_WIDE = 2**24  # numbers of X, at most, where it has as many columns as rows
+_BLOCK = 2**20  # numbers of X looked at together
+_ROUNDING = 1e-8  # of a side, in a solver whose planes have coefficients of at most 1
+_TOLERANCE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+def separation(X, y, fit_intercept, mean, sd):
+    """How planes separate the classes.
+
+    ``COMPLETE``: a plane has every row on the side of its class. ``QUASI``: a plane has no row on the other side, but
+    some on itself. ``NONE``: there is no such plane. None: it would take too long to find out.
+
+    Konis (2007) maximises the sum of all rows' sides, none of which may be negative, over planes of bounded
+    coefficients. Here a programme bounds the sides of some rows, and then of those that its plane has on the other
+    side as well. Where the sum of all is zero for some rows' bounds, it is so for all.
+
+    Parameters
+    ----------
+    X : (n, p) array, memory map or sparse matrix, on the host. y : (n,) of 0 and 1.
+    fit_intercept : whether the plane need not go through zero.
+    mean, sd : (p,) of the columns, in which the planes are computed; sd may be zero.
+
+    References
+    ----------
+    Konis, K. (2007). Linear programming algorithms for detecting separated data in binary logistic regression models.
+    DPhil thesis, University of Oxford.
+    """
+    rows = _Rows(X, y, fit_intercept, mean, sd)
+    if rows.are_independent():
+        return COMPLETE
+    seen = np.concatenate([np.flatnonzero(y == c)[:: max(1, (y == c).sum() // _FEW)] for c in (0, 1)])
+    plane, seen = rows.plane(rows.total(), 0.0, seen)
+    if plane is None:
+        return NONE if seen is not None else None
+    if (rows.sides(plane) > _ROUNDING).all():
+        return COMPLETE
+    plane, seen = rows.plane(np.zeros(len(plane)), 1.0, seen)
+    if plane is None:
+        return QUASI if seen is not None else None
+    return COMPLETE
+
+
+class _Rows:
+    """The rows times the sign of their class, in columns of mean 0 and variance 1, where there is an intercept."""
+
+    def __init__(self, X, y, fit_intercept, mean, sd):
+        self.X, self.sign, self.fit_intercept = X, 2.0 * y - 1.0, fit_intercept
+        self.columns = np.flatnonzero(sd > 0)
+        self.scale = 1.0 / sd[self.columns]
+        self.centre = mean[self.columns] * self.scale * (fit_intercept and not issparse(X))
+
+    def some(self, which):
+        """These rows, (m, q)."""
+        rows = self.X[which][:, self.columns]
+        rows = rows.toarray() if issparse(rows) else np.asarray(rows, np.float64)
+        rows = rows * self.scale - self.centre
+        return self.sign[which, None] * np.hstack([rows, np.ones((len(rows), int(self.fit_intercept)))])
+
+    def _blocks(self):
+        step = max(1, _BLOCK // max(1, self.X.shape[1]))
+        return (slice(first, first + step) for first in range(0, len(self.sign), step))
+
+    def are_independent(self):
+        """Whether the rows are linearly independent, so that a plane has them on any sides; False beyond ``_WIDE``."""
+        n, q = len(self.sign), len(self.columns) + self.fit_intercept
+        if n > q or n * q > _WIDE:
+            return False
+        rows = self.some(slice(None))
+        size = np.linalg.eigvalsh(rows @ rows.T)
+        return bool(size[0] > _ROUNDING * size[-1])
+
+    def total(self):
+        """The sum of all rows, (q,)."""
+        return sum(self.some(block).sum(axis=0) for block in self._blocks())
+
+    def sides(self, plane):
+        """How far each row is on the side of its class, (n,)."""
+        return np.concatenate([self.some(block) @ plane for block in self._blocks()])
+
+    def plane(self, total, margin, seen):
+        """The plane of the largest value ``total @ plane + margin * m`` with every side at least ``margin * m``, and
+        the rows that it took; None for the plane if the value is not positive, and for the rows if they are too many.
+
+        seen : numbers of the rows that are looked at first.
+        """
+        while len(seen) * (len(total) + 1) <= _NUMBERS:
+            rows = self.some(seen)
+            sides = np.hstack([-rows, np.full((len(rows), 1), margin)])
+            found = linprog(
+                -np.append(total, margin),
+                A_ub=sides,
+                b_ub=np.zeros(len(rows)),
+                bounds=(-1.0, 1.0),
+                method="highs",
+                options=_TOLERANCE,
+            )
+            if not found.success:
+                return None, None
+            if -found.fun <= _ROUNDING * len(self.sign) ** (1 - margin):
+                return None, seen
+            plane, least = found.x[:-1], margin * found.x[-1]
+            short = self.sides(plane) < least - _ROUNDING
+            short[seen] = False
+            if not short.any():
+                return plane, seen
+            some = np.flatnonzero(short)
+            seen = np.concatenate([seen, some[:: -(-len(some) // len(seen))]])
+        return None, None

@@ -1,0 +1,86 @@
+"""Planes that separate the classes are found, wherever the rows are, and only where there are any."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_iris, load_wine
+
+from skhorseshoe._data import separation as module
+from skhorseshoe._data.separation import COMPLETE, NONE, QUASI, separation
+
+
+def of(X, y, fit_intercept=True):
+    dense = X.toarray() if hasattr(X, "toarray") else X
+    return separation(X, np.asarray(y, np.uint8), fit_intercept, dense.mean(axis=0), dense.std(axis=0))
+
+
+def by_one_programme(X, y, fit_intercept):
+    """The same by a programme with a variable for each row: as many rows as possible at a distance from the plane."""
+    rows = (2.0 * y - 1)[:, None] * np.column_stack([X, np.full(len(X), float(fit_intercept))])
+    n, q = rows.shape
+    bounds = [(None, None)] * q + [(0, 1)] * n
+    cost = np.append(np.zeros(q), -np.ones(n))
+    found = linprog(cost, A_ub=np.hstack([-rows, np.eye(n)]), b_ub=np.zeros(n), bounds=bounds, method="highs")
+    apart = round(-found.fun)
+    return NONE if not apart else COMPLETE if apart == n else QUASI
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_answer_is_that_of_a_programme_of_all_rows(fit_intercept, seed):
+    rng = np.random.default_rng(seed)
+    seen = set()
+    for noise in [0.0, 0.02, 1.0] * 10:
+        X = rng.integers(-3, 4, (60, 3)).astype(float)
+        y = X @ [1.0, -1.0, 0.5] + 0.25 * fit_intercept + noise * rng.standard_normal(60) > 0
+        if y.all() or not y.any():
+            continue
+        want = by_one_programme(X, y, fit_intercept)
+        assert of(X, y, fit_intercept) == of(csr_matrix(X), y, fit_intercept) == want
+        seen.add(want)
+    assert len(seen) > 1
+
+
+def test_a_level_with_one_class_is_quasi_complete(seed):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, 2, 300), rng.standard_normal((300, 2))])
+    y = (X[:, 1] + rng.standard_normal(300) > 0) | (X[:, 0] == 1)
+    assert of(X, y) == QUASI
+    y[np.flatnonzero(X[:, 0] == 1)[:5]] = False
+    assert of(X, y) == NONE
+
+
+@pytest.mark.parametrize("n", [50, 5000])
+def test_one_row_on_the_other_side_of_many_is_found(n, seed):
+    """Also where the first programme has not seen it, and whatever the scales of the columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3)) * [1e-3, 1.0, 1e6] + [0.0, 50.0, 0.0]
+    score = X / X.std(axis=0) @ [1.0, 2.0, -1.0]
+    y = score > np.median(score)
+    assert of(X, y) == of(X.astype(np.float32), y) == COMPLETE
+    y[score.argmax()] = False
+    assert of(X, y) == NONE
+
+
+def test_known_data():
+    iris, wine = (load(return_X_y=True) for load in (load_iris, load_wine))
+    assert [of(iris[0], iris[1] == c) for c in range(3)] == [COMPLETE, NONE, NONE]
+    assert [of(wine[0], wine[1] == c) for c in range(3)] == [COMPLETE] * 3
+
+
+def test_independent_rows_are_separated_for_any_classes(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 400))
+    assert of(X, rng.random(40) < 0.3) == COMPLETE
+    X[1] = X[0]
+    assert of(X, np.arange(40) == 0) == QUASI
+
+
+def test_no_column_separates_nothing():
+    assert of(np.ones((10, 1)), np.arange(10) % 2) == NONE
+
+
+def test_what_would_take_too_long_is_not_known(monkeypatch, seed):
+    monkeypatch.setattr(module, "_NUMBERS", 100)
+    rng = np.random.default_rng(seed)
+    assert of(rng.standard_normal((200, 3)), rng.random(200) < 0.5) is None
