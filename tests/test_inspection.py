@@ -242,6 +242,7 @@ def test_other_models_are_refused_with_a_cure(data):
     ("given", "says"),
     [
         ({"features": "agee"}, r"'agee', which is no column of X.*Did you mean 'age'"),
+        ({"features": []}, "features is empty"),
         ({"features": [0, 3]}, r"features has 3, .*numbers below 3"),
         ({"features": "dose", "change": "binary"}, r"change='binary'.*'dose' holds other values, such as"),
         ({"features": "flat", "change": "sd"}, r"change='sd'.*'flat' has the same value"),

@@ -73,17 +73,21 @@ class RawRows:
 
     def columns(self, features):
         """The numbers of columns that are given by name or number, one or several; None is all that hold numbers."""
-        p = self.shape[1]
         if features is None:
-            kinds = self.X.dtypes if isinstance(self.X, pd.DataFrame) else [np.float64] * p
-            return [j for j, kind in enumerate(kinds) if pd.api.types.is_numeric_dtype(kind)]
-        places = {name: j for j, name in enumerate(self.names)}
-        features = [features] if np.ndim(features) == 0 else list(features)
-        for feature in features:
-            is_number = isinstance(feature, (int, np.integer)) and not isinstance(feature, bool) and -p <= feature < p
-            if feature not in places and not is_number:
-                hint = did_you_mean(feature, self.names)
-                raise ValueError(
-                    f"features has {feature!r}, which is no column of X: give names, or numbers below {p}.{hint}"
-                )
-        return [places[feature] if feature in places else int(feature) % p for feature in features]
+            kinds = self.X.dtypes if isinstance(self.X, pd.DataFrame) else [np.float64] * self.shape[1]
+            found = [j for j, kind in enumerate(kinds) if pd.api.types.is_numeric_dtype(kind)]
+        else:
+            places = {name: j for j, name in enumerate(self.names)}
+            found = [self._place(one, places) for one in ([features] if np.ndim(features) == 0 else features)]
+        if not found:
+            raise ValueError("features is empty, or no column of X holds numbers: give one column at least.")
+        return found
+
+    def _place(self, feature, places):
+        p = self.shape[1]
+        if feature in places:
+            return places[feature]
+        if isinstance(feature, (int, np.integer)) and not isinstance(feature, bool) and -p <= feature < p:
+            return int(feature) % p
+        hint = did_you_mean(feature, self.names)
+        raise ValueError(f"features has {feature!r}, which is no column of X: give names, or numbers below {p}.{hint}")

@@ -1,6 +1,7 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
 from collections import Counter
+from contextlib import suppress
 from numbers import Number
 
 import numpy as np
@@ -85,10 +86,11 @@ def _with_cure(error, X, types):
                 return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
     if not types and getattr(X, "ndim", 0) == 2 and X.dtype.kind in "OSU":
         for j, column in enumerate(X.T):
-            try:
-                column.astype(np.float64)
-            except (ValueError, TypeError):
-                return ValueError(f"Column {j} of X is not numeric: {error}. {_CURE}")
+            with suppress(OverflowError):
+                try:
+                    column.astype(np.float64)
+                except (ValueError, TypeError):
+                    return ValueError(f"Column {j} of X is not numeric: {error}. {_CURE}")
     return error
 
 

@@ -70,27 +70,31 @@ def _text(value, form):
 
 
 def _in_lines(shown):
-    """The text of a table: as it is, or with names cut short, where that brings each row into one line of the terminal.
-    In a narrower one columns go on below; pandas would leave some out."""
+    """The text of a table: as it is, or with names cut short, where that brings each row into one line of the terminal
+    and leaves the names different. Otherwise columns go on below; pandas would leave some out."""
     width = max(pd.get_option("display.width") or 0, get_terminal_size((_WIDTH, 24)).columns)
     for letters in (None, *_LETTERS):
         with pd.option_context("display.max_columns", None, "display.width", 10**6):
             text = repr(shown) if letters is None else _narrow(shown, letters)
-        if max(map(len, text.split("\n"))) <= width:
+        if text and max(map(len, text.split("\n"))) <= width:
             return text
     with pd.option_context("display.max_columns", None, "display.width", width):
         return repr(shown)
 
 
 def _narrow(shown, letters):
-    """The text of a table with long names without their middle, and the longest heading in two lines."""
+    """The text of a table with long names without their middle, and the longest heading in two lines; empty if names
+    would become the same."""
     head = letters // 2
 
     def shorten(name):
         is_long = isinstance(name, str) and len(name) > letters
         return f"{name[:head]}…{name[head - letters + 1 :]}" if is_long else name
 
-    text = repr(shown.rename(columns={_LONG: _BELOW}, index=shorten))
+    renamed = shown.rename(columns={_LONG: _BELOW}, index=shorten)
+    if renamed.index.nunique() < shown.index.nunique():
+        return ""
+    text = repr(renamed)
     first, second, *rest = text.split("\n")
     if _LONG not in shown or not any(shown.index.names):  # else pandas has a second line, for the name of the index
         return text

@@ -63,6 +63,13 @@ def test_a_table_fits_the_terminal(frame, columns, monkeypatch):
         assert lines[2][at : at + 8] == "   0.997"
 
 
+def test_names_that_would_become_the_same_are_not_cut(frame, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "79")
+    frame.index = pd.Index([f"the gene with the number {i} of all genes" for i in range(4)], name="feature")
+    with pd.option_context("display.width", 79):
+        assert "the gene with the number 3 of all genes" in repr(frame)
+
+
 def test_frames_that_are_made_of_a_table_are_printed(frame):
     for made in (frame.T, frame.astype(str), frame.describe(), frame.iloc[:0], frame[["mean"]], frame.round(2)):
         assert repr(made)
