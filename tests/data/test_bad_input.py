@@ -45,7 +45,7 @@ def cases(what, table):
     "large whole number": (np.full((30, 3), 10**400, object), "whole number that is too large .*Divide"),
     "dates": (X.astype("datetime64[s]"), "dates or durations .*datetime64"),
     "durations": (X.astype("timedelta64[s]"), "dates or durations .*timedelta64"),
-    "text": (np.where(X == X[3, 2], "a", "1"), "Column 2 of X is not numeric: .*OneHotEncoder"),
+    "text": (np.where(np.isclose(X, X[3, 2]), "a", "1"), "Column 2 of X is not numeric: .*OneHotEncoder"),
     "no columns": (pd.DataFrame(index=range(30)), r"without columns: 0 feature\(s\)"),
     "one name twice": (pd.DataFrame(X, columns=list("aba")), "2 columns named 'a'.*to_numpy"),
 })  # fmt: skip
