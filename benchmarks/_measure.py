@@ -32,7 +32,10 @@ def in_turns(functions, repeats):
 
 
 def figure(values):
-    """Several measurements of one thing: their median, which is judged, their minimum, and all of them."""
+    """Several measurements of one thing: their median, which is judged, their minimum, and all of them.
+
+    ``Report.write`` keeps the lowest, the highest and the count in place of all.
+    """
     return {"median": statistics.median(values), "minimum": min(values), "all": values}
 
 
@@ -96,10 +99,25 @@ class Report:
         path = output or (HERE / "results" / f"{name}-{self.started[:10]}.json" if complete else None)
         if path is None:
             return
-        record = {"date": self.started, **provenance(), "table": self.rows, "figures": self.figures}
+        measured = {"table": self.rows, "figures": self.figures}
+        record = {"date": self.started, **provenance(), **summarised(measured)}
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(record, indent=1) + "\n")
         print(f"\nwritten: {path}")
+
+
+def summarised(value):
+    """The same with median, extremes and count in place of each list of numbers."""
+    if isinstance(value, dict):
+        parts = {key: summarised(part) for key, part in value.items()}
+        timings = parts.pop("all") if isinstance(value.get("all"), list) else {}
+        return parts | timings
+    if not isinstance(value, list):
+        return value
+    if value and all(isinstance(one, int | float) for one in value):
+        spread = {"lowest": min(value), "highest": max(value), "count": len(value)}
+        return {"median": statistics.median(value), **spread}
+    return [summarised(one) for one in value]
 
 
 def now():

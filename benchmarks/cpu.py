@@ -14,8 +14,8 @@ from sklearn.preprocessing import scale
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu.dense_passes import _FLUSH, add_weighted_rows, flush, linear_predictor, tile_rows
 from skhorseshoe._backends._cpu.jit import REORDER_SUMS
+from skhorseshoe._backends._cpu.passes import add_weighted_rows, flush, linear_predictor, scratch
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.gibbs import sweep
 from skhorseshoe._mcmc.initial_state import initial_state
@@ -154,18 +154,16 @@ class DryRows(Rows):
 @numba.njit(nogil=True)
 def _dry_pass(X, coef, bounds, first, last, sums):
     """``latent_pass`` without its truncated normals."""
-    tile = tile_rows(X)
-    z = np.empty((coef.shape[0], tile), X.dtype)
-    partial = np.zeros(coef.shape, X.dtype)
+    tile, most, z, partial = scratch(X, coef)
     for block in range(first, last):
         sums[block] = 0.0
         held = 0
         for start in range(bounds[block], bounds[block + 1], tile):
             rows = min(tile, bounds[block + 1] - start)
             linear_predictor(X, coef, start, rows, z)
-            add_weighted_rows(X, z, start, rows, partial)
+            add_weighted_rows(X, z, start, rows, partial, sums[block])
             held += rows
-            if held > _FLUSH - tile or start + rows == bounds[block + 1]:
+            if held > most or start + rows == bounds[block + 1]:
                 flush(partial, sums[block])
                 held = 0
 

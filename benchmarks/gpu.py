@@ -43,13 +43,13 @@ SAMPLERS = {
     ("collapsed", "more columns than rows"): (200, 5000),
     ("pxda", "sparse"): (1_000_000, 200),
 }
-QUICK_SAMPLERS = {key: (60, 80) if key[0] == "collapsed" else (200, 8) for key in SAMPLERS}
+QUICK_SAMPLERS = {key: (8, 12) if key[0] == "collapsed" else (60, 4) for key in SAMPLERS}
 RARE = (1_295_848, 141)
 RARE_SECONDS = 6.0
 
 
 def seconds(function, repeats):
-    """Seconds of each call; function returns an array of the device, which is waited for."""
+    """Seconds of each call but the first; function returns an array of the device, which is waited for."""
     ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
     ops.to_host(function())
     out = []
@@ -71,21 +71,21 @@ def bandwidth(report, quick):
         target[...] = source
         return target[:1]
 
-    copied = figure([16 * size / s for s in seconds(copy, 20)])
+    copied = figure([16 * size / s for s in seconds(copy, 2 if quick else 20)])
     report.add("copy", copied, "B/s")
-    shapes = [(300, 20)] if quick else [(1_000_000, 1000), (1_300_000, 141)]
+    shapes = [(100, 5)] if quick else [(1_000_000, 1000), (1_300_000, 141)]
     for n, p in shapes:
         for dtype in (np.float32, np.float16):
             X, y = data(n, p, dtype)
             held = ops.hold(X, y, np.empty(0))
-            for n_chains in (1, 4, 16):
+            for n_chains in (4,) if quick else (1, 4, 16):
                 beta = ops.to_device(np.full((n_chains, p), 0.01))
                 passes = {
                     "latent": lambda h=held, b=beta: ops.latent(*h[:2], b, None, 1, KEY, None)[1],
                     "score": lambda h=held, b=beta: ops.score(*h, b, None, None)[0],
                 }
                 for name, one in passes.items():
-                    speed = figure([X.nbytes / s for s in seconds(one, 10)])
+                    speed = figure([X.nbytes / s for s in seconds(one, 1 if quick else 10)])
                     what = f"{name} pass, {n} x {p}, {dtype.__name__}, {n_chains} chains"
                     report.figures[what] = speed
                     target = {"at_least": SHARE_OF_COPY} if (n, p, dtype) == (1_000_000, 1000, np.float32) else {}
@@ -94,11 +94,11 @@ def bandwidth(report, quick):
 
 def sweeps(report, quick):
     """Seconds of 10,000 sweeps, from fewer."""
-    shapes = {(300, 20): (9, 12)} if quick else TARGETS
+    shapes = {(100, 5): (9, 12)} if quick else TARGETS
     for (n, p), targets in shapes.items():
         X, y = data(n, p, np.float32)
         for n_chains, target in zip((1, 4), targets, strict=True):
-            measured = figure([SWEEPS * s for s in gibbs(X, y, n_chains, 3 if quick else 100)])
+            measured = figure([SWEEPS * s for s in gibbs(X, y, n_chains, 1 if quick else 100)])
             limit = {} if target is None else {"at_most": target}
             report.add(f"{SWEEPS} sweeps of gibbs, {n} x {p}, {n_chains} chains", measured, "s", **limit)
             if limits.is_without_factor(p):
@@ -140,7 +140,8 @@ def samplers(report, quick):
         X = sparse.random_array((n, p), density=0.01, dtype=np.float32, format="csr", rng=0) if kind == "sparse" else X
 
         def sweeps(n_iter, device="cuda", plain=False, sampler=sampler, X=X, y=y):
-            model = HorseshoeProbitClassifier(sampler=sampler, device=device, n_iter=n_iter, burn_in=30, random_state=0)
+            length = {"n_iter": n_iter, "burn_in": 1 if quick else 30}
+            model = HorseshoeProbitClassifier(sampler=sampler, device=device, random_state=0, **length)
             launched = _gpu_recorded.Recorded
             _gpu_recorded.Recorded = (lambda sweep: sweep) if plain else launched
             try:
@@ -153,7 +154,7 @@ def samplers(report, quick):
             runs["kernel by kernel"] = partial(sweeps, plain=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            measured = per_sweep(runs, 2, 6 if quick else 200, 3)
+            measured = per_sweep(runs, *((1, 2, 1) if quick else (2, 200, 3)))
         what = f"{sampler}, {n} x {p}, {kind}, 4 chains"
         report.add(f"a sweep of {what}", measured["card"], "s")
         for other in list(runs)[1:]:
@@ -162,11 +163,11 @@ def samplers(report, quick):
 
 def whole_fit(report, quick):
     """From arrays of the host to an effective sample size of 400 and R-hat of 1.01 of everything."""
-    n, p = (400, 5) if quick else RARE
+    n, p = (200, 3) if quick else RARE
     X, y, *_ = make_rare_events(n, p, event_rate=0.3 if quick else 0.005, dtype=np.float32, random_state=0)
     model = HorseshoeProbitClassifier(target_ess=400, device="cuda", random_state=0)
     if quick:
-        model.set_params(n_iter=10, burn_in=100)
+        model.set_params(n_iter=10, burn_in=10, target_ess=None)
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -2,7 +2,7 @@
 
 HorseshoeProbitClassifier is the classifier, and HorseshoeSelector selects columns by it. plotting has displays,
 diagnostics tells whether chains have converged, groups finds correlated columns, disk reads rows from files, and
-datasets makes data to try it on.
+datasets makes data to try it on. inspection asks a whole Pipeline, in the units of its data.
 """
 
 from importlib import import_module as _import_module
@@ -20,6 +20,7 @@ __all__ = [
     "diagnostics",
     "disk",
     "groups",
+    "inspection",
     "plotting",
     "show_versions",
 ]
@@ -30,7 +31,7 @@ def __dir__():
 
 
 def __getattr__(name):
-    """``skhorseshoe.disk`` when it is asked for: it imports pandas, which a fit does not need."""
-    if name == "disk":
-        return _import_module(".disk", __name__)
+    """Two modules when they are asked for: they import pandas, which a fit does not need."""
+    if name in ("disk", "inspection"):
+        return _import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

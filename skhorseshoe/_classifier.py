@@ -348,27 +348,21 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Warns
         -----
         ConvergenceWarning
-            If R-hat is above 1.01 or the effective sample size below 100 per chain, for any coefficient, the intercept
-            or tau (coefficients of constant columns do not count); if ``target_ess`` has not been reached; or,
-            whatever R-hat says, if the data do not bound coefficients, because columns separate the classes completely
-            or one column does so quasi-completely.
+            At most one, at the end: if R-hat is above 1.01 or the effective sample size below 100 per chain, for any
+            coefficient, the intercept or tau (coefficients of constant columns do not count); if ``target_ess`` has not
+            been reached; or, whatever R-hat says, if the data do not bound coefficients, because columns separate the
+            classes completely or one column does so quasi-completely. It names all causes, first what to cure first:
+            the scale of the columns, then separation, then the length of the chains.
         UserWarning
-            If columns are on very different scales, have values far out, or lie too far from zero for their precision;
-            if weights make the fit of a wide table slow; or if ``fit`` was interrupted, or cannot write its checkpoint.
+            If there is no ConvergenceWarning, for columns on very different scales, with values far out, or too far
+            from zero for their precision. Apart from that, if weights make the fit slow; or if ``fit`` was interrupted,
+            will take hours, or cannot write its checkpoint.
         """
-        before = vars(self).copy()
-        try:
-            warn = _fit.fit(self, X, y, sample_weight)
-            _fit.release(self)
-        except BaseException as error:
-            _fit.release(self, error)
-            # Neither half a model nor half of it new: what was there before the call stays, and what scikit-learn needs
-            # to end its callbacks.
-            kept = {name: value for name, value in vars(self).items() if "callback" in name}
-            vars(self).clear()
-            vars(self).update(before | kept)
-            raise
-        warn()  # where that is made an error, the model stays fitted
+        with _fit.Lease() as lease:
+            fitted = _fit.fit(self, X, y, sample_weight, lease)
+        vars(self).pop("feature_names_in_", None)  # those of an earlier fit
+        vars(self).update(fitted.attributes)
+        fitted.say()  # where a warning is made an error, the model stays fitted
         return self
 
     score = in_client(ClassifierMixin.score)

@@ -27,7 +27,9 @@ __all__ = ["Convergence", "autocorrelation", "convergence", "ess_bulk", "ess_tai
 _BLOCK_VALUES = 2**15
 _TAIL_PROBABILITIES = (0.05, 0.95)
 
-MAX_RHAT = 1.01  # chains above it have not converged (Vehtari et al. 2021, section 4)
+# Chains have not converged where R-hat is above, or bulk effective samples are fewer (Vehtari et al. 2021, section 4).
+MAX_RHAT = 1.01
+MIN_ESS_PER_CHAIN = 100
 
 
 class Convergence(NamedTuple):

@@ -7,13 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, issparse
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, check_scalar
+from sklearn.utils.validation import check_scalar
 
 from ._backends import device
 from ._data import validation
 from ._posterior.group_weights import title_of, weights_of
-from ._posterior.mixin import PosteriorMixin, level_of
+from ._posterior.mixin import level_of
+from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.signals import EFFECT, check_draws, check_share, column_sd
+from ._utils.finite import first_not_finite
 from ._utils.memory import check_matrices
 from ._utils.names import names_of
 from ._utils.sklearn_compat import _get_feature_names
@@ -87,9 +89,9 @@ def correlated_groups(X, threshold=0.7):
     X = validation.with_names(X)
     names = _get_feature_names(X)
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
-    wrong = np.flatnonzero(~np.isfinite(X).all(axis=0))
-    if len(wrong):
-        column = wrong[0] if names is None else repr(names[wrong[0]])
+    wrong = first_not_finite(X)
+    if wrong is not None:
+        column = wrong[1] if names is None else repr(names[wrong[1]])
         raise ValueError(f"Column {column} holds NaN or infinity: impute (SimpleImputer) or drop such rows.")
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > _ROUNDING * np.abs(X).max(axis=0))
@@ -113,12 +115,13 @@ def credible_sets(model, X=None, *, correlations=None, groups=None, level=0.95, 
 
     Parameters
     ----------
-    model : HorseshoeProbitClassifier
-        A fitted classifier.
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted. Columns are those behind the steps before the classifier.
     X : array-like or table of shape (n_samples, n_features), default=None
-        Dense rows, as the classifier was fitted on them, or a sample of these: they say which columns are correlated.
+        Rows that the model was fitted on, all or a sample, dense behind these steps: they say which columns are
+        correlated.
     correlations : array-like of shape (n_features, n_features), default=None
-        The correlations of the columns, in place of X.
+        The correlations of the classifier's columns, in place of X.
     groups : dict or None, default=None
         Further candidates, as for ``group_summary``: the name of each group with a list of columns or a dict of columns
         and their weights. Groups must not overlap. Columns of a list are added per standard deviation, each with the
@@ -143,7 +146,7 @@ def credible_sets(model, X=None, *, correlations=None, groups=None, level=0.95, 
     Raises
     ------
     TypeError
-        If ``model`` is not a HorseshoeProbitClassifier, or ``groups`` not a dict.
+        If ``model`` does not end with a HorseshoeProbitClassifier, or ``groups`` is not a dict.
     NotFittedError
         If it is not fitted.
     ValueError
@@ -184,29 +187,28 @@ def credible_sets(model, X=None, *, correlations=None, groups=None, level=0.95, 
     """
     from ._posterior.credible_sets import Claims, choose, frames  # imports pandas and SciPy's optimisers
 
-    _check_claims(model, level, effect, q)
+    before, classifier = unwrap(model)
+    _check_claims(classifier, level, effect, q)
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
     if (X is not None) + (correlations is not None) > 1 or all(one is None for one in (X, correlations, groups)):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
-    scale = column_sd(model)
-    shrunk = np.flatnonzero((scale > 0) & (model.shrinkage_ > 0))
-    r = _given_correlations(model, X, correlations, scale)
-    claims = Claims(model, scale, level, effect)
+    scale = column_sd(classifier)
+    shrunk = np.flatnonzero((scale > 0) & (classifier.shrinkage_ > 0))
+    r = _given_correlations(classifier, None if X is None else prepared(before, X), correlations, scale)
+    classifier = named(before, classifier)
+    claims = Claims(classifier, scale, level, effect)
     found = claims.of_columns(shrunk)
     if r is not None:
         for members, merges in _trees(lambda a, b: r(shrunk[a], shrunk[b]), len(shrunk), threshold, "credible_sets"):
             if len(members) > 1:
                 found += claims.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
     if groups is not None:
-        for group in _user_groups(model, groups, scale, r):
+        for group in _user_groups(classifier, groups, scale, r):
             found += claims.of_group(*group)
-    return CredibleSets(*frames(claims, choose(found, q), r, q, level_of(model, None)))
+    return CredibleSets(*frames(claims, choose(found, q), r, q, level_of(classifier, None)))
 
 
 def _check_claims(model, level, effect, q):
-    if not isinstance(model, PosteriorMixin):
-        raise TypeError(f"model must be a fitted HorseshoeProbitClassifier; got {type(model).__name__}.")
-    check_is_fitted(model)
     check_share("level", level)
     check_share("q", q)
     check_scalar(effect, "effect", (int, float), min_val=0)

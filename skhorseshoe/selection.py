@@ -8,10 +8,9 @@ from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._backends import device
 from ._backends.limits import is_without_factor
@@ -20,6 +19,7 @@ from ._data import validation
 from ._data.weights import rows_that_count
 from ._posterior.dss import ByMatrix, ByRows, follow, weighted_rows
 from ._posterior.estimates import interval
+from ._posterior.pipeline import unfrozen
 from ._posterior.predict import evenly
 from ._posterior.signals import EFFECT, check_draws, largest_set, wrong_columns
 from ._utils.memory import check_matrices
@@ -310,11 +310,6 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return path.supports[path.chosen], {"path": {**path._asdict(), "chosen": path.chosen, "level": level}}
 
 
-def unfrozen(estimator):
-    """What a FrozenEstimator holds; anything else as it is."""
-    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-
-
 def _weighted(model, X, y, sample_weight):
     """The rows that count and their weights, those of the classes included; (0,) for none."""
     class_weight = model._asked["class_weight"]
@@ -324,7 +319,7 @@ def _weighted(model, X, y, sample_weight):
                 "The classifier was fitted with a class_weight, which weights rows by their labels: rule='dss' needs "
                 "y, also with prefit=True."
             )
-        X, _, sample_weight, _ = rows_that_count(X, column_or_1d(y), sample_weight, class_weight)
+        X, _, sample_weight, _ = rows_that_count(X, validation.check_labels(y), sample_weight, class_weight)
     if sample_weight is None:
         return X, np.empty(0)
     return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -1,18 +1,47 @@
-"""What tests of the GPU share: CuPy's arrays and its sparse matrices, which are in the emulator or on a card, and what
-the CPU draws."""
+"""What tests of the GPU share, in the emulator or on a card: arrays there, small problems, and what the CPU draws."""
 
+import importlib
 import sys
+import warnings
 
 import numba
 import numpy as np
+import pytest
 import scipy.sparse as sp
+from cuda_emulator import COMPILER
+from scipy import stats
+from scipy.special import log_ndtr
+from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe._backends import LATENT
 from skhorseshoe._backends._cpu.philox import stream
 from skhorseshoe._backends._cpu.truncated_normal import truncated_normal
+from skhorseshoe._data.rows import Rows
 from skhorseshoe._fit import fit
+from skhorseshoe._mcmc import chains as _chains
+from skhorseshoe._mcmc import hmc_burn_in
+from skhorseshoe._mcmc.initial_state import initial_state
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem
+from skhorseshoe._utils.threads import Threads
 
+needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
+KEY = np.uint32(0x12345678), np.uint32(0x9ABCDEF0)
+ALONE = Threads(1)
+NONE = np.empty(0)  # for no weights
 SHORT = {"burn_in": 10, "n_iter": 5, "n_chains": 2}
+KEPT = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
+CHAINS = {
+    "gibbs": _chains.GibbsChains,
+    "pxda": _chains.PxdaChains,
+    "hmc": hmc_burn_in.HmcChains,
+    "collapsed": _chains.CollapsedChains,
+}
+
+
+def module(name):
+    """A module of the back end, in the emulator or on the card that a fixture has set up."""
+    return importlib.import_module(f"skhorseshoe._backends._gpu.{name}")
 
 
 @numba.njit
@@ -25,11 +54,39 @@ def truncated_normals(means, sweep, first, k0, k1):
     return out
 
 
+def log_phi_and_ratio(t):
+    """log Phi(t) and phi(t) / Phi(t) by SciPy."""
+    return log_ndtr(t), np.exp(stats.norm.logpdf(t) - log_ndtr(t))
+
+
+def on_card(X):
+    """A CuPy array, or a CSR matrix of CuPy's."""
+    return sys.modules["cupyx.scipy.sparse"].csr_matrix(X) if sp.issparse(X) else sys.modules["cupy"].asarray(X)
+
+
 def on_host(values):
     """A CuPy array, which it must be, as one of NumPy's."""
     cupy = sys.modules["cupy"]
     assert isinstance(values, cupy.ndarray)
     return cupy.asnumpy(values)
+
+
+def left_on_host(X):
+    """Rows that a fit would leave on the host because the GPU has no room for them."""
+    if sp.issparse(X):
+        return module("csr_chunks").HostCsr((X.data, X.indices, X.indptr), shape=X.shape)
+    return X.view(module("host_streaming").HostRows)
+
+
+def draws_of(model):
+    log_tau = np.log(model.global_scale_draws_)[..., None]
+    return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None], log_tau], axis=2)
+
+
+def assert_same_draws(ours, theirs):
+    """The draws and the shrinkage of two models, bit for bit."""
+    for name in KEPT:
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
 
 
 def assert_same_model(ours, theirs):
@@ -41,31 +98,37 @@ def assert_same_model(ours, theirs):
         assert type(ours[name]) is type(value)
 
 
+def assert_all_close(ours, theirs, **tolerance):
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, **tolerance)
+
+
+def refit(model, X, y, weight=None):
+    """Fit, without a warning that draws are few."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y, sample_weight=weight)
+
+
 def held_by_fits(monkeypatch):
     """A list to which each fit from now on adds the X that its back end holds."""
     held = []
 
-    class Rows(fit.Rows):
+    class Watched(fit.Rows):
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
             held.append(self.held[0])
 
-    monkeypatch.setattr(fit, "Rows", Rows)
+    monkeypatch.setattr(fit, "Rows", Watched)
     return held
 
 
-def check_answer(model, answer, X, on_card):
-    """What a model answers is on the host for X there, on the card for ``on_card(X)``, and that of the CPU."""
-    ask = getattr(model, answer)
-    ours, beside_x = ask(X), on_host(ask(on_card(X)))
-    try:
-        theirs = getattr(model.set_params(device="cpu"), answer)(X)
-    finally:
-        model.set_params(device="cuda")
-    assert type(ours) is np.ndarray
-    np.testing.assert_array_equal(ours, beside_x)
-    assert ours.dtype == theirs.dtype
-    np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-13)
+def chains_of(sampler, ops, X, y, *burn_in_and_saved):
+    """Three chains before their first sweep."""
+    rows = Rows(X, y.astype(np.uint8), True, ops, None)
+    problem = Problem(rows, FixedPrior(rows.columns, None), 1.0, np.array(KEY))
+    start = ops.to_device(initial_state(3, rows.columns, rows.base_rate(), 1.0, problem.key))
+    return CHAINS[sampler](problem, start, *(burn_in_and_saved or (0,)))
 
 
 def sparse_rows(n, p, density=0.2, dtype="float64", index="int32", whole=None):
@@ -83,10 +146,3 @@ def sparse_rows(n, p, density=0.2, dtype="float64", index="int32", whole=None):
     X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
     y = rng.integers(0, 2, n).astype(np.uint8)
     return X, y
-
-
-def check_any_batch(model, X):
-    """A row has the same answer whatever rows come with it; the answers (n, 2)."""
-    proba = model.predict_proba(X)
-    np.testing.assert_array_equal(model.predict_proba(X[40:42]), proba[40:42])
-    return proba

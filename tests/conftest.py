@@ -88,8 +88,9 @@ def watched_sampler(monkeypatch):
     return watch
 
 
+_NEEDS_COMPILER = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 _EMULATED = [
-    pytest.param(order, id=f"emulator-{order}", marks=pytest.mark.skipif(not shutil.which("g++"), reason="needs g++"))
+    pytest.param(order, id=f"emulator-{order}", marks=[_NEEDS_COMPILER, *[pytest.mark.slow] * (order != "forward")])
     for order in ("forward", "reverse", "random")
 ]
 _CARD = pytest.param("card", marks=pytest.mark.gpu)
@@ -97,7 +98,7 @@ _CARD = pytest.param("card", marks=pytest.mark.gpu)
 
 @pytest.fixture(scope="module", params=[*_EMULATED, _CARD])
 def gpu(request):
-    """The back end for GPUs: in the emulator, for three orders of the threads of a block, or on a card."""
+    """The back end for GPUs: in the emulator, if slow for three orders of the threads of a block, or on a card."""
     with _gpu(request.param) as ops:
         yield ops
 

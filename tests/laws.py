@@ -12,10 +12,15 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.columns import Columns
 from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import run
+from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean
 
 TAU_0 = 0.7
+KEY = np.uint32(7), np.uint32(1)
+ALONE = Threads(1)
+N_CHAINS = 250  # at once: a random number has 8 bits for its chain
 X = np.random.default_rng(0).standard_normal((6, 3)) + 0.3
 
 # Random123's own: counter, key, and the words that follow from them.
@@ -37,11 +42,9 @@ def from_python(function):
 
 
 def same_draws(one, other):
-    """Whether two models hold the same draws, to the bit."""
-    return all(
-        np.array_equal(getattr(one, name), getattr(other, name))
-        for name in ("coef_draws_", "intercept_draws_", "global_scale_draws_")
-    )
+    """Whether two models hold the same draws, and their mean shrinkage, to the bit."""
+    names = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def mostly_slow(errors):
@@ -83,8 +86,24 @@ def bounded(beta, lambda_sq_inv, tau_sq_inv, y, *others):
     return np.column_stack(functions)
 
 
-def largest(changes):
-    """The largest change of the mean of a function, in standard errors; changes : of independent chains, in batches."""
+def geweke(start, advance, redraw, functions, n_batches, n_redraws):
+    """Largest change of the mean of a bounded function, in standard errors, along chains that start from the joint law
+    of parameters and data (Geweke 2004).
+
+    Each chain has a few rounds of sweeps given the data and a draw of the data given beta. Independent chains from
+    exact draws have independent changes: nothing has to mix, and the functions at the start cancel most of the noise.
+
+    start() : draws of all parameters, beta first, and the data. advance(parameters, data, k) : the parameters after
+    round k. redraw(beta) : data. functions(*parameters, data) : one row for each chain.
+    """
+    changes = []
+    for batch in range(n_batches):
+        *parameters, data = start()
+        before = functions(*parameters, data)
+        for k in range(batch * n_redraws, (batch + 1) * n_redraws):
+            parameters = advance(parameters, data, k)
+            data = redraw(parameters[0])
+        changes.append(functions(*parameters, data) - before)
     changes = np.concatenate(changes)
     error = changes.std(axis=0) / np.sqrt(len(changes))
     z = abs(changes.mean(axis=0))[error > 0] / error[error > 0]
@@ -137,6 +156,14 @@ def agrees_with_gold(model, gold):
     assert abs(model.predict_proba(gold["X"])[:, 1] - gold["prob_mean"]).max() < 0.02
 
 
+def chains_of(rows, sampler, burn_in, saved=None):
+    """Two chains on these rows, from the start or from what was saved."""
+    key = np.array([1, 2], np.uint32)
+    problem = run.Problem(rows, FixedPrior(rows.columns, None), 1.0, key)
+    start = run.initial_state(2, rows.columns, rows.base_rate(), 1.0, key)
+    return run._CHAINS[sampler](problem, start, burn_in, saved)
+
+
 class RowsOfManyDataSets:
     """Each chain has its own y: every row by the kernels, for both values of y.
 
@@ -145,7 +172,7 @@ class RowsOfManyDataSets:
     """
 
     def __init__(self, ops, data=X, columns=None, is_near=False):
-        self.ops, self.data, self.n, self.threads, self.is_near = ops, data, len(data), Threads(1), is_near
+        self.ops, self.data, self.n, self.threads, self.is_near = ops, data, len(data), ALONE, is_near
         self.columns = _plain_columns() if columns is None else columns
         self.rows = [[row_alone(data[i : i + 1], value, ops, self.columns) for value in (0, 1)] for i in range(self.n)]
 
@@ -167,8 +194,8 @@ class RowsOfManyDataSets:
 
     def latent(self, beta, sweep, key):
         """As of rows 0 to n - 1, each of which has its own random numbers."""
-        coef, bounds, one = self.columns.of_X(beta), np.array([0, 1]), Threads(1)
-        xtz, ztz = self._sum(lambda i, row: self.ops.latent(row.X, row.y, coef, bounds, sweep, key, one, i))
+        coef, bounds = self.columns.of_X(beta), np.array([0, 1])
+        xtz, ztz = self._sum(lambda i, row: self.ops.latent(row.X, row.y, coef, bounds, sweep, key, ALONE, i))
         return self.columns.gradient(xtz), ztz
 
     @property
@@ -183,9 +210,9 @@ def near_of_many(move):
     """``move_near`` for chains of which each has its own y."""
 
     def moved(X, y, *rest):
-        *given, first, last, beta, lambda_sq_inv, tau_sq_inv = rest
+        *given, first, last, state = rest
         for c in range(first, last):
-            move(X, y[c], *given, c, c + 1, beta, lambda_sq_inv, tau_sq_inv)
+            move(X, y[c], *given, c, c + 1, state)
 
     return moved
 
@@ -193,7 +220,7 @@ def near_of_many(move):
 def row_alone(x, value, ops, columns=None):
     """``Rows`` of one row x (1, 3), whose columns are not taken for constant; with an intercept by default."""
     columns = _plain_columns() if columns is None else columns
-    rows = Rows(x, np.full(1, value, np.uint8), columns.fit_intercept, ops, Threads(1))
+    rows = Rows(x, np.full(1, value, np.uint8), columns.fit_intercept, ops, ALONE)
     rows._translate = ops.to_device(columns)
     return rows
 

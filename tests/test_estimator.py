@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from card import held_by_fits
 from laws import same_draws
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -15,7 +16,6 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.utils import estimator_html_repr
 
 from skhorseshoe import HorseshoeProbitClassifier, diagnostics
-from skhorseshoe._fit import fit
 from skhorseshoe.datasets import make_sparse_probit
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -37,46 +37,28 @@ def location_draws(model):
     return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None]], axis=2)
 
 
-def draws_of_no_feature(model):
-    return model.intercept_draws_, model.global_scale_draws_
-
-
 def assert_same_means(draws, others):
     """Within five Monte Carlo standard errors."""
     error = np.hypot(diagnostics.mcse_mean(draws), diagnostics.mcse_mean(others))
     assert (abs(draws.mean(axis=(0, 1)) - others.mean(axis=(0, 1))) < 5 * error).all()
 
 
-def test_fitted_attributes_are_plain_float64_arrays_of_the_stated_shapes(fitted):
-    shapes = {
-        "coef_": (1, 8),
-        "intercept_": (1,),
-        "coef_draws_": (3, 150, 8),
-        "intercept_draws_": (3, 150),
-        "global_scale_draws_": (3, 150),
-        "acceptance_draws_": (3, 150),
-        "shrinkage_": (8,),
-        "inclusion_score_": (8,),
-        "rhat_": (8,),
-        "ess_": (8,),
-    }
-    for name, shape in shapes.items():
+SHAPES = {
+    **dict.fromkeys(("shrinkage_", "inclusion_score_", "rhat_", "ess_"), (8,)),
+    **dict.fromkeys(("intercept_draws_", "global_scale_draws_", "acceptance_draws_"), (3, 150)),
+    **{"coef_": (1, 8), "intercept_": (1,), "coef_draws_": (3, 150, 8)},
+}
+OTHERS = "classes n_features_in n_iter device moments prior sampler stopped_by tuning"
+
+
+def test_fitted_attributes_are_arrays_of_the_stated_shapes(fitted):
+    for name, shape in SHAPES.items():
         value = getattr(fitted, name)
         assert type(value) is np.ndarray, name
         assert (value.shape, value.dtype) == (shape, np.float64), name
         assert np.isfinite(value).all(), name
-    others = {
-        "classes_",
-        "n_features_in_",
-        "n_iter_",
-        "device_",
-        "moments_",
-        "prior_",
-        "sampler_",
-        "stopped_by_",
-        "tuning_",
-    }
-    assert {name for name in vars(fitted) if name.endswith("_")} == {*shapes, *others}
+    expected = {*SHAPES, *(f"{name}_" for name in OTHERS.split())}
+    assert {name for name in vars(fitted) if name.endswith("_")} == expected
 
 
 def test_fitted_attributes_are_in_their_ranges(fitted):
@@ -113,14 +95,12 @@ def test_thinning_keeps_every_third_sweep(problem, short_fit):
 def test_burn_in_is_what_is_thrown_away_of_the_same_chains(problem, short_fit):
     whole = short_fit(*problem, n_iter=30, burn_in=0)
     tail = short_fit(*problem, n_iter=20, burn_in=10)
-    assert np.array_equal(tail.coef_draws_, whole.coef_draws_[:, 10:])
-    assert np.array_equal(tail.intercept_draws_, whole.intercept_draws_[:, 10:])
+    assert np.array_equal(location_draws(tail), location_draws(whole)[:, 10:])
 
 
-def test_chains_start_apart_and_go_their_own_ways(problem, short_fit):
-    model = short_fit(*problem, n_iter=5, burn_in=0)
-    firsts = location_draws(model)[:, 0]
-    assert len(np.unique(firsts[:, 0])) == 4
+def test_chains_start_apart(problem, short_fit):
+    model = short_fit(*problem, n_iter=1, burn_in=0)
+    assert len(np.unique(model.coef_draws_[:, 0, 0])) == 4
 
 
 @pytest.mark.parametrize("n_chains", [1, 256])
@@ -132,15 +112,14 @@ def test_number_of_chains(problem, short_fit, n_chains):
 
 @pytest.mark.parametrize("summary", ["mean", "median"])
 def test_coef_is_the_summary_of_the_draws(problem, short_fit, summary):
-    model = short_fit(*problem, coef_summary=summary)
-    middle = getattr(np, summary)
+    model, middle = short_fit(*problem, coef_summary=summary), getattr(np, summary)
     assert short_fit(*problem, coef_summary=summary, draws_dtype="float32").coef_.dtype == np.float64
     np.testing.assert_allclose(model.coef_[0], middle(model.coef_draws_.reshape(-1, 8), axis=0), rtol=1e-12)
     np.testing.assert_allclose(model.intercept_, middle(model.intercept_draws_), rtol=1e-12)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_selected_coef_is_zero_exactly_where_the_interval_covers_zero(noisy_problem, short_fit, level):
+def test_selected_coef_is_zero_where_the_interval_covers_zero(noisy_problem, short_fit, level):
     X, y = noisy_problem
     model = short_fit(X, y, n_iter=300, burn_in=100, coef_summary="selected", credible_level=level)
     draws = model.coef_draws_.reshape(-1, 30)
@@ -152,30 +131,21 @@ def test_selected_coef_is_zero_exactly_where_the_interval_covers_zero(noisy_prob
 
 
 @short_chains
-def test_select_from_model_keeps_exactly_the_survivors(noisy_problem, seed):
-    selected = HorseshoeProbitClassifier(n_iter=300, burn_in=100, coef_summary="selected", random_state=seed)
-    selector = SelectFromModel(selected, threshold=1e-10).fit(*noisy_problem)
-    survives = selector.estimator_.coef_[0] != 0
-    assert 0 < survives.sum() < 30
-    assert np.array_equal(selector.get_support(), survives)
+@pytest.mark.parametrize(("params", "score", "threshold"), [
+    ({"coef_summary": "selected"}, "coef_", 1e-10), ({}, "inclusion_score_", 0.5),
+])  # fmt: skip
+def test_select_from_model(noisy_problem, seed, params, score, threshold):
+    classifier = HorseshoeProbitClassifier(n_iter=300, burn_in=100, random_state=seed, **params)
+    selector = SelectFromModel(classifier, importance_getter=score, threshold=threshold).fit(*noisy_problem)
+    kept = abs(np.ravel(getattr(selector.estimator_, score))) > threshold
+    assert 0 < kept.sum() < 30
+    assert np.array_equal(selector.get_support(), kept)
 
 
-@short_chains
-def test_select_from_model_by_inclusion_score(noisy_problem, seed):
-    X, y = noisy_problem
-    classifier = HorseshoeProbitClassifier(n_iter=300, burn_in=100, random_state=seed)
-    selector = SelectFromModel(classifier, importance_getter="inclusion_score_", threshold=0.5).fit(X, y)
-    included = selector.estimator_.inclusion_score_ > 0.5
-    assert 0 < included.sum() < 30
-    assert np.array_equal(selector.get_support(), included)
-    assert np.array_equal(selector.transform(X), X[:, included])
-
-
-def test_what_coef_holds_does_not_change_probabilities(problem, short_fit):
-    X, y = problem
-    probabilities = [short_fit(X, y, coef_summary=s).predict_proba(X) for s in ("mean", "median", "selected")]
-    assert np.array_equal(probabilities[0], probabilities[1])
-    assert np.array_equal(probabilities[0], probabilities[2])
+@pytest.mark.parametrize("summary", ["median", "selected"])
+def test_what_coef_holds_does_not_change_probabilities(problem, short_fit, summary):
+    by_mean, other = (short_fit(*problem, coef_summary=how).predict_proba(problem[0]) for how in ("mean", summary))
+    assert np.array_equal(by_mean, other)
 
 
 def test_without_an_intercept_a_row_of_zeros_is_even_odds(problem, short_fit):
@@ -222,7 +192,7 @@ def global_random_state():
     return position, words.tobytes()
 
 
-def test_parameters_are_those_of_the_constructor_and_clone_keeps_them(fitted):
+def test_parameters_are_those_of_the_constructor_and_of_a_clone(fitted):
     defaults = inspect.signature(HorseshoeProbitClassifier).parameters
     assert HorseshoeProbitClassifier().get_params() == {name: p.default for name, p in defaults.items()}
     copy = clone(fitted)
@@ -232,26 +202,24 @@ def test_parameters_are_those_of_the_constructor_and_clone_keeps_them(fitted):
         copy.summary()
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array(["no", "yes"]),
-        np.array(["no", "yes"], dtype=object),
-        np.array([False, True]),
-        np.array([-1, 7]),
-        np.array([0.0, 2.0]),
-    ],
-    ids=["str", "object", "bool", "int", "float"],
-)
-@pytest.mark.parametrize("as_series", [False, True], ids=["array", "series"])
-def test_labels_of_any_kind(problem, short_fit, labels, as_series):
+LABELS = [
+    np.array(["no", "yes"]),
+    np.array(["no", "yes"], dtype=object),
+    np.array([False, True]),
+    np.array([-1, 7]),
+    np.array([0.0, 2.0]),
+]
+
+
+@pytest.mark.parametrize("labels", LABELS, ids=lambda labels: labels.dtype.name)
+@pytest.mark.parametrize("form", [np.asarray, pd.Series])
+def test_labels_of_any_kind(problem, short_fit, labels, form):
     X, y = problem
-    given = pd.Series(labels[y]) if as_series else labels[y]
-    model = short_fit(X, given)
+    model = short_fit(X, form(labels[y]))
     assert np.array_equal(model.classes_, labels)
     assert same_draws(model, short_fit(X, y))
     assert np.array_equal(model.predict(X), labels[(model.predict_proba(X)[:, 1] > 0.5).astype(int)])
-    assert model.score(X, given) > 0.8
+    assert model.score(X, form(labels[y])) > 0.8
 
 
 def test_swapped_labels_negate_the_posterior(weak_problem, well_mixed, seed):
@@ -279,18 +247,10 @@ def test_tables_give_names_and_the_draws_of_the_array(problem, short_fit, table)
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_contiguous_arrays_are_used_as_they_are(long_problem, short_fit, dtype, monkeypatch):
-    seen = []
-
-    class Rows(fit.Rows):
-        def __init__(self, *args, **options):
-            super().__init__(*args, **options)
-            seen.append(self.X)
-
-    monkeypatch.setattr(fit, "Rows", Rows)
-    X = long_problem[0].astype(dtype)
+    X, held = long_problem[0].astype(dtype), held_by_fits(monkeypatch)
     short_fit(X, long_problem[1], n_iter=2, burn_in=2)
-    assert seen[0].dtype == dtype
-    assert np.shares_memory(seen[0], X)
+    assert held[0].dtype == dtype
+    assert np.shares_memory(held[0], X)
 
 
 def test_columns_in_another_memory_order_give_the_same_draws(problem, short_fit):
@@ -316,40 +276,28 @@ def test_integer_columns_are_numbers(short_fit, problem):
     assert same_draws(short_fit(X, y), short_fit(X.astype(float), y))
 
 
-def test_summary_is_what_numpy_makes_of_the_draws(fitted):
-    frame = fitted.summary()
-    draws = np.concatenate([location_draws(fitted), fitted.global_scale_draws_[..., None]], axis=2).reshape(-1, 10)
+@pytest.mark.parametrize(("level", "ends"), [(None, ("5%", "95%")), (0.5, ("25%", "75%")), (0.98, ("1%", "99%"))])
+def test_summary_is_what_numpy_makes_of_the_draws(fitted, level, ends):
+    frame = fitted.summary(level=level)
+    draws = np.concatenate([location_draws(fitted), fitted.global_scale_draws_[..., None]], axis=2)
+    pooled = draws.reshape(-1, 10)
     expected = {
-        "mean": draws.mean(axis=0),
-        "sd": draws.std(axis=0, ddof=1),
-        "5%": np.quantile(draws, 0.05, axis=0),
-        "95%": np.quantile(draws, 0.95, axis=0),
-        "prob_positive": [*(draws[:, :-1] > 0).mean(axis=0), np.nan],  # a scale is positive by definition
+        "mean": pooled.mean(axis=0),
+        "sd": pooled.std(axis=0, ddof=1),
+        **{end: np.percentile(pooled, float(end[:-1]), axis=0) for end in ends},
+        "prob_positive": [*(pooled[:, :-1] > 0).mean(axis=0), np.nan],  # a scale is positive by definition
         "lfsr": np.maximum(
-            [*np.minimum((draws[:, :-1] > 0).mean(axis=0), (draws[:, :-1] < 0).mean(axis=0)), np.nan],
-            1 / np.minimum(frame["ess"], len(draws)),
+            [*np.minimum((pooled[:, :-1] > 0).mean(axis=0), (pooled[:, :-1] < 0).mean(axis=0)), np.nan],
+            1 / np.minimum(frame["ess"], len(pooled)),
         ),
         "shrinkage": [*fitted.shrinkage_, np.nan, np.nan],
-        "ess": [*fitted.ess_, *(diagnostics.ess_bulk(d) for d in draws_of_no_feature(fitted))],
-        "rhat": [*fitted.rhat_, *(diagnostics.rhat(d) for d in draws_of_no_feature(fitted))],
+        "ess": diagnostics.ess_bulk(draws),
+        "rhat": diagnostics.rhat(draws),
     }
     assert list(frame.columns) == list(expected)
     assert list(frame.index) == [*(f"x{j}" for j in range(8)), "(intercept)", "(global scale)"]
     for column, values in expected.items():
         np.testing.assert_allclose(frame[column], values, rtol=1e-10, err_msg=column)
-
-
-def test_summary_interval_has_the_level_asked_for(well_mixed):
-    narrow, wide = well_mixed.summary(level=0.5), well_mixed.summary(level=0.98)
-    assert [c for c in narrow if c.endswith("%")] == ["25%", "75%"]
-    assert [c for c in wide if c.endswith("%")] == ["1%", "99%"]
-    assert (wide["1%"] < narrow["25%"]).all()
-    assert (narrow["75%"] < wide["99%"]).all()
-    assert wide["mean"].between(wide["1%"], wide["99%"]).all()
-    inside = (well_mixed.coef_draws_ > narrow["25%"].to_numpy()[:3]) & (
-        well_mixed.coef_draws_ < narrow["75%"].to_numpy()[:3]
-    )
-    np.testing.assert_allclose(inside.mean(axis=(0, 1)), 0.5, atol=1e-3)
 
 
 def test_summary_takes_credible_level_by_default(problem, short_fit):
@@ -363,14 +311,9 @@ def test_summary_refuses_a_level_outside_zero_and_one(fitted, level):
 
 
 def test_dir_and_html_evaluate_nothing_of_ours(fitted, monkeypatch):
-    def never(*args):
-        raise AssertionError
-
     assert not [name for name, value in vars(HorseshoeProbitClassifier).items() if isinstance(value, property)]
-    monkeypatch.setattr(fit, "fit", never)
-    monkeypatch.setattr("skhorseshoe._posterior.summary.summary_frame", never)
-    assert "summary" in dir(fitted)
-    assert "coef_draws_" in dir(fitted)
+    monkeypatch.setattr(HorseshoeProbitClassifier, "summary", None)
+    assert {"summary", "coef_draws_"} < set(dir(fitted))
     assert len(estimator_html_repr(fitted)) < 200_000
 
 

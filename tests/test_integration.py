@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier
 
-short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 GRID = {"n_iter": [10, 40], "burn_in": [0, 20]}
 
 
@@ -35,7 +35,6 @@ def three_columns(breast_cancer):
     return X[["worst radius", "worst texture", "mean symmetry"]], y
 
 
-@short_chains
 def test_mixed_frame_through_a_column_transformer(classifier, seed):
     rng = np.random.default_rng(seed)
     colour = rng.choice(["blue", "green", "red"], size=400)
@@ -45,22 +44,14 @@ def test_mixed_frame_through_a_column_transformer(classifier, seed):
         (StandardScaler(), ["age", "dose"]), (OneHotEncoder(sparse_output=False), ["colour"])
     )
     model = make_pipeline(columns, classifier).set_output(transform="pandas").fit(frame, y)
-    names = [
-        "standardscaler__age",
-        "standardscaler__dose",
-        "onehotencoder__colour_blue",
-        "onehotencoder__colour_green",
-        "onehotencoder__colour_red",
-    ]
     summary = model[-1].summary()
-    assert list(summary.index[:5]) == names
+    assert list(summary.index[:5]) == list(model[:-1].get_feature_names_out())
     assert summary.loc["standardscaler__age", "95%"] < 0
     assert roc_auc_score(y == "well", model.predict_proba(frame)[:, 1]) > 0.8
     assert set(model.predict(frame)) == {"sick", "well"}
 
 
-@short_chains
-def test_grid_search_has_the_same_scores_in_processes_and_threads(classifier, three_columns):
+def test_grid_search_has_the_same_scores_in_any_backend(classifier, three_columns):
     def scores(n_jobs=None):
         search = GridSearchCV(classifier, GRID, cv=2, scoring="neg_log_loss", n_jobs=n_jobs, error_score="raise")
         search.fit(*three_columns)
@@ -74,21 +65,18 @@ def test_grid_search_has_the_same_scores_in_processes_and_threads(classifier, th
         assert np.array_equal(scores(), serial)
 
 
-@short_chains
 def test_cross_validated_probabilities(classifier, three_columns):
     X, y = three_columns
     probability = cross_val_predict(classifier, X, y, cv=3, method="predict_proba")
     assert log_loss(y, probability) < 0.6 * log_loss(y, np.full(len(y), y.mean()))
 
 
-@short_chains
 def test_calibrated_classifier(classifier, three_columns):
     X, y = three_columns
     model = CalibratedClassifierCV(classifier, method="sigmoid", cv=2).fit(X, y)
     assert roc_auc_score(y, model.predict_proba(X)[:, 1]) > 0.95
 
 
-@short_chains
 def test_one_vs_rest_on_three_classes(classifier):
     X, y = load_iris(return_X_y=True)
     model = OneVsRestClassifier(classifier).fit(StandardScaler().fit_transform(X), y)
@@ -96,7 +84,6 @@ def test_one_vs_rest_on_three_classes(classifier):
     assert model.score(StandardScaler().fit_transform(X), y) > 0.85
 
 
-@short_chains
 def test_tuned_threshold(classifier, three_columns):
     X, y = three_columns
     model = TunedThresholdClassifierCV(classifier, scoring="f1", cv=2).fit(X, y)
@@ -104,8 +91,7 @@ def test_tuned_threshold(classifier, three_columns):
     assert np.array_equal(model.predict(X), expected.astype(int))
 
 
-@short_chains
-def test_frozen_estimator_is_calibrated_without_being_fitted_again(classifier, three_columns):
+def test_frozen_estimator_is_calibrated_and_not_fitted_again(classifier, three_columns):
     X, y = three_columns
     classifier.fit(X, y)
     draws = classifier.coef_draws_

@@ -20,24 +20,36 @@ from skhorseshoe.selection import HorseshoeSelector
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, tmp_path, run_python):
-    (tmp_path / "model.pickle").write_bytes(pickle.dumps(fitted))
-    joblib.dump(fitted, tmp_path / "model.joblib", compress=3)
-    np.save(tmp_path / "X.npy", problem[0])
-    code = """
-import pickle, sys, joblib, numpy as np
-from pathlib import Path
-folder = Path(sys.argv[1])
-X = np.load(folder / "X.npy")
-for model in pickle.loads((folder / "model.pickle").read_bytes()), joblib.load(folder / "model.joblib"):
-    print(model.predict_proba(X).tobytes().hex())
-"""
-    expected = fitted.predict_proba(problem[0]).tobytes().hex()
-    assert run_python(code, tmp_path).split() == [expected, expected]
-
-
 OURS = "skhorseshoe._classifier.HorseshoeProbitClassifier"
 NO_SKOPS = "skops is a format of the users' choice, not a test dependency"
+LOAD = {
+    "pickle": "import pickle; model = pickle.loads(path.read_bytes())",
+    "joblib": "import joblib; model = joblib.load(path)",
+    "skops": f"import skops.io; model = skops.io.load(path, trusted=[{OURS!r}])",
+}
+
+
+def save(kind, model, path):
+    if kind == "pickle":
+        path.write_bytes(pickle.dumps(model))
+    elif kind == "joblib":
+        joblib.dump(model, path, compress=3)
+    else:
+        pytest.importorskip("skops.io", reason=NO_SKOPS).dump(model, path)
+
+
+@pytest.mark.parametrize("kind", LOAD)
+def test_saved_models_predict_the_same_bits_in_a_fresh_process(kind, fitted, problem, tmp_path, run_python):
+    save(kind, fitted, tmp_path / "model")
+    np.save(tmp_path / "X.npy", problem[0])
+    code = f"""
+import sys, numpy as np
+from pathlib import Path
+path = Path(sys.argv[1]) / "model"
+{LOAD[kind]}
+print(model.predict_proba(np.load(path.parent / "X.npy")).tobytes().hex())
+"""
+    assert run_python(code, tmp_path).strip() == fitted.predict_proba(problem[0]).tobytes().hex()
 
 
 @short_chains
@@ -60,7 +72,7 @@ def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
 
 
 @short_chains
-def test_a_path_is_saved_as_a_string_and_goes_on_from_the_same_folder(problem, tmp_path):
+def test_a_path_is_saved_as_a_string_and_leads_to_the_same_run(problem, tmp_path):
     skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=40, checkpoint=tmp_path / "run", random_state=0).fit(*problem)
     saved = skops.dumps(model)
@@ -80,32 +92,17 @@ def test_skops_asks_for_trust_in_a_selector_too(problem):
     assert np.array_equal(skops.loads(saved, trusted=ours).get_support(), selector.get_support())
 
 
-def test_skops_predicts_the_same_bits_in_a_fresh_process_and_knows_the_version(
-    fitted, problem, tmp_path, run_python, monkeypatch
-):
-    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
-    skops.dump(fitted, tmp_path / "model.skops")
-    np.save(tmp_path / "X.npy", problem[0])
-    code = f"""
-import sys, numpy as np, skops.io
-model = skops.io.load(sys.argv[1] + "/model.skops", trusted=["{OURS}"])
-print(model.predict_proba(np.load(sys.argv[1] + "/X.npy")).tobytes().hex())
-"""
-    assert run_python(code, tmp_path).strip() == fitted.predict_proba(problem[0]).tobytes().hex()
-    monkeypatch.setattr(skhorseshoe._version, "__version__", "99.0")
-    with pytest.warns(UserWarning, match=r"99\.0"):
-        skops.load(tmp_path / "model.skops", trusted=[OURS])
-
-
-def test_loading_is_silent_in_the_same_version_and_warns_in_another(fitted, monkeypatch):
-    saved = pickle.dumps(fitted)
+@pytest.mark.parametrize("kind", LOAD)
+def test_loading_warns_in_another_version_alone(kind, fitted, tmp_path, monkeypatch):
+    save(kind, fitted, tmp_path / "model")
+    names = {"path": tmp_path / "model"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert same_draws(pickle.loads(saved), fitted)
-    told = rf"{re.escape(skhorseshoe.__version__)}.*99\.0"
+        exec(LOAD[kind], names)
+    assert same_draws(names["model"], fitted)
     monkeypatch.setattr(skhorseshoe._version, "__version__", "99.0")
-    with pytest.warns(UserWarning, match=told):
-        pickle.loads(saved)
+    with pytest.warns(UserWarning, match=rf"{re.escape(skhorseshoe.__version__)}.*99\.0"):
+        exec(LOAD[kind], names)
 
 
 @pytest.mark.parametrize("state", [{}, {"coef_": np.ones(3)}, None, 3, [1, 2], "n_iter"], ids=repr)

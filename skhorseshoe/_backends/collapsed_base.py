@@ -3,8 +3,28 @@
 W = diag(w) holds the prior variances of the coefficients: w_j = 1 / (tau^-2 lambda_j^-2 + c^-2) of the shrunk ones, and
 fixed ones of the others. No matrix has the columns on both sides, and X is converted to float64 block by block.
 
-This is what all devices share. Arrays are those of the device; NumPy's functions, called with them, are the device's
-own. ``_cpu/collapsed.py`` and ``_gpu/collapsed.py`` have the rest.
+``Collapsed`` is what all devices share. Arrays are those of the device; NumPy's functions, called with them, are the
+device's own. ``CollapsedRows`` in ``_cpu/collapsed.py`` and ``_gpu/collapsed.py`` add what a device does by itself:
+
+    xp                  the array library
+    block               elements of a block of columns
+    Precision           that of the back end
+    _fill               a block of scaled columns
+    _columns            single columns as rows, scaled; (len(which), n) float64
+    _add_products       x x' to the triangle of a matrix that the next reads
+    _invert             a symmetric matrix, in place; returns its log-determinant. Rounding can make a nearly singular
+                        one indefinite: then a function that is given builds it again, and the diagonal is raised by a
+                        share of itself
+    _heaviest           the numbers of the heavy columns, the lightest first, perhaps after those of other columns
+    _add_heavy          heavy columns join P
+    _draw_heavy         their coefficients
+    _quadratic          z'Pz of each chain
+    _information        of rows about their linear predictors
+    _unfinished         the chains whose flag is set, or more; none where no flag is set, or an attempt later
+    _draw_latent        z given its means, with the random numbers of a scan
+    _scan_local_scales  lambda_j^-2, in place, given how close the columns are to z
+    latent              z given the scales, beta integrated out, by scans over the rows; (n_chains, n)
+    length              z with another length, given its direction and the scales
 """
 
 from typing import NamedTuple
@@ -38,7 +58,7 @@ class Joined(NamedTuple):
 
 
 class Collapsed:
-    """The rows for chains whose coefficients are integrated out: ``CollapsedRows`` of each back end are its children.
+    """The rows for chains whose coefficients are integrated out.
 
     X : (n, p) float32 or float64. y : (n,) 1 where z is positive, else 0.
     order : (p,) X's columns in the order of the coefficients. centre, scale : (p,) in X's order; the columns here are
@@ -47,179 +67,31 @@ class Collapsed:
     X and y are on the device, the others on the host.
     """
 
-    Precision = None  # of the back end, for the shrinkage of heavy columns
-    block = 0  # elements of a block of columns
-
     def __init__(self, X, y, order, centre, scale, anchor, variances, slab_precision, n_chains, threads):
+        empty, place = self.xp.empty, self.xp.asarray
         self.X, self.y, self.threads = X, y, threads
-        self.order, self.centre = self._placed(order), self._placed(centre)
-        self.anchor = None if anchor is None else self._placed(anchor)
+        self.order, self.centre = place(order), place(centre)
+        self.anchor = None if anchor is None else place(anchor)
         n_ones = 0 if anchor is None else 1
-        n_shrunk = len(order) + n_ones - len(variances)
-        self.root = self._placed(np.append(1.0 / scale[order], np.ones(n_ones)))
-        self.n_shrunk, self.slab_precision, self.n_chains = n_shrunk, slab_precision, n_chains
+        self.root = place(np.append(1.0 / scale[order], np.ones(n_ones)))
         n, q = len(X), len(self.root)
+        self.n_shrunk, self.slab_precision, self.n_chains = q - len(variances), slab_precision, n_chains
         self.step = max(64, self.block // n)
         self.starts = range(0, q, self.step)
-        self.square = self._empty(q)
+        self.square = empty(q)
         for columns, block in self._blocks(self.starts):
             self.square[columns] = (block**2).sum(axis=0)
-        self.w, self.light = self._empty((n_chains, q)), self._empty((n_chains, q))
-        self.w[:, n_shrunk:] = self._placed(variances)
-        self.P = self._empty((n_chains, n, n))
-        self.spare = self._empty((n_chains, n, n))
-        self.log_det = self._empty(n_chains)
+        self.w, self.light = empty((n_chains, q)), empty((n_chains, q))
+        self.w[:, self.n_shrunk :] = place(variances)
+        self.P, self.spare, self.log_det = empty((n_chains, n, n)), empty((n_chains, n, n)), empty(n_chains)
         self.joined = [None] * n_chains  # of the matrices that were made last
 
-    # The n x n matrices ----------------------------------------------------------------------------------------------
+    # Draws -----------------------------------------------------------------------------------------------------------
 
     def set(self, lambda_sq_inv, tau_sq_inv):
         """Take the scales of the chains: lambda^-2 (n_chains, n_shrunk) and tau^-2 (n_chains,)."""
         self.w[:, : self.n_shrunk] = self._variances(lambda_sq_inv, tau_sq_inv)
         self._make(self.P, range(self.n_chains))
-
-    def _variances(self, lambda_sq_inv, tau_sq_inv):
-        least = self.square[: self.n_shrunk] / _LARGEST
-        precision = tau_sq_inv[:, None] * lambda_sq_inv + self.slab_precision
-        return 1.0 / np.maximum(precision, np.maximum(least, 1.0 / _LARGEST))
-
-    def _make(self, matrices, chains, row_root=None):
-        """The inverse P of V for the w of each of these chains, with log|V|.
-
-        matrices : those of all chains, overwritten. row_root : (n,) that multiplies the rows of X, or None.
-
-        A few columns with huge weights would cost the others all digits in a Cholesky factor. They join P afterwards,
-        one by one, with errors of the size of rounding. There are fewer of them than rows.
-        """
-
-        def some(first, last):
-            mine, heaviest = chains[first:last], {}
-            for c in mine:
-                heavy, heaviest[c] = self._heavy(self.w[c])
-                self.light[c] = self._where(heavy, 0.0, np.sqrt(self.w[c]))
-            self._build(matrices, mine, row_root)
-            for c in mine:
-                self.log_det[c] = self._invert(matrices, c, row_root)
-                self.joined[c] = None
-                if len(heaviest[c]):
-                    self.log_det[c] += self._join(c, matrices[c], heaviest[c], row_root)
-
-        self._run(some, len(chains))
-
-    def _build(self, matrices, chains, row_root):
-        """V of the light columns; every block of them is read once for all of these chains."""
-        for c in chains:
-            matrices[c][...] = 0.0
-            self._diagonal(matrices[c])[...] = 1.0
-        weighted = self._empty(len(self.X) * min(self.step, len(self.root)))
-        for columns, block in self._blocks(self.starts):
-            if row_root is not None:
-                block *= row_root[:, None]
-            out = weighted[: block.size].reshape(block.shape)
-            for c in chains:
-                np.multiply(block, self.light[c, columns], out=out)
-                self._add_products(out, matrices[c])
-
-    def _invert(self, matrices, c, row_root):
-        """The inverse of a matrix that has been built, in place; returns its log-determinant."""
-        P = matrices[c]
-        self._factorise(P, lambda: self._build(matrices, [c], row_root))
-        log_det = 2.0 * np.log(self._diagonal(P)).sum()
-        self._invert_factor(P)
-        return log_det
-
-    def _join(self, c, P, which, row_root):
-        """Have the heavy columns of chain c join P; returns the rise of log|V|."""
-        w, columns = self.w[c, which], self._columns(which)
-        weights = w * (self.light[c, which] == 0.0)
-        if row_root is not None:
-            columns *= row_root
-        rise, *rest = self._add_heavy(c, P, columns, weights)
-        self.joined[c] = Joined(which, weights, *rest)
-        return rise
-
-    def _heavy(self, w):
-        """Which columns have huge weights beside the others, (q,) bool, and their numbers, the lightest first.
-
-        The numbers may begin with those of other columns.
-        """
-        n, weight = len(self.X), w * self.square
-        level = 1.0
-        if len(weight) >= n:
-            level = np.maximum(self._smallest(weight, len(weight) - n), 1.0)
-        heavy = weight > _HEAVY * level
-        return heavy, self._heaviest(heavy, weight)
-
-    @staticmethod
-    def _diagonal(matrix):
-        return matrix.reshape(-1)[:: len(matrix) + 1]
-
-    # Products with X by blocks of columns ----------------------------------------------------------------------------
-
-    def _blocks(self, starts):
-        """Blocks of columns, scaled, (n, m) float64, each in the memory of the one before."""
-        q = len(self.root)
-        memory = self._empty(len(self.X) * min(self.step, q))
-        for first in starts:
-            m = min(self.step, q - first)
-            block = memory[: len(self.X) * m].reshape(-1, m)
-            self._fill(first, block)
-            yield slice(first, first + m), block
-
-    def predictor(self, beta):
-        """X beta for beta (m, q); (m, n)."""
-        if self.anchor is not None:
-            beta = beta.copy()
-            beta[:, -1:] += beta[:, :-1] @ self.anchor[:, None]
-        return self._times(beta)
-
-    def _times(self, beta):
-        parts = self._empty((len(self.starts), len(beta), len(self.X)))
-
-        def some(first, last):
-            for i, (columns, block) in enumerate(self._blocks(self.starts[first:last]), first):
-                parts[i] = beta[:, columns] @ block.T
-
-        self._run(some, len(parts))
-        return parts.sum(axis=0)
-
-    def _products(self, rows):
-        """X'r for rows r (m, n); (m, q)."""
-        out = self._empty((len(rows), len(self.root)))
-
-        def some(first, last):
-            for columns, block in self._blocks(self.starts[first:last]):
-                out[:, columns] = rows @ block
-
-        self._run(some, len(self.starts))
-        return out
-
-    # What a device does by itself ------------------------------------------------------------------------------------
-
-    # Beside what follows, children have ``_empty`` (an array of this shape), ``_placed`` (an array of the host brought
-    # to the device), ``_where`` (as NumPy's), ``_smallest`` (the k-th number of an array from below, counted from 0),
-    # ``_heaviest`` (the numbers of what ``_heavy`` has found), ``run`` (as ``Threads.run``), ``_fill`` (a block of
-    # scaled columns), ``_add_products`` (to the triangle that the next reads), ``_factorise`` (in place; rounding can
-    # make a nearly singular matrix indefinite: then it is built again, by a function that is given, with the diagonal
-    # raised by a share of itself), ``_invert_factor`` (the inverse, in place of the factor), ``_add_heavy`` and
-    # ``_draw_heavy`` (as the kernels), ``_times_each`` and ``_quadratic`` (Pz and z'Pz of each chain), ``_information``
-    # (of rows about their linear predictors), ``_scan_local_scales`` (given how close the columns are to z, it draws in
-    # place), ``_draw_latent`` (z given its means, with random numbers of a scan), ``_any_left`` (as that of ``Watch``)
-    # and ``chains`` (those for which a flag is set, or more).
-
-    def _columns(self, which):
-        """Single columns as rows, scaled; (len(which), n) float64."""
-        raise NotImplementedError
-
-    def latent(self, z, n_scans, index, sweep, key):
-        """z given the scales, beta integrated out, by scans over the rows; (n_chains, n)."""
-        raise NotImplementedError
-
-    def length(self, z, index, sweep, key):
-        """The length of z given its direction and the scales."""
-        raise NotImplementedError
-
-    # Draws -----------------------------------------------------------------------------------------------------------
 
     def some_latent(self, beta):
         """z on the right sides, as far from zero as X beta; (n_chains, n)."""
@@ -247,28 +119,31 @@ class Collapsed:
         with probability h_j / (1 + h_j), h_j = lambda_j^2 tau^2 |x_j|^2 / ``_HELD``: then lambda_j tau stays as tau
         moves, otherwise lambda_j does.
         """
-        move = _Move(self, z, lambda_sq_inv, tau_sq_inv, tau_0, chances)
-        growth = np.exp(2.0 * self._slice(move, uniform))
+        density = DensityOfTau(self, z, lambda_sq_inv, tau_sq_inv, tau_0, chances)
+        growth = np.exp(2.0 * self._slice(density, uniform))
         self.P, self.spare = self.spare, self.P
-        return tau_sq_inv / growth, self._where(move.held, lambda_sq_inv * growth[:, None], lambda_sq_inv)
+        return tau_sq_inv / growth, self.xp.where(density.held, lambda_sq_inv * growth[:, None], lambda_sq_inv)
 
-    def _slice(self, move, uniform):
+    def _slice(self, density, uniform):
         """A slice step from 0 in an interval of fixed length for each chain (Neal 2003); 0 if no attempt is in it.
 
-        Chains that have come to their ends stay there while the others go on. The last move is to where all end.
+        Chains that have come to their ends stay there while the others go on. The last evaluation of the density is
+        where all of them end.
         """
-        where, log_level = self._where, move.now + np.log(uniform[:, 0])
+        where, n_attempts = self.xp.where, uniform.shape[1] - 2
+        log_level = density.now + np.log(uniform[:, 0])
         low = -_WIDTH * uniform[:, 1]
         high, shift, active = low + _WIDTH, 0.0 * low, low <= 0.0
-        for k in range(uniform.shape[1] - 2):
-            if not self._any_left(active, k):
+        for k in range(n_attempts):
+            chains = self._unfinished(active, k)
+            if len(chains) == 0:
                 return shift
             shift = where(active, low + (high - low) * uniform[:, 2 + k], shift)
-            outside = active & ~(move(shift, self._chains(active)) >= log_level)
+            outside = active & ~(density(shift, chains) >= log_level)
             low, high = where(outside & (shift < 0), shift, low), where(outside & (shift >= 0), shift, high)
             active = outside
         shift = where(active, 0.0, shift)
-        move(shift, self._chains(active))
+        density(shift, self._unfinished(active, n_attempts))
         return shift
 
     def coefficients(self, z, prior_noise, row_noise):
@@ -278,22 +153,24 @@ class Collapsed:
         standard normal. The coefficients of heavy columns are drawn first, the others integrated out: the formula for
         all at once is a difference of terms of the size of w, which loses all digits.
         """
-        w, rest, apart = self.w.copy(), z.copy(), [(c, joined) for c, joined in enumerate(self.joined) if joined]
-        heavy = []
+        where, w, rest = self.xp.where, self.w.copy(), z.copy()
+        apart, heavy = [(c, joined) for c, joined in enumerate(self.joined) if joined], []
         for c, joined in apart:
             heavy.append(self._draw_heavy(joined, rest[c], prior_noise[c, joined.which]))
-            w[c, joined.which] = self._where(joined.weights > 0, 0.0, w[c, joined.which])
+            w[c, joined.which] = where(joined.weights > 0, 0.0, w[c, joined.which])
         u = np.sqrt(w) * prior_noise
         rest -= self._times(u) + row_noise
-        inverse = self._times_each(rest)
+        inverse = times_each(self.P, rest)
         for c, (_, _, factors, _, products) in apart:  # without the heavy columns
             inverse[c] += (factors * (products @ rest[c])) @ products
         beta = u + w * self._products(inverse)
         for (c, joined), coef in zip(apart, heavy, strict=True):
-            beta[c, joined.which] = self._where(joined.weights > 0, coef, beta[c, joined.which])
+            beta[c, joined.which] = where(joined.weights > 0, coef, beta[c, joined.which])
         if self.anchor is not None:
             beta[:, -1] -= beta[:, :-1] @ self.anchor
         return beta
+
+    # Shrinkage -------------------------------------------------------------------------------------------------------
 
     def information(self, beta):
         """The Fisher information of each row, averaged over the rows of beta (m, q); (n,)."""
@@ -304,18 +181,18 @@ class Collapsed:
 
         It is 1 - w_j x_j' (F^-1 + X W X')^-1 x_j, F the diagonal of the rows' Fisher information (n,).
         """
-        out = self._empty(self.w.shape)
+        out = self.xp.empty(self.w.shape)
         root = np.sqrt(information)
         self.w[:, : self.n_shrunk] = self._variances(lambda_sq_inv, tau_sq_inv)
         self._make(self.spare, range(self.n_chains), root)
 
-        def some(first, last):
+        def make(first, last):
             for columns, block in self._blocks(self.starts):
                 block *= root[:, None]
                 for c in range(first, last):
                     out[c, columns] = 1.0 - self.w[c, columns] * (block * (self.spare[c] @ block)).sum(axis=0)
 
-        self._run(some, self.n_chains)
+        self.threads.run(make, self.n_chains)
         for c, joined in enumerate(self.joined):
             (at,) = ((),) if joined is None else (joined.weights > 0).nonzero()
             if len(at):
@@ -325,12 +202,117 @@ class Collapsed:
     def _heavy_shrinkage(self, c, heavy, root):
         """The same for the heavy columns, of which the difference from 1 leaves nothing but rounding."""
         self._build(self.spare, [c], root)
-        self._invert(self.spare, c, root)
+        self._invert(self.spare[c], lambda: self._build(self.spare, [c], root))
         columns, d = self._columns(heavy) * root, 1.0 / self.w[c, heavy]
         return d * self.Precision(columns @ self.spare[c] @ columns.T, self.threads).inverse_diagonal(d[None], 0)[0]
 
+    # The n x n matrices ----------------------------------------------------------------------------------------------
 
-class _Move:
+    def _variances(self, lambda_sq_inv, tau_sq_inv):
+        """w of the shrunk columns, from lambda^-2 and tau^-2."""
+        least = self.square[: self.n_shrunk] / _LARGEST
+        precision = tau_sq_inv[:, None] * lambda_sq_inv + self.slab_precision
+        return 1.0 / np.maximum(precision, np.maximum(least, 1.0 / _LARGEST))
+
+    def _make(self, matrices, chains, row_root=None):
+        """The inverse P of V for the w of each of these chains, with log|V|.
+
+        matrices : those of all chains, overwritten. row_root : (n,) that multiplies the rows of X, or None.
+
+        A few columns with huge weights would cost the others all digits in a Cholesky factor. They join P afterwards,
+        one by one, with errors of the size of rounding. There are fewer of them than rows.
+        """
+
+        def fill(first, last):
+            mine, heaviest = chains[first:last], {}
+            for c in mine:
+                heavy, heaviest[c] = self._heavy(self.w[c])
+                self.light[c] = self.xp.where(heavy, 0.0, np.sqrt(self.w[c]))
+            self._build(matrices, mine, row_root)
+            for c in mine:
+                self.log_det[c] = self._invert(matrices[c], lambda c=c: self._build(matrices, [c], row_root))
+                self.joined[c] = None
+                if len(heaviest[c]):
+                    self.log_det[c] += self._join(c, matrices[c], heaviest[c], row_root)
+
+        self.threads.run(fill, len(chains))
+
+    def _heavy(self, w):
+        """Which columns have huge weights beside the others, (q,) bool, and their numbers as ``_heaviest`` has them."""
+        n, weight = len(self.X), w * self.square
+        level = 1.0
+        if len(weight) >= n:
+            # Sorted, for that is a library's on a GPU; CuPy's partition is a kernel that no tool has checked for races.
+            level = np.maximum(self.xp.sort(weight)[len(weight) - n], 1.0)
+        heavy = weight > _HEAVY * level
+        return heavy, self._heaviest(heavy, weight)
+
+    def _build(self, matrices, chains, row_root):
+        """V of the light columns; every block of them is read once for all of these chains."""
+        for c in chains:
+            matrices[c][...] = 0.0
+            diagonal(matrices[c])[...] = 1.0
+        weighted = self.xp.empty(len(self.X) * min(self.step, len(self.root)))
+        for columns, block in self._blocks(self.starts):
+            if row_root is not None:
+                block *= row_root[:, None]
+            out = weighted[: block.size].reshape(block.shape)
+            for c in chains:
+                np.multiply(block, self.light[c, columns], out=out)
+                self._add_products(out, matrices[c])
+
+    def _join(self, c, P, which, row_root):
+        """Have the heavy columns of chain c join P; returns the rise of log|V|."""
+        w, columns = self.w[c, which], self._columns(which)
+        weights = w * (self.light[c, which] == 0.0)
+        if row_root is not None:
+            columns *= row_root
+        rise, *rest = self._add_heavy(c, P, columns, weights)
+        self.joined[c] = Joined(which, weights, *rest)
+        return rise
+
+    # Products with X by blocks of columns ----------------------------------------------------------------------------
+
+    def _blocks(self, starts):
+        """Blocks of columns, scaled, (n, m) float64, each in the memory of the one before."""
+        q = len(self.root)
+        memory = self.xp.empty(len(self.X) * min(self.step, q))
+        for first in starts:
+            m = min(self.step, q - first)
+            block = memory[: len(self.X) * m].reshape(-1, m)
+            self._fill(first, block)
+            yield slice(first, first + m), block
+
+    def predictor(self, beta):
+        """X beta for beta (m, q); (m, n)."""
+        if self.anchor is not None:
+            beta = beta.copy()
+            beta[:, -1:] += beta[:, :-1] @ self.anchor[:, None]
+        return self._times(beta)
+
+    def _times(self, beta):
+        parts = self.xp.empty((len(self.starts), len(beta), len(self.X)))
+
+        def multiply(first, last):
+            for i, (columns, block) in enumerate(self._blocks(self.starts[first:last]), first):
+                parts[i] = beta[:, columns] @ block.T
+
+        self.threads.run(multiply, len(parts))
+        return parts.sum(axis=0)
+
+    def _products(self, rows):
+        """X'r for rows r (m, n); (m, q)."""
+        out = self.xp.empty((len(rows), len(self.root)))
+
+        def multiply(first, last):
+            for columns, block in self._blocks(self.starts[first:last]):
+                out[:, columns] = rows @ block
+
+        self.threads.run(multiply, len(self.starts))
+        return out
+
+
+class DensityOfTau:
     """Log-density of a shift of log tau for each chain, beta and the length of z integrated out; the columns that are
     held keep lambda_j tau. It is called with the shifts of all chains, and with those whose shift is another one than
     before, of which it makes the matrices."""
@@ -342,28 +324,38 @@ class _Move:
         odds = np.minimum(variances * rows.square[: rows.n_shrunk] / _HELD, _LARGEST)
         self.held = chances * (1.0 + odds) < odds
         # Of the others, which are free: those of their choice, and of the slab.
-        self.odds, self.bound = (rows._where(self.held, 0.0, x) for x in (odds, variances * rows.slab_precision))
+        self.odds, self.bound = (rows.xp.where(self.held, 0.0, x) for x in (odds, variances * rows.slab_precision))
         self.before = rows.w[:, : rows.n_shrunk].copy()
         self.now = self._value(0.0 * tau_sq_inv, rows.P)
 
     def __call__(self, shift, chains):
         rows = self.rows
         w = rows._variances(self.lambda_sq_inv, self.tau_sq_inv * np.exp(-2.0 * shift))
-        rows.w[:, : rows.n_shrunk] = rows._where(self.held, self.before, w)
+        rows.w[:, : rows.n_shrunk] = rows.xp.where(self.held, self.before, w)
         rows._make(rows.spare, chains)
         return self._value(shift, rows.spare)
 
     def _value(self, shift, P):
-        rows = self.rows
+        rows, where = self.rows, self.rows.xp.where
         growth = np.exp(2.0 * shift)
         ratio = self.tau_sq_inv * self.tau_0**2 / growth  # tau_0^2 / tau^2
         prior = log_half_cauchy(ratio)  # of log tau
         by_chain = growth[:, None]
-        of_held = log_half_cauchy(rows._where(self.held, self.lambda_sq_inv, 1.0) * by_chain)  # log psi_j - log tau
+        of_held = log_half_cauchy(where(self.held, self.lambda_sq_inv, 1.0) * by_chain)  # log psi_j - log tau
         # The slab, beta integrated out; and the choice of which columns are held.
         of_free = -0.5 * np.log1p(self.bound * by_chain) - np.log1p(self.odds * by_chain)
-        prior += rows._where(self.held, of_held, of_free).sum(axis=1)
+        prior += where(self.held, of_held, of_free).sum(axis=1)
         return prior - 0.5 * rows.log_det - 0.5 * len(P[0]) * np.log(rows._quadratic(P, self.z))
+
+
+def diagonal(matrix):
+    """The diagonal of a contiguous matrix, to read and write."""
+    return matrix.reshape(-1)[:: len(matrix) + 1]
+
+
+def times_each(P, z):
+    """P_c z_c for each chain c."""
+    return (P @ z[:, :, None]).reshape(z.shape)
 
 
 def closest(closeness, n_columns):

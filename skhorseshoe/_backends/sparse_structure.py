@@ -7,8 +7,10 @@ _CURE = "The arrays of a sparse matrix must name places that it has: build it an
 
 def check(X):
     """Raise a ValueError unless a sparse matrix is well-formed; in one pass over its indices, of SciPy's or CuPy's."""
-    if X.format == "lil" and not len(X.rows) == len(X.data) == X.shape[0]:
-        raise ValueError(f"X.rows and X.data must have a list for each row. {_CURE}")
+    if X.format == "lil":
+        columns, values = ([len(one) if isinstance(one, list) else -1 for one in part] for part in (X.rows, X.data))
+        if columns != values or -1 in columns or len(columns) != X.shape[0]:
+            raise ValueError(f"X.rows and X.data must have lists of the same lengths, one for each row. {_CURE}")
     if X.format == "dia":
         _check_kind(X.offsets, "X.offsets", len(X.data))
         if X.data.ndim != 2 or (len(X.offsets) and int(abs(X.offsets.astype(np.int64)).max()) > max(X.shape)):

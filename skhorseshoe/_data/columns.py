@@ -10,11 +10,11 @@ class Columns:
     the intercept. X itself stays as it is: coefficients are translated on their way to a pass over it, and sums over
     its rows on their way back. With an intercept the posterior is the same for every centre.
 
-    Of a column that is constant the rows tell nothing that the intercept does not. The sampler's coefficient of it has
-    the law of the prior, which has no mean; that of X's own column is 0.
+    The data cannot tell a constant column from the intercept. The sampler's coefficient of it has the law of the prior,
+    which has no mean; that of X's own column is 0.
 
     mean, sd : (p,) of the columns of X. constant : (p,) bool, which are, beside an intercept. unpenalized : (p,) bool.
-    size : (p,) their root mean squares. unit : (p,) by which a column is divided, infinite for those without a say.
+    size : (p,) their root mean squares. unit : (p,) by which a column is divided, infinite where the coefficient is 0.
     """
 
     def __init__(self, mean, sd, constant, unpenalized, fit_intercept, standardize):
@@ -32,7 +32,9 @@ class Columns:
         self.informative = ((sd if fit_intercept else root) > 0) & np.isfinite(self.unit)
         self.order = np.argsort(unpenalized, kind="stable")
         self.place = np.argsort(self.order)
-        self.moved = bool(unpenalized.any() or standardize or self.centre.any() or not np.isfinite(self.unit).all())
+        self.translated = bool(
+            unpenalized.any() or standardize or self.centre.any() or not np.isfinite(self.unit).all()
+        )
         self.size = root
         # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.
         self.mean = ((mean - self.centre) / self.scale)[self.order] if fit_intercept else np.zeros(p)
@@ -41,7 +43,7 @@ class Columns:
 
     def of_X(self, beta):
         """The sampler's coefficients (m, q) as those of X's own columns and its intercept; (m, q)."""
-        if not self.moved:
+        if not self.translated:
             return beta
         p = len(self.order)
         out = beta.copy()
@@ -52,7 +54,7 @@ class Columns:
 
     def gradient(self, sums):
         """Sums over rows of r_i (x_i, 1) as those of the sampler's columns; (m, q)."""
-        if not self.moved:
+        if not self.translated:
             return sums
         p = len(self.order)
         out = sums.copy()

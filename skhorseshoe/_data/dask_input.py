@@ -11,9 +11,8 @@ from sklearn.utils.validation import column_or_1d
 
 from . import weights
 from .row_blocks import layout
-from .validation import check_X, encode_labels, is_dask, refuse_masked
+from .validation import check_labels, check_X, encode_labels, is_dask, refuse_masked
 
-_SAMPLERS = "auto", "hmc", "pxda", "gibbs"
 _LABELS = 2**20  # of those in memory, in a chunk
 # The X of a fit that is under way, and the lengths of its chunks.
 _counted = ContextVar("_counted", default=(None, None))
@@ -23,8 +22,8 @@ try:
     import distributed
     from dask import compute, delayed
 
-    from .dask_rows import DaskRows, Shards, settle, survey
-    from .dask_worker import pack, unmasked
+    from .dask_rows import DaskRows, Shards, survey, wait_for
+    from .dask_worker import make_segment, without_mask
 except ImportError as error:
     raise ImportError(
         f"Rows in Dask collections need dask and distributed: pip install 'skhorseshoe[dask]' ({error})."
@@ -32,7 +31,7 @@ except ImportError as error:
 
 
 @contextmanager
-def _aside():
+def _seceded():
     """In a task of Dask's: its thread is free meanwhile, for the tasks that it waits for."""
     try:
         distributed.secede()
@@ -46,40 +45,25 @@ def _aside():
             distributed.rejoin()
 
 
-@_aside()
-def prepare(model, X, y, sample_weight, choose):
-    """The shape of X, and a function that opens ``DaskRows``; sets what the model knows before a fit.
+@_seceded()
+def prepare(model, X, y, sample_weight):
+    """The shape of X, the two classes, and a function that opens ``DaskRows``.
 
-    choose : of whether the weights are whole, the sampler.
+    model : has the parameters, and learns the columns.
     """
-    client = _client()
-    given = X
+    client, given = _client(), X
     X, lengths, y, weight = _aligned(model, client, X, y, sample_weight)
     shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-    names = getattr(model, "feature_names_in_", None)
     bounds, edges = layout(*shape)
-    ends = bounds[edges]
+    ends = bounds[edges].tolist()
     chunks = {0: tuple(np.diff(ends).tolist())}
     parts = _zipped(*(array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight)))
-    starts = ends[:-1].tolist()
-    tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(parts, starts, strict=True)])
-    labels = np.unique(np.concatenate([labels for labels, _ in tallies]))
-    model.classes_, _ = encode_labels(labels)
-    totals = np.array([sum(w[labels == label].sum() for labels, w in tallies) for label in model.classes_])
-    by_class = model.class_weight
-    if by_class is not None:
-        by_class = weights.of_classes(by_class, model.classes_, model.classes_, totals)
-    if (totals > 0).all() and np.isfinite(totals).all():  # others are told where they are
-        weights.check_totals(totals if by_class is None else totals * by_class)
-    weighted = weight is not None or by_class is not None
-    model.sampler_ = choose(not weighted)
-    if model.sampler_ not in _SAMPLERS or (weighted and model.sampler_ != "hmc"):
-        why = "weights (sample_weight, class_weight)" if weighted else "Dask collections"
-        raise ValueError(f"sampler={model.sampler_!r} does not take {why} here. Use sampler='hmc' or 'auto'.")
+    classes, class_weights = _classes(client, parts, ends, model.class_weight)
+    names, weighted = getattr(model, "feature_names_in_", None), weight is not None or class_weights is not None
 
-    def pack_of(i):
-        facts = by_class, model.classes_, names, shape, dtype, int(ends[i]), int(ends[i + 1])
-        return delayed(pack, pure=False)(*parts[i], *facts)
+    def task_of(i):
+        facts = class_weights, classes, names, shape, dtype, ends[i], ends[i + 1]
+        return delayed(make_segment, pure=False)(*parts[i], *facts)
 
     row = shape[1] * dtype.itemsize
     sizes, chunk = np.diff(ends) * (row + 1 + 8 * weighted), max(lengths) * row
@@ -87,14 +71,26 @@ def prepare(model, X, y, sample_weight, choose):
     @contextmanager
     def open_rows(*args, **kwargs):
         device = model.device, shape[0] * shape[1]  # all workers choose the same, whatever they hold
-        with _aside(), Shards(client, pack_of, sizes.tolist(), chunk, shape[1], device) as shards:
+        with _seceded(), Shards(client, task_of, sizes.tolist(), chunk, shape[1], device) as shards:
             token = _counted.set((given, lengths))  # callbacks that score X need as many answers as there are labels
             try:
                 yield DaskRows(shards, shape, dtype, *args, **kwargs)
             finally:
                 _counted.reset(token)
 
-    return shape, open_rows
+    return shape, classes, open_rows
+
+
+def _classes(client, parts, ends, class_weight):
+    """The two classes, and their weights or None."""
+    tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(parts, ends, strict=False)])
+    classes, _ = encode_labels(np.unique(np.concatenate([labels for labels, _ in tallies])))
+    totals = np.array([sum(w[labels == label].sum() for labels, w in tallies) for label in classes])
+    if class_weight is not None:
+        class_weight = weights.of_classes(class_weight, classes, classes, totals)
+    if (totals > 0).all() and np.isfinite(totals).all():  # for others a worker names the row
+        weights.check_totals(totals if class_weight is None else totals * class_weight)
+    return classes, class_weight
 
 
 def _client():
@@ -133,7 +129,7 @@ def _aligned(model, client, X, y, sample_weight):
     if n == 0:
         raise ValueError("X has 0 rows in all its partitions: there is nothing to fit.")
     weight = None if sample_weight is None else _column(client, "sample_weight", sample_weight, n, np.float64)
-    return X, lengths, _column(client, "y", y, n), weight
+    return X, lengths, _column(client, "y", y if is_dask(y) else check_labels(y), n), weight
 
 
 def _column(client, name, given, n, dtype=None):
@@ -202,7 +198,7 @@ def _gather(client, tasks):
             raise RuntimeError(f"{client} has no workers: start some, or see in their logs why they have ended.")
 
     try:
-        settle(client, futures, futures, check)
+        wait_for(client, futures, futures, check)
         return client.gather(futures)
     except ModuleNotFoundError as error:
         raise ImportError(
@@ -215,7 +211,7 @@ def _gather(client, tasks):
 
 def _tally(y, weight, start):
     """The labels, and the weight of each; start : number of the first row."""
-    missing = np.flatnonzero(pd.isna(unmasked(y)))
+    missing = np.flatnonzero(pd.isna(without_mask(y)))
     if len(missing):
         raise ValueError(f"The label of row {start + missing[0]} is missing: leave such rows out.")
     labels, codes = np.unique(np.asarray(y), return_inverse=True)

@@ -43,6 +43,9 @@ class DaskRows(Rows):
     X = y = weight = None  # nowhere as a whole
     is_near = False
 
+    def separation(self):
+        """Not known: the programmes would have to fetch rows."""
+
     def _total(self, question, *args, of=None, **scratch):
         if question == "checksum":  # known since the rows were loaded
             nodes = {(0, number): checksum for number, checksum in self.shards.checksums.items()}
@@ -52,19 +55,19 @@ class DaskRows(Rows):
         return total
 
 
-class _Lost(Exception):
+class _WorkerLost(Exception):
     """A worker that will not answer; the argument says why."""
 
 
 @dataclass(eq=False)
-class _Held:
+class _Holder:
     """An actor on a worker, and the segments that it holds."""
 
     worker: str
     identity: str  # of the worker's process: a new one may come to have the address of the old
     numbers: list
     future: object
-    packs: list  # until it is loaded
+    tasks: list  # until it is loaded
     actor: object = None
     paused: float = None  # since when
 
@@ -72,96 +75,96 @@ class _Held:
 class Shards:
     """The segments of a collection, each held by one worker. A context: at its end the workers hold nothing.
 
-    pack : function of a segment's number that gives the Delayed ``Segment``. sizes : its bytes, by number.
+    task_of : function of a segment's number that gives the Delayed ``Segment``. sizes : its bytes, by number.
     chunk : bytes of the largest chunk of X. n_columns : of X. device : where workers compute, as arguments of
     ``device.resolve``.
     """
 
-    def __init__(self, client, pack, sizes, chunk, n_columns, device):
-        self.client, self.pack, self.sizes, self.device = client, pack, sizes, device
+    def __init__(self, client, task_of, sizes, chunk, n_columns, device):
+        self.client, self.task_of, self.sizes, self.device = client, task_of, sizes, device
         self.piece = 2 * max(chunk, *sizes)  # in the making; a thread has one
         self.working_set = 32 * (n_columns + 1) ** 2
-        self.held, self.checksums = [], {}
+        self.holders, self.checksums = [], {}
 
     def __enter__(self):
         try:
-            self._hold(range(len(self.sizes)), self._workers(_NO_WORKERS))
+            self._load(range(len(self.sizes)), self._workers(_NO_WORKERS))
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *error):
-        for held in self.held:
-            _release(held)
-        self.held = []
+        for holder in self.holders:
+            _release(holder)
+        self.holders = []
 
     def ask(self, question, *args):
         """The answers of all segments to a question, as nodes of the tree; lost workers are replaced meanwhile."""
-        nodes, waiting, losses = {}, list(self.held), 0
+        nodes, waiting, losses = {}, list(self.holders), 0
         while waiting:
             lost = {}
-            calls = [(held, _call(held, "answer", question, *args)) for held in waiting]
-            for held, call in calls:
+            calls = [(holder, _call(holder, "answer", question, *args)) for holder in waiting]
+            for holder, call in calls:
                 try:
-                    nodes |= self._answer(held, call)
-                except _Lost as why:
-                    lost[held] = why
+                    nodes |= self._answer(holder, call)
+                except _WorkerLost as why:
+                    lost[holder] = why
             waiting, losses = [], losses + bool(lost)
             if lost:
-                before = len(self.held) - len(lost)
+                before = len(self.holders) - len(lost)
                 self._replace(lost, losses)
-                waiting = self.held[before:]
+                waiting = self.holders[before:]
         return nodes
 
-    def _answer(self, held, call):
+    def _answer(self, holder, call):
         """The result of a call; waits as long as the worker lives."""
         patience = _FIRST_LOOK
         while True:
             if isinstance(call, Exception):
-                raise _Lost(str(call))
+                raise _WorkerLost(str(call))
             try:
                 return call.result(timeout=patience)
             except TimeoutError:
-                self._check(held)
+                self._check(holder)
                 patience = min(2 * patience, _LOOK)
             except (OSError, CancelledError, KeyError) as error:  # KeyError: a new worker at the address of the old
-                raise _Lost(f"{type(error).__name__}: {error}") from error
+                raise _WorkerLost(f"{type(error).__name__}: {error}") from error
             except Exception as error:
-                self._check(held)  # of one that is lost, an error says nothing else
-                error.add_note(f"Raised by the worker at {held.worker}.")
+                self._check(holder)  # of one that is lost, an error says nothing else
+                error.add_note(f"Raised by the worker at {holder.worker}.")
                 raise
 
-    def _check(self, held):
-        """Raise ``_Lost`` if the worker is gone or has not been heard of for long."""
-        state = survey(self.client).get(held.worker)
-        if state is None or state["identity"] != held.identity:
-            raise _Lost("it has left the cluster")
+    def _check(self, holder):
+        """Raise ``_WorkerLost`` if the worker is gone or has not been heard of for long."""
+        state = survey(self.client).get(holder.worker)
+        if state is None or state["identity"] != holder.identity:
+            raise _WorkerLost("it has left the cluster")
         if state["silent"] > _HUNG:
-            raise _Lost(f"no sign of life for {state['silent']:.0f} s")
+            raise _WorkerLost(f"no sign of life for {state['silent']:.0f} s")
         return state
 
-    def _check_loading(self, held):
+    def _check_loading(self, holder):
         """The same, and a ``MemoryError`` if Dask has stopped the worker, for its memory, from loading any more."""
-        state = self._check(held)
-        held.paused = (held.paused or time()) if state["paused"] else None
-        if held.paused and time() - held.paused > _PAUSED:
+        state = self._check(holder)
+        holder.paused = (holder.paused or time()) if state["paused"] else None
+        if holder.paused and time() - holder.paused > _PAUSED:
             raise MemoryError(
-                f"Worker {held.worker} takes {state['used'] / 2**30:.3f} GiB of its memory limit of "
+                f"Worker {holder.worker} takes {state['used'] / 2**30:.3f} GiB of its memory limit of "
                 f"{state['memory'] / 2**30:.3f} GiB, and Dask lets it load no more. Add workers, give them more "
                 "memory, or make the chunks smaller."
             )
 
     def _replace(self, lost, losses):
-        """Load what lost workers held onto others. lost : why, by ``_Held``."""
-        numbers = sorted(number for held in lost for number in held.numbers)
-        gone = {held.identity: held.worker for held in lost}
-        for held, why in lost.items():
-            _logger.warning("Worker %s is lost (%s): its rows are loaded again on another.", held.worker, why)
-            _release(held)
-        self.held = [held for held in self.held if held not in lost]
+        """Load what lost workers held onto others. lost : why, by ``_Holder``."""
+        numbers = sorted(number for holder in lost for number in holder.numbers)
+        gone = {holder.identity: holder.worker for holder in lost}
+        for holder, why in lost.items():
+            _logger.warning("Worker %s is lost (%s): its rows are loaded again on another.", holder.worker, why)
+            _release(holder)
+        self.holders = [holder for holder in self.holders if holder not in lost]
         if losses >= _TRIES:
-            worker, why = next((held.worker, why) for held, why in lost.items())
+            worker, why = next((holder.worker, why) for holder, why in lost.items())
             raise RuntimeError(
                 f"Workers were lost {losses} times in a row, the last at {worker} ({why}). A worker that is lost again "
                 "and again has mostly been killed for its memory: its log tells. Give the workers more memory, or the "
@@ -169,10 +172,10 @@ class Shards:
             )
         for state in survey(self.client).values():
             if state["identity"] in gone:
-                _evict(self.client, gone[state["identity"]])
-        busy = {held.worker for held in self.held}
+                _remove(self.client, gone[state["identity"]])
+        busy = {holder.worker for holder in self.holders}
         others = self._workers(_REPLACEMENT, busy) if busy else {}
-        self._hold(numbers, others or self._workers(_NO_WORKERS), losses)
+        self._load(numbers, others or self._workers(_NO_WORKERS), losses)
 
     def _workers(self, seconds, without=()):
         """What ``survey`` tells of the living workers; waits for one."""
@@ -188,23 +191,23 @@ class Shards:
                 )
             sleep(_GLANCE)
 
-    def _hold(self, numbers, workers, losses=0):
+    def _load(self, numbers, workers, losses=0):
         """Load segments onto workers, as many as their threads can take, neighbours together."""
         new = []
         try:
             for worker, share in list(self._shares(list(numbers), workers)):  # all have room before one begins
-                new.append(self._start(worker, share, workers[worker]))
+                new.append(self._submit(worker, share, workers[worker]))
             lost = {}
-            for held in new:
+            for holder in new:
                 try:
-                    self._finish(held)
-                except _Lost as why:
-                    lost[held] = why
+                    self._await_loading(holder)
+                except _WorkerLost as why:
+                    lost[holder] = why
         except BaseException:
-            for held in new:
-                _release(held)
+            for holder in new:
+                _release(holder)
             raise
-        self.held += new
+        self.holders += new
         if lost:
             self._replace(lost, losses + 1)
 
@@ -236,58 +239,60 @@ class Shards:
             sleep(_GLANCE)  # what was given up a moment ago has not been reported yet
             used = survey(self.client).get(worker, state)["used"]
 
-    def _start(self, worker, numbers, state):
+    def _submit(self, worker, numbers, state):
         # Hard restrictions on tasks whose worker dies would leave them waiting for ever: only the actor, which is
         # released then, has one. Names are fresh each time, since restrictions hold for new names only.
-        packs = []
+        tasks = []
         for turn in range(_TURNS):
-            share = [self.pack(i) for i in numbers[turn * len(numbers) // _TURNS : (turn + 1) * len(numbers) // _TURNS]]
-            packs += self.client.compute(share, priority=-turn, workers=[worker], allow_other_workers=True)
-        arguments = packs, numbers, len(self.sizes), self.device, state["threads"]
+            share = [
+                self.task_of(i) for i in numbers[turn * len(numbers) // _TURNS : (turn + 1) * len(numbers) // _TURNS]
+            ]
+            tasks += self.client.compute(share, priority=-turn, workers=[worker], allow_other_workers=True)
+        arguments = tasks, numbers, len(self.sizes), self.device, state["threads"]
         future = self.client.submit(Shard, *arguments, actor=True, workers=[worker], pure=False)
-        return _Held(worker, state["identity"], numbers, future, packs)
+        return _Holder(worker, state["identity"], numbers, future, tasks)
 
-    def _finish(self, held):
+    def _await_loading(self, holder):
         """Wait for an actor to be loaded, and give up the tasks that it was loaded from."""
-        settle(self.client, [held.future], held.packs, lambda: self._check_loading(held))
+        wait_for(self.client, [holder.future], holder.tasks, lambda: self._check_loading(holder))
         try:
-            held.actor = held.future.result(timeout=_LOOK)
+            holder.actor = holder.future.result(timeout=_LOOK)
         except (OSError, CancelledError, TimeoutError) as error:
-            raise _Lost(f"{type(error).__name__}: {error}") from error
+            raise _WorkerLost(f"{type(error).__name__}: {error}") from error
         except KilledWorker as error:
             raise RuntimeError(
-                f"Workers died again and again while they loaded rows for {held.worker}: {error}"
+                f"Workers died again and again while they loaded rows for {holder.worker}: {error}"
             ) from error
         except Exception:  # of the rows, or of an actor that went with its worker as soon as it was there
-            self._check(held)
+            self._check(holder)
             raise
-        for task in held.packs:
+        for task in holder.tasks:
             task.release()
-        held.packs = []
-        for number, checksum in self._answer(held, _call(held, "checksums")).items():
+        holder.tasks = []
+        for number, checksum in self._answer(holder, _call(holder, "checksums")).items():
             if self.checksums.setdefault(number, checksum) != checksum:
                 raise ValueError(
-                    f"The rows loaded again on {held.worker} are not those that the fit began with: the collection "
+                    f"The rows loaded again on {holder.worker} are not those that the fit began with: the collection "
                     "gives other rows each time it is computed. Seed its random numbers, or persist() or save it first."
                 )
 
 
-def _call(held, method, *args):
+def _call(holder, method, *args):
     """What will be the result of a call to an actor; an exception where it is known to be lost."""
     try:
-        return getattr(held.actor, method)(*args)
+        return getattr(holder.actor, method)(*args)
     except (RuntimeError, ValueError) as error:  # by the version of Dask
         return error
 
 
-def _release(held):
-    for future in (held.future, *held.packs):
+def _release(holder):
+    for future in (holder.future, *holder.tasks):
         future.release()
-    if held.actor is not None:
-        held.actor._future.release()
+    if holder.actor is not None:
+        holder.actor._future.release()
 
 
-def settle(client, futures, tasks, check):
+def wait_for(client, futures, tasks, check):
     """Wait for futures, as long as ``check`` does not raise and tasks, which they need, go on ending."""
     done, since, patience = -1, time(), _FIRST_LOOK
     while True:
@@ -338,7 +343,7 @@ def survey(client):
         ) from error
 
 
-def _evict(client, worker):
+def _remove(client, worker):
     """Take a worker that does not answer off the scheduler's books, where it would still own the rows."""
 
     async def remove(dask_scheduler):

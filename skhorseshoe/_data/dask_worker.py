@@ -3,30 +3,27 @@
 import numpy as np
 
 from .._backends import device as _device
+from .._utils.finite import first_not_finite
 from .._utils.threads import open_threads
 from .row_blocks import ADD, Segment, collapse, layout
+from .validation import not_finite
 
 
-def pack(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
+def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
     """One segment, rows start to stop - 1 of all, checked and as the kernels take it. It runs as a task of Dask's.
 
     weight, class_weight, names : None for none. classes : the two labels. shape, dtype : of all of X.
     """
-    X = np.asarray(unmasked(X))
+    X = np.asarray(without_mask(X))
     if X.shape != (stop - start, shape[1]) or len(y) != len(X):
         raise ValueError(
             f"Rows {start} to {stop - 1} came in shapes {X.shape} and {np.shape(y)}, not ({stop - start}, {shape[1]}) "
             f"and ({stop - start},): the chunks of the collection are not what it says they are."
         )
     X = np.array(X, dtype, order="C")  # what the worker holds is its own: no task's result stays alive because of it
-    finite = np.isfinite(X)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        what = "NaN" if np.isnan(X[row, column]) else "infinity or a value too large"
-        column = column if names is None else repr(names[column])
-        raise ValueError(
-            f"Input X contains {what}: row {start + row}, column {column}. Drop such rows, or impute them."
-        )
+    first = first_not_finite(X)
+    if first is not None:
+        raise not_finite(X[first], start + first[0], first[1], names, imputer="")
     bounds = layout(*shape)[0]
     bounds = bounds[(bounds >= start) & (bounds <= stop)] - start
     y = (np.asarray(y) == classes[1]).astype(np.uint8)
@@ -34,7 +31,7 @@ def pack(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
     return Segment(X, y, _weights(weight, class_weight, y, start), bounds, start)
 
 
-def unmasked(values):
+def without_mask(values):
     """NaN for what is under a mask, which NumPy would take for data."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
@@ -44,7 +41,7 @@ def unmasked(values):
 def _weights(weight, class_weight, y, start):
     if weight is None and class_weight is None:
         return np.empty(0)
-    weight = np.ones(len(y)) if weight is None else np.array(unmasked(weight), np.float64)
+    weight = np.ones(len(y)) if weight is None else np.array(without_mask(weight), np.float64)
     bad = ~((weight > 0) & np.isfinite(weight))
     if bad.any():
         row = np.flatnonzero(bad)[0]

@@ -107,10 +107,10 @@ class Segment(NamedTuple):
     def _misplaced(self, ops, threads, coef, intercept, rows):
         wrong, y = [], ops.to_host(self.y[rows])
 
-        def look(eta, some):
-            wrong.append(((ops.to_host(eta)[:, 0] + intercept > 0) != y[some]).any())
+        def compare(eta, at):
+            wrong.append(((ops.to_host(eta)[:, 0] + intercept > 0) != y[at]).any())
 
-        ops.each_block(self.X[rows], coef[None], threads, _TOGETHER, look)
+        ops.each_block(self.X[rows], coef[None], threads, _TOGETHER, compare)
         return any(wrong)
 
     def checksum(self, ops, threads):

@@ -8,15 +8,11 @@ from .._utils.threads import Threads
 from .column_checks import far_out, one_sided, step_of
 from .columns import Columns
 from .row_blocks import ADD, Segment, collapse, layout
+from .separation import separation
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
-_WHOLE = (
-    "latent",
-    "score",
-    "line",
-    "extremes",
-    "sample",
-)  # asked of all rows together; of the rest, threads share the segments
+# Questions to all rows together; for the others threads share the segments.
+_WHOLE = "latent", "score", "line", "extremes", "sample"
 
 
 class Rows:
@@ -32,8 +28,7 @@ class Rows:
         self.X, self.y = X, y
         self.weight = np.empty(0) if weight is None else weight
         self.held = ops.hold(X, y, self.weight)
-        self.ops = ops
-        self.threads = threads
+        self.ops, self.threads = ops, threads
         self.shape, self.dtype = X.shape, X.dtype
         # The layout depends on the size of X alone: sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = layout(*X.shape, X.size)
@@ -65,14 +60,14 @@ class Rows:
             return getattr(self._segment(0, n, of), question)(self.ops, self.threads, *args, **scratch)
         nodes = {}
 
-        def some(first, last):
+        def ask_segments(first, last):
             own = {}
             for i in range(first, last):
                 own[0, i] = getattr(self._segment(i, i + 1, of), question)(self.ops, Threads(1), *args)
                 collapse(own, n, ADD[question])
             nodes.update(own)
 
-        self.threads.run(some, n)
+        self.threads.run(ask_segments, n)
         (total,) = collapse(nodes, n, ADD[question]).values()
         return total
 
@@ -147,6 +142,12 @@ class Rows:
         (rows,) = self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))
         return far_out(rows, self.spread)
 
+    def separation(self):
+        """How planes separate the classes, see ``separation.py``; None if that is not known."""
+        c = self.columns
+        spread = self.spread if c.fit_intercept else c.size
+        return separation(self.ops.to_host(self.X), self.y, c.fit_intercept, c.mean_of_X, spread)
+
     def separated_by(self, beta):
         """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""
         points, p = self.columns.of_X(self.ops.to_host(beta)), self.shape[1]
@@ -155,7 +156,7 @@ class Rows:
         return not misplaced.all()
 
     def latent(self, beta, sweep, key):
-        """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta. No weights: a fraction of a z has no law."""
+        """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta; without weights."""
         xtz, ztz = self._total("latent", self._translate.of_X(beta), sweep, key)
         return self._translate.gradient(xtz), ztz
 

@@ -1,20 +1,21 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
-from contextlib import nullcontext
+from collections import Counter
+from contextlib import suppress
 from numbers import Number
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn import config_context, get_config
-from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from .._backends import device
 from .._backends.sparse_structure import check as check_structure
+from .._utils.finite import first_not_finite
 from .._utils.memmap import ahead, cut
 from .._utils.memory import check_copy
-from .._utils.names import did_you_mean
+from .._utils.names import finder
 from .._utils.sklearn_compat import _get_feature_names
 
 _CHECKED = 2**20  # elements looked at together
@@ -22,7 +23,13 @@ _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder i
 _NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
 _SCALE = "Divide the column, take its logarithm, or drop it."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
+_SHOWN = 10  # classes in an error
+_ONE_VS_REST = """from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
+_NA = ("NAType", "NaTType")  # of pandas
 _LEVELS = ("categor", "dictionary", "enum", "str", "large_string", "utf8")  # and these, if they look like numbers
 
 
@@ -33,9 +40,9 @@ def is_dask(*collections):
 
 def check_X(estimator, X, *, reset, **y):
     """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
-    for name, given in {"X": X, **y}.items():
-        refuse_masked(given, name)
-    _refuse_missing(y["y"] if isinstance(y.get("y"), (list, tuple)) else [])
+    refuse_masked(X, "X")
+    if y.get("y") is not None:
+        y = {"y": check_labels(y["y"])}
     if device.on_gpu(X):
         return _check_on_gpu(estimator, X, reset, **y)
     if type(X).__name__ == "LazyFrame":
@@ -45,26 +52,57 @@ def check_X(estimator, X, *, reset, **y):
         )
     X = _well_formed(X) if issparse(X) else with_names(X)
     types = _column_types(X)
+    _check_names(X, types)
     _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     _check_room(X, dtypes, types)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
-        with _numpy_alone(), np.errstate(over="ignore", invalid="ignore"):  # in sums that tell what is not finite
+        # NumPy alone computes here; its sums that tell what is not finite may overflow.
+        with config_context(array_api_dispatch=False), np.errstate(over="ignore", invalid="ignore"):
             checked = validate_data(estimator, X, reset=reset, **how, **y)
-            _check_finite(checked[0] if y else checked, estimator)
-    except (ValueError, TypeError, OverflowError) as raised:
-        error = raised
-        if getattr(y.get("y"), "ndim", 0) == 1:
-            _refuse_missing(y["y"])
-        if isinstance(error, OverflowError):
-            error = ValueError(f"X holds a whole number that is too large for float64 ({error}). {_SCALE}")
-        better = _name_bad_column(X, types, error)
-        if better is raised:
+            _check_finite(checked[0] if y else checked, getattr(estimator, "feature_names_in_", None))
+    except (ValueError, TypeError, OverflowError) as error:
+        better = _with_cure(error, X, types)
+        if better is error:
             raise
-        raise better from raised
+        raise better from error
     _refuse_levels(X, types)
     return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
+
+
+def _with_cure(error, X, types):
+    """An error that names the column of X that is not numeric, or the cure; ``error`` itself if there is none."""
+    if "feature names" in str(error):  # other columns than those of fit: that is what to say
+        in_order = "same order" in str(error)
+        return ValueError(f"{error}That is X[model.feature_names_in_].") if in_order else error
+    if isinstance(error, OverflowError):
+        error = ValueError(f"X holds a whole number that is too large for float64 ({error}). {_SCALE}")
+    for name, dtype in types:
+        if not dtype.startswith(_NUMBERS):
+            try:
+                np.asarray(X[name]).astype(np.float64)
+            except (ValueError, TypeError, OverflowError):
+                return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
+    if not types and getattr(X, "ndim", 0) == 2 and X.dtype.kind in "OSU":
+        for j, column in enumerate(X.T):
+            with suppress(OverflowError):
+                try:
+                    column.astype(np.float64)
+                except (ValueError, TypeError):
+                    return ValueError(f"Column {j} of X is not numeric: {error}. {_CURE}")
+    return error
+
+
+def _check_names(table, types):
+    """Raise a ValueError for a table without columns, or with two of one name."""
+    if not types and len(getattr(table, "columns", ["X"])) == 0:
+        raise ValueError(f"X is a table without columns: 0 feature(s) (shape={table.shape}) while 1 is required.")
+    name, n = Counter(name for name, _ in types).most_common(1)[0] if types else ("", 1)
+    if n > 1:
+        raise ValueError(
+            f"X has {n} columns named {name!r}. Give each a name of its own, or leave the names out: X.to_numpy()."
+        )
 
 
 def with_names(X):
@@ -79,11 +117,6 @@ def with_names(X):
     import pandas as pd
 
     return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
-
-
-def _numpy_alone():
-    """A context without scikit-learn's dispatch to other array libraries, none of which computes here."""
-    return config_context(array_api_dispatch=False) if get_config()["array_api_dispatch"] else nullcontext()
 
 
 def refuse_masked(values, name):
@@ -114,8 +147,6 @@ def _well_formed(X):
     check_structure(X)
     if X.format in ("lil", "dok"):
         try:
-            if X.format == "lil" and [*map(len, X.rows)] != [*map(len, X.data)]:
-                raise ValueError("X.rows and X.data need lists of the same lengths")
             X = X.tocsr()
         except Exception as error:  # whatever was put into them
             what = f"X is a sparse matrix in {X.format!r} format whose parts do not fit together"
@@ -147,33 +178,30 @@ def _canonical(X):
     return X
 
 
-def _check_finite(X, estimator):
-    """By blocks of rows: X may be on disk, and of float16 scikit-learn's own check would make a mask."""
+def _check_finite(X, names):
+    """By blocks of rows, since X may be on disk. names : of the columns, or None."""
+    if get_config()["assume_finite"]:
+        return
     if issparse(X):
-        try:
-            assert_all_finite(X.data)
-        except ValueError:
-            k = np.flatnonzero(~np.isfinite(X.data))[0]
-            row = np.searchsorted(X.indptr, k, side="right") - 1
-            raise _not_finite(estimator, row, X.indices[k], X.data[k]) from None
+        first = first_not_finite(X.data)
+        if first is not None:
+            row = np.searchsorted(X.indptr, first[0], side="right") - 1
+            raise not_finite(X.data[first], row, X.indices[first], names)
         return
     for rows in ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
-        try:
-            assert_all_finite(X[rows])
-        except ValueError:
-            row, j = np.argwhere(~np.isfinite(X[rows]))[0]
-            raise _not_finite(estimator, rows.start + row, j, X[rows][row, j]) from None
+        first = first_not_finite(X[rows])
+        if first is not None:
+            raise not_finite(X[rows][first], rows.start + first[0], first[1], names)
 
 
-def _not_finite(estimator, row, j, value):
-    """An error that names the first number that is none."""
-    names, missing = getattr(estimator, "feature_names_in_", None), np.isnan(value)
+def not_finite(value, row, j, names, imputer=" (SimpleImputer in a Pipeline)"):
+    """An error that names the first number that is NaN or infinite. names : of the columns, or None."""
+    missing = np.isnan(value)
     what = "NaN" if missing else f"infinity or a value too large for {value.dtype}"
-    cure = "impute them (SimpleImputer in a Pipeline)" if missing else "clip them, or make them NaN and impute"
+    cure = f"Impute missing values{imputer}" if missing else "Clip such values"
+    column = j if names is None else repr(names[j])
     return ValueError(
-        f"Input X contains {what}: the first is in row {row} of column {j if names is None else repr(names[j])}. "
-        f"{type(estimator).__name__} does not accept {'missing' if missing else 'infinite'} values: {cure}, or drop "
-        "such rows."
+        f"Input X contains {what}: the first is in row {row} of column {column}. {cure}, or drop the row."
     )
 
 
@@ -183,14 +211,23 @@ def _check_on_gpu(estimator, X, reset, **y):
     validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
     if not y:
         return X
-    y = validate_data(estimator, "no_validation", **{name: device.to_host(values) for name, values in y.items()})
+    y = validate_data(estimator, "no_validation", **y)
     check_consistent_length(X, y)
     return X, y
 
 
+def check_labels(y):
+    """Labels in one dimension, on the host, of which none is masked or missing."""
+    refuse_masked(y, "y")
+    if isinstance(y, (list, tuple)):
+        _refuse_missing(y)  # which an array of text would swallow
+    y = column_or_1d(device.to_host(y), warn=True)
+    _refuse_missing(y)
+    return y
+
+
 def encode_labels(y, without=""):
     """The two classes, and the labels as 0 and 1, uint8. without : in words, the rows that have been left out."""
-    _refuse_missing(y)
     _refuse_objects(y)
     with np.errstate(invalid="ignore"):  # of numbers that are none of int64
         check_classification_targets(y)
@@ -202,9 +239,10 @@ def encode_labels(y, without=""):
             "classifier."
         )
     if kind != "binary":
+        some = ", ".join(map(repr, classes[:_SHOWN].tolist())) + ", ..." * (len(classes) > _SHOWN)
         raise ValueError(
-            f"Only binary classification is supported. The type of the target is {kind}. For more classes wrap the "
-            "classifier: sklearn.multiclass.OneVsRestClassifier(HorseshoeProbitClassifier())."
+            f"Only binary classification is supported. The type of the target is {kind}: y has {len(classes)} classes, "
+            f'{some}. For one model of each class against the rest (user guide, "Data"):\n\n{_ONE_VS_REST}'
         )
     return classes, (np.asarray(y) == classes[1]).astype(np.uint8)
 
@@ -224,32 +262,23 @@ def _refuse_objects(y):
     )
 
 
-def _refuse_missing(y):
+def _refuse_missing(labels):
     """Raise a ValueError where a label is NaN, NaT, None or, of pandas, NA."""
-    if isinstance(y, (list, tuple)):  # as an array text would swallow NaN
-        missing = [_is_missing(label) for label in y]
+    if isinstance(labels, np.ndarray) and labels.dtype != object:
+        missing = np.isnan(labels) if labels.dtype.kind in "fcmM" else []
     else:
-        y = np.asarray(y)
-        missing = np.isnan(y) if y.dtype.kind in "fcmM" else []
-        if y.dtype == object:
-            missing = [_is_missing(label) for label in y.tolist()]
+        missing = [
+            label != label if isinstance(label, (Number, np.generic)) else label is None or type(label).__name__ in _NA
+            for label in labels
+        ]
     if np.any(missing):
         raise ValueError(f"The label of row {np.argmax(missing)} is missing: leave such rows out.")
 
 
-def _is_missing(label):
-    if isinstance(label, (Number, np.generic)):
-        return bool(label != label)
-    return label is None or type(label).__name__ in ("NAType", "NaTType")
-
-
 def is_second(y, X, classes):
     """Whether each label is the second class; (n,) bool."""
-    refuse_masked(y, "y")
-    _refuse_missing(y if isinstance(y, (list, tuple)) else [])
-    y = column_or_1d(device.to_host(y))
+    y = check_labels(y)
     check_consistent_length(X, y)
-    _refuse_missing(y)
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
         raise ValueError(f"y holds labels that fit has not seen: {unknown.tolist()}; classes_ is {classes.tolist()}.")
@@ -262,47 +291,43 @@ def column_mask(given, p, names):
     names : of the columns, or None.
     """
     mask = np.zeros(p, bool)
-    if given is None:
-        return mask
-    if isinstance(given, (set, frozenset, dict)) or issparse(given) or getattr(given, "ndim", 1) == 0:
-        got = repr(given) if getattr(given, "ndim", 1) == 0 else f"a {type(given).__name__}"
-        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {got}.")
-    if len(given) == 0:
-        return mask
-    kinds = {isinstance(one, str) for one in given}
-    if len(kinds) > 1:
-        raise ValueError(f"unpenalized mixes names and numbers: {list(given)[:9]}. Give names alone or indices alone.")
-    given = np.asarray(given)
-    if given.ndim != 1:
-        raise ValueError(f"unpenalized must be one-dimensional; got an array of shape {given.shape}.")
-    if given.dtype == bool:
-        if len(given) != p:
-            raise ValueError(f"unpenalized is a mask of {len(given)} entries, but X has {p} columns.")
-        mask[:] = given
-    elif np.issubdtype(given.dtype, np.integer):
-        if not ((given >= -p) & (given < p)).all():
-            raise ValueError(
-                f"unpenalized has indices {given.tolist()}, but X has {p} columns: {-p} to {p - 1} are allowed."
-            )
-        mask[given] = True
-        if mask.sum() < len(given):
-            raise ValueError(
-                f"unpenalized has an index more than once: {given.tolist()[:9]}. If it is meant as a mask, give it as "
-                "booleans."
-            )
-    else:
-        known = {} if names is None else {name: j for j, name in enumerate(names)}
-        unknown = [name for name in given.tolist() if name not in known]
-        if unknown:
-            where = "X has no column names" if names is None else "X has no such columns"
-            hint = did_you_mean(unknown[0], known)
-            raise ValueError(
-                f"unpenalized names {unknown}, but {where}.{hint} Give names of a table, indices or a mask."
-            )
-        mask[[known[name] for name in given.tolist()]] = True
+    if given is not None:
+        mask[_columns(given, p, names)] = True
     if mask.all():
         raise ValueError(f"unpenalized has all {p} columns: the horseshoe prior needs one at least to shrink.")
     return mask
+
+
+def _columns(given, p, names):
+    """The same as indices or a mask."""
+    if isinstance(given, (set, frozenset, dict)) or issparse(given) or getattr(given, "ndim", 1) == 0:
+        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {given!r:.80}.")
+    if len({isinstance(one, str) for one in given}) > 1:
+        raise ValueError(f"unpenalized mixes names and numbers: {list(given)[:9]}. Give names alone or indices alone.")
+    given = np.asarray(given) if len(given) else np.empty(0, int)
+    if given.ndim != 1:
+        raise ValueError(f"unpenalized must be one-dimensional; got an array of shape {given.shape}.")
+    if given.dtype == bool and len(given) != p:
+        raise ValueError(f"unpenalized is a mask of {len(given)} entries, but X has {p} columns.")
+    if given.dtype == bool:
+        return given
+    if not np.issubdtype(given.dtype, np.integer):
+        if names is None:
+            raise ValueError(
+                f"unpenalized names {given.tolist()}, but X has no column names: give indices, a mask, or X as a table."
+            )
+        find = finder(names, "columns of X", " Give names of a table, indices or a mask.")
+        return [find(name, "unpenalized") for name in given.tolist()]
+    if not ((given >= -p) & (given < p)).all():
+        raise ValueError(
+            f"unpenalized has indices {given.tolist()}, but X has {p} columns: {-p} to {p - 1} are allowed."
+        )
+    if len(np.unique(given % p)) < len(given):
+        raise ValueError(
+            f"unpenalized has an index more than once: {given.tolist()[:9]}. If it is meant as a mask, give it as "
+            "booleans."
+        )
+    return given
 
 
 def _column_types(table):
@@ -331,16 +356,3 @@ def _refuse_levels(table, types):
                 f"Column {name!r} is not numeric (its dtype is {dtype}), although its values look like numbers. "
                 f"{_CURE} If they are quantities, convert the column: astype(float)."
             )
-
-
-def _name_bad_column(table, types, error):
-    """The same error with the first column that is not numeric in it, or ``error`` itself if there is none."""
-    if "feature names" in str(error):  # other columns than those of fit: that is what to say
-        return error
-    for name, dtype in types:
-        if not dtype.startswith(_NUMBERS):
-            try:
-                np.asarray(table[name]).astype(np.float64)
-            except (ValueError, TypeError, OverflowError):
-                return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
-    return error

@@ -20,17 +20,15 @@ _SECONDS = 5e-8  # that it takes for a number
 _FEWEST = 100  # draws of a chain that it is computed from
 
 
-def teller(model, X, y, metadata, run):
+def callbacks_of(model, given, known, run):
     """A function of the number of sweeps done that tells the callbacks of ``model``; it returns True to stop the run.
 
-    X, y : as ``fit`` was given them.
+    given : X, y and metadata, by name, as ``fit`` has them. known : attributes that the model will have, draws apart.
     """
-    if not HAS_CALLBACKS:
-        return _Silent()
-    return _Teller(model, {"estimator": model, "X": X, "y": y, "metadata": metadata}, run)
+    return _Tasks(model, {"estimator": model, **given}, known, run) if HAS_CALLBACKS else _NoTasks()
 
 
-class _Silent:
+class _NoTasks:
     def __call__(self, t):
         return False
 
@@ -38,9 +36,9 @@ class _Silent:
         pass
 
 
-class _Teller:
-    def __init__(self, model, given, run):
-        self.given, self.run, self.begun = given, run, time.monotonic()
+class _Tasks:
+    def __init__(self, model, given, known, run):
+        self.given, self.known, self.run, self.begun = given, known, run, time.monotonic()
         self.now, last = run.chains.state.sweep, run.settings.burn_in + run.settings.n_iter
         self.size = max(1, -(-(last - self.now) // _BLOCKS))
         self.nested = hasattr(model, "_parent_callback_ctx")
@@ -118,7 +116,7 @@ class _Teller:
         draws = self.run.draws
         if draws.n == 0:
             return None
-        return lambda: {f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in STORED}
+        return lambda: {**self.known, **{f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in STORED}}
 
 
 def _blocks(first, last, size):

@@ -18,10 +18,9 @@ import numpy as np
 
 from .._mcmc.draws import STORED
 from .._utils.atomic_files import (
-    OtherFormat,
     checksum,
-    damaged,
     is_count,
+    naming,
     open_to_read,
     put,
     put_note,
@@ -92,23 +91,19 @@ class Checkpoint:
         path = self.folder / _MANIFEST
         if not path.exists():
             return None
-        manifest = self._manifest(path)
+        manifest = read_note(path, _FORMAT, _FIELDS, _CURE)
         self._compare(manifest["what"])
         self.files = manifest["draws"]
         self.state = manifest["state"][0]
         state = self._read(*manifest["state"])
         blocks = [self._read(name, expected) for name, expected, _, _ in self.files]
-        try:
+        with naming(self.folder / self.state, _CURE):
             ends = np.cumsum([block["coef"].shape[1] for block in blocks]).tolist()
             if [[int(state["draws/stride"]), end] for end in ends] != [file[2:] for file in self.files]:
                 raise ValueError("the files of draws do not hold what the manifest says of them")
             draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED if blocks}
             saved = _unflatten(state, draws)
             check(saved)
-        except MemoryError:
-            raise
-        except Exception as error:  # whatever comes of foreign arrays
-            raise damaged(self.folder / self.state, error, _CURE) from error
         if state["n_iter"] > n_iter:
             raise ValueError(
                 f"checkpoint={str(self.folder)!r} holds {state['n_iter']} sweeps, more than n_iter={n_iter}: give at "
@@ -134,14 +129,6 @@ class Checkpoint:
                 "empty or a new folder."
             )
 
-    def _manifest(self, path):
-        try:
-            return read_note(path, _FORMAT, _FIELDS)
-        except OtherFormat:
-            raise
-        except (ValueError, OSError) as error:
-            raise damaged(path, error, _CURE) from error
-
     def _compare(self, was):
         if different := warm_start.differences(was, self.what):
             raise ValueError(
@@ -151,19 +138,12 @@ class Checkpoint:
 
     def _read(self, name, expected):
         path = self.folder / name
-        try:
+        with naming(path, _CURE):
             with open_to_read(path) as file:
                 data = file.read()
-        except OSError as error:
-            raise damaged(path, error, _CURE) from error
-        if checksum(data) != expected:
-            raise damaged(path, "its checksum is wrong", _CURE)
-        try:
+            if checksum(data) != expected:
+                raise ValueError("its checksum is wrong")
             return _unpacked(data)
-        except MemoryError:
-            raise
-        except Exception as error:  # whatever comes of foreign bytes
-            raise damaged(path, error, _CURE) from error
 
     def is_due(self):
         """Whether it is time to write."""

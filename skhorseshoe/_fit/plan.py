@@ -1,6 +1,80 @@
-"""How a fit goes about it: which sampler."""
+"""How a fit goes about it: which sampler, on which device, for how many sweeps."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._backends import device as _device
+from .._backends.limits import is_without_factor
+from .._data.validation import made_of
+from .._data.weights import arrange
+from .._mcmc.run import Settings
+from .._utils.memmap import is_on_disk
+from .._utils.memory import check_copy
+from .._utils.threads import count_threads
+from .warnings import Finding
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
+_SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
+_REPEATED = 10  # times as many rows as there are, which "auto" does not make for the sake of whole weights
+_JUDGED = 8  # draws of a chain, of which at least half are kept: R-hat takes four
+
+
+class Plan(NamedTuple):
+    """All that is settled before the rows are opened."""
+
+    settings: Settings
+    device: _device.Device  # where the sampler runs
+    n_threads: int
+    shape: tuple  # of X as the sampler has it
+    rows: tuple | None  # X, y and weights as the sampler has them; None on a cluster
+    copied: int  # bytes of X that are made for the fit
+    findings: list  # about what weights cost
+
+
+def plan_fit(params, data, done):
+    """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of earlier fits, to go on with."""
+    many, heavy = is_without_factor(data.shape[1]), data.times > _REPEATED and not data.wide
+    sampler = choose(params.sampler, params.burn_in, data.whole and (many or not heavy), data.wide, many)
+    settings = {name: getattr(params, name) for name in Settings._fields}
+    settings = Settings(**{**settings, "sampler": sampler, "n_iter": params.n_iter + done})
+    n_threads = count_threads(params.n_jobs)
+    if data.rows is None:
+        if sampler == "collapsed" or (data.weighted_by and sampler != "hmc"):
+            why = "weights (sample_weight, class_weight)" if data.weighted_by else "Dask collections"
+            raise ValueError(f"sampler={sampler!r} does not take {why} here. Use sampler='hmc' or 'auto'.")
+        device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
+        return Plan(settings, device, n_threads, data.shape, None, 0, [])
+    X, *labels = data.rows
+    device, copied = _choose_device(params, sampler, X), 0
+    if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # which no kernel reads
+        copied = 4 * X.size
+        check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
+    X, *labels = arrange(X, *labels, sampler)
+    copied = copied or made_of(data.given, X)
+    return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, _costs(params, data, sampler, heavy))
+
+
+def check_counts(params):
+    """Raise a ValueError where parameters contradict one another."""
+    n_iter, thin, target, most = params.n_iter, params.thin, params.target_ess, params.max_draws
+    if n_iter < thin:
+        raise ValueError(f"thin must not exceed n_iter (thin={thin}, n_iter={n_iter}): no draw would be kept.")
+    if None not in (target, most) and most < _JUDGED:
+        raise ValueError(
+            f"target_ess={target} is judged by the draws that are kept, and max_draws={most} keeps too few of them to "
+            f"tell: raise max_draws to {_JUDGED} or more, or leave it out."
+        )
+    if None not in (target, most) and most * params.n_chains < target:
+        raise ValueError(
+            f"target_ess={target} cannot be reached with max_draws={most} draws of each of {params.n_chains} chains, "
+            f"{most * params.n_chains} in all: raise max_draws, or leave it out."
+        )
+    if params.checkpoint is not None and params.warm_start:
+        raise ValueError(
+            "checkpoint and warm_start=True cannot be combined. With checkpoint, raise n_iter and call fit again to "
+            "continue."
+        )
 
 
 def choose(sampler, burn_in, whole_weights, wide, many):
@@ -11,3 +85,36 @@ def choose(sampler, burn_in, whole_weights, wide, many):
     if wide and whole_weights:
         return "collapsed"
     return "hmc" if (burn_in >= _TUNING and not many) or not whole_weights else "pxda"
+
+
+def _costs(params, data, sampler, heavy):
+    """A ``Finding`` where weights make the fit slow."""
+    if heavy and sampler != "hmc":
+        facts = {"sampler": sampler, "rows": data.shape[0], "repeated": data.times * data.shape[0]}
+        return [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]
+    if params.sampler != "auto" or sampler != "hmc" or data.shape[1] <= _SLOW or not data.wide:
+        return []
+    name = "sample_weight" if params.class_weight is None else "class_weight"
+    cure = "Integer weights are much faster: they allow 'collapsed', whose matrices are n_samples x n_samples."
+    if name == "class_weight":
+        cure = (
+            "Rare events do not need weights, and weights above 1 let noise columns in. Without class_weight the "
+            "sampler is 'collapsed', which is much faster: its matrices are n_samples x n_samples."
+        )
+    return [Finding("slow weights", [], cure, {"name": name, "p": data.shape[1]})]
+
+
+def _choose_device(params, sampler, X):
+    """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot."""
+    asked = _device.beside(params.device, X)
+    if sampler != "collapsed":
+        found = _device.resolve(asked, X.size, _device.is_sparse(X))
+        return found if asked != "auto" else _device.with_room(found, X, params.n_chains, sampler)
+    if _device.is_sparse(X):
+        raise ValueError(
+            "sampler='collapsed' reads dense rows, and X is sparse: use another sampler, or, if it has room, the dense "
+            "X.toarray()."
+        )
+    if asked == "auto":
+        return _device.resolve("cpu")._replace(reason="it is the faster one for sampler='collapsed'")
+    return _device.resolve(asked)

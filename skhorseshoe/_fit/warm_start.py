@@ -5,29 +5,30 @@ import numpy as np
 from .._mcmc.draws import STORED
 
 
-def of(run):
-    """The run without its draws, which the model holds already."""
+def kept(run):
+    """What a model keeps of a run beside its draws."""
     arrays = run.arrays()
     for name in STORED:
         del arrays["draws"][name]
     return {"what": described(run.problem, run.settings), **arrays}
 
 
-def resume(model, problem, settings):
-    """What ``Run`` takes to go on with the chains of a fitted model; None if there are none.
-
-    Raises a ValueError that names the differences if data or parameters are not those of the chains.
-    """
+def earlier(model):
+    """What a fitted model keeps to go on with its chains, and its draws; None if it keeps nothing."""
     saved = vars(model).get("_saved_run")
     if saved is None:
         return None
+    draws = {name: getattr(model, f"{name}_draws_") for name in STORED}
+    return {**saved, "draws": {**saved["draws"], **draws}}
+
+
+def check_same(saved, problem, settings):
+    """Raise a ValueError that names the differences if data or parameters are not those of the chains."""
     if different := differences(saved["what"], described(problem, settings)):
         raise ValueError(
             "warm_start=True continues the chains of the last fit, but these have changed since: "
             f"{different}. Fit with warm_start=False, or a clone of the estimator, to start anew."
         )
-    draws = {name: getattr(model, f"{name}_draws_") for name in STORED}
-    return {**saved, "draws": {**saved["draws"], **draws}}
 
 
 def described(problem, settings):

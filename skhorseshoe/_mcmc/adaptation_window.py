@@ -1,9 +1,10 @@
-"""A stage of HMC's burn-in: how its steps are tuned, and what its second half sees.
+"""An adaptation window of HMC's burn-in: how its steps are tuned, and what its second half sees.
 
 All of it is kept on the device, so that no sweep waits for the host.
 """
 
 from math import log, pi
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,15 +16,34 @@ _POINTS = 32  # at which the information is averaged
 _SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this share if that is more
 _NOVEL = 0.6  # 1 less an autocorrelation at lag 1 that is small
 _DEVIATIONS = 20.0  # of a logarithm
-_STAGES = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
+_WINDOWS = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
 _LARGEST_TAU_STEP = 3.0
-_LOG_STEP, _LOG_AVERAGE, _N, _GAP = range(4)  # the numbers of a dual averaging
 
 
-class Stage:
-    """A stage of so many sweeps; the steps begin with those of ``settings``, a ``hmc.Tuning``.
+class DualAveraging(NamedTuple):
+    """The logarithm of a step, as Nesterov's dual averaging tunes it (Hoffman & Gelman 2014, section 3.2).
 
-    step, tau_step : numbers of a dual averaging (4,). rates : for sweeps without and with moves of tau, the sum of the
+    An array of four numbers holds it between two sweeps: a device records sweeps of arrays.
+    """
+
+    log_step: object
+    log_average: object
+    n: object
+    gap: object
+
+    def after(self, excess, start, largest, ops):
+        """After a sweep whose acceptance rate is ``excess`` above the one that is wanted."""
+        n = self.n + 1.0
+        gap = self.gap - (excess + self.gap) / (n + 10.0)
+        log_step = ops.minimum(start - n**0.5 / 0.05 * gap, largest)
+        log_average = self.log_average + n**-0.75 * (log_step - self.log_average)
+        return DualAveraging(log_step, log_average, n, gap)
+
+
+class Window:
+    """A window of so many sweeps; the steps begin with those of ``settings``, a ``hmc.Tuning``.
+
+    step, tau_step : ``DualAveraging`` as arrays (4,). rates : for sweeps without and with moves of tau, the sum of the
     acceptance rates (2,), beginning with 1. beta, score : sums of the means over the chains. points : some of the
     betas. squares, lagged : sums of the products of beta, less the first of them, with itself and with the beta of the
     sweep before.
@@ -50,10 +70,13 @@ class Stage:
         return max(0, self.n - self.length // 2)
 
     def tuned(self, step, tau_step, moves, state, ops):
-        """The numbers after a sweep, with or without moves of tau, that has ended in this state."""
+        """``step`` and ``tau_step`` after a sweep, with or without moves of tau, that has ended in this state."""
         excess = state.tau_acceptance.mean() - _TAU_ACCEPTANCE if moves else state.acceptance.mean() - _ACCEPTANCE
-        numbers = _averaged((step, tau_step)[moves], excess, self.starts[moves], self.largest[moves], ops)
-        return (step, numbers) if moves else (numbers, tau_step)
+        before = tau_step if moves else step
+        new = ops.empty_like(before)
+        for i, number in enumerate(DualAveraging(*before).after(excess, self.starts[moves], self.largest[moves], ops)):
+            new[i] = number
+        return (step, new) if moves else (new, tau_step)
 
     def see(self, state):
         """The state after the next sweep."""
@@ -64,21 +87,20 @@ class Stage:
         self.rates[moves] += state.acceptance.mean()
         n_states = (self.length - self.length // 2) * len(state.beta)
         self.points += some_points(state.beta, seen, n_states)
+        mean = state.beta.mean(axis=0)
         if seen == 0:
-            self.first = state.beta.mean(axis=0)
+            self.first = mean
         offset = state.beta - self.first
-        self.squares, self.lagged = (
-            self.squares + (offset**2).mean(axis=0),
-            self.lagged + (offset * self.last).mean(axis=0),
-        )
+        self.squares = self.squares + (offset**2).mean(axis=0)
+        self.lagged = self.lagged + (offset * self.last).mean(axis=0)
         self.last = offset
-        self.beta, self.score = self.beta + state.beta.mean(axis=0), self.score + state.score.mean(axis=0)
+        self.beta, self.score = self.beta + mean, self.score + state.score.mean(axis=0)
 
-    # What follows is read on the host: of a stage that ``ops.to_host`` has moved.
+    # What follows is read on the host: of a window that ``ops.to_host`` has moved.
 
-    def chosen(self):
-        """The steps at the end of the stage."""
-        return tuple(float(np.exp(numbers[_LOG_AVERAGE])) for numbers in (self.step, self.tau_step))
+    def steps(self):
+        """The steps at the end of the window."""
+        return {name: float(np.exp(DualAveraging(*getattr(self, name)).log_average)) for name in ("step", "tau_step")}
 
     def tau_may_move(self):
         """Whether proposals under which tau moves are accepted at least half as often as the others."""
@@ -121,13 +143,13 @@ class Stage:
 
     @classmethod
     def restored(cls, saved, settings, ops):
-        """A stage that began with these settings, and of which ``saved`` has the arrays, on the host."""
+        """A window that began with these settings, and of which ``saved`` has the arrays, on the host."""
         counts = {name: int(saved[name]) for name in ("length", "n")}
-        stage = cls(counts["length"], settings, ops)
+        window = cls(counts["length"], settings, ops)
         saved = {**saved, "rates": np.array(saved["rates"])}  # a copy: they are added to in place
-        vars(stage).update(ops.to_device(saved), **counts)
-        stage.points = (stage.points,) if len(saved["points"]) else ()
-        return stage
+        vars(window).update(ops.to_device(saved), **counts)
+        window.points = (window.points,) if len(saved["points"]) else ()
+        return window
 
 
 def some_points(beta, seen, n_states):
@@ -137,35 +159,13 @@ def some_points(beta, seen, n_states):
 
 
 def ends(burn_in):
-    """The numbers of sweeps at which the climb and the stages end; the last is ``burn_in``."""
+    """The numbers of sweeps at which the climb and the windows end; the last is ``burn_in``."""
     out = [max(1, burn_in // 10) if burn_in else 0]
-    for share in _STAGES:
+    for share in _WINDOWS:
         out.append(out[-1] + int(share * burn_in))
     return sorted({*out, burn_in})
 
 
 def enough_steps(step, angle=0.85 * pi / 2):
     """The least odd number of turns that make this angle; most of a right one leaves little memory."""
-    for n in range(1, MAX_STEPS, 2):
-        if n * step > angle:
-            return n
-    return MAX_STEPS
-
-
-def size(numbers, ops):
-    """The step that the numbers of a dual averaging stand for now."""
-    return ops.exp(numbers[_LOG_STEP])
-
-
-def _averaged(numbers, excess, start, largest, ops):
-    """The numbers of a step after an acceptance rate, ``excess`` above the one that is wanted.
-
-    Nesterov's dual averaging (Hoffman & Gelman 2014, section 3.2).
-    """
-    log_step, log_average, n, gap = numbers
-    new = ops.empty_like(numbers)
-    new[_N] = n = n + 1.0
-    new[_GAP] = gap = gap - (excess + gap) / (n + 10.0)
-    new[_LOG_STEP] = log_step = ops.minimum(start - n**0.5 / 0.05 * gap, largest)
-    new[_LOG_AVERAGE] = log_average + n**-0.75 * (log_step - log_average)
-    return new
+    return next((n for n in range(1, MAX_STEPS, 2) if n * step > angle), MAX_STEPS)

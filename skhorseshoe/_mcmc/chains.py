@@ -1,5 +1,4 @@
-"""The chains of "gibbs", "pxda" and "collapsed", from start through burn-in; ``hmc_burn_in.py`` has those of
-"hmc".
+"""The chains of "gibbs", "pxda" and "collapsed", from start through burn-in; ``hmc_burn_in.py`` has those of "hmc".
 
 All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
@@ -13,10 +12,8 @@ from .._backends.lines import every, line_widths
 from . import collapsed, conjugate_gradients, gibbs
 from .adaptation_window import some_points
 
-_COLUMNS, _SPLITS = (
-    300,
-    4,
-)  # moves along lines in a sweep of "collapsed": of single coefficients at most, and split ones
+_COLUMNS = 300  # moves of single coefficients in a sweep of "collapsed", at most
+_SPLITS = 4  # its split moves
 _INFORMATION = 0.25  # of a row about its linear predictor; at most it is 2 / pi
 
 
@@ -30,20 +27,40 @@ class _UntunedChains:
 
     def __init__(self, problem, start, burn_in, saved):
         self.problem = problem
+        self.information = None  # the Fisher information, once the shrinkage has been asked for
         if saved is None:
             self.state, points = start, start.beta
         else:
             *names, _ = start._fields
             state = type(start)(*(saved[name] for name in names), int(saved["sweep"]))
             self.state, points = map(problem.rows.ops.to_device, (state, saved["points"]))
-        self.points = _Points(burn_in, points)
+        self.points = _BurnInPoints(burn_in, points)
 
-    def _seen(self):
+    def advance(self):
+        """One sweep."""
+        self.state = self._sweep(self.state)
+        self.points.add(self.state)
+
+    def shrinkage(self):
+        """kappa_j (n_chains, n_shrunk) given the scales of the state."""
+        if self.information is None:
+            self.information = self._information(self._points())
+        return self._shrinkage()
+
+    def arrays(self):
+        """All that a later run needs to go on."""
+        return {**self.state._asdict(), "points": self._points()}
+
+    def _points(self):
         """States of burn-in, of all chains; (m, q)."""
         return self.problem.rows.ops.concatenate(self.points.kept)
 
-    def arrays(self):
-        return {**self.state._asdict(), "points": self._seen()}
+    def _lines(self, **numbers):
+        """``Lines`` whose widths come from what rows tell before anything is sampled."""
+        rows, fixed, _, _ = self.problem
+        columns, n = rows.columns, rows.size()
+        square = np.append(n * (columns.mean**2 + columns.sd**2), n)[: len(fixed.anchor)]  # x_j'x_j
+        return rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _INFORMATION * square), **numbers)
 
 
 class GibbsChains(_UntunedChains):
@@ -52,7 +69,7 @@ class GibbsChains(_UntunedChains):
     def __init__(self, problem, start, burn_in, saved=None):
         super().__init__(problem, start, burn_in, saved)
         rows = problem.rows
-        self.precision, self.information = self._precision(), None
+        self.precision = self._precision()
         law = {"rows": rows, "precision": self.precision, "tau_0": problem.tau_0, "key": problem.key}
         self.every = every(rows)  # sweeps, of which one has moves along lines
         self.sweeps = [
@@ -70,16 +87,8 @@ class GibbsChains(_UntunedChains):
             return conjugate_gradients.precision(rows, fixed, key)
         return rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
 
-    def advance(self):
-        """One sweep."""
-        self.state = self.sweeps[self.state.sweep % self.every == 0](self.state)
-        self.points.add(self.state)
-
-    def shrinkage(self):
-        """kappa_j (n_chains, n_shrunk) given the scales of the state."""
-        if self.information is None:
-            self.information = self._information(self._seen())
-        return shrinkage(self.information, self.state, self.problem.fixed, self.problem.rows.ops)
+    def _sweep(self, state):
+        return self.sweeps[state.sweep % self.every == 0](state)
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
@@ -88,51 +97,42 @@ class GibbsChains(_UntunedChains):
         H = fixed.add_to(rows.information(beta, self.precision.work))
         return rows.ops.Precision(H, rows.threads, memory_of=self.precision)
 
+    def _shrinkage(self):
+        return shrinkage(self.information, self.state, self.problem.fixed, self.problem.rows.ops)
+
 
 class PxdaChains(GibbsChains):
     """The same with a scale move in every sweep, and moves along lines."""
 
     def _kinds(self):
-        rows, fixed, _, _ = self.problem
-        lines = rows.lines(fixed, line_widths(rows.columns.n_shrunk, fixed, _INFORMATION * _squares(rows, fixed)))
-        return {"expand": True}, {"expand": True, "lines": lines}
+        return {"expand": True}, {"expand": True, "lines": self._lines()}
 
 
 class CollapsedChains(_UntunedChains):
     """The coefficients are integrated out. start : ``gibbs.State``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
-        self.rows = problem.rows.collapsed(problem.fixed, len(start.beta))
+        rows, fixed, tau_0, _ = problem
+        self.rows = rows.collapsed(fixed, len(start.beta))
         z = self.rows.some_latent(start.beta)
         start = collapsed.CollapsedState(start.beta, z, start.lambda_sq_inv, start.tau_sq_inv, 0)
         super().__init__(problem, start, burn_in, saved)
-        self.information = None
-        rows, fixed, p = problem.rows, problem.fixed, problem.rows.columns.n_shrunk
-        widths = line_widths(p, fixed, _INFORMATION * _squares(rows, fixed))
-        lines = rows.lines(fixed, widths, n_splits=_SPLITS, n_columns=_COLUMNS)
-        self.move = partial(rows.ops.move_along_lines, rows=rows, lines=lines, tau_0=problem.tau_0)
+        lines = self._lines(n_splits=_SPLITS, n_columns=_COLUMNS)
+        self.move = partial(rows.ops.move_along_lines, rows=rows, lines=lines, tau_0=tau_0)
 
-    def advance(self):
-        """One sweep."""
+    def _sweep(self, state):
         rows, _, tau_0, key = self.problem
-        self.state = collapsed.sweep(self.state, self.rows, tau_0, rows.ops, key, self.move)
-        self.points.add(self.state)
+        return collapsed.sweep(state, self.rows, tau_0, rows.ops, key, self.move)
 
-    def shrinkage(self):
-        """kappa_j (n_chains, n_shrunk) given the scales of the state."""
-        if self.information is None:
-            self.information = self.rows.information(self._seen())
+    def _information(self, beta):
+        return self.rows.information(beta)
+
+    def _shrinkage(self):
         kappa = self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.information)
         return self.problem.rows.ops.to_host(kappa)
 
 
-def _squares(rows, fixed):
-    """x_j'x_j of the sampler's columns and, with an intercept, of the ones; (q,)."""
-    square = rows.size() * (rows.columns.mean**2 + rows.columns.sd**2)
-    return np.append(square, rows.size())[: len(fixed.anchor)]
-
-
-class _Points:
+class _BurnInPoints:
     """Some of the states in the second half of burn-in; what it was given before there are any.
 
     kept : coefficients, (some, q) each.
@@ -142,6 +142,7 @@ class _Points:
         self.burn_in, self.kept = burn_in, (points,)
 
     def add(self, state):
+        """The state after a sweep."""
         seen = state.sweep - 1 - self.burn_in // 2
         if seen < 0 or state.sweep > self.burn_in:
             return

@@ -30,22 +30,24 @@ _SUMMED = 4  # stored numbers to a number in a block's sums, at least
 
 def precision(rows, fixed, key):
     """``IterativePrecision`` for the likelihood of z and the fixed prior."""
-    form = ByRows(rows, fixed, key) if is_without_matrix(rows.X) else ByMatrix(rows.gram(), rows, fixed, key)
+    form = GramByPasses(rows, fixed, key) if is_without_matrix(rows.X) else GramMatrix(rows.gram(), rows, fixed, key)
     return IterativePrecision(form, rows.ops)
 
 
-class ByRows:
+class GramByPasses:
     """H = X' diag(weight) X + F, with a pass over X for each product.
 
     rows : ``Rows``, whose back end has ``gram_product`` and ``gram_noise``. fixed : ``FixedPrior``, with precision F.
     key : of the random numbers. weight : (n,) float64 on the device, or empty for none.
     """
 
+    most_steps = _MAX_STEPS
+
     def __init__(self, rows, fixed, key, weight=()):
         ops, columns, p = rows.ops, rows.columns, rows.shape[1]
-        self.rows, self.X, self.given, self.key = rows, rows.held[0], fixed, key
+        self.rows, self.X, self.prior, self.key = rows, rows.held[0], fixed, key
         self.fixed, self.columns = ops.to_device((fixed, columns))
-        self.beside = self.fixed.diagonal  # what ``noise`` leaves to those who add a diagonal
+        self.extra_diagonal = self.fixed.diagonal  # what ``noise`` leaves to those who add a diagonal
         self.weight = weight if len(weight) else ops.to_device(np.empty(0))
         n_blocks = max(1, min(len(rows.bounds) - 1, rows.X.size // (_SUMMED * (p + 1))))
         self.bounds = np.linspace(0, rows.n, n_blocks + 1).astype(np.int64)
@@ -62,7 +64,7 @@ class ByRows:
         return columns.gradient(sums) + self.fixed.force(v)
 
     def noise(self, shape, sweep, attempt, purpose, purpose_of_rows):
-        """Vectors whose covariance is H less ``beside``, and standard normals; each of this shape, (n_chains, q)."""
+        """Vectors whose covariance is H less ``extra_diagonal``, and standard normals; (n_chains, q) each."""
         rows, (n_chains, q) = self.rows, shape
         standard = rows.ops.normal((n_chains, q + 1), self.key, sweep, purpose, attempt)
         of_rows = rows.ops.gram_noise(
@@ -70,35 +72,33 @@ class ByRows:
         )
         return self.columns.gradient(of_rows) + standard[:, q:] * self.fixed.anchor, standard[:, :q]
 
-    most_steps = _MAX_STEPS
-
-    def solve(self, b, d):
-        """Where so many steps have not been enough."""
+    def solve_otherwise(self, b, d):
+        """Where ``most_steps`` have not been enough."""
         raise np.linalg.LinAlgError(
             f"Conjugate gradients have not converged in {self.most_steps} steps ({b.shape[1]} coefficients). Little "
             "bounds the coefficients: give slab_scale=2 or a guess expected_nonzero. Or columns of X are very large or "
             "nearly equal: scale them (standardize=True) or drop one."
         )
 
-    def at(self, beta):
+    def with_information(self, beta):
         """The same with the Fisher information, averaged over the rows of beta (m, q), in place of X'X."""
         rows, p = self.rows, self.rows.shape[1]
-
-        def at(point):
-            intercept = point[p] if rows.columns.fit_intercept else 0.0
-            return rows.ops.information_weights(self.X, point[None, :p], intercept)
-
         points = rows.columns.of_X(rows.ops.to_host(beta))
-        return ByRows(rows, self.given, self.key, sum(map(at, points)) / len(points))
+        intercepts = points[:, p] if rows.columns.fit_intercept else np.zeros(len(points))
+        weights = (
+            rows.ops.information_weights(self.X, point[None, :p], intercept)
+            for point, intercept in zip(points, intercepts, strict=True)
+        )
+        return GramByPasses(rows, self.prior, self.key, sum(weights) / len(points))
 
 
-class ByMatrix:
+class GramMatrix:
     """H = M + F, with a matrix that is held, and the Cholesky factor of its correlations.
 
-    M : (q, q) on the host, overwritten. The others are those of ``ByRows``.
+    M : (q, q) on the host, overwritten. The others are those of ``GramByPasses``.
     """
 
-    beside = 0.0
+    extra_diagonal = 0.0
 
     def __init__(self, M, rows, fixed, key):
         self.rows, self.fixed, self.key = rows, fixed, key
@@ -115,30 +115,30 @@ class ByMatrix:
         self.factors = None
 
     def times(self, v):
-        """As ``ByRows.times``."""
+        """As ``GramByPasses.times``."""
         return self.rows.ops.times_symmetric(v, self.H, self.rows.threads)
 
     def noise(self, shape, sweep, attempt, purpose, purpose_of_rows):
-        """As ``ByRows.noise``; ``purpose_of_rows`` is for those who draw a number for each."""
+        """As ``GramByPasses.noise``; ``purpose_of_rows`` is for those who draw a number for each."""
         n_chains, q = shape
         standard = self.rows.ops.normal((n_chains, 2 * q), self.key, sweep, purpose, attempt)
         return self.root.times(standard[:, q:]) * self.scale, standard[:, :q]
 
-    def solve(self, b, d):
-        """(H + diag(d_c))^-1 b_c by factors, where so many steps have not been enough: columns are nearly equal."""
+    def solve_otherwise(self, b, d):
+        """(H + diag(d_c))^-1 b_c by factors, where ``most_steps`` have not been enough: columns are nearly equal."""
         if self.factors is None:
             self.factors = self.rows.ops.Precision(self.H, self.rows.threads, n_workers=1)
         return self.factors.draw(b, d, 0.0 * b)
 
-    def at(self, beta):
-        """As ``ByRows.at``."""
-        return ByMatrix(self.rows.information(beta), self.rows, self.fixed, self.key)
+    def with_information(self, beta):
+        """As ``GramByPasses.with_information``."""
+        return GramMatrix(self.rows.information(beta), self.rows, self.fixed, self.key)
 
 
 class IterativePrecision:
     """Draws from N(Q^-1 b, Q^-1) with Q = H + diag(d), for each chain its own b and d.
 
-    form : H, as ``ByRows`` or ``ByMatrix``. ops : the back end.
+    form : H, as ``GramByPasses`` or ``GramMatrix``. ops : the back end.
     """
 
     def __init__(self, form, ops):
@@ -169,7 +169,7 @@ class IterativePrecision:
 
     def _perturbation(self, d, noise):
         of_form, standard = noise
-        return of_form + (d + self.form.beside) ** 0.5 * standard
+        return of_form + (d + self.form.extra_diagonal) ** 0.5 * standard
 
     def solve(self, b, d):
         """Q_c^-1 b_c; b, d (m, q). Every right-hand side stops for itself, and more steps do not change it."""
@@ -191,7 +191,7 @@ class IterativePrecision:
             before, size = size, (rest * scaled).sum(axis=1)
             direction *= where(active, size / where(active, before, 1.0), 0.0)[:, None]
             direction += scaled
-        return self.form.solve(b, d)
+        return self.form.solve_otherwise(b, d)
 
     def inverse_diagonal(self, d, sweep):
         """Estimates without bias of the diagonal of Q_c^-1; (n_chains, q).
@@ -207,4 +207,4 @@ class IterativePrecision:
 
     def information(self, beta):
         """The same with the Fisher information, averaged over the rows of beta (m, q), in place of X'X."""
-        return IterativePrecision(self.form.at(beta), self.ops)
+        return IterativePrecision(self.form.with_information(beta), self.ops)

@@ -1,8 +1,6 @@
-"""What is kept of a run: draws, and moments of those that are not kept."""
+"""What is kept of a run: draws, moments of those that are not kept, and the mean shrinkage."""
 
-from functools import partial
 from math import isqrt
-from weakref import proxy
 
 import numpy as np
 
@@ -12,116 +10,77 @@ STORED = "coef", "intercept", "global_scale", "acceptance"
 
 
 class Draws:
-    """Of the ``thin``-th states after burn-in all, or evenly spaced ones: coefficients and intercept of X's own
-    columns, tau, the acceptance rate; and the mean shrinkage.
+    """All draws that were offered, or evenly spaced ones: coefficients and intercept of X's own columns, tau, the
+    acceptance rate.
 
-    columns : ``Columns``, that translate what the sampler has. outbox : that of a back end, through which states come
-    to the host; whoever looks at the draws waits for those under way. room : the most draws of a chain that are kept.
-    Where it is full, every second one is given up and from then on half as many are kept; ``moments`` are of all, from
-    then on. dtype : of the coefficients.
+    columns : ``Columns``, that translate what the sampler has. room : the most draws of a chain that are kept. Where it
+    is full, every second one is given up and from then on half as many are kept; ``moments`` are of all, from then on.
+    dtype : of the coefficients.
     """
 
-    coef, intercept, global_scale, acceptance = (property(lambda self, name=name: self._all(name)) for name in STORED)
-
-    def __init__(self, n_chains, n_draws, columns, outbox, room=None, dtype=np.float64):
-        room = n_draws if room is None else min(n_draws, room)
-        self._arrays = {
-            "coef": np.empty((n_chains, room, len(columns.order)), dtype),
-            "intercept": np.zeros((n_chains, room)),
-            "global_scale": np.empty((n_chains, room)),
-            "acceptance": np.ones((n_chains, room)),
-        }
-        self.outbox = outbox
-        self.room = room
+    def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64):
+        self.room = n_draws if room is None else min(n_draws, room)
         self.columns = columns
-        self.next_kappa = 1
-        self.kappa = np.zeros(columns.n_shrunk), 0  # sum and weight of the states
-        self.seen = self.n = 0  # draws that were offered, and kept
-        self.torn = False  # whether half of the draws is being given up, so that chains and arrays are not in step
-        self.stride = 1  # of the draws that were offered, from one that is kept to the next
-        self._moments = None  # while all draws are kept
+        self.coef = np.empty((n_chains, self.room, len(columns.order)), dtype)
+        self.intercept = np.zeros((n_chains, self.room))
+        self.global_scale = np.empty((n_chains, self.room))
+        self.acceptance = np.ones((n_chains, self.room))
+        self.seen = 0  # draws that were offered
+        self.stride = 1  # of them, from one that is kept to the next
+        self.torn = False  # whether half of the draws is being given up, so that not all arrays have done so
+        self.moments = None  # ``Moments`` of coefficients, intercept (0 without one) and tau, once draws are given up
+        self.kappa = MeanShrinkage(columns.n_shrunk)
 
-    def _all(self, name):
-        self.outbox.flush()
-        return self._arrays[name]
+    @property
+    def n(self):
+        """The draws that are kept."""
+        return self.seen // self.stride
 
-    def add(self, chains):
-        """Take the state of the chains; ``seen`` grows last, so that an interrupt never leaves half a draw."""
-        self._add_shrinkage(chains)
+    def add(self, beta, tau_sq_inv, acceptance):
+        """Take the next draw: the sampler's beta (n_chains, q), and tau^-2 and the acceptance rate of each chain.
+
+        ``seen`` grows last, so that an interrupt never leaves half a draw.
+        """
+        p, fit_intercept = len(self.columns.order), self.columns.fit_intercept
+        beta, tau = self.columns.of_X(beta), tau_sq_inv**-0.5
+        coef, intercept = beta[:, :p], beta[:, p] if fit_intercept else np.zeros(len(beta))
         if self._is_due() and self.n == self.room:
             self._halve()
-        due = self._is_due()
-        if due or self._moments is not None:
-            state = chains.state
-            acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
-            # The outbox is ours: a cycle would keep what is on its way from a GPU there, after an error.
-            take = partial(Draws._take, proxy(self), self.n if due else None)
-            self.outbox.put(take, (state.beta, state.tau_sq_inv, acceptance))
-            self.n += due
+        if self.moments is not None:
+            self.moments.add(np.column_stack([coef, intercept, tau]))
+        if self._is_due():
+            at, largest = self.n, np.finfo(self.coef.dtype).max / 4  # no number of float32 or difference is infinite
+            kept = self.coef[:, at] = np.clip(coef, -largest, largest).astype(self.coef.dtype)
+            if fit_intercept:  # which takes up what is rounded off, for a row at the mean of the columns
+                intercept = intercept + (coef - kept) @ self.columns.mean_of_X
+            self.intercept[:, at] = np.clip(intercept, -largest, largest)
+            self.global_scale[:, at] = tau
+            self.acceptance[:, at] = acceptance
         self.seen += 1
 
     def _is_due(self):
         """Whether the next draw is one to keep."""
         return (self.seen + 1) % self.stride == 0
 
-    def _take(self, at, beta, tau_sq_inv, acceptance):
-        """A draw that has arrived on the host; at : its place among those that are kept, or None."""
-        arrays, p = self._arrays, len(self.columns.order)
-        beta, tau = self.columns.of_X(beta), tau_sq_inv**-0.5
-        intercept = beta[:, p] if self.columns.fit_intercept else np.zeros(len(beta))
-        if self._moments is not None:
-            self._count(beta[:, :p], intercept, tau)
-        if at is not None:
-            largest = np.finfo(arrays["coef"].dtype).max / 4  # so that no number of float32 or difference is infinite
-            coef = arrays["coef"][:, at] = np.clip(beta[:, :p], -largest, largest).astype(arrays["coef"].dtype)
-            if self.columns.fit_intercept:  # which takes up what is rounded off, for a row at the mean of the columns
-                intercept = intercept + (beta[:, :p] - coef) @ self.columns.mean_of_X
-            arrays["intercept"][:, at] = np.clip(intercept, -largest, largest)
-            arrays["global_scale"][:, at] = tau
-            arrays["acceptance"][:, at] = acceptance
-
-    def _count(self, coef, intercept, tau):
-        self._moments.add(np.column_stack([coef, intercept, tau]))
-
-    @property
-    def moments(self):
-        """``Moments`` of coefficients, intercept (0 without one) and tau; None while all draws are kept."""
-        self.outbox.flush()
-        return self._moments
-
     def _halve(self):
         # Draw by draw, for a copy of all would take as much again as the limit allows.
         if self.moments is None:  # so far, all draws are here
             n_chains, _, p = self.coef.shape
-            self._moments = Moments((n_chains, p + 2))
+            moments = Moments((n_chains, p + 2))
             for i in range(self.n):
-                self._count(self.coef[:, i], self.intercept[:, i], self.global_scale[:, i])
-        half, self.torn = self.n // 2, True
-        for values in self._arrays.values():
-            for i in range(half):
+                moments.add(np.column_stack([self.coef[:, i], self.intercept[:, i], self.global_scale[:, i]]))
+            self.moments = moments
+        self.torn = True
+        for name in STORED:
+            values = getattr(self, name)
+            for i in range(self.n // 2):
                 values[:, i] = values[:, 2 * i + 1]
-        self.n, self.stride, self.torn = half, 2 * self.stride, False
-
-    def _add_shrinkage(self, chains):
-        """Average in kappa_j = var(beta_j | y, scales) / var(beta_j | scales), over a subset of the states.
-
-        For orthogonal columns this is the shrinkage factor 1 / (1 + h_j / d_j) of Carvalho, Polson & Scott (2010);
-        columns that stand in for one another share what the data know instead of each claiming it.
-        """
-        now = self.seen + 1
-        if now < self.next_kappa:
-            return
-        # Ever further apart and weighted by the distance, since nobody knows how many draws there will be: of n draws
-        # some 4 sqrt(n), which take little time beside the others, and are worth 3 sqrt(n).
-        weight = max(1, isqrt(now) // 2)
-        self.next_kappa = now + weight
-        total, count = self.kappa
-        self.kappa = total + weight * chains.shrinkage().mean(axis=0), count + weight
+        self.stride, self.torn = 2 * self.stride, False
 
     def shrinkage(self):
         """Posterior mean of kappa_j, in X's order; (p,), in [0, 1], 0 for unpenalised columns."""
-        total, count = self.kappa
-        return self.columns.by_column(np.clip(total / count, np.finfo(float).tiny, 1.0))  # 0 means unpenalised
+        mean = self.kappa.total / self.kappa.weight
+        return self.columns.by_column(np.clip(mean, np.finfo(float).tiny, 1.0))  # 0 means unpenalised
 
     def suffice(self, target_ess):
         """Whether every coefficient of a column that is not constant, the intercept and tau have this bulk effective
@@ -135,10 +94,9 @@ class Draws:
 
     def trim(self):
         """Give up the room of draws that were not made."""
-        self.outbox.flush()
         if self.n < self.room:
-            for name, values in self._arrays.items():
-                self._arrays[name] = values[:, : self.n].copy()
+            for name in STORED:
+                setattr(self, name, getattr(self, name)[:, : self.n].copy())
             self.room = self.n
 
     def arrays(self):
@@ -147,24 +105,49 @@ class Draws:
             **{name: getattr(self, name)[:, : self.n] for name in STORED},
             "seen": self.seen,
             "stride": self.stride,
-            "next_kappa": self.next_kappa,
-            "kappa_sum": self.kappa[0],
-            "kappa_weight": self.kappa[1],
+            **self.kappa.arrays(),
             **(self.moments.arrays() if self.moments is not None else {}),
         }
 
     def restore(self, arrays):
         """Put back what ``arrays`` gave, and go on from there."""
-        self.n = arrays["coef"].shape[1] if "coef" in arrays else 0
-        for name in STORED:
-            if self.n:
+        self.seen, self.stride = int(arrays["seen"]), int(arrays["stride"])
+        if self.n:
+            for name in STORED:
                 getattr(self, name)[:, : self.n] = arrays[name]
-        self.seen, self.stride, self.next_kappa = (int(arrays[name]) for name in ("seen", "stride", "next_kappa"))
-        self.kappa = np.array(arrays["kappa_sum"]), int(arrays["kappa_weight"])
-        self._moments = Moments.restored(arrays)
+        self.kappa.restore(arrays)
+        self.moments = Moments.restored(arrays)
 
 
-_NAMES = "n_draws", "mean", "squares", "positive"
+class MeanShrinkage:
+    """The mean of kappa_j = var(beta_j | y, scales) / var(beta_j | scales) over a subset of the states.
+
+    For orthogonal columns this is the shrinkage factor 1 / (1 + h_j / d_j) of Carvalho, Polson & Scott (2010);
+    columns that stand in for one another share what the data know instead of each claiming it.
+    """
+
+    def __init__(self, p):
+        self.total, self.weight, self.due = np.zeros(p), 0, 1  # sum, weight, and the number of the next draw to take
+
+    def add(self, n, chains):
+        """Take the state of the chains if the n-th draw is one to take.
+
+        These are ever further apart and weighted by the distance, since nobody knows how many draws there will be: of n
+        draws some 4 sqrt(n), which take little time beside the others, and are worth 3 sqrt(n).
+        """
+        if n >= self.due:
+            weight = max(1, isqrt(n) // 2)
+            total = self.total + weight * chains.shrinkage().mean(axis=0)
+            self.total, self.weight, self.due = total, self.weight + weight, n + weight
+
+    def arrays(self):
+        """What ``restore`` takes."""
+        return {"next_kappa": self.due, "kappa_sum": self.total, "kappa_weight": self.weight}
+
+    def restore(self, arrays):
+        """As it was when ``arrays`` gave these."""
+        self.due, self.weight = int(arrays["next_kappa"]), int(arrays["kappa_weight"])
+        self.total = np.array(arrays["kappa_sum"])
 
 
 class Moments:
@@ -200,15 +183,15 @@ class Moments:
 
     def arrays(self):
         """What ``restored`` takes."""
-        return {f"all_{name}": getattr(self, name) for name in _NAMES}
+        return {f"all_{name}": value for name, value in vars(self).items()}
 
     @classmethod
     def restored(cls, arrays):
         """As it was when ``arrays`` gave these; None if there are none among them."""
         if "all_mean" not in arrays:
             return None
-        moments = cls.__new__(cls)
-        for name in _NAMES:
+        moments = cls(arrays["all_mean"].shape)
+        moments.n_draws = int(arrays["all_n_draws"])
+        for name in ("mean", "squares", "positive"):
             setattr(moments, name, np.array(arrays[f"all_{name}"]))
-        moments.n_draws = int(moments.n_draws)
         return moments

@@ -1,9 +1,11 @@
-"""Burn-in of the split Hamiltonian sampler: it finds the reference and the step, which are frozen afterwards.
+"""Chains of the split Hamiltonian sampler, and their burn-in, which finds the reference and the steps.
 
-In a tenth of the sweeps data augmentation's mean finds its way from any start. The first reference is the mode given
-the scales found there. Then come stages; each tunes the step and ends with a better reference: the means of beta and of
-the score over its second half, and the information averaged over points of it, which describes the log-likelihood over
-the whole posterior and not only at one point.
+climb     The first tenth of burn-in runs data augmentation with E[z] in place of z. It finds its way from any
+          start. The first reference is the mode given the scales found there.
+windows   Each tunes the steps and ends with a better reference: the means of beta and of the score over its second
+          half, and the information averaged over points of it, which describes the log-likelihood over the whole
+          posterior and not only at one point.
+sample    All of it is frozen.
 """
 
 from collections import namedtuple
@@ -14,13 +16,14 @@ import numpy as np
 from .._backends import COEF
 from .._backends.lines import SELDOM, every, line_widths, singles
 from . import gibbs, hmc
-from .adaptation_window import Stage, ends, enough_steps, size
+from .adaptation_window import DualAveraging, Window, ends, enough_steps
 from .chains import shrinkage
 
-_TAU_MOVES = 4
+_SETTINGS = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # of the first window
+_SETTLED_ANGLE = 0.9 * 2 * np.pi / 3  # of all turns together, where one is not enough
+_REFERENCE = "point", "score", "information"
 
-
-# A state of ``hmc``, and the numbers that a stage of burn-in tunes the steps by; see ``Stage``.
+# A state of ``hmc``, and the steps that a window tunes; see ``Window``.
 _Tuned = namedtuple("_Tuned", (*hmc.HmcState._fields, "step", "tau_step"))
 
 
@@ -31,32 +34,26 @@ class HmcChains:
     """
 
     def __init__(self, problem, start, burn_in, saved=None):
-        self.problem = problem
+        self.problem, self.ends = problem, ends(burn_in)
         rows, fixed, _, _ = problem
-        n_chains, q = start.beta.shape
-        self.ends = ends(burn_in)
-        self.precision = rows.ops.Precision(
-            fixed.add_to(rows.gram()) if saved is None else np.empty((q, q)), rows.threads
-        )
-        p = rows.columns.n_shrunk
-        self.gauss = rows.ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
-        self.reference = self.stage = self.lines = None
-        self.every = every(rows)  # sweeps, of which one has moves along lines
-        self.repeated = {}  # sweeps of which nothing changes any more, as the device repeats them quickest
-        self.settings = hmc.Tuning(step=1.0, n_steps=1, tau_moves=_TAU_MOVES, tau_step=0.8)
+        ops, p, (n_chains, q) = rows.ops, rows.columns.n_shrunk, start.beta.shape
+        H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
+        self.precision = ops.Precision(H, rows.threads)
+        self.whitening = ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
+        self.reference = self.window = self.lines = None
+        self.settings, self.every = _SETTINGS, every(rows)  # sweeps, of which one has moves along lines
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
-        self.fixed = rows.ops.to_device(fixed)
-        if saved is None:
-            zero = rows.ops.to_device(np.zeros(n_chains))
-            self.state = hmc.HmcState(
-                start.beta, start.lambda_sq_inv, start.tau_sq_inv, *rows.score(start.beta), 0, zero, zero
-            )
-            if burn_in == 0:  # a reference there must be
-                self.state = self._climb()(self.state)
-                self._refer(*_mode(self.state, rows, self.precision, fixed))
-                self.state = self.state._replace(sweep=0)
-        else:
+        if saved is not None:
             self._restore(saved)
+            self._record()
+            return
+        zero, scales = ops.to_device(np.zeros(n_chains)), (start.lambda_sq_inv, start.tau_sq_inv)
+        self.state = hmc.HmcState(start.beta, *scales, *rows.score(start.beta), 0, zero, zero)
+        if burn_in == 0:  # a reference there must be
+            self.state = self._climb()(self.state)
+            self._refer(*self._mode())
+            self.state = self.state._replace(sweep=0)
+        self._record()
 
     @property
     def tuning(self):
@@ -67,124 +64,138 @@ class HmcChains:
         return {**chosen, "acceptance": float(total / count) if count else float("nan")}
 
     def advance(self):
-        """One sweep."""
+        """One sweep, and what the end of its phase brings."""
         t = self.state.sweep
+        with_lines = t % self.every == 0
         if t < self.ends[0]:
-            self.state = self._repeated("climb", self._climb)(self.state)
+            self.state = self.sweeps(self.state)
         elif t < self.ends[-1]:
-            self._tune()
+            window = self.window
+            sweep = self.sweeps[window.moves, with_lines]
+            *state, window.step, window.tau_step = sweep(_Tuned(*self.state, window.step, window.tau_step))
+            self.state = hmc.HmcState(*state)
+            window.see(self.state)
         else:
-            lines = self._lines_now()
-            name = "sample" if lines is None else "sample with lines"
-            self.state = self._repeated(name, self._sweep, tuning=self.settings, lines=lines)(self.state)
+            self.state = self.sweeps[with_lines](self.state)
             total, count = self.accepted
             self.accepted = total + self.state.acceptance.mean(), count + 1
         if t < self.ends[-1] and t + 1 in self.ends:
-            self._next_stage(t + 1)
+            self._next_phase()
 
-    def _repeated(self, name, make, **given):
-        """A sweep, from a state to the next one; make(**given) makes it when this name is first asked for.
+    def _record(self):
+        """The kinds of sweeps of this phase, as the device repeats them quickest.
 
-        It must not know these chains: they keep it, and what is in a cycle keeps its memory on a GPU after an error.
+        None may reference these chains, which keep them: a cycle would hold memory of a GPU after an error.
         """
-        if name not in self.repeated:
-            rows = self.problem.rows
-            self.repeated[name] = rows.ops.recorded(make(**given), rows, self.state.beta.shape[1])
-        return self.repeated[name]
+        rows, t = self.problem.rows, self.state.sweep
+        record = partial(rows.ops.recorded, rows=rows, q=self.state.beta.shape[1])
+        if t < self.ends[0]:
+            self.sweeps = record(self._climb())
+            return
+        _, _, tau_0, key = self.problem
+        law = partial(hmc.sweep, rows=rows, ops=rows.ops, reference=self.reference, tau_0=tau_0, key=key)
+        lines = {False: None, True: self.lines}
+        if t >= self.ends[-1]:
+            self.sweeps = {on: record(partial(law, tuning=self.settings, lines=lines[on])) for on in lines}
+            return
+        # Sweeps without moves of tau take turns with those that have them, and tune the step.
+        tuned = partial(_tuned, law=law, settings=self.settings, window=self.window, ops=rows.ops)
+        kinds = [(moves, on) for moves in (0, 1) for on in lines]
+        self.sweeps = {(moves, on): record(partial(tuned, moves=moves, lines=lines[on])) for moves, on in kinds}
+
+    def _climb(self):
+        """From a state of the climb to the next one."""
+        fixed = self.problem.rows.ops.to_device(self.problem.fixed)
+        return partial(_climbed, problem=self.problem, fixed=fixed, precision=self.precision)
+
+    def _next_phase(self):
+        """What follows where the climb or a window has ended."""
+        rows, t = self.problem.rows, self.state.sweep
+        self.sweeps = None  # they keep memory
+        following = [end for end in self.ends if end > t]
+        if self.window is None:
+            self._refer(*self._mode())
+        else:
+            self._end_window(len(following))
+        self.window = Window(following[0] - t, self.settings, rows.ops) if following else None
+        self._record()
+
+    def _end_window(self, n_left):
+        """Take from a window what it has found. n_left : windows that follow."""
+        rows, p = self.problem.rows, self.problem.rows.columns.n_shrunk
+        window = rows.ops.to_host(self.window)
+        settings = self.settings._replace(**window.steps())
+        if n_left < 2 and not window.tau_may_move():  # the Gaussian is too poor here for tau to move with it
+            settings = settings._replace(tau_moves=0)
+        self.every = SELDOM if self._needs_no_lines(settings.step, window) else every(rows)
+        if n_left > 0:
+            information = rows.information(np.concatenate(window.points), self.precision.work)
+            spread = window.spread(information, p)
+            self._refer(window.beta / window.n_seen, window.score / window.n_seen, information, spread)
+        if n_left == 1:
+            n_steps = enough_steps(settings.step)
+            # Where one is not enough, the Gaussian is too poor for scales to move under it without harm.
+            settings = settings._replace(n_steps=n_steps, slow=window.slowest(p) if n_steps == 1 else ())
+        elif n_left == 0:
+            if settings.n_steps > 1:  # the last reference may need more of them
+                n_steps = max(settings.n_steps, enough_steps(settings.step, _SETTLED_ANGLE))
+                settings = settings._replace(n_steps=n_steps)
+            self.lines = self.lines._replace(n_columns=singles(rows, settings.n_steps))
+        self.settings = settings
+
+    def _needs_no_lines(self, step, window):
+        """Whether paths with this step get everywhere: no state separates the classes, and a draw owes little to the
+        one before."""
+        if enough_steps(step) > 1 and not window.forgets(self.problem.rows.columns.n_shrunk):
+            return False
+        return not self.problem.rows.separated_by(np.concatenate(window.points))
+
+    def _refer(self, point, score, information, spread=None):
+        """A new reference; ``precision`` is from now on that of its information. spread : as ``Window`` gives it."""
+        rows, fixed, _, _ = self.problem
+        self.whitening.refer(fixed.add_to(information.copy()), information @ point + score)
+        widths = line_widths(rows.columns.n_shrunk, fixed, information.diagonal(), spread)
+        self.lines = rows.lines(fixed, widths)
+        self.reference = hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.whitening)
+        self.precision = rows.ops.Precision(self.whitening.H, rows.threads, memory_of=self.precision)
+
+    def _mode(self):
+        """The mode of beta given the mean scales of the chains, by Newton's method; with score and information."""
+        rows, fixed, _, _ = self.problem
+        ops, state = rows.ops, self.state
+        d = np.exp(np.log(np.maximum(ops.to_host(gibbs.prior_precision(state, ops)), 1e-100)).mean(axis=0))
+
+        def evaluate(point):
+            (loglik,), (score,) = map(ops.to_host, rows.score(ops.to_device(point[None])))
+            return loglik - (d * point) @ point / 2 - fixed.energy(point), score
+
+        point = ops.to_host(state.beta).mean(axis=0)
+        value, score = evaluate(point)
+        for _ in range(4):
+            information = rows.information(point[None], self.precision.work)
+            solver = ops.Precision(fixed.add_to(information.copy()), rows.threads, memory_of=self.precision)
+            system = (information @ point + score)[None], d[None], np.zeros((1, len(d)))
+            new = ops.to_host(solver.draw(*map(ops.to_device, system)))[0]
+            for _ in range(5):
+                new_value, new_score = evaluate(new)
+                if new_value >= value:
+                    point, value, score = new, new_value, new_score
+                    break
+                new = (new + point) / 2
+        return point, score, rows.information(point[None], self.precision.work)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         return shrinkage(self.precision, self.state, self.problem.fixed, self.problem.rows.ops)
 
-    def _sweep(self, **tuning):
-        """From a state to the next one, for the reference of now."""
-        rows, _, tau_0, key = self.problem
-        return partial(hmc.sweep, rows=rows, ops=rows.ops, reference=self.reference, tau_0=tau_0, key=key, **tuning)
-
-    def _climb(self):
-        """From a state of the climb to the next one."""
-        return partial(_climbed, problem=self.problem, fixed=self.fixed, precision=self.precision)
-
-    def _tune(self):
-        """A sweep; those without moves of tau, which come in turn with those that have them, tune the step."""
-        stage = self.stage
-        lines = self._lines_now()
-        name = "with moves of tau" if stage.moves else "without"
-        sweep = self._repeated((name, lines is None), self._tuning, lines=lines)
-        *state, stage.step, stage.tau_step = sweep(_Tuned(*self.state, stage.step, stage.tau_step))
-        self.state = hmc.HmcState(*state)
-        stage.see(self.state)
-
-    def _lines_now(self):
-        """``Lines`` in the sweeps that have such moves."""
-        return self.lines if self.state.sweep % self.every == 0 else None
-
-    def _tuning(self, lines):
-        """From a state and the numbers of the steps to the next ones, with or without moves of tau as they come now."""
-        moves = self.stage.moves
-        settings = self.settings._replace(tau_moves=moves * self.settings.tau_moves)
-        return partial(_tuned, sweep=self._sweep(lines=lines), settings=settings, stage=self.stage, moves=moves)
-
-    def _next_stage(self, t):
-        """What follows the sweep ``t`` that ends the climb or a stage."""
-        rows, fixed, _, _ = self.problem
-        stage = None if self.stage is None else rows.ops.to_host(self.stage)
-        self.repeated = {}
-        if stage is None:
-            self._refer(*_mode(self.state, rows, self.precision, fixed))
-        else:
-            step, tau_step = stage.chosen()
-            self.settings = self.settings._replace(step=step, tau_step=tau_step)
-            if t >= self.ends[-2] and not stage.tau_may_move():  # the Gaussian is too poor here for tau to move with it
-                self.settings = self.settings._replace(tau_moves=0)
-            self.every = SELDOM if self._needs_no_lines(step, stage) else every(rows)
-            if t == self.ends[-1]:
-                self._settle()
-                return
-            information = rows.information(np.concatenate(stage.points), self.precision.work)
-            spread = stage.spread(information, rows.columns.n_shrunk)
-            self._refer(stage.beta / stage.n_seen, stage.score / stage.n_seen, information, spread)
-        following = [end for end in self.ends if end > t]
-        if len(following) == 1 and stage is not None:
-            n_steps = enough_steps(self.settings.step)
-            # Where one is not enough, the Gaussian is too poor for scales to move under it without harm.
-            slow = stage.slowest(rows.columns.n_shrunk) if n_steps == 1 else ()
-            self.settings = self.settings._replace(n_steps=n_steps, slow=slow)
-        if following:
-            self.stage = Stage(following[0] - t, self.settings, rows.ops)
-
-    def _needs_no_lines(self, step, stage):
-        """Whether paths with this step get everywhere: no state separates the classes, and a draw owes little to the
-        one before."""
-        if enough_steps(step) > 1 and not stage.forgets(self.problem.rows.columns.n_shrunk):
-            return False
-        return not self.problem.rows.separated_by(np.concatenate(stage.points))
-
-    def _settle(self):
-        """What the end of burn-in decides."""
-        if self.settings.n_steps > 1:  # the last reference may need more of them
-            n_steps = max(self.settings.n_steps, enough_steps(self.settings.step, 0.9 * 2 * np.pi / 3))
-            self.settings = self.settings._replace(n_steps=n_steps)
-        self.lines = self.lines._replace(n_columns=singles(self.problem.rows, self.settings.n_steps))
-        self.stage = None
-
-    def _refer(self, point, score, information, spread=None):
-        """A new reference; ``precision`` is from now on that of its information. spread : as ``Stage`` gives it."""
-        rows, fixed, _, _ = self.problem
-        self.gauss.refer(fixed.add_to(information.copy()), information @ point + score)
-        widths = line_widths(rows.columns.n_shrunk, fixed, information.diagonal(), spread)
-        self.lines = rows.lines(fixed, widths)
-        self.reference = hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.gauss)
-        self.precision = rows.ops.Precision(self.gauss.H, rows.threads, memory_of=self.precision)
-
     def arrays(self):
-        accepted = np.array([float(value) for value in self.accepted])
+        """All that a later run needs to go on."""
         *settings, slow = self.settings
         out = {
             **self.state._asdict(),
             "settings": np.array(settings),
             "slow": np.array(slow, int),
-            "accepted": accepted,
+            "accepted": np.array([float(value) for value in self.accepted]),
             "every": self.every,
         }
         if self.reference is None:
@@ -192,32 +203,24 @@ class HmcChains:
         else:
             out |= {f"reference_{name}": getattr(self.reference, name) for name in _REFERENCE}
             out["spread"] = self.lines.widths[: 1 + self.state.lambda_sq_inv.shape[1]]
-        if self.stage is not None:
-            out |= {f"stage_{name}": value for name, value in self.stage.arrays(self.problem.rows.ops).items()}
+        if self.window is not None:
+            out |= {f"stage_{name}": value for name, value in self.window.arrays(self.problem.rows.ops).items()}
         return out
 
     def _restore(self, saved):
-        step, n_steps, tau_moves, tau_step = saved["settings"]
-        self.settings = hmc.Tuning(
-            float(step), int(n_steps), int(tau_moves), float(tau_step), tuple(saved["slow"].tolist())
-        )
         rows = self.problem.rows
-        self.every = int(saved["every"])
-        self.accepted = tuple(saved["accepted"])
+        step, n_steps, tau_moves, tau_step = saved["settings"].tolist()
+        self.settings = hmc.Tuning(step, int(n_steps), int(tau_moves), tau_step, tuple(saved["slow"].tolist()))
+        self.every, self.accepted = int(saved["every"]), tuple(saved["accepted"])
         fields = {name: saved[name] for name in hmc.HmcState._fields}
         self.state = rows.ops.to_device(hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])}))
-        if "H" in saved:
-            self.precision = rows.ops.Precision(np.array(saved["H"]), rows.threads, memory_of=self.precision)
-        else:
+        if "H" not in saved:
             self._refer(*(saved[f"reference_{name}"] for name in _REFERENCE), saved["spread"])
-            if self.ends[-1] and self.state.sweep >= self.ends[-1]:
+            if len(self.ends) > 1 and self.state.sweep >= self.ends[-1]:
                 self.lines = self.lines._replace(n_columns=singles(rows, self.settings.n_steps))
         if "stage_n" in saved:
-            stage = {name[6:]: saved[name] for name in saved if name.startswith("stage_")}
-            self.stage = Stage.restored(stage, self.settings, rows.ops)
-
-
-_REFERENCE = "point", "score", "information"
+            window = {name[6:]: saved[name] for name in saved if name.startswith("stage_")}
+            self.window = Window.restored(window, self.settings, rows.ops)
 
 
 def _climbed(state, problem, fixed, precision):
@@ -233,35 +236,10 @@ def _climbed(state, problem, fixed, precision):
     return hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)
 
 
-def _tuned(state, sweep, settings, stage, moves):
-    """A sweep with the steps as they are tuned by now, and the steps after it."""
-    ops = sweep.keywords["ops"]
+def _tuned(state, law, settings, window, moves, lines, ops):
+    """A sweep with the steps as they are tuned by now, and the steps after it; with moves of tau or without."""
     *state, step, tau_step = state
-    tuning = settings._replace(step=size(step, ops), tau_step=size(tau_step, ops))
-    state = sweep(hmc.HmcState(*state), tuning=tuning)
-    return _Tuned(*state, *stage.tuned(step, tau_step, moves, state, ops))
-
-
-def _mode(state, rows, precision, fixed):
-    """The mode of beta given the scales, averaged over the chains, by Newton's method; with score and information."""
-    ops = rows.ops
-    d = np.exp(np.log(np.maximum(ops.to_host(gibbs.prior_precision(state, ops)), 1e-100)).mean(axis=0))
-
-    def evaluate(point):
-        (loglik,), (score,) = map(ops.to_host, rows.score(ops.to_device(point[None])))
-        return loglik - (d * point) @ point / 2 - fixed.energy(point), score
-
-    point = ops.to_host(state.beta).mean(axis=0)
-    value, score = evaluate(point)
-    for _ in range(4):
-        information = rows.information(point[None], precision.work)
-        solver = ops.Precision(fixed.add_to(information.copy()), rows.threads, memory_of=precision)
-        given = (information @ point + score)[None], d[None], np.zeros((1, len(d)))
-        new = ops.to_host(solver.draw(*map(ops.to_device, given)))[0]
-        for _ in range(5):
-            new_value, new_score = evaluate(new)
-            if new_value >= value:
-                point, value, score = new, new_value, new_score
-                break
-            new = (new + point) / 2
-    return point, score, rows.information(point[None], precision.work)
+    sizes = {name: ops.exp(DualAveraging(*x).log_step) for name, x in (("step", step), ("tau_step", tau_step))}
+    tuning = settings._replace(tau_moves=moves * settings.tau_moves, **sizes)
+    state = law(hmc.HmcState(*state), tuning=tuning, lines=lines)
+    return _Tuned(*state, *window.tuned(step, tau_step, moves, state, ops))

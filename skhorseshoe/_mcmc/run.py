@@ -52,18 +52,29 @@ class Run:
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
         n_draws = settings.n_iter // settings.thin
-        room = settings.max_draws, settings.draws_dtype
-        self.draws = Draws(settings.n_chains, n_draws, rows.columns, rows.ops.Outbox(), *room)
+        self._draws = Draws(settings.n_chains, n_draws, rows.columns, settings.max_draws, settings.draws_dtype)
+        self._outbox = rows.ops.Outbox()  # through which states come to the host while the next sweeps run
         self.stopped_by = "n_iter"
         self.whole = True  # not in the middle of a sweep, so that a later run can go on from here
         if saved is not None:
-            self.draws.restore(saved["draws"])
+            self._draws.restore(saved["draws"])
             self._stop_if_enough()
+
+    @property
+    def sweep(self):
+        """Sweeps, with those of burn-in."""
+        return self.chains.state.sweep
+
+    @property
+    def draws(self):
+        """``Draws``, when all that are under way have arrived."""
+        self._outbox.flush()
+        return self._draws
 
     @property
     def done(self):
         """Sweeps after burn-in."""
-        return max(0, self.chains.state.sweep - self.settings.burn_in)
+        return max(0, self.sweep - self.settings.burn_in)
 
     def go(self, report):
         """Run to the end; ``report`` is called with the number of sweeps done, and may return True to end it.
@@ -80,7 +91,7 @@ class Run:
                     if interrupted():
                         raise KeyboardInterrupt
             except KeyboardInterrupt:
-                if self.draws.n == 0 or self.draws.torn or interrupted.again():
+                if self.draws.n == 0 or self.draws.torn or interrupted.twice:
                     raise
                 self.stopped_by = "interrupt"
         self.draws.trim()
@@ -90,13 +101,24 @@ class Run:
         self.whole = False
         self.chains.advance()
         if self.done and self.done % self.settings.thin == 0:
-            self.draws.add(self.chains)
+            self._keep()
             self._stop_if_enough()
         self.whole = True
 
+    def _keep(self):
+        """Take the state as a draw."""
+        self._draws.kappa.add(self._n_draws(), self.chains)
+        state = self.chains.state
+        acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
+        self._outbox.put(self._draws.add, (state.beta, state.tau_sq_inv, acceptance))
+
+    def _n_draws(self):
+        """Draws of each chain, whether they are kept or not."""
+        return self.done // self.settings.thin
+
     def _stop_if_enough(self):
-        target, draws = self.settings.target_ess, self.draws
-        if target is not None and _is_check(draws.seen) and draws.suffice(target):
+        target = self.settings.target_ess
+        if target is not None and _is_check(self._n_draws()) and self.draws.suffice(target):
             self.stopped_by = "target_ess"
 
     def separated(self):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.sparse import csc_array
 
-from .._utils.names import did_you_mean
+from .._utils.names import finder
 
 
 def weights_of(groups, names, numbered=False):
@@ -20,35 +20,24 @@ def weights_of(groups, names, numbered=False):
             "groups must be a dict that has for the name of each group a list of its columns, or a dict of columns and "
             f"their weights; got {groups!r:.80}."
         )
-    place = {name: j for j, name in enumerate(names)}
+    p = len(names)
+    cure = f" Give names, or numbers below {p}."
+    if numbered:
+        cure += " It was fitted without names: fit it on a table, in a Pipeline with set_output(transform='pandas')."
+    find = finder(names, "columns of this model", cure)
     rows, columns, values = [], [], []
     for k, (title, group) in enumerate(groups.items()):
         if isinstance(group, str) or not len(group):
             raise ValueError(f"The group {title!r} must be a list of columns, one at least; got {group!r}.")
         pairs = group.items() if isinstance(group, Mapping) else ((column, 1.0) for column in group)
         for column, weight in pairs:
-            rows.append(_place(column, place, title, numbered))
+            is_number = isinstance(column, (int, np.integer)) and not isinstance(column, bool) and -p <= column < p
+            rows.append(int(column) % p if is_number else find(column, f"The group {title!r}"))
             columns.append(k)
             values.append(float(weight))
     if not np.isfinite(values).all():
         raise ValueError("The weights of columns in groups must be finite.")
-    return csc_array((values, (rows, columns)), shape=(len(names), len(groups))), list(groups)
-
-
-def _place(column, place, title, numbered):
-    """The number of a column that is given by name or number."""
-    p = len(place)
-    if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and -p <= column < p:
-        return int(column) % p
-    if column not in place:
-        hint = did_you_mean(column, place)
-        if numbered:
-            hint = " It was fitted without names: fit it on a table, in a Pipeline with set_output(transform='pandas')."
-        raise ValueError(
-            f"The group {title!r} has {column!r}, which is no column of this model: give names, or numbers below {p}."
-            f"{hint}"
-        )
-    return place[column]
+    return csc_array((values, (rows, columns)), shape=(p, len(groups))), list(groups)
 
 
 def title_of(centre, n_columns):

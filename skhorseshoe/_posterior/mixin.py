@@ -69,7 +69,7 @@ class PosteriorMixin:
             If the result does not fit in memory; before anything is computed.
         """
         X = self._check_rows(X)
-        return device.put_beside(X, _predict.probability_samples(self, X, _check_max_draws(max_draws)))
+        return device.put_beside(X, _predict.probability_samples(self, X, check_max_draws(max_draws)))
 
     @by_blocks
     def predict_interval(self, X, level=0.9):
@@ -154,8 +154,10 @@ class PosteriorMixin:
     def summary(self, level=None, sort_by=None):
         """The posterior of every coefficient, the intercept and the global scale, as a frame.
 
-        The text above the frame gives the prior, the sampler, the draws, the worst convergence and the effective number
-        of nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen & Vehtari 2017).
+        The text above the frame says whether the chains have converged and how many columns clearly matter, which is
+        how many intervals exclude zero; then it gives the prior, the sampler, the draws, the worst convergence and the
+        effective number of nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen & Vehtari
+        2017).
 
         Parameters
         ----------
@@ -172,7 +174,9 @@ class PosteriorMixin:
             equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), lfsr (local
             false sign rate, the probability that the more probable sign is wrong: min(P(beta > 0), P(beta < 0)), and
             1 / ess where it is less, since the draws cannot tell smaller ones), shrinkage (kappa_j), ess (bulk) and
-            rhat. ``frame.attrs["header"]`` holds the text.
+            rhat. ``frame.attrs["header"]`` holds the text. The frame prints its numbers with the digits that Monte
+            Carlo error allows, and holds them all. Its exports are those of pandas: ``to_markdown`` needs the package
+            tabulate, ``to_latex`` needs jinja2.
 
         Raises
         ------
@@ -256,7 +260,7 @@ class PosteriorMixin:
         check_is_fitted(self)
         if (X is None) != (y is None) or (X is None and sample_weight is not None):
             raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
-        max_draws = _check_max_draws(max_draws)
+        max_draws = check_max_draws(max_draws)
         rows = None
         if X is not None:
             X, positive = self._check_rows(X), validation.is_second(y, X, self.classes_)
@@ -287,7 +291,8 @@ def level_of(model, level):
     return level
 
 
-def _check_max_draws(max_draws):
+def check_max_draws(max_draws):
+    """The number of draws to use, or a ValueError."""
     if max_draws is not None and (not isinstance(max_draws, Integral) or max_draws < 1):
         raise ValueError(f"max_draws must be a positive integer or None; got {max_draws!r}.")
     return max_draws

@@ -5,6 +5,7 @@ import sklearn
 from scipy.special import log_ndtr
 
 from .._backends import device
+from .._utils.finite import first_not_finite
 from .._utils.memory import check_result
 from .._utils.threads import count_threads, open_threads
 
@@ -77,13 +78,12 @@ def log_likelihood(model, X, positive, weight, max_draws):
 
 def _check_finite(eta, rows, ops):
     """Raise a ValueError where the predictor of a row is beyond float64, and perhaps on the wrong side."""
-    if not np.isfinite(float(eta.sum())):
-        beyond = ~np.isfinite(ops.to_host(eta)).all(axis=1)
-        if beyond.any():
-            raise ValueError(
-                f"Row {rows.start + np.argmax(beyond)} of X is too large to predict: its products with the "
-                "coefficients are beyond float64. Are its columns on the scale that they had in fit?"
-            )
+    first = None if np.isfinite(float(eta.sum())) else first_not_finite(ops.to_host(eta))
+    if first is not None:
+        raise ValueError(
+            f"Row {rows.start + first[0]} of X is too large to predict: its products with the coefficients are beyond "
+            "float64. Are its columns on the scale that they had in fit?"
+        )
 
 
 def _flat(model, max_draws=None):

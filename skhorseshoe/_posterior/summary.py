@@ -1,40 +1,16 @@
 """The summary frame: a table of the posterior under a header in words. Imports pandas, which is heavy."""
 
-from html import escape
-from shutil import get_terminal_size
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
 
 from .._utils.names import names_of
-from ..diagnostics import convergence
+from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .estimates import interval, others
 from .group_weights import weights_of
 from .signs import lfsr
-
-
-class Summary(pd.DataFrame):
-    """A frame that prints ``attrs["header"]`` above itself.
-
-    pandas itself hands on ``attrs`` and the class to what is sliced, sorted or rounded, and leaves all else alone.
-    """
-
-    @property
-    def _constructor(self):
-        return Summary
-
-    def __repr__(self):
-        header = self.attrs.get("header")
-        if not header:
-            return super().__repr__()
-        width = max(pd.get_option("display.width") or 0, get_terminal_size().columns)
-        # In a narrow terminal columns go on below; pandas would leave some out.
-        with pd.option_context("display.max_columns", None, "display.width", width):
-            return f"{header}\n\n{super().__repr__()}"
-
-    def _repr_html_(self):
-        header, table = self.attrs.get("header"), super()._repr_html_()
-        return f"<pre>{escape(header)}</pre>\n{table}" if header and table else table
+from .table import Summary
 
 
 def summary_frame(model, level, sort_by):
@@ -102,8 +78,8 @@ def _sorted(frame, sort_by, n_extra):
 
 
 def header(model, frame):
-    """The prior, the sampler, the state of the chains and the effective number of nonzero coefficients, in words."""
-    n_chains, n_draws = model.global_scale_draws_.shape
+    """What came out, in a sentence; then the prior, the sampler, the state of the chains and the effective number of
+    nonzero coefficients."""
     prior, asked, shrunk = model.prior_, model._asked, model.shrinkage_ > 0
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
     kept = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all; "
@@ -113,14 +89,34 @@ def header(model, frame):
         + ("" if prior["slab_scale"] is None else f", slab of standard deviation {prior['slab_scale']:g}"),
         "Weights": asked.get("weights"),  # None for none
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
-        "Draws": f"{n_chains} chains x {n_draws} draws ({kept}burn_in={asked['burn_in']}, thin={asked['thin']}), "
-        f"ended by {model.stopped_by_} after {model.n_iter_} sweeps",
+        "Draws": f"{kept}burn_in={asked['burn_in']}, thin={asked['thin']}, ended by {model.stopped_by_} after "
+        f"{model.n_iter_} sweeps",
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
         "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
         f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "
         f"tau = {prior['tau_0']:.3g})",
     }
-    return "\n".join(f"{name + ':':<13}{text}" for name, text in lines.items() if text)
+    details = [in_lines(f"{name + ':':<13}{text}", 13) for name, text in lines.items() if text]
+    return "\n".join([in_lines(_outcome(model, frame)), *details])
+
+
+def in_lines(text, indent=0):
+    """A text in lines that a terminal of 80 columns has room for."""
+    return fill(text, 79, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _outcome(model, frame):
+    """Whether the chains have converged, and how many columns have intervals without zero."""
+    n_chains, n_draws = model.global_scale_draws_.shape
+    rhat, ess = frame["rhat"].dropna(), frame["ess"].dropna()
+    converged = (rhat <= MAX_RHAT).all() and (ess >= MIN_ESS_PER_CHAIN * n_chains).all()
+    state = ("converged" if converged else "NOT converged") if len(rhat) else "too few to tell whether they converged"
+    lower, upper = frame.iloc[: model.n_features_in_, 2:4].to_numpy().T
+    matter = ((lower > 0) | (upper < 0)).sum()
+    return (
+        f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_draws} draws, {state}; {matter} of {len(lower)} columns "
+        "clearly matter"
+    )
 
 
 def _extreme(column, sign, digits):

@@ -7,18 +7,25 @@ import json
 import os
 import stat
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have its reader wait for a writer
-
-
-class OtherFormat(ValueError):
-    """A note that is whole, but not of the kind that was looked for."""
 
 
 def damaged(path, why, cure):
     """The error to raise for a file that cannot be used."""
     return ValueError(f"The file {str(path)!r} is damaged or was not written by skhorseshoe ({why}). {cure}")
+
+
+@contextmanager
+def naming(path, cure):
+    """A context in which whatever comes of foreign bytes is an error that names the file."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise damaged(path, error, cure) from error
 
 
 def open_to_write(path, mode, **more):
@@ -83,33 +90,31 @@ def put_note(path, body):
     put(path, json.dumps({"checksum": checksum(json.dumps(body).encode()), "body": body}).encode())
 
 
-def read_note(path, expected, fields):
-    """What ``put_note`` wrote, of the format expected; a ValueError or an OSError if the file is anything else.
+def read_note(path, expected, fields, cure):
+    """What ``put_note`` wrote, of the format expected; a ValueError with a cure if the file is anything else.
 
     fields : what each entry of the body must be, by name; a function of it and of the body, which may raise anything.
     """
-    try:
+    with naming(path, cure):
         with open_to_read(path) as file:
             note = json.loads(file.read().decode())
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-    if not isinstance(note, dict) or set(note) != {"checksum", "body"}:
-        raise ValueError("it has no checksum")
-    if note["checksum"] != checksum(json.dumps(note["body"]).encode()):
-        raise ValueError("its checksum is wrong")
-    body = note["body"]
+        if not isinstance(note, dict) or set(note) != {"checksum", "body"}:
+            raise ValueError("it has no checksum")
+        body = note["body"]
+        if note["checksum"] != checksum(json.dumps(body).encode()):
+            raise ValueError("its checksum is wrong")
     if not isinstance(body, dict) or body.get("format") != expected:
-        raise OtherFormat(
+        raise ValueError(
             f"{str(path.parent)!r} holds something else that skhorseshoe wrote, such as a checkpoint, rows on disk, or "
             "files of another version: give another folder."
         )
     if set(body) != {"format", *fields}:
-        raise ValueError("it has other entries than it should have")
+        raise damaged(path, "it has other entries than it should have", cure)
     for name, is_right in fields.items():
         with suppress(Exception):  # whatever comes of a foreign entry
             if is_right(body[name], body):
                 continue
-        raise ValueError(f"its entry {name!r} cannot be right, or does not agree with the others")
+        raise damaged(path, f"its entry {name!r} cannot be right, or does not agree with the others", cure)
     return body
 
 

@@ -1,5 +1,6 @@
 """Names of features."""
 
+from collections import Counter
 from difflib import get_close_matches
 
 
@@ -13,3 +14,23 @@ def did_you_mean(name, known):
     """A sentence with the names that are like one that is not known; nothing if none is."""
     near = get_close_matches(str(name), map(str, known), n=3)
     return f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+
+
+def finder(known, things, otherwise=""):
+    """A function (name, where) that gives the index of a name among the known ones; a ValueError if it is not one.
+
+    things : what is known, in words; where : what has the name. otherwise : the cure if no known name is similar.
+    """
+    index, times = {name: j for j, name in enumerate(known)}, Counter(known)
+
+    def find(name, where):
+        if name not in index:
+            hint = did_you_mean(name, known) or otherwise
+            raise ValueError(f"{where}: there is no {name!r} among the {len(known)} {things}.{hint}")
+        if times[name] > 1:
+            raise ValueError(
+                f"{where}: {times[name]} {things} are called {name!r}. Rename them and fit again, or leave it out."
+            )
+        return index[name]
+
+    return find

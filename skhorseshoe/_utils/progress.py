@@ -39,35 +39,29 @@ def _set_up():
 _heard = Shared(_set_up)
 
 
-def reporter(verbose, burn_in, n_iter):
-    """A function of the number of sweeps done that logs a line now and then, if that is wanted, and warns if the fit
-    will take hours."""
+def reporter(verbose, end, line, too_long=None):
+    """A function of the number of steps done that logs a line now and then, if that is wanted.
+
+    end : the number of all steps, or None if it is not known. line : function of the steps done and the seconds left,
+    None if not known. too_long : function of the steps done, the seconds a step takes and those left, whose words are a
+    warning if hours are left.
+    """
     begin = last = time.monotonic()
-    first, warned, end = None, False, burn_in + n_iter
+    first, warned = None, too_long is None
 
     def report(t):
         nonlocal begin, first, last, warned
         now = time.monotonic()
-        if first is None:  # in the first sweep kernels may have been compiled
+        if first is None:  # in the first step kernels may have been compiled
             begin, first = now, t
-        if now - last < _SECONDS and t < end:
+        if now - last < _SECONDS and t != end:
             return
-        last, sweep = now, (now - begin) / max(1, t - first)
-        left = sweep * (end - t)
+        last, step = now, (now - begin) / max(1, t - first)
+        left = None if end is None else step * (end - t)
         if verbose:
-            phase = "burn-in" if t <= burn_in else "sampling"
-            logger.info("%s: sweep %d of %d, about %.0f s left", phase, t, end, left)
+            logger.info(line(t, left))
         if not warned and now - begin > _PATIENCE and left > _LONG:
             warned = True
-            warn(
-                f"At {sweep:.2g} s a sweep, the {end - t} sweeps that are left of {end} take about {_in_words(left)}. "
-                "To shorten it, set target_ess or reduce rows or columns; checkpoint saves progress, verbose=1 reports "
-                "progress, and Ctrl-C ends the fit with the draws so far."
-            )
+            warn(too_long(t, step, left))
 
     return report
-
-
-def _in_words(seconds):
-    hours = seconds / 3600
-    return f"{hours:.0f} hours" if hours < 48 else f"{hours / 24:.0f} days"

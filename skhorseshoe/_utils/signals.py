@@ -16,6 +16,8 @@ _replaced = []  # number of a signal, our handler, and the one before
 
 
 class _Ear:
+    """Hears Ctrl-C: it tells whether there was one, and in ``twice`` whether there was a second one."""
+
     last = -math.inf  # when any fit of this process has heard one
 
     def __init__(self):
@@ -23,9 +25,6 @@ class _Ear:
 
     def __call__(self):
         return self.heard
-
-    def again(self):
-        return self.twice
 
     def hear(self, number, frame):
         now = time.monotonic()
@@ -56,7 +55,7 @@ class _Later:
 
 @contextmanager
 def listening():
-    """Yields a function that tells whether there was a Ctrl-C, and whether there was one ``again``.
+    """Yields a function that tells whether there was a Ctrl-C, and by ``twice`` whether there were two.
 
     Only Python's own handler is replaced, and only in the main thread: elsewhere signals belong to someone else.
     """

@@ -1,10 +1,11 @@
-"""Threads of our own, around kernels and LAPACK calls that release the GIL.
+"""Threads of our own, around kernels and LAPACK calls that release the GIL, and BLAS on one thread meanwhile.
 
 A pool lives as long as one fit, so there is nothing to go wrong after a fork or between fits that run at once.
 While a pool lives, BLAS runs on one thread: the chains and the blocks of rows are shared out here, which makes
 results independent of the number of threads and leaves no core with two masters.
 """
 
+import functools
 import os
 import threading
 from collections import deque
@@ -14,9 +15,13 @@ from itertools import pairwise
 
 import joblib
 import numpy as np
+import threadpoolctl
 from joblib.parallel import get_active_backend
 
-from .blas import blas_on_one, set_one_in_this_thread
+from .shared_context import Shared
+
+_TRIES = 5  # against others that set a limit in the same microsecond
+_CLEAR = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)  # none before threadpoolctl 3.8
 
 
 class Threads:
@@ -67,12 +72,14 @@ class Threads:
 
 @contextmanager
 def open_threads(n):
-    """A context with ``n`` threads and BLAS on one."""
-    with blas_on_one():
+    """A context with ``n`` threads and BLAS on one, whoever has set what before; what was found is set again."""
+    with _limit as limit, _Limit(_is_of_a_thread) as own:
+        limit.hold()
+        own.hold()
         if n == 1:
             yield Threads(1)
         else:
-            with ThreadPoolExecutor(n - 1, "skhorseshoe", initializer=set_one_in_this_thread) as pool:
+            with ThreadPoolExecutor(n - 1, "skhorseshoe", initializer=_set_one_in_this_thread) as pool:
                 yield Threads(n, pool)
 
 
@@ -99,3 +106,70 @@ def count_threads(n_jobs):
         return share
     wanted = n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
     return min(wanted, share) if nested else wanted
+
+
+class _Limit:
+    """The limit, and what it replaces.
+
+    Most builds of BLAS have one number of threads for the whole process, so contexts of other threads that set it may
+    begin and end in any order with ours. They lower it, as ours does, and set it back to what they found: so the
+    largest number seen is the one that no context is behind, and a number that is not ours at the end was set
+    meanwhile, and stays.
+
+    which : function of a library, whether it is one that this is for.
+    """
+
+    def __init__(self, which):
+        self.which = which
+
+    def __enter__(self):
+        self.libraries = list(filter(self.which, _controller().select(user_api="blas").lib_controllers))
+        self.found = [1] * len(self.libraries)
+        return self
+
+    def hold(self):
+        """Set one thread; again where somebody else has set another number since."""
+        for i, library in enumerate(self.libraries):
+            n = library.num_threads
+            if n is not None and n > 1:
+                self.found[i] = max(self.found[i], n)
+                _set(library, 1)
+
+    def __exit__(self, *error):
+        for library, n in zip(self.libraries, self.found, strict=True):
+            if n > 1 and library.num_threads == 1:
+                _set(library, n)
+
+
+def _set_one_in_this_thread():
+    """For a thread of ours that ends before what it sets would have to be set back."""
+    _Limit(_is_of_a_thread).__enter__().hold()
+
+
+def _set(library, n):
+    """Set a library's number of threads from this thread.
+
+    From threadpoolctl 3.8 on a thread that has set a limit keeps all others from it while it lives: their calls do
+    nothing. Ours is a limit of the process, which one thread begins and another ends, so nobody may be that thread.
+    """
+    clear = functools.partial(_CLEAR, force=True) if _CLEAR else lambda: None
+    for _ in range(_TRIES):
+        clear()
+        library.set_num_threads(n)
+        if library.num_threads == n:
+            break
+    clear()
+
+
+@functools.cache
+def _controller():
+    return threadpoolctl.ThreadpoolController()
+
+
+def _is_of_a_thread(library):
+    """Whether each thread has a number of its own: OpenBLAS over OpenMP, as threadpoolctl sets it from 3.8 on."""
+    of_openmp = library.internal_api == "openblas" and library.threading_layer == "openmp"
+    return of_openmp and _CLEAR is not None
+
+
+_limit = Shared(lambda: _Limit(lambda library: not _is_of_a_thread(library)))

@@ -1,42 +1,36 @@
 """Rows on disk: tables and arrays of any size, converted once to the form that ``fit`` reads fastest."""
 
-import time
-from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from .._utils import progress as _progress
-from .._utils.atomic_files import damaged
-from ._bar import bar, check_rich
-from ._folder import CURE, DTYPES, MANIFEST, open_rows
-from ._parts import Parts, check_dense
+from ._folder import DTYPES, open_rows
+from ._rows import ToRows
 from ._sources import open_source
-from ._store import Store
+from ._writer import begun, writing
 
 __all__ = ["convert", "load"]
 
-_SECONDS = 5.0  # between two lines of the log
 
-
-def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, progress=False):
+def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0):
     """Write rows to a folder, row after row in binary, so that a fit can read them from the disk.
 
-    The rows are read and checked part by part, whatever their number. A call that was killed, or ended with an error,
-    goes on where it has stopped when it is made again. A call that has ended returns what it wrote, if its source is
-    the same: files are known by name, size and time, arrays of NumPy's by a checksum. Of other sources that cannot be
-    known: open what they became with ``load``. The folder is of no use before the end: ``load`` refuses it.
+    The rows are read and checked part by part. A call that was killed, or ended with an error, goes on where it has
+    stopped when it is made again. A call that has ended returns what it wrote, if its source is the same: files are
+    known by name, size and time, arrays of NumPy's by a checksum. Of other sources that cannot be known: open what they
+    became with ``load``, which refuses the folder before the end.
 
     Parameters
     ----------
     source : path-like, list of path-like, array, table, or iterable of tables or arrays
-        A path leads to a parquet or CSV file, to a folder of either, or to a zarr array; the files of a folder are read
-        in the order of their names, part.2 before part.10, those of a list in its order. Arrays are NumPy's, zarr's or
-        HDF5's, of shape (n_samples, n_features). Tables are those of pandas, polars or pyarrow; a pyarrow data set and
-        a lazy frame of polars are iterables of them, as is a Dask frame of its partitions. An item of an iterable may
-        also be a pair of rows and their labels. To go on, an iterable must yield the same items again; a generator must
-        be made anew, since it cannot be read twice.
+        A path leads to a parquet, CSV, Arrow or ORC file, or to a folder of one kind, which are read in the order of
+        their names, part.2 before part.10; the files of a list in its order. Arrays are NumPy's, zarr's, HDF5's or
+        Dask's, of shape (n_samples, n_features). Tables are those of pandas, polars or pyarrow; data sets of pyarrow,
+        lazy frames of polars and frames of Dask are iterables of them. An item of an iterable may also be a pair of
+        rows and their labels. To go on, an iterable must yield the same items again; a generator must be made anew.
     folder : path-like
         Where to write; made if there is none. Something else in it at the start is an error.
     y : str, array-like of shape (n_samples,) or None, default=None
@@ -49,8 +43,6 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
         float32 to 7 digits, float16 to 3.
     verbose : int, default=0
         If positive, log the progress to the logger "skhorseshoe", a line every five seconds.
-    progress : bool, default=False
-        If True, draw a progress bar in the terminal or notebook. It needs rich.
 
     Returns
     -------
@@ -62,17 +54,10 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     Raises
     ------
     ValueError
-        If a column is not numeric, a number is missing or infinite, parts have different columns, or the folder holds
-        other rows, or rows of a source that cannot be known again, or a file cannot be read; the message says where,
-        and what to do.
+        If rows are no finite numbers, parts do not agree, the folder holds something else, or a file cannot be read;
+        the message says where, and what to do.
     RuntimeError
         If another conversion to the folder is under way. One that was killed does not count.
-    FileNotFoundError
-        If ``source`` is a path, and nothing is there.
-    ImportError
-        If ``source`` needs pyarrow or zarr, or ``progress=True`` rich, and it is not installed.
-    TypeError
-        If ``source`` is something else, such as a sparse matrix or a Dask array.
 
     See Also
     --------
@@ -90,21 +75,19 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0, prog
     """
     if dtype not in (None, *DTYPES):
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, or None; got {dtype!r}.")
-    if progress:
-        check_rich()
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
-    columns = None if columns is None else _check_columns(list(columns), name)
-    needed = None if columns is None else [*columns, *([] if name is None else [name])]
-    check_dense(source)
-    folder = Path(folder).expanduser()
-    parts, what, n_rows, numbers = open_source(source, labels, needed)
-    store = Store(folder, {"source": what, "y": name, "columns": columns, "dtype": dtype}, dtype or "float32")
-    if not store.manifest["complete"]:
-        _check_position(store, numbers)
-        with _progress.visible(verbose), store, bar(store.n, n_rows) if progress else nullcontext() as move:
-            reports = [_reporter(verbose, n_rows), *([move] if progress else [])]
-            _write(parts, Parts(name, columns, dtype, store.manifest), store, reports)
-    elif what is None:
+    if columns is not None:
+        columns = list(columns)
+        if not columns or len({*columns}) < len(columns) or name in columns:
+            raise ValueError(f"columns must name columns other than y={name!r}, each of them once; got {columns}.")
+    source = open_source(source, labels, columns and [*columns, name])
+    what = {"source": source.what, "y": name, "columns": columns, "dtype": dtype}
+    begin = Path(folder).expanduser(), what, dtype or "float32"
+    if not begun(*begin)["complete"]:
+        with _progress.visible(verbose), writing(*begin) as writer:
+            report = _progress.reporter(verbose, source.rows, partial(_line, source.rows))
+            _write(source, ToRows(name, columns, dtype, writer.manifest), writer, report)
+    elif source.what is None:
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
     return load(folder)
 
@@ -139,62 +122,30 @@ def load(folder, *, check=False):
     return X, None if classes is None else np.array(classes)[codes]
 
 
-def _check_columns(columns, y):
-    """The names of columns that a user gives; a ValueError unless they can be those of X."""
-    if not columns:
-        raise ValueError("columns=[] takes no column: name one at least, or give None for all of them but y.")
-    twice = sorted({str(name) for name in columns if columns.count(name) > 1})
-    if twice:
-        raise ValueError(f"columns names {', '.join(twice)} more than once: name every column once.")
-    if y is not None and y in columns:
-        raise ValueError(f"columns names {y!r}, which is y: the labels cannot be a column of X too. Leave it out.")
-    return columns
-
-
-def _check_position(store, numbers):
-    """Raise a ValueError where the position that the manifest has cannot be one of this source."""
-    last = store.manifest["position"]
-    if last is not None and np.size(last["at"]) != max(1, numbers):
-        raise damaged(store.folder / MANIFEST, "its position is not one of this source", CURE)
-
-
-def _write(parts, read, store, reports):
+def _write(source, to_rows, writer, report):
     """Append all parts of the source that the folder does not have."""
-    last = store.manifest["position"]
-    parts = iter(parts(last and last["at"]))
+    last = writer.manifest["position"]
+    parts = source.parts([0, 0] if last is None else last["at"])
     if last is not None:
         position, part = next(parts, (None, None))
         if position != last["at"]:
             raise ValueError(
-                f"The source has ended before row {store.n}, where the last call stopped, or comes in other parts now. "
-                f"Give the same one anew (a generator cannot be read twice), or remove {str(store.folder)!r} to start "
-                "anew."
+                f"The source has ended before row {writer.n}, where the last call stopped, or comes in other parts "
+                f"now. Give the same one anew (a generator cannot be read twice), or remove {str(writer.folder)!r} to "
+                "start anew."
             )
-        store.check_same(*read(part, last["row"]))
+        writer.check_same(*to_rows(part, last["row"]))
     for position, part in parts:
-        X, codes = read(part, store.n)
+        X, codes = to_rows(part, writer.n)
         if len(X):
-            store.append(X, codes, position, read.names, read.classes)
-            for report in reports:
-                report(store.n)
-    if store.n == 0:
+            writer.append(X, codes, position, to_rows.names, to_rows.classes)
+            report(writer.n)
+    if writer.n == 0:
         raise ValueError("The source has no rows.")
-    store.finish()
+    writer.finish()
 
 
-def _reporter(verbose, n_rows):
-    """A function of the number of rows written that logs a line now and then."""
-    begin = last = time.monotonic()
-    first = None
-
-    def report(n):
-        nonlocal first, last
-        now = time.monotonic()
-        first = n if first is None else first
-        if verbose and (now - last >= _SECONDS or n == n_rows):
-            last = now
-            of = "" if n_rows is None else f" of {n_rows}"
-            left = 0.0 if n_rows is None or n == first else (now - begin) / (n - first) * (n_rows - n)
-            _progress.logger.info("%d%s rows written%s", n, of, f", about {left:.0f} s left" if left else "")
-
-    return report
+def _line(n_rows, n, left):
+    """What is logged after n rows have been written."""
+    of, about = "" if n_rows is None else f" of {n_rows}", f", about {left:.0f} s left" if left else ""
+    return f"{n}{of} rows written{about}"

@@ -1,15 +1,14 @@
-"""What a folder of rows holds: the names and headings of its files, and whether its manifest can be right."""
+"""What a folder of rows holds: X and the codes of y in NumPy's format, and a manifest that says what of them counts."""
 
 import io
 import math
 import os
 import zlib
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-from .._utils.atomic_files import OtherFormat, damaged, is_count, open_to_read, read_note
+from .._utils.atomic_files import damaged, is_count, naming, open_to_read, read_note
 
 MANIFEST, CODES = "manifest.json", "y.npy"
 DTYPES = "float16", "float32", "float64"
@@ -26,23 +25,9 @@ def x_file(dtype):
 def header(dtype, shape):
     """The first bytes of the file of an array of this shape."""
     out = io.BytesIO()
-    described = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    described = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(out, described)
-    assert out.tell() == HEADER
     return out.getvalue()
-
-
-def read_manifest(folder):
-    """What the manifest says; a ValueError if it is damaged or foreign."""
-    path = Path(folder) / MANIFEST
-    try:
-        return read_note(path, FORMAT, _FIELDS)
-    except OtherFormat:
-        raise
-    except FileNotFoundError as error:
-        raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.") from error
-    except (ValueError, OSError) as error:
-        raise damaged(path, error, CURE) from error
 
 
 def _are_blocks(blocks, manifest):
@@ -55,26 +40,28 @@ def _are_blocks(blocks, manifest):
 def _are_names(names, manifest):
     if names is None:
         return manifest["rows"] == 0
-    known = all(isinstance(name, str | int | float) and name == name for name in names) and len({*names}) == len(names)
-    return type(names) is list and len(names) > 0 and (known or names == [None] * len(names))
+    return len(names) > 0 and (names == [None] * len(names) or _are_distinct(names))
+
+
+def _are_distinct(values):
+    """Whether these are strings and numbers, each of them there once."""
+    plain = (type(value) in (str, bool, float) or (type(value) is int and abs(value) < 2**64) for value in values)
+    return type(values) is list and all(plain) and len({*values}) == len(values) and all(v == v for v in values)
 
 
 def _are_classes(classes, manifest):
     """Whether they are labels, all text or all numbers."""
     if classes is None:
         return True
-    text = {isinstance(label, str) for label in classes}
-    some = all(type(label) in (str, bool, float) or abs(label) < 2**64 for label in classes)
-    return type(classes) is list and len(classes) <= 256 and len(text) <= 1 and some and len({*classes}) == len(classes)
+    return len(classes) <= 256 and _are_distinct(classes) and len({isinstance(label, str) for label in classes}) <= 1
 
 
 def _is_position(position, manifest):
     if position is None:
         return manifest["rows"] == 0
-    at = position["at"]
-    numbers = all(map(is_count, at)) and len(at) in (2, 3) if type(at) is list else is_count(at)
-    row = position["row"]
-    return set(position) == {"at", "row"} and numbers and is_count(row) and row < manifest["rows"]
+    at, row = position["at"], position["row"]  # of a whole conversion nobody needs the place
+    placed = manifest["complete"] or (type(at) is list and len(at) == 2 and all(map(is_count, at)))
+    return set(position) == {"at", "row"} and placed and is_count(row) and row < manifest["rows"]
 
 
 _FIELDS = {
@@ -89,38 +76,40 @@ _FIELDS = {
 }
 
 
+def read_manifest(folder):
+    """What the manifest says; a ValueError if there is none, or it is damaged or foreign."""
+    if not (folder / MANIFEST).exists():
+        raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.")
+    return read_note(folder / MANIFEST, FORMAT, _FIELDS, CURE)
+
+
 def open_rows(folder, check):
     """The manifest, X as a read-only memory map, and the codes of y; check : whether to compare the checksums."""
-    folder = Path(folder)
     manifest = read_manifest(folder)
     if not manifest["complete"]:
         raise ValueError(
             f"The conversion to {str(folder)!r} has stopped after {manifest['rows']} rows. The same call of "
             "skhorseshoe.disk.convert goes on with it."
         )
-    p = len(manifest["names"])
-    X = _map(folder / x_file(manifest["dtype"]), manifest["dtype"], (manifest["rows"], p))
-    codes = _map(folder / CODES, "uint8", (manifest["rows"],))
-    if check:
-        start = 0
-        for stop, *sums in manifest["blocks"]:
-            for array, crc, name in zip((X, codes), sums, (x_file(manifest["dtype"]), CODES), strict=True):
-                if zlib.crc32(array[start:stop].data) != crc:
-                    raise damaged(folder / name, f"the checksum of rows {start} to {stop - 1} is wrong", CURE)
-            start = stop
-    if manifest["classes"] is not None and codes.max() >= len(manifest["classes"]):
-        raise damaged(folder / CODES, f"it has the code {codes.max()} of {len(manifest['classes'])} labels", CURE)
+    n, dtype, classes = manifest["rows"], manifest["dtype"], manifest["classes"]
+    paths = folder / x_file(dtype), folder / CODES
+    X, codes = _map(paths[0], dtype, (n, len(manifest["names"]))), _map(paths[1], "uint8", (n,))
+    start = 0
+    for stop, *sums in manifest["blocks"] if check else ():
+        for array, crc, path in zip((X, codes), sums, paths, strict=True):
+            if zlib.crc32(array[start:stop].data) != crc:
+                raise damaged(path, f"the checksum of rows {start} to {stop - 1} is wrong", CURE)
+        start = stop
+    if classes is not None and codes.max() >= len(classes):
+        raise damaged(paths[1], f"it has the code {codes.max()} of {len(classes)} labels", CURE)
     return manifest, X, codes
 
 
 def _map(path, dtype, shape):
-    try:
-        with open_to_read(path) as file:
-            size = HEADER + math.prod(shape) * np.dtype(dtype).itemsize
-            if os.fstat(file.fileno()).st_size != size:
-                raise ValueError(f"it has {os.fstat(file.fileno()).st_size} bytes, not {size}")
-            if file.read(HEADER) != header(np.dtype(dtype), shape):
-                raise ValueError(f"its heading is not that of {shape} of {dtype}")
-            return np.memmap(file, dtype, "r", HEADER, shape)
-    except (ValueError, OSError) as error:
-        raise damaged(path, error, CURE) from error
+    with naming(path, CURE), open_to_read(path) as file:
+        size, there = HEADER + math.prod(shape) * np.dtype(dtype).itemsize, os.fstat(file.fileno()).st_size
+        if there != size:
+            raise ValueError(f"it has {there} bytes, not {size}")
+        if file.read(HEADER) != header(dtype, shape):
+            raise ValueError(f"its heading is not that of {shape} of {dtype}")
+        return np.memmap(file, dtype, "r", HEADER, shape)

@@ -6,9 +6,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .._posterior import estimates
+from .._posterior.pipeline import names_of, unwrap
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
-from ._common import MUTED, Display, check_count, drawable, names_of, places, unwrap
+from ._common import MUTED, Display, check_count, drawable, places
 
 _MOST_CURVES = 8
 _FEWEST = 4  # draws of a chain with an autocorrelation

@@ -6,7 +6,8 @@ import numpy as np
 
 from .._posterior import estimates
 from .._posterior.mixin import level_of
-from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, listing, names_of, unwrap
+from .._posterior.pipeline import names_of, unwrap
+from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, listing
 
 _ORDERS = ("size", "name", "original")
 

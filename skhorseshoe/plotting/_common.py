@@ -1,19 +1,14 @@
-"""What the displays share: the classifier inside a Pipeline, what they accept, names as texts, rows of a picture."""
+"""What the displays share: what they accept, names as texts, rows of a picture."""
 
 import re
 from collections import Counter
-from contextlib import suppress
 from numbers import Integral
 from textwrap import fill
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from .._posterior.mixin import PosteriorMixin
 from .._utils import names as _names
 from .._utils.sklearn_compat import check_matplotlib_support
-from ..selection import unfrozen
 
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
 MAX_NAMES = 60  # rows of a picture that can still be told apart by name
@@ -21,53 +16,6 @@ LONGEST, SHORT = 30, 20  # letters of a name: beside the axes, within a sentence
 _WIDTH, _ROW_HEIGHT = 6.4, 0.21  # inches: of a new figure, of a row
 _LISTED, _LINE = 8, 48  # names in a legend, letters of a line there
 _TWO_COLUMNS = 400  # points: letters in two columns of a legend, times the size of the font
-
-
-def unwrap(estimator):
-    """The steps before the classifier, or None, and the fitted classifier."""
-    *before, classifier = flat_steps(estimator)
-    if not isinstance(classifier, PosteriorMixin):
-        inside = "" if classifier is unfrozen(estimator) else f" that ends with {type(classifier).__name__}"
-        raise TypeError(
-            "A fitted HorseshoeProbitClassifier is wanted, or a Pipeline that ends with one; got "
-            f"{type(estimator).__name__}{inside}.{where_it_is(classifier)}"
-        )
-    check_is_fitted(classifier)
-    return joined(before), classifier
-
-
-def flat_steps(estimator):
-    """The steps of a Pipeline, with those of Pipelines within it and of what is frozen; of another estimator itself."""
-    inside = unfrozen(estimator)
-    if not hasattr(inside, "steps"):
-        return [inside]
-    return [step for _, one in inside.steps for step in flat_steps(one)]
-
-
-def joined(steps):
-    """One Pipeline of these steps, or None of none. Samplers, as of imbalanced-learn, are for fitting alone."""
-    return make_pipeline(*steps) if (steps := [step for step in steps if hasattr(step, "transform")]) else None
-
-
-def prepared(before, X):
-    """X as the steps ``before`` the classifier hand it on."""
-    return X if before is None else before.transform(X)
-
-
-def names_of(before, classifier):
-    """Names of the features: those of the classifier or, where it was given an array, of the steps ``before`` it."""
-    if before is not None and not hasattr(classifier, "feature_names_in_"):
-        with suppress(AttributeError, ValueError):  # of a step that has no names to give
-            return list(before.get_feature_names_out())
-    return _names.names_of(classifier)
-
-
-def where_it_is(estimator):
-    """A hint at the attribute of a search or of another wrapper that holds the fitted estimator."""
-    for name in ("best_estimator_", "estimator_", "calibrated_classifiers_[i].estimator", "estimators_[i]"):
-        if hasattr(estimator, name.partition("[")[0]):
-            return f" What it has fitted is its {name}."
-    return ""
 
 
 def check_option(name, value, allowed):
@@ -88,17 +36,8 @@ def places(names, known):
     names = [names] if isinstance(names, str) else list(names)
     if not names:
         raise ValueError("names is empty: give at least one, or None.")
-    where, times = {name: place for place, name in enumerate(known)}, Counter(known)
-    for name in names:
-        if name not in where:
-            hint = _names.did_you_mean(name, known) or f" The last ones are {known[-3:]}."
-            raise ValueError(f"names: there is no {name!r} among the {len(known)} quantities of this model.{hint}")
-        if times[name] > 1:
-            raise ValueError(
-                f"names: {times[name]} quantities of this model are called {name!r}. Fit with another name for the "
-                "feature, or leave it out of names."
-            )
-    return [where[name] for name in names]
+    find = _names.finder(known, "quantities of this model", f" The last ones are {known[-3:]}.")
+    return [find(name, "names") for name in names]
 
 
 def drawable(names, which=None, letters=LONGEST):

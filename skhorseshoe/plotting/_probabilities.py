@@ -8,6 +8,7 @@ import numpy as np
 from .._data import validation
 from .._posterior import estimates
 from .._posterior.mixin import level_of
+from .._posterior.pipeline import prepared, unwrap
 from ._common import (
     DARK,
     MAX_NAMES,
@@ -19,8 +20,6 @@ from ._common import (
     check_count,
     check_option,
     drawable,
-    prepared,
-    unwrap,
 )
 
 _HISTOGRAM_HEIGHT = 0.12  # of that of the axes

@@ -6,8 +6,9 @@ from itertools import pairwise
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._posterior.pipeline import flat_steps, joined, names_of, where_it_is
 from ..selection import HorseshoeSelector
-from ._common import MAX_NAMES, RowsDisplay, check_count, flat_steps, joined, names_of, where_it_is
+from ._common import MAX_NAMES, RowsDisplay, check_count
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

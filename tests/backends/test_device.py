@@ -33,42 +33,38 @@ def card():
         yield card
 
 
-MISSING = "no CuPy", "broken CuPy", "no driver", "a fork", "no libraries", "no compiler", "wrong answer"
+MISSING = {
+    "no CuPy": r"CuPy is not installed: pip install 'skhorseshoe\[cuda13\]' \(or \[cuda12\]",
+    "broken CuPy": r"CuPy cannot be imported \(ImportError: libsomething\.so\): pip install",
+    "no driver": r"CuPy 0.0.0 finds no NVIDIA driver or card \(RuntimeError: cudaErrorInsufficientDriver\)",
+    "a fork": r"initialization error\). A process forked from one .* start it by 'spawn' or joblib's 'loky'",
+    "no libraries": r"finds a card but not the CUDA libraries that it needs \(ImportError: .*cusolver.*\): pip install",
+    "no compiler": r"not the CUDA libraries that it needs \(OSError: libnvrtc.so.13: cannot open\): pip install",
+    "wrong answer": r"a kernel gave a wrong answer",
+}
 
 
 @pytest.fixture(params=MISSING)
 def without_gpu(request):
     """A machine on which something is missing, and what is to be said about it."""
     with fake_cupy.installed() as card, pytest.MonkeyPatch.context() as monkeypatch:
-        cupy = sys.modules["cupy"]
+        runtime = sys.modules["cupy"].cuda.runtime
+        errors = {"no driver": "InsufficientDriver", "a fork": "InitializationError: initialization error"}
         if request.param == "no CuPy":
             monkeypatch.setitem(sys.modules, "cupy", None)
-            yield r"CuPy is not installed: pip install 'skhorseshoe\[cuda13\]' \(or \[cuda12\]"
         elif request.param == "broken CuPy":
             monkeypatch.delitem(sys.modules, "cupy")
-            broken = SimpleNamespace(find_spec=broken_cupy)
-            monkeypatch.setattr(sys, "meta_path", [broken, *sys.meta_path])
-            yield r"CuPy cannot be imported \(ImportError: libsomething\.so\): pip install"
-        elif request.param == "no driver":
-            monkeypatch.setattr(
-                cupy.cuda.runtime, "getDeviceCount", raises(RuntimeError("cudaErrorInsufficientDriver"))
-            )
-            yield r"CuPy 0.0.0 finds no NVIDIA driver or card \(RuntimeError: cudaErrorInsufficientDriver\)"
-        elif request.param == "a fork":
-            error = RuntimeError("cudaErrorInitializationError: initialization error")
-            monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", raises(error))
-            yield r"initialization error\). A process forked from one .* start it by 'spawn' or joblib's 'loky'"
+            monkeypatch.setattr(sys, "meta_path", [SimpleNamespace(find_spec=broken_cupy), *sys.meta_path])
+        elif request.param in errors:
+            monkeypatch.setattr(runtime, "getDeviceCount", raises(RuntimeError(f"cudaError{errors[request.param]}")))
         elif request.param == "no libraries":
-            libraries = sys.modules["cupy_backends.cuda.libs"]
-            monkeypatch.delattr(libraries, "cusolver")
-            yield r"finds a card but not the CUDA libraries that it needs \(ImportError: .*cusolver.*\): pip install"
+            monkeypatch.delattr(sys.modules["cupy_backends.cuda.libs"], "cusolver")
         elif request.param == "no compiler":
             monkeypatch.setattr(card, "module", raises(OSError("libnvrtc.so.13: cannot open")))
-            yield r"not the CUDA libraries that it needs \(OSError: libnvrtc.so.13: cannot open\): pip install"
         else:
             silent = SimpleNamespace(get_function=lambda name: lambda *arguments: None)
             monkeypatch.setattr(card, "module", lambda code, options: silent)
-            yield r"a kernel gave a wrong answer"
+        yield MISSING[request.param]
 
 
 def raises(error):
@@ -99,13 +95,12 @@ def test_auto_is_then_the_cpu_without_a_word(without_gpu, recwarn, capfd):
 def test_show_versions_says_why(without_gpu, capsys):
     show_versions()
     said = capsys.readouterr().out
-    assert re.search(rf"cuda: not available. .*{without_gpu}", said)
-    assert re.search(r"numpy: \d", said)
-    assert re.search(r"cpu: \d+ threads", said)
+    for line in (rf"cuda: not available. .*{without_gpu}", r"numpy: \d", r"cpu: \d+ threads"):
+        assert re.search(line, said)
     assert "no BLAS whose threads can be set" not in said
 
 
-def test_show_versions_says_if_no_blas_can_be_set(without_gpu, capsys, monkeypatch):
+def test_show_versions_says_if_no_blas_can_be_set(card, capsys, monkeypatch):
     """As on a Mac, with Apple's Accelerate."""
     monkeypatch.setattr("threadpoolctl.threadpool_info", list)
     show_versions()
@@ -143,10 +138,7 @@ def test_a_forked_process_probes_again():
 
 
 def test_a_gpu_that_is_not_there_is_refused(card):
-    with pytest.raises(
-        RuntimeError,
-        match=r"device='cuda:3' cannot be used: There is no GPU number 3: this machine has 1, numbered from 0",
-    ):
+    with pytest.raises(RuntimeError, match=r"device='cuda:3' .*no GPU number 3: this machine has 1, numbered from 0"):
         HorseshoeProbitClassifier(device="cuda:3").fit(X, Y)
 
 
@@ -162,11 +154,10 @@ def test_show_versions_names_the_card(card, capsys):
 
 
 def test_the_fake_is_gone_afterwards():
-    before = {
-        name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._backends"))
-    }
+    def ours():
+        return {name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._back"))}
+
+    before = ours()
     with fake_cupy.installed():
         _device.resolve("cuda")
-    after = {name: module for name, module in sys.modules.items() if name.startswith(("cupy", "skhorseshoe._backends"))}
-    assert after == before
-    assert not hasattr(sys.modules.get("cupy"), "RawModule") or sys.modules["cupy"].__version__ != "0.0.0"
+    assert ours() == before

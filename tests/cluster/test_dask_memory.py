@@ -64,11 +64,10 @@ def pids(client):
 
 def fill(folder=None):
     """Take memory until the nanny ends the process; with a folder, the first time only."""
+    if folder is not None and (folder / "filled").exists():
+        return
     if folder is not None:
-        try:
-            (folder / "filled").touch(exist_ok=False)
-        except FileExistsError:
-            return
+        (folder / "filled").touch()
     taken = []
     for _ in range(40):
         taken.append(np.ones(4 * MIB))
@@ -78,25 +77,23 @@ def fill(folder=None):
 
 
 @pytest.mark.slow
-def test_rows_that_have_room_give_the_draws_of_memory_again_and_again(client, classifier, expected):
+def test_rows_that_have_room_give_the_draws_of_memory(client, classifier, expected):
     before = pids(client)
-    for _ in range(3):
+    for _ in range(2):  # nothing is left of the first
         assert bits(classifier.fit(*collection())) == expected
     assert pids(client) == before
 
 
-def test_rows_that_have_no_room_are_refused_before_a_worker_is_killed(client, classifier):
+def test_rows_without_room_are_refused_before_a_worker_is_killed(client, classifier):
     before = pids(client)
     X, y = collection(4 * ROWS)
-    with pytest.raises(
-        MemoryError, match=r"Worker tcp://.* 0.598 GiB of rows.* 0.879 GiB, of which 80% .* Add workers"
-    ):
+    with pytest.raises(MemoryError, match=r"Worker tcp://.* 0.598 GiB of rows.* 0.879 GiB, .*Add workers"):
         classifier.fit(X, y)
     assert pids(client) == before
 
 
 @pytest.mark.slow
-def test_a_worker_killed_for_its_memory_while_it_loads_changes_nothing(client, classifier, expected, tmp_path):
+def test_a_worker_killed_for_memory_while_it_loads_is_replaced(client, classifier, expected, tmp_path):
     before = pids(client)
     X, y = collection(act=lambda first: fill(tmp_path) if first == 5 * CHUNK else None)
     assert bits(classifier.fit(X, y)) == expected
@@ -104,9 +101,7 @@ def test_a_worker_killed_for_its_memory_while_it_loads_changes_nothing(client, c
 
 
 @pytest.mark.slow
-def test_a_worker_killed_for_its_memory_while_it_computes_changes_nothing(
-    client, classifier, expected, monkeypatch, tmp_path
-):
+def test_a_worker_killed_for_memory_in_a_sweep_is_replaced(client, classifier, expected, monkeypatch, tmp_path):
     before = pids(client)
 
     def kill(shards):

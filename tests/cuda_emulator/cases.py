@@ -1,6 +1,6 @@
 """Small cases of every kernel, as a program: it runs in the emulator with flags for its compiler, and prints what was
-computed. Its argument is JSON: the order of the threads, the flags, the names of the parts, sizes of dense rows, and
-bytes of shared memory that are not asked for."""
+computed. Its argument is JSON: orders of the threads, the flags, the names of the parts, sizes of dense rows, and bytes
+of shared memory that are not asked for."""
 
 import importlib
 import json
@@ -49,9 +49,9 @@ def scales(ops, card, rng, sizes):
 def gaussians(ops, card, rng, sizes):
     """Factors by one block in shared memory, and by the library; some have to be repaired."""
     gaussian = importlib.import_module("skhorseshoe._backends._gpu.gaussian")
-    q = 40
+    q = 9
     beta, tau = ops.to_device(rng.standard_normal((2, q))), ops.to_device(np.ones(2))
-    A = rng.standard_normal((60, q))
+    A = rng.standard_normal((20, q))
     indefinite = np.ones((q, q)) - 3e-9 * np.eye(q)
     indefinite[0, 1:] = indefinite[1:, 0] = 0.0
     for gaussian.THREADS in (256, 0):
@@ -61,7 +61,7 @@ def gaussians(ops, card, rng, sizes):
             HmcState(beta, beta**2, tau, tau, beta, 1, None, None),
             KEY,
         )
-        *moved, _ = white.move_scales(beta**2, tau, 1.0, Tuning(0.5, 1, 2, 0.8, tuple(range(1, 40, 3))), 1, KEY)
+        *moved, _ = white.move_scales(beta**2, tau, 1.0, Tuning(0.5, 1, 2, 0.8, tuple(range(1, q, 3))), 1, KEY)
         yield from (path.u, path.force, *moved, white.place(path))
         yield ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)
         yield ops.Precision(indefinite, None).draw(beta, 0 * beta, beta)
@@ -69,19 +69,19 @@ def gaussians(ops, card, rng, sizes):
 
 def collapsed(ops, card, rng, sizes):
     """More columns than rows."""
-    X, y = rng.standard_normal((9, 40)), rng.integers(0, 2, 9).astype(np.uint8)
+    X, y = rng.standard_normal((6, 14)), rng.integers(0, 2, 6).astype(np.uint8)
     X[:, 4:7] *= 1e4  # heavy columns
-    beta, tau = ops.to_device(rng.standard_normal((2, 41))), ops.to_device(np.ones(2))
-    held, none = ops.hold(X, y, np.empty(0))[:2], np.zeros(40)
-    rows = ops.CollapsedRows(*held, np.arange(40), none, none + 1.0, none, np.full(1, 9.0), 0.1, 2, None)
-    rows.set(beta[:, :40] ** -2, tau)
-    yield from (rows.P.copy(), rows.coefficients(rows.some_latent(beta), beta, beta[:, :9] + 0.0))
+    beta, tau = ops.to_device(rng.standard_normal((2, 15))), ops.to_device(np.ones(2))
+    held, none = ops.hold(X, y, np.empty(0))[:2], np.zeros(14)
+    rows = ops.CollapsedRows(*held, np.arange(14), none, none + 1.0, none, np.full(1, 9.0), 0.1, 2, None)
+    rows.set(beta[:, :14] ** -2, tau)
+    yield from (rows.P.copy(), rows.coefficients(rows.some_latent(beta), beta, beta[:, :6] + 0.0))
     z = rows.latent(rows.some_latent(beta), 2, 0, 1, KEY)
     yield from (
         z,
         rows.redrawn(beta, 2, 1, KEY),
         rows.length(z, 0, 1, KEY),
-        rows.local_scales(z, beta[:, :40] ** -2, tau, 38, 0, 1, KEY),
+        rows.local_scales(z, beta[:, :14] ** -2, tau, 12, 0, 1, KEY),
         rows.P,
     )
 
@@ -107,14 +107,17 @@ def sparse(ops, card, rng, sizes):
 PARTS = {part.__name__: part for part in (passes, scales, gaussians, collapsed, sparse)}
 
 
-def main(order, flags, parts, sizes, left_out):
+def main(orders, flags, parts, sizes, left_out):
     layout = cuda.layout
     cuda.layout = lambda *given: (cut := layout(*given))._replace(shared_bytes=cut.shared_bytes - left_out)
-    with fake_cupy.installed(order) as card:
-        card.flags = flags
-        ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
-        out = [values for part in parts for values in PARTS[part](ops, card, np.random.default_rng(3), sizes)]
-        print(json.dumps([ops.to_host(values).ravel().tolist() for values in out]))
+    results = []
+    for order in orders:
+        with fake_cupy.installed(order) as card:
+            card.flags = flags
+            ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
+            out = [values for part in parts for values in PARTS[part](ops, card, np.random.default_rng(3), sizes)]
+            results.append([ops.to_host(values).ravel().tolist() for values in out])
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Columns: standardised without a copy, unpenalised, and on scales that one prior cannot suit."""
 
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,6 +8,7 @@ import polars as pl
 import pytest
 from laws import agree
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
@@ -44,12 +44,9 @@ def test_questions_are_those_of_a_design_that_is_written_out(data, fit_intercept
     plain = (X - X.mean(axis=0) * fit_intercept) / X.std(axis=0) if standardize else X
     plain = all_rows(plain[:, [0, 2, 3, 1]], y, fit_intercept=fit_intercept)
     beta = np.random.default_rng(1).standard_normal((2, 4 + fit_intercept))
-    for got, want in zip(rows.score(beta), plain.score(beta), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
-    for got, want in zip(rows.latent(beta, 5, KEY), plain.latent(beta, 5, KEY), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-8)
-    np.testing.assert_allclose(rows.gram(), plain.gram(), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(rows.information(beta), plain.information(beta), rtol=1e-9, atol=1e-9)
+    for question, args in {"score": [beta], "latent": [beta, 5, KEY], "gram": [], "information": [beta]}.items():
+        for got, want in zip(getattr(rows, question)(*args), getattr(plain, question)(*args), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-8)
     assert rows.columns.n_shrunk == 3
 
 
@@ -63,17 +60,14 @@ def test_standardised_gram_does_not_cancel():
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_standardize_is_the_prior_on_scaled_columns(data, sampler):
     X, y = data
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
     n_iter = 1500 if sampler == "hmc" else 8000
-    params = {"n_iter": n_iter, "sampler": sampler, "slab_scale": 1.0, "random_state": 0}
-    inside = HorseshoeProbitClassifier(standardize=True, **params).fit(X, y)
-    scaled = HorseshoeProbitClassifier(**params).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    model = HorseshoeProbitClassifier(n_iter=n_iter, sampler=sampler, slab_scale=1.0, random_state=0)
+    inside, scaled = clone(model).set_params(standardize=True).fit(X, y), model.fit(Z, y)
     agree(inside.coef_draws_ * X.std(axis=0), scaled.coef_draws_)
     agree(np.log(inside.global_scale_draws_)[..., None], np.log(scaled.global_scale_draws_)[..., None])
-    centred = inside.intercept_draws_ + inside.coef_draws_ @ X.mean(axis=0)
-    agree(centred[..., None], scaled.intercept_draws_[..., None])
     np.testing.assert_allclose(inside.shrinkage_, scaled.shrinkage_, atol=0.05)
-    probability = inside.predict_proba(X) - scaled.predict_proba((X - X.mean(axis=0)) / X.std(axis=0))
-    assert abs(probability).max() < 0.03
+    assert abs(inside.predict_proba(X) - scaled.predict_proba(Z)).max() < 0.03
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -82,10 +76,9 @@ def test_an_unpenalised_column_is_not_shrunk(sampler):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((300, 30))
     y = 0.25 * X[:, 7] + rng.standard_normal(300) > 0
-    params = {"n_iter": 1500, "sampler": sampler, "global_scale": 0.01, "random_state": 0}
-    free = HorseshoeProbitClassifier(unpenalized=[7], **params).fit(X, y)
-    shrunk = HorseshoeProbitClassifier(**params).fit(X, y)
-    flat = HorseshoeProbitClassifier(unpenalized=[0], n_iter=1500, sampler=sampler, random_state=0).fit(X[:, [7, 8]], y)
+    model = HorseshoeProbitClassifier(n_iter=1500, sampler=sampler, global_scale=0.01, random_state=0)
+    free, shrunk = clone(model).set_params(unpenalized=[7]).fit(X, y), clone(model).fit(X, y)
+    flat = model.set_params(unpenalized=[0], global_scale=None).fit(X[:, [7, 8]], y)
     assert free.shrinkage_[7] == 0
     assert (free.shrinkage_[:7] > 0).all()
     assert abs(free.coef_[0, 7] - flat.coef_[0, 0]) < 0.05
@@ -104,87 +97,51 @@ def test_names_indices_and_masks_mean_the_same_columns(data):
     assert not np.array_equal(draws[0], model.set_params(unpenalized=[]).fit(frame, y).coef_draws_)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["a"], r"names \['a'\], but X has no column names"),
-        ([4], r"indices \[4\], but X has 4 columns: -4 to 3"),
-        ([0, 0, 1, 0], "an index more than once: .*as booleans"),
-        ([True, False], "a mask of 2 entries, but X has 4 columns"),
-        ([0, 1, 2, 3], "all 4 columns"),
-        ([[1]], "one-dimensional"),
-        ([1.5], r"names \[1.5\], but X has no column names"),
-        (["a", 1], r"mixes names and numbers: \['a', 1\]"),
-        ({0, 1}, "must be a list of names or indices, or a mask; got a set"),
-    ],
-)
-def test_columns_that_cannot_be_are_refused(data, given, message):
-    with pytest.raises(ValueError, match=message):
-        HorseshoeProbitClassifier(n_iter=5, burn_in=5, unpenalized=given).fit(*data)
+@pytest.mark.parametrize(("names", "given", "says"), [
+    (None, ["a"], r"names \['a'\], but X has no column names"),
+    (None, [4], r"indices \[4\], .*-4 to 3"),
+    (None, [0, 0, 1, 0], "an index more than once: .*as booleans"),
+    (None, [True, False], "a mask of 2 entries, but X has 4 columns"),
+    (None, [0, 1, 2, 3], "all 4 columns"),
+    (None, [[1]], "one-dimensional"),
+    (None, ["a", 1], r"mixes names and numbers: \['a', 1\]"),
+    (None, {0, 1}, r"must be a list of names or indices, or a mask; got \{0, 1\}"),
+    (["age", "bmi", "sex", "dose"], ["bmi", "Age"], "unpenalized: .*'Age' .* Did you mean 'age'"),
+])  # fmt: skip
+def test_columns_that_cannot_be_are_refused(data, names, given, says):
+    X = data[0] if names is None else pd.DataFrame(data[0], columns=names)
+    with pytest.raises(ValueError, match=says):
+        HorseshoeProbitClassifier(n_iter=5, burn_in=5, unpenalized=given).fit(X, data[1])
 
 
-def test_an_unknown_name_is_told(data):
+def test_names_are_seen_where_scikit_learn_sees_none(data, monkeypatch):
+    """Before 1.9 it sees none in a table of polars 2, and would take columns by place."""
     X, y = data
-    with pytest.raises(ValueError, match=r"names \['age'\], but X has no such columns"):
-        HorseshoeProbitClassifier(unpenalized=["age", "b"]).fit(pd.DataFrame(X, columns=list("abcd")), y)
-    with pytest.raises(ValueError, match=r"names \['Age'\], but X has no such columns. Did you mean 'age'\?"):
-        HorseshoeProbitClassifier(unpenalized=["Age"]).fit(pd.DataFrame(X, columns=["age", "bmi", "sex", "dose"]), y)
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "polars of a version that scikit-learn does not know"])
-def test_columns_of_a_table_in_another_order_are_refused(kind, data, monkeypatch):
-    """Before 1.9 scikit-learn sees no names in a table of polars 2, and would take them by place."""
-    X, y = data
-    table = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(kind.partition(" ")[0])(
-        dict(zip("abcd", X.T, strict=True))
-    )
-    if "version" in kind:
-        known = validation._get_feature_names
-        monkeypatch.setattr(
-            validation, "_get_feature_names", lambda X: None if isinstance(X, pl.DataFrame) else known(X)
-        )
+    known = validation._get_feature_names
+    monkeypatch.setattr(validation, "_get_feature_names", lambda X: None if isinstance(X, pl.DataFrame) else known(X))
+    table = pl.DataFrame(dict(zip("abcd", X.T, strict=True)))
     model = HorseshoeProbitClassifier(n_iter=10, burn_in=10, unpenalized=["b"], random_state=0).fit(table, y)
     assert model.feature_names_in_.tolist() == list("abcd")
-    assert model.predict_proba(table).shape == (len(y), 2)
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict_proba(table[["b", "a", "c", "d"]])
 
 
-@pytest.mark.parametrize(
-    ("factor", "params", "told"),
-    [
-        (1e4, {}, True),
-        (100, {}, False),
-        (1e4, {"standardize": True}, False),
-        (1e4, {"unpenalized": [1]}, False),
-    ],
-)
-def test_one_warning_names_the_columns_whose_scales_differ(factor, params, told):
+@pytest.mark.parametrize(("factor", "params", "told"), [
+    (1e4, {}, True), (100, {}, False), (1e4, {"standardize": True}, False), (1e4, {"unpenalized": [1]}, False),
+])  # fmt: skip
+def test_one_warning_names_the_columns_whose_scales_differ(factor, params, told, said):
+    """Constant and unpenalized columns have no scale."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 3)) * [1, factor, 2]
-    X[:, 2] = 7.0  # a constant column has no scale
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        HorseshoeProbitClassifier(n_iter=10, burn_in=10, random_state=0, **params).fit(X, rng.random(60) > 0.4)
-    texts = [str(w.message) for w in caught if "different scales" in str(w.message)]
+    X = rng.standard_normal((60, 3)) * [1, factor, 0] + [0, 0, 7]
+    model = HorseshoeProbitClassifier(n_iter=10, burn_in=10, random_state=0, **params)
+    texts = said(model, X, rng.random(60) > 0.4, "different scales")
     assert len(texts) == told
-    if told:
-        assert "of 'x1' is" in texts[0]
-        assert "that of 'x0'" in texts[0]
-        assert caught[0].filename == __file__
-
-
-def test_scales_are_told_of_the_right_columns_beside_constant_and_unpenalized_ones(problem):
-    X = problem[0] * [1, 1, 1, 0, 1e4, 1, 1e-2, 1]
-    model = HorseshoeProbitClassifier(n_iter=4, burn_in=4, unpenalized=[0, 1], random_state=0)
-    said = f"deviation of 'x4' is {X[:, 4].std():.2g}, that of 'x6' {X[:, 6].std():.2g}"
-    with pytest.warns(UserWarning, match=re.escape(said)):
-        model.fit(X, problem[1])
+    assert all(re.search("deviation of 'x1' is .*that of 'x0'", text) for text in texts)
 
 
 @pytest.mark.parametrize("params", [
     {"sampler": "hmc"}, {"sampler": "hmc", "unpenalized": [4]}, {"sampler": "pxda", "standardize": True},
-    {"sampler": "gibbs"}, {"sampler": "collapsed"},
+    {"sampler": "collapsed"},
 ], ids=str)  # fmt: skip
 def test_a_constant_column_takes_nothing_from_the_intercept(params, seed, short_fit):
     """A column of ones in a table, or a level that a fold of it does not have."""
@@ -203,10 +160,9 @@ def test_a_constant_column_takes_nothing_from_the_intercept(params, seed, short_
     assert 0.8 < intercepts[0].std() / intercepts[1].std() < 1.25
 
 
-@pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
-@pytest.mark.parametrize("n", [300, 1000, 10_000])
-def test_a_constant_is_one_whatever_its_sum_rounds_to(n, kind, standardize):
+@pytest.mark.parametrize("n", [300, 10_000])
+def test_a_constant_is_one_whatever_its_sum_rounds_to(n, kind):
     values = np.array([0.1, 0.3, 1 / 3, 2.7, 99.99, -1e-8, 1e6 + 0.1])
     X = np.column_stack([np.random.default_rng(0).standard_normal(n), np.tile(values, (n, 1))])
     rows = Rows(kind(X), np.zeros(n, np.uint8), True, sparse if kind is csr_array else cpu, Threads(1))
@@ -217,15 +173,13 @@ def test_a_constant_is_one_whatever_its_sum_rounds_to(n, kind, standardize):
 @pytest.mark.parametrize(("dtype", "values"), [
     ("float16", np.arange(2000, 2025)), ("float32", 20231101 + np.array([0, 2])), ("float64", 1e13 + np.arange(3)),
 ])  # fmt: skip
-@pytest.mark.parametrize("sampler", ["hmc", "pxda", "gibbs"])
-@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize(("sampler", "standardize"), [("hmc", True), ("pxda", False)])
 @pytest.mark.filterwarnings("ignore:Column")
 def test_a_column_of_few_digits_is_no_constant(dtype, values, sampler, standardize, short_fit):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.choice(values, 500), rng.standard_normal(500)])
-    far = (X[:, 0] - values.mean()) / values.std()
-    params = {"sampler": sampler, "standardize": standardize, "n_iter": 300}
-    model = short_fit(X.astype(dtype), far + X[:, 1] + rng.standard_normal(500) > 0, **params)
+    y = (X[:, 0] - values.mean()) / values.std() + X[:, 1] + rng.standard_normal(500) > 0
+    model = short_fit(X.astype(dtype), y, sampler=sampler, standardize=standardize, n_iter=300)
     assert np.isfinite(model.coef_draws_).all()
     assert (model.coef_draws_[..., 0] != 0).all()
     if dtype == "float16":
@@ -234,39 +188,24 @@ def test_a_column_of_few_digits_is_no_constant(dtype, values, sampler, standardi
         assert 0.3 < model.coef_[0, 1] < 2
 
 
-def test_the_sign_of_a_constant_column_is_not_known(seed, short_fit):
-    X = np.random.default_rng(seed).standard_normal((100, 2))
-    X = np.column_stack([X, np.ones(100)])
-    y = np.random.default_rng(seed).random(100) > 0.5
-    for max_draws in (None, 40):
-        model = short_fit(X, y, n_iter=100, max_draws=max_draws)
-        row = model.summary().loc["x2"]
-        assert (row["mean"], row["sd"], row["prob_positive"]) == (0.0, 0.0, 0.5)
-        assert not np.signbit(model.coef_draws_[..., 2]).any()
-
-
+@pytest.mark.parametrize("max_draws", [None, 40])
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_where_all_columns_are_constant_the_model_is_its_intercept(short_fit):
-    model = short_fit(np.ones((60, 2)), np.arange(60) % 3 == 0)
-    assert (model.coef_draws_ == 0).all()
+def test_all_columns_constant_leave_the_intercept(max_draws, short_fit):
+    model = short_fit(np.ones((60, 2)), np.arange(60) % 3 == 0, n_iter=100, max_draws=max_draws)
+    assert model.summary().loc["x1", ["mean", "sd", "prob_positive"]].tolist() == [0.0, 0.0, 0.5]
+    assert not model.coef_draws_.any()
+    assert not np.signbit(model.coef_draws_).any()
     assert abs(model.predict_proba(np.ones((1, 2)))[0, 1] - 1 / 3) < 0.1
 
 
-@pytest.mark.parametrize("aliased", ["levels", "copies", "none"])
-def test_unpenalized_columns_that_the_data_cannot_tell_apart_are_named(aliased, seed):
+@pytest.mark.parametrize(("unpenalized", "named"), [
+    ([1, 2, 3], "Columns 'Bergen', 'Oslo', 'Rome': "), ([4, 5], "Columns 'copy', 'other': "), ([0, 1, 2], None),
+])  # fmt: skip
+def test_unpenalized_columns_that_are_collinear_are_named(unpenalized, named, seed, said):
     rng = np.random.default_rng(seed)
-    site = np.eye(3)[rng.integers(0, 3, 300)]
-    X = np.column_stack([rng.standard_normal(300), site])
-    if aliased == "copies":
-        X[:, 2] = X[:, 1] = 1000 * rng.standard_normal(300)
-    columns = ["age", "Bergen", "Oslo", "Rome"]
-    free = {"levels": [1, 2, 3], "copies": [1, 2], "none": [0, 1, 2]}[aliased]
-    model = HorseshoeProbitClassifier(unpenalized=free, n_iter=500, burn_in=500, random_state=seed, standardize=True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(pd.DataFrame(X, columns=columns), X[:, 0] + rng.standard_normal(300) > 0)
-    said = [str(w.message) for w in caught if "unpenalized columns are collinear" in str(w.message)]
-    named = {"levels": "Columns 'Bergen', 'Oslo', 'Rome': ", "copies": "Columns 'Bergen', 'Oslo': ", "none": None}
-    assert len(said) == (aliased != "none")
-    assert all(text.startswith(named[aliased]) for text in said)
-    assert all(w.filename == __file__ for w in caught)
+    copy = 1000 * rng.standard_normal(300)
+    X = np.column_stack([rng.standard_normal(300), np.eye(3)[rng.integers(0, 3, 300)], copy, copy])
+    X = pd.DataFrame(X, columns=["age", "Bergen", "Oslo", "Rome", "copy", "other"])
+    model = HorseshoeProbitClassifier(unpenalized=unpenalized, n_iter=500, random_state=seed, standardize=True)
+    texts = said(model, X, X["age"] + rng.standard_normal(300) > 0, "unpenalized columns are collinear")
+    assert [text.startswith(named) for text in texts] == [True] * (named is not None)

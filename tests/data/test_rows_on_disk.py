@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import dense_passes
 from skhorseshoe._utils import memmap, memory
 from skhorseshoe._utils.memmap import ahead, cut, is_on_disk, taken
+from skhorseshoe._utils.threads import Threads
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the process in /proc")
 
@@ -28,19 +30,16 @@ def small_windows(monkeypatch):
     monkeypatch.setattr(dense_passes, "WINDOW", 5000)
 
 
-# The same draws -------------------------------------------------------------------------------------------------------
-
 FITS = {
-    "hmc": {"sampler": "hmc", "burn_in": 100},
-    "hmc, weights": {"sampler": "hmc", "burn_in": 100, "class_weight": "balanced"},
-    "standardised": {"sampler": "hmc", "burn_in": 100, "standardize": True, "unpenalized": [1]},
+    "hmc": {"sampler": "hmc", "class_weight": "balanced", "standardize": True, "unpenalized": [1], "burn_in": 100},
     "pxda": {"sampler": "pxda", "n_jobs": 3},
     "gibbs": {"sampler": "gibbs", "fit_intercept": False, "n_jobs": 1},
 }
 
 
 @pytest.mark.parametrize(
-    ("how", "dtype"), [*((how, "float32") for how in FITS), ("hmc", "float64"), ("hmc", "float16"), ("pxda", "float16")]
+    ("how", "dtype"),
+    [("hmc", "float32"), ("hmc", "float64"), ("hmc", "float16"), ("pxda", "float32"), ("gibbs", "float16")],
 )
 def test_the_draws_are_those_of_rows_in_memory(how, dtype, long_problem, small_windows, short_fit, tmp_path):
     X, y = long_problem[0].astype(dtype), long_problem[1]
@@ -50,25 +49,20 @@ def test_the_draws_are_those_of_rows_in_memory(how, dtype, long_problem, small_w
     np.testing.assert_array_equal(got.coef_draws_, want.coef_draws_)
     np.testing.assert_array_equal(got.shrinkage_, want.shrinkage_)
     np.testing.assert_array_equal(got.predict_proba(file), want.predict_proba(X))
-    np.testing.assert_array_equal(got.predict_interval(file[:100]), want.predict_interval(X[:100]))
 
 
 def test_more_columns_than_rows(seed, short_fit, tmp_path):
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((40, 2000)).astype(np.float32), rng.integers(0, 2, 40)
-    file = on_disk(X, tmp_path)
-    want, got = short_fit(X, y, n_iter=3, burn_in=1), short_fit(file, y, n_iter=3, burn_in=1)
+    want, got = short_fit(X, y, n_iter=3, burn_in=1), short_fit(on_disk(X, tmp_path), y, n_iter=3, burn_in=1)
     assert got.sampler_ == "collapsed"
     np.testing.assert_array_equal(got.coef_draws_, want.coef_draws_)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("p", [1, 7, 300, 3000])
+@pytest.mark.parametrize("p", [1, 7, 300])
 def test_a_block_may_be_cut_where_its_sums_are_flushed(p, dtype, seed, tmp_path, monkeypatch):
     """To the bit, whatever the number of rows in a tile."""
-    from skhorseshoe._backends._cpu import dense as cpu
-    from skhorseshoe._utils.threads import Threads
-
     rng = np.random.default_rng(seed)
     n, key = 1100, np.array([1, 2], np.uint32)
     X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
@@ -76,33 +70,23 @@ def test_a_block_may_be_cut_where_its_sums_are_flushed(p, dtype, seed, tmp_path,
     monkeypatch.setattr(dense_passes, "WINDOW", 1)  # the shortest pieces there are
     held, file = cpu.hold(X, y, np.empty(0)), cpu.hold(on_disk(X, tmp_path), y, np.empty(0))
     assert len(list(dense_passes.pieces(file[0], bounds, 0, 2))) >= 6
-    for want, got in zip(
-        cpu.latent(*held[:2], coef, bounds, 3, key, Threads(1)),
-        cpu.latent(*file[:2], coef, bounds, 3, key, Threads(1)),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(got, want)
-    for want, got in zip(
-        cpu.score(*held, coef, bounds, Threads(1)), cpu.score(*file, coef, bounds, Threads(1)), strict=True
-    ):
+
+    def answers(rows):
+        return *cpu.latent(*rows[:2], coef, bounds, 3, key, Threads(1)), *cpu.score(*rows, coef, bounds, Threads(1))
+
+    for want, got in zip(answers(held), answers(file), strict=True):
         np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("dtype", ["float64", "float16"])
-def test_what_is_not_finite_is_found_in_any_block(value, dtype, long_problem, small_windows, short_fit, tmp_path):
+@pytest.mark.parametrize(("value", "dtype", "says"), [(np.nan, "float64", "NaN"), (np.inf, "float16", "infinity")])
+def test_what_is_not_finite_is_found_in_any_block(value, dtype, says, long_problem, small_windows, short_fit, tmp_path):
     X, y = long_problem[0].astype(dtype), long_problem[1]
     model = short_fit(X, y, n_iter=2)
     X[-1, 3] = value
     file = on_disk(X, tmp_path)
-    message = "Input X contains NaN" if np.isnan(value) else "Input X contains infinity"
-    with pytest.raises(ValueError, match=message):
-        short_fit(file, y)
-    with pytest.raises(ValueError, match=message):
-        model.predict(file)
-
-
-# No copy --------------------------------------------------------------------------------------------------------------
+    for use in (lambda: short_fit(file, y), lambda: model.predict(file)):
+        with pytest.raises(ValueError, match=f"{says}.*row {len(X) - 1} of column 3"):
+            use()
 
 
 def resident(kind):
@@ -133,7 +117,6 @@ def test_rows_from_all_over_a_file_leave_the_process_too(tmp_path):
     before = resident("RssFile")
     np.testing.assert_array_equal(taken(X, rows), values[rows])
     assert resident("RssFile") - before < 2**20
-    assert len(taken(X, rows[:0])) == 0
 
 
 def test_a_private_page_is_not_given_up(tmp_path):

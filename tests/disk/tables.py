@@ -3,7 +3,7 @@
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
-import pyarrow.parquet
+import pyarrow.feather
 import pytest
 
 from skhorseshoe import disk
@@ -23,16 +23,6 @@ def write_parquet(frame, folder):
     return folder
 
 
-def write_parquet_files(frame, folder):
-    write_parquet(frame, folder)
-    return [str(folder / f"part.{i}.parquet") for i in range(12)]
-
-
-def write_one_parquet(frame, folder):
-    frame.to_parquet(folder.with_suffix(".parquet"), index=False, row_group_size=170)
-    return folder.with_suffix(".parquet")
-
-
 def write_csv(frame, folder):
     folder.mkdir()
     frame[:300].to_csv(folder / "1.csv", index=False)
@@ -40,29 +30,28 @@ def write_csv(frame, folder):
     return folder
 
 
-def as_data_set(frame, folder):
-    files = write_parquet(frame, folder).iterdir()
-    return pyarrow.dataset.dataset(sorted(files, key=lambda file: int(file.name.split(".")[1])))
+def write_feather(frame, folder):
+    folder.mkdir()
+    pyarrow.feather.write_feather(frame, folder / "table.feather")
+    return [str(folder / "table.feather")]
 
 
 SOURCES = {
-    "parquet folder": write_parquet,
-    "parquet file": write_one_parquet,
-    "list of paths": write_parquet_files,
+    "parquet": write_parquet,
     "CSV": write_csv,
-    "data set": as_data_set,
+    "feather": write_feather,
+    "data set": lambda frame, folder: pyarrow.dataset.dataset(write_feather(frame, folder), format="feather"),
     "pandas": lambda frame, folder: frame,
     "frames": lambda frame, folder: in_parts(frame),
-    "a generator": lambda frame, folder: (part for part in in_parts(frame)),
-    "polars": lambda frame, folder: in_parts(pl.DataFrame({name: frame[name].to_numpy() for name in frame})),
-    "pyarrow": lambda frame, folder: in_parts(pa.Table.from_pandas(frame, preserve_index=False)),
+    "polars": lambda frame, folder: in_parts(pl.from_pandas(frame)),
+    "pyarrow": lambda frame, folder: pa.Table.from_pandas(frame, preserve_index=False),
 }
 if hasattr(pl.LazyFrame, "collect_batches"):  # newer versions of polars
     SOURCES["polars, lazy"] = lambda frame, folder: pl.from_pandas(frame).lazy()
 
 
 def stopped(frame, folder):
-    """A conversion that stops in the middle."""
+    """A conversion that stops in the middle, after 250 rows."""
 
     def parts():
         yield from in_parts(frame)[:5]

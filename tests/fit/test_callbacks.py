@@ -28,13 +28,14 @@ def classifier(**params):
 class Recorder:
     """Notes every task; stops the fit after some number of blocks."""
 
+    max_propagation_depth = None
+
     def __init__(self, stop_after=None):
-        self.stop_after, self.begun, self.ended, self.closed = stop_after, [], [], 0
-        self.open = []
-        self.max_propagation_depth = None
+        self.stop_after, self.begun, self.ended, self.open = stop_after, [], [], []
+        self.setups = self.closed = 0
 
     def setup(self, estimator, context):
-        self.setups = getattr(self, "setups", 0) + 1
+        self.setups += 1
 
     def teardown(self, estimator, context):
         self.closed += 1
@@ -45,19 +46,25 @@ class Recorder:
 
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
         assert context is self.open.pop()  # once, and after those within it
-        draws = getattr(fitted_estimator, "coef_draws_", None)
-        n = 0 if draws is None else draws.shape[1]
-        self.ended.append((context.task_name, n))
-        return self.stop_after is not None and sum(name == "sweeps" for name, _ in self.ended) >= self.stop_after
+        draws = getattr(fitted_estimator, "coef_draws_", np.empty((1, 0)))
+        self.ended.append((context.task_name, draws.shape[1]))
+        return self.stop_after is not None and len(self.blocks()) >= self.stop_after
+
+    def blocks(self):
+        """The number of draws at the end of each."""
+        return [n for name, n in self.ended if name == "sweeps"]
+
+    def is_whole(self):
+        """Whether every task that has begun has ended."""
+        return not self.open and len(self.begun) == len(self.ended) > 0
 
 
-def test_every_task_that_begins_ends_and_there_are_some_20_blocks(problem):
+def test_there_are_some_20_blocks_and_a_fit_around_them(problem):
     recorder = Recorder()
-    model = classifier(n_iter=500, burn_in=300, thin=5).set_callbacks(recorder).fit(*problem)
-    blocks = [n for name, n in recorder.ended if name == "sweeps"]
-    assert len(recorder.begun) == len(recorder.ended)
-    assert 20 <= len(blocks) <= 25
-    assert blocks[-1] == model.coef_draws_.shape[1] == 100
+    classifier(n_iter=500, burn_in=300, thin=5).set_callbacks(recorder).fit(*problem)
+    assert recorder.is_whole()
+    assert 20 <= len(recorder.blocks()) <= 25
+    assert recorder.blocks()[-1] == 100
     assert recorder.ended[-1][0] == "fit"
     assert (recorder.setups, recorder.closed) == (1, 1)
 
@@ -81,9 +88,12 @@ def test_every_task_that_begins_ends_once_however_the_fit_ends(weak_problem, end
         model = GridSearchCV(model, {"random_state": [0]}, cv=2, error_score="raise")
     model.set_callbacks(recorder).fit(*weak_problem)
     assert getattr(model, "best_estimator_", model).stopped_by_ == ended_by
-    assert not recorder.open
-    assert len(recorder.begun) == len(recorder.ended)
-    assert "sweeps" in dict(recorder.ended)
+    assert recorder.is_whole()
+    assert recorder.blocks()
+
+
+def parts(recorder):
+    return [name for name, n in recorder.begun if n and name != "fit"]
 
 
 @pytest.fixture
@@ -94,26 +104,24 @@ def time_for_rhat(monkeypatch):
 def test_parts_say_how_the_chains_stand(problem, time_for_rhat):
     recorder = Recorder()
     model = classifier(n_iter=200).set_callbacks(recorder).fit(*problem)
-    parts = [name for name, n in recorder.begun if n and name != "fit"]
     worst = max(rhat(model.coef_draws_[:, :100]).max(), rhat(model.global_scale_draws_[:, :100]))
-    assert parts == ["burn-in, 40 sweeps", "sweeps 1-100", f"sweeps 101-200, worst R-hat {worst:.3f}"]
+    assert parts(recorder) == ["burn-in, 40 sweeps", "sweeps 1-100", f"sweeps 101-200, worst R-hat {worst:.3f}"]
 
 
 def test_no_time_is_spent_on_what_is_too_slow_for_it(problem, monkeypatch):
     monkeypatch.setattr(callbacks, "_SHARE", 0.0)
     recorder = Recorder()
     classifier(n_iter=400).set_callbacks(recorder).fit(*problem)
-    assert any(name == "sweeps 201-400" for name, _ in recorder.begun)
+    assert parts(recorder)[-1] == "sweeps 201-400"
 
 
-@pytest.mark.parametrize("params", [{"burn_in": 0}, {"burn_in": 1, "n_iter": 1}, {"n_iter": 3}, {"warm_start": True}])
+@pytest.mark.parametrize("params", [{"burn_in": 0}, {"burn_in": 1, "n_iter": 1}, {"n_iter": 3}])
 def test_short_and_odd_runs_have_whole_trees(problem, params):
     recorder = Recorder()
-    model = classifier(**params).set_callbacks(recorder).fit(*problem)
-    assert len(recorder.begun) == len(recorder.ended)
-    if model.warm_start:
+    model = classifier(**params, warm_start=True).set_callbacks(recorder)
+    for _ in range(2):
         model.fit(*problem)
-        assert len(recorder.begun) == len(recorder.ended)
+        assert recorder.is_whole()
 
 
 def test_a_request_to_stop_keeps_the_draws(problem):
@@ -124,24 +132,20 @@ def test_a_request_to_stop_keeps_the_draws(problem):
     assert np.array_equal(model.coef_draws_, whole.coef_draws_[:, : model.n_iter_])
 
 
-def test_a_request_to_stop_before_the_first_draw_waits_for_it(problem):
-    model = classifier(n_iter=10, burn_in=10).set_callbacks(Recorder(stop_after=1)).fit(*problem)
-    assert (model.stopped_by_, model.n_iter_) == ("callback", 1)
-
-
-def test_a_request_to_stop_waits_for_no_end_of_a_block_once_there_is_a_draw(problem):
+def test_a_request_to_stop_waits_for_the_first_draw_alone(problem):
     recorder = Recorder(stop_after=1)
     model = classifier(n_iter=400, burn_in=400).set_callbacks(recorder).fit(*problem)
     assert (model.stopped_by_, model.n_iter_) == ("callback", 1)
-    assert [n for name, n in recorder.ended if name == "sweeps"] == [0] * 10 + [1]
+    assert recorder.blocks() == [0] * 10 + [1]
 
 
 def test_callbacks_are_closed_when_a_fit_fails(problem, monkeypatch):
     monkeypatch.setattr("skhorseshoe._mcmc.run.Run._step", lambda self: 1 / 0)
-    recorder = Recorder()
+    recorder, model = Recorder(), classifier()
     with pytest.raises(ZeroDivisionError):
-        classifier().set_callbacks(recorder).fit(*problem)
+        model.set_callbacks(recorder).fit(*problem)
     assert recorder.closed == 1
+    assert not [name for name in vars(model) if name.endswith(("_", "_ctx"))]
 
 
 def test_scores_while_the_chains_run(problem):
@@ -158,9 +162,8 @@ def test_scores_while_the_chains_run(problem):
 
 
 def shown(estimator, X, y):
-    from rich import get_console
-
-    console = get_console()
+    """What a bar draws."""
+    console = pytest.importorskip("rich", reason="scikit-learn's bar is drawn by rich").get_console()
     console.file = io.StringIO()
     console.width, width = 160, console.width  # it cuts what is longer
     try:
@@ -171,7 +174,6 @@ def shown(estimator, X, y):
 
 
 def test_a_progress_bar_shows_the_parts(problem, time_for_rhat):
-    pytest.importorskip("rich", reason="scikit-learn's bar is drawn by rich")
     text = shown(classifier(n_iter=200), *problem)
     assert "burn-in, 40 sweeps" in text
     assert "sweeps 101-200, worst R-hat" in text
@@ -179,14 +181,12 @@ def test_a_progress_bar_shows_the_parts(problem, time_for_rhat):
 
 
 def test_the_bars_of_a_fit_that_is_good_enough_are_full(weak_problem):
-    pytest.importorskip("rich", reason="scikit-learn's bar is drawn by rich")
     text = shown(classifier(n_iter=10_000, burn_in=500, target_ess=20), *weak_problem)
     last = [line for line in text.splitlines() if "sweeps 1-5000" in line][-1]
     assert "100%" in last
 
 
 def test_a_search_shows_one_bar_for_each_candidate_and_fold(problem):
-    pytest.importorskip("rich", reason="scikit-learn's bar is drawn by rich")
     search = GridSearchCV(classifier(), {"n_iter": [20, 30]}, cv=2)
     text = shown(search, *problem)
     assert sum("HorseshoeProbitClassifier - fit" in line for line in text.splitlines()) == 5  # 4 fits, 1 refit
@@ -196,8 +196,8 @@ def test_a_search_shows_one_bar_for_each_candidate_and_fold(problem):
 def test_in_a_pipeline_too(problem):
     recorder = Recorder()
     make_pipeline(StandardScaler(), classifier()).set_callbacks(recorder).fit(*problem)
-    assert len(recorder.begun) == len(recorder.ended)
-    assert sum(name == "sweeps" for name, _ in recorder.ended) == 20
+    assert recorder.is_whole()
+    assert len(recorder.blocks()) == 20
 
 
 @pytest.mark.parametrize("prefit", [False, True])
@@ -207,9 +207,8 @@ def test_the_classifier_of_a_selector_is_heard(problem, prefit):
     inner = classifier().fit(*problem) if prefit else classifier()
     selector = HorseshoeSelector(inner, prefit=prefit, rule="shrinkage")
     make_pipeline(StandardScaler(), selector, LogisticRegression()).set_callbacks(recorder).fit(*problem)
-    names = [name for name, _ in recorder.ended]
-    assert len(recorder.begun) == len(recorder.ended)
-    assert names.count("sweeps") == (0 if prefit else 20)
+    assert recorder.is_whole()
+    assert len(recorder.blocks()) == (0 if prefit else 20)
     assert recorder.closed == 1
     assert not {"_callback_fit_ctx", "_parent_callback_ctx"} & set(vars(selector))
 

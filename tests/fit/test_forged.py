@@ -3,6 +3,7 @@
 import io
 import json
 import os
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -62,24 +63,19 @@ ROWS_FORGED = {
 def test_a_forged_folder_of_rows_is_refused_by_name(how, tmp_path):
     disk.convert(ROWS, tmp_path / "rows", y=LABELS)
     forge(tmp_path / "rows", ROWS_FORGED[how])
-    with pytest.raises(ValueError, match=rf"rows/\S+' {DAMAGED} \(.+\)\. Remove its folder"):
+    with pytest.raises(ValueError, match=rf"rows/\S+' {DAMAGED}"):
         disk.load(tmp_path / "rows", check=True)
 
 
-@pytest.mark.parametrize("at", [[0, 0], [0], 10**30, "a", -1, None])
-def test_a_forged_position_does_not_go_on(at, tmp_path):
+@pytest.mark.parametrize("at", [0, [0], [0, 0, 0], 10**30, "a", -1, None])
+def test_a_forged_position_does_not_go_on(at, tmp_path, monkeypatch):
     def parts():
         yield ROWS
         raise RuntimeError("the network is gone")
 
+    monkeypatch.setattr(disk._writer, "COMMIT", 1)
     with pytest.raises(RuntimeError, match="network"):
         disk.convert(parts(), tmp_path / "rows")
-    disk._store.COMMIT, before = 1, disk._store.COMMIT
-    try:
-        with pytest.raises(RuntimeError, match="network"):
-            disk.convert(parts(), tmp_path / "rows")
-    finally:
-        disk._store.COMMIT = before
     forge(tmp_path / "rows", lambda body: body["position"].update(at=at))
     with pytest.raises(ValueError, match=DAMAGED):
         disk.convert(parts(), tmp_path / "rows")
@@ -102,7 +98,7 @@ RUN_FORGED = {
 def test_a_forged_checkpoint_is_refused_by_name(how, tmp_path):
     fit(tmp_path / "run")
     forge(tmp_path / "run", RUN_FORGED[how])
-    with pytest.raises(ValueError, match=rf"run/\S+' {DAMAGED} \(.+\)\. Nothing of it is used"):
+    with pytest.raises(ValueError, match=rf"run/\S+' {DAMAGED}"):
         fit(tmp_path / "run")
 
 
@@ -146,6 +142,7 @@ ARRAYS_FORGED = {
     "columns that there are not": put("chains/slow", np.array([7])),
     "moves in every 0th sweep": fill("chains/every", 0),
     "a name within an array": put("draws", np.zeros(2)),
+    "code, as a pickle runs it": put("n_iter", np.array([print], dtype=object)),
 }
 
 
@@ -157,16 +154,18 @@ def test_arrays_that_do_not_fit_the_run_are_refused(how, tmp_path):
         fit(tmp_path / "run", sampler="hmc", n_iter=15)
 
 
-@pytest.mark.parametrize("how", ["fewer", "one is not finite", "in whole numbers", "none"])
+DRAWS_FORGED = {
+    "fewer": lambda arrays: arrays.update({name: values[:, :-1] for name, values in arrays.items()}),
+    "one is not finite": fill("intercept", np.inf),
+    "in whole numbers": lambda arrays: arrays.update(coef=arrays["coef"].astype(int)),
+    "none": lambda arrays: arrays.clear(),
+}
+
+
+@pytest.mark.parametrize("how", DRAWS_FORGED)
 def test_forged_draws_are_refused(how, tmp_path):
-    change = {
-        "fewer": lambda arrays: arrays.update({name: values[:, :-1] for name, values in arrays.items()}),
-        "one is not finite": fill("intercept", np.inf),
-        "in whole numbers": lambda arrays: arrays.update(coef=arrays["coef"].astype(int)),
-        "none": lambda arrays: arrays.clear(),
-    }[how]
     fit(tmp_path / "run")
-    forge_file(tmp_path / "run", change, "draws")
+    forge_file(tmp_path / "run", DRAWS_FORGED[how], "draws")
     with pytest.raises(ValueError, match=DAMAGED):
         fit(tmp_path / "run", n_iter=15)
 
@@ -188,49 +187,45 @@ def test_a_note_that_is_nested_without_end_is_refused(tmp_path):
         disk.load(tmp_path / "rows")
 
 
-# What is no regular file ----------------------------------------------------------------------------------------------
+@pytest.fixture(params=["a pipe", "a folder"])
+def make(request):
+    """What makes something that is no regular file."""
+    if request.param == "a pipe" and not hasattr(os, "mkfifo"):
+        pytest.skip("needs pipes")
+    return os.mkfifo if request.param == "a pipe" else os.mkdir
 
 
-def a_pipe(path):
-    os.mkfifo(path)
-
-
-def a_folder(path):
-    path.mkdir()
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-@pytest.mark.parametrize("make", [a_pipe, a_folder])
 @pytest.mark.parametrize("name", ["manifest.json", "state-*.npz", "draws-*.npz"])
 def test_what_is_no_file_holds_no_fit_up(name, make, tmp_path):
     fit(tmp_path / "run")
     (path,) = (tmp_path / "run").glob(name)
     path.unlink()
     make(path)
-    with pytest.raises(ValueError, match=rf"{path.name}' {DAMAGED}"):
+    with pytest.raises(ValueError, match=f"{path.name}' {DAMAGED}"):
         fit(tmp_path / "run")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-@pytest.mark.parametrize("make", [a_pipe, a_folder])
 @pytest.mark.parametrize("name", ["manifest.json", "X-float32.npy", "y.npy"])
 def test_what_is_no_file_holds_no_reading_up(name, make, tmp_path):
     disk.convert(ROWS, tmp_path / "rows", y=LABELS)
     (tmp_path / "rows" / name).unlink()
     make(tmp_path / "rows" / name)
-    with pytest.raises(ValueError, match=rf"{name}' {DAMAGED}"):
+    with pytest.raises(ValueError, match=f"{name}' {DAMAGED}"):
         disk.load(tmp_path / "rows")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-@pytest.mark.parametrize("make", [a_pipe, a_folder])
 def test_what_is_no_file_is_not_written_to(make, tmp_path):
-    with pytest.raises(ValueError, match="no rows"):
-        disk.convert(ROWS[:0], tmp_path / "rows")
+    begin_rows(tmp_path / "rows")
     (tmp_path / "rows" / "y.npy").unlink()
     make(tmp_path / "rows" / "y.npy")
-    with pytest.raises(ValueError, match=r"y\.npy' is no regular file, so nothing is written there: remove it"):
+    with pytest.raises(ValueError, match=r"y\.npy' is no regular file"):
         disk.convert(ROWS, tmp_path / "rows")
+
+
+def begin_rows(folder):
+    """A conversion that has failed, and can go on."""
+    with pytest.raises(ValueError, match="no rows"):
+        disk.convert(ROWS[:0], folder)
 
 
 @pytest.mark.parametrize("name", ["y.npy", "X-float32.npy", "conversion.lock", "manifest.json.new", "manifest.json"])
@@ -238,21 +233,15 @@ def test_what_is_no_file_is_not_written_to(make, tmp_path):
 def test_a_link_leads_to_nothing_that_is_overwritten(name, link, tmp_path):
     """Someone else who may write to the folder leaves it where a conversion that has failed is to go on."""
     precious, path = tmp_path / "precious", tmp_path / "rows" / name
-    with pytest.raises(ValueError, match="no rows"):
-        disk.convert(ROWS[:0], tmp_path / "rows")
+    begin_rows(tmp_path / "rows")
     data = path.read_bytes() if name == "manifest.json" else b"keys"
     precious.write_bytes(data)
     path.unlink(missing_ok=True)
     getattr(path, link)(precious)
-    refused = None
-    try:
+    what = "a symbolic link" if link == "symlink_to" else "a file with a second name"
+    with nullcontext() if "manifest" in name else pytest.raises(ValueError, match=f"{name}' is {what}"):
         disk.convert(ROWS, tmp_path / "rows", y=LABELS)
-    except ValueError as error:
-        refused = str(error)
     assert precious.read_bytes() == data
-    if "manifest" not in name:
-        what = "a symbolic link" if link == "symlink_to" else "a file with a second name"
-        assert f"{name}' is {what}, so nothing is written there" in refused
 
 
 def test_a_link_is_not_followed_where_rows_become_wider(tmp_path):
@@ -268,7 +257,7 @@ def test_a_link_is_not_followed_where_rows_become_wider(tmp_path):
     assert (tmp_path / "precious").read_text() == "keys"
 
 
-def test_a_link_that_is_made_a_moment_later_is_not_followed_either(tmp_path, monkeypatch):
+def test_a_link_that_is_made_a_moment_later_is_not_followed(tmp_path, monkeypatch):
     """Between the look and the opening: the system refuses it, or, where it cannot, nothing is emptied before."""
     (tmp_path / "precious").write_text("keys")
     (tmp_path / "file").symlink_to(tmp_path / "precious")

@@ -12,16 +12,8 @@ from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 
 NUMBERS = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e-308, 1e200, 1e150, 1e38, 1e16, 0.1]
 THINGS = [None, "", "x", "nan", b"a", True, False, 10**400, -(10**400), 2**63, 2**64, 1j, pd.NA, pd.NaT, [], {}, ()]
-THINGS += [
-    Decimal("NaN"),
-    Decimal(3),
-    Fraction(1, 3),
-    np.float16(2),
-    np.datetime64("NaT"),
-    pd.Timestamp(0),
-    object,
-    print,
-]
+THINGS += [Decimal("NaN"), Decimal(3), Fraction(1, 3), np.float16(2), np.datetime64("NaT"), pd.Timestamp(0)]
+THINGS += [object, print]
 TYPES = ["f2", "f4", "f8", "g", ">f8", "i1", "i8", "u8", "?", "O", "c16", "U3", "S3", "M8[s]", "m8[s]"]
 SAMPLERS = ["auto", "hmc", "gibbs", "pxda", "collapsed"]
 
@@ -55,8 +47,8 @@ def warm_up():
         given[2].indices, given[2].indptr = (values.astype(np.int64) for values in (given[2].indices, given[2].indptr))
         for k, rows in enumerate(given):
             for sampler in SAMPLERS[1:] if k == 0 else SAMPLERS[1:4]:
-                for weight in (None, np.ones(30) + y / 2) if sampler == "hmc" else (None,):
-                    use(np.random.default_rng(0), rows, y, sample_weight=weight, sampler=sampler, burn_in=12)
+                use(np.random.default_rng(0), rows, y, sampler=sampler, burn_in=12)
+            use(np.random.default_rng(0), rows, y, sample_weight=1 + y / 2, sampler="hmc", burn_in=12)
 
 
 def spoil_rows(rng, X):
@@ -86,9 +78,8 @@ def spoil_rows(rng, X):
         X = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
         column = pick(rng, list(X))
         if kind == 13:
-            X[column] = X[column].astype(
-                pick(rng, ["f4", "Int64", "Float64", "string", "category", "boolean", "O"]), errors="ignore"
-            )
+            kinds = ["f4", "Int64", "Float64", "string", "category", "boolean", "O"]
+            X[column] = X[column].astype(pick(rng, kinds), errors="ignore")
         elif kind == 14:
             X[column] = X[column].astype(object)
             X.loc[0, [column]] = pd.Series({column: pick(rng, THINGS[:-1])}, dtype=object)
@@ -109,34 +100,9 @@ def inputs(rng, folder):
     return use(rng, spoilt, y[: len(spoilt)] if hasattr(spoilt, "__len__") else y, other=other)
 
 
-POOL = [
-    *NUMBERS,
-    *THINGS,
-    2,
-    3,
-    7,
-    10**9,
-    2**31,
-    2**53,
-    "auto",
-    "mean",
-    "balanced",
-    "cuda:7",
-    np.array(7),
-    np.arange(3),
-]
-POOL += [
-    np.zeros((2, 2)),
-    ["c0"],
-    [0, "c1"],
-    {0},
-    {0: 1, 1: 2},
-    {0: 0},
-    {1: np.nan},
-    {"a": 3},
-    sp.eye_array(2),
-    range(2),
-]
+POOL = [*NUMBERS, *THINGS, 2, 3, 7, 10**9, 2**31, 2**53, "auto", "mean", "balanced", "cuda:7", range(2), {0}, ["c0"]]
+POOL += [np.array(7), np.arange(3), np.zeros((2, 2)), sp.eye_array(2), [0, "c1"]]
+POOL += [{0: 1, 1: 2}, {0: 0}, {1: np.nan}, {"a": 3}]
 HELD = {"checkpoint", "warm_start", "verbose", "device"}
 
 
@@ -144,10 +110,9 @@ def parameters(rng, folder):
     X, y = rows(rng)
     names = sorted(set(HorseshoeProbitClassifier().get_params()) - HELD)
     params = {pick(rng, names): pick(rng, POOL) for _ in range(rng.integers(1, 4))}
-    # Long runs are no findings.
-    for name, most in {"n_iter": 50, "burn_in": 50}.items():
+    for name in ("n_iter", "burn_in"):  # long runs are no findings
         value = params.get(name)
-        if isinstance(value, int | np.number) and value > most and value <= 2**53:
+        if isinstance(value, int | np.number) and 50 < value <= 2**53:
             del params[name]
     return use(rng, X, y, **params)
 
@@ -189,14 +154,11 @@ def weights(rng, folder):
     if rng.integers(5) == 0:
         weight = [pick(rng, [*THINGS, 1.0]) for _ in y]
     elif rng.integers(8) == 0:
-        weight = pick(
-            rng, [weight[:-1], weight[:, None], weight[0], weight.astype("c16"), weight.astype("U8"), "w", None]
-        )
-    by_class = pick(
-        rng, [None, None, "balanced", {0: 10.0 ** rng.uniform(-320, 308), 1: 1}, {1: 2}, {0: 0, 1: 1}, {2: 1}]
-    )
+        others = [weight[:-1], weight[:, None], weight[0], weight.astype("c16"), weight.astype("U8"), "w", None]
+        weight = pick(rng, others)
+    by_class = [None, None, "balanced", {0: 10.0 ** rng.uniform(-320, 308), 1: 1}, {1: 2}, {0: 0, 1: 1}, {2: 1}]
     with np.errstate(all="ignore"):
-        return use(rng, X, y, sample_weight=weight, class_weight=by_class)
+        return use(rng, X, y, sample_weight=weight, class_weight=pick(rng, by_class))
 
 
 def sparse(rng, folder):

@@ -5,7 +5,8 @@ import io
 import json
 import os
 import shutil
-from pathlib import Path
+from contextlib import suppress
+from unittest.mock import patch
 
 import numpy as np
 from data import NUMBERS, SAMPLERS, pick
@@ -13,7 +14,7 @@ from data import NUMBERS, SAMPLERS, pick
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._fit import fit as _fit
 from skhorseshoe._utils import atomic_files
-from skhorseshoe.disk import _store
+from skhorseshoe.disk import _writer
 
 X = np.random.default_rng(0).standard_normal((60, 3)).astype(np.float32)
 Y = np.arange(60) % 2
@@ -72,13 +73,12 @@ def forge(rng, body):
         return
 
 
-def put(folder, body):
-    path = folder / "manifest.json"
-    atomic_files.put_note(path, body)
-
-
 def body_of(folder):
     return json.loads((folder / "manifest.json").read_text())["body"]
+
+
+def put(folder, body):
+    atomic_files.put_note(folder / "manifest.json", body)
 
 
 def spoil(rng, folder):
@@ -119,19 +119,15 @@ def _make_rows(kind, base, source):
     if kind == "whole":
         disk.convert(X, base, y=Y)
         return
-    before, _store.COMMIT, append, calls = _store.COMMIT, 1, _store.Store.append, []
+    append = _writer.Writer.append
 
     def failing(store, *args):
         append(store, *args)
         raise Stopped
 
-    _store.Store.append = failing
-    try:
-        disk.convert(source if kind == "csv" else X, base, y="y" if kind == "csv" else Y)
-    except Stopped:
-        calls.append(1)
-    finally:
-        _store.COMMIT, _store.Store.append = before, append
+    given = (source, "y") if kind == "csv" else (X, Y)
+    with patch.object(_writer, "COMMIT", 1), patch.object(_writer.Writer, "append", failing), suppress(Stopped):
+        disk.convert(given[0], base, y=given[1])
 
 
 def fit(folder, sampler, n_iter=12, **params):
@@ -148,43 +144,31 @@ def checkpoints(rng, folder):
     if not base.exists():
         _make_run(base, sampler, stop, params)
     shutil.copytree(base, folder / "run")
-    how = rng.integers(3)
-    if how == 0:
-        spoil(rng, folder / "run")
-    else:
-        forge_arrays(rng, folder / "run")
+    (forge_arrays if rng.integers(3) else spoil)(rng, folder / "run")
     return fit(folder / "run", sampler, int(pick(rng, [12, 14, 30])), **params)
 
 
 def _make_run(base, sampler, stop, params):
     """A run that ends with an error after so many sweeps."""
-    plain = _fit.progress.reporter
 
     def report(t):
         if t == stop:
             raise Stopped
 
-    _fit.progress.reporter = lambda *args: report
-    try:
+    with patch.object(_fit.progress, "reporter", lambda *args: report), suppress(Stopped):
         fit(base, sampler, **params)
-    except Stopped:
-        pass
-    finally:
-        _fit.progress.reporter = plain
 
 
 def forge_arrays(rng, folder):
     """Other arrays in a file, and a checksum that is right."""
     body = body_of(folder)
     entry = pick(rng, [body["state"], body["state"], *body["draws"]])
-    path = Path(folder / entry[0])
+    path = folder / entry[0]
     with np.load(path) as saved:
         arrays = dict(saved)
     for _ in range(rng.integers(1, 3)):
-        name = pick(rng, sorted(arrays))
-        spoil_array(rng, arrays, name)
-        if not arrays:
-            break
+        if arrays:
+            spoil_array(rng, arrays, pick(rng, sorted(arrays)))
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     data = bytearray(buffer.getvalue())

@@ -12,15 +12,8 @@ from pathlib import Path
 import pytest
 
 CHILD = Path(__file__).with_name("child.py")
-CASES = {
-    "inputs": 350,
-    "parameters": 300,
-    "labels": 250,
-    "weights": 250,
-    "sparse": 350,
-    "manifests": 250,
-    "checkpoints": 250,
-}
+CASES = {"inputs": 350, "parameters": 300, "labels": 250, "weights": 250, "sparse": 350}
+CASES |= {"manifests": 250, "checkpoints": 250}
 
 
 def findings(kind, seed, n):

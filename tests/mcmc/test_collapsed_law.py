@@ -1,20 +1,19 @@
 """A sweep with the coefficients integrated out leaves the joint law of parameters and data alone (Geweke 2004), and
 what says so catches planted errors."""
 
+from functools import partial
+
+import laws
 import numpy as np
 import pytest
-from laws import TAU_0, X, bounded, from_python, largest, mostly_slow, planted, prior_draws
+from laws import ALONE, KEY, N_CHAINS, TAU_0, X, bounded, from_python, mostly_slow, planted, prior_draws
 
 from skhorseshoe._backends import COEF, collapsed_base
 from skhorseshoe._backends._cpu import collapsed, collapsed_kernels
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._mcmc.collapsed import CollapsedState, sweep
-from skhorseshoe._utils.threads import Threads
 
-KEY = (np.uint32(7), np.uint32(1))
-ALONE = Threads(1)
 ANCHOR = np.array([0.4, 0.0, -0.3])
-N_CHAINS = 250
 SLAB = 1.0
 DATA = 2 * X  # so that the data have something to say
 
@@ -53,25 +52,20 @@ def latent_given(beta, rng):
     return beta[:, :3] @ DATA.T + beta[:, 3:] + rng.standard_normal((len(beta), 6))
 
 
-def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=14, n_redraws=2, n_sweeps=4):
-    """Largest change of the mean of a bounded function, in standard errors, along chains that start from the joint law.
+def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=14, n_sweeps=4):
+    """``laws.geweke`` for whole sweeps; the data are the signs of z, which is redrawn with them."""
+    rng, slab_precision = np.random.default_rng(5), 0.0 if slab is None else slab**-2
+    rows = kind(slab_precision)
 
-    As in test_hmc_law.py; the sign of z is the data.
-    """
-    rng = np.random.default_rng(5)
-    slab_precision = 0.0 if slab is None else slab**-2
-    rows, changes, t = kind(slab_precision), [], 0
-    for _ in range(n_batches):
-        beta, lambda_sq_inv, tau_sq_inv, z = joint_draws(rng, slab_precision)
-        before = functions(beta, lambda_sq_inv, tau_sq_inv, z)
-        state = CollapsedState(beta, z, lambda_sq_inv, tau_sq_inv, t)
-        for _ in range(n_redraws):
-            for _ in range(n_sweeps):
-                state = sweep(state, rows, TAU_0, ops, KEY)
-            state = state._replace(z=latent_given(state.beta, rng))
-        changes.append(functions(state.beta, state.lambda_sq_inv, state.tau_sq_inv, state.z) - before)
-        t = state.sweep
-    return largest(changes)
+    def advance(parameters, z, k):
+        beta, lambda_sq_inv, tau_sq_inv = parameters
+        state = CollapsedState(beta, z, lambda_sq_inv, tau_sq_inv, k * n_sweeps)
+        for _ in range(n_sweeps):
+            state = sweep(state, rows, TAU_0, ops, KEY)
+        return state.beta, state.lambda_sq_inv, state.tau_sq_inv
+
+    start = partial(joint_draws, rng, slab_precision)
+    return laws.geweke(start, advance, partial(latent_given, rng=rng), functions, n_batches, 2)
 
 
 def functions(beta, lambda_sq_inv, tau_sq_inv, z):
@@ -128,9 +122,9 @@ def normal_without(purpose):
 
 
 def beside_tau(term):
-    """``_Move`` with something added to its log-density."""
+    """``DensityOfTau`` with something added to its log-density."""
 
-    class Changed(collapsed_base._Move):
+    class Changed(collapsed_base.DensityOfTau):
         def _value(self, shift, P):
             return super()._value(shift, P) + term(self, shift, P)
 
@@ -171,14 +165,14 @@ def test_gewekes_joint_test_catches_noise_of_beta():
 
 @pytest.mark.parametrize("error", mostly_slow(TAU_ERRORS))
 def test_gewekes_joint_test_catches_in_the_law_of_tau(error, held_often, monkeypatch):
-    monkeypatch.setattr(collapsed_base, "_Move", beside_tau(TAU_ERRORS[error]))
+    monkeypatch.setattr(collapsed_base, "DensityOfTau", beside_tau(TAU_ERRORS[error]))
     assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=30 if error in ("the slab", "without z'Pz") else 10) > 6
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", LOCAL_ERRORS)
 def test_gewekes_joint_test_catches_in_the_law_of_lambda(error, monkeypatch):
-    for name in ("_dot", "_add", "stream", "exponential_1", "philox", "unit"):
+    for name in ("dot", "_add", "stream", "exponential_1", "philox", "unit"):
         monkeypatch.setattr(collapsed_kernels, name, from_python(getattr(collapsed_kernels, name)))
     density = from_python(collapsed_kernels._log_density)
     monkeypatch.setattr(collapsed, "scan_local_scales", collapsed_kernels.scan_local_scales.py_func)

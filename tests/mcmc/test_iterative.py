@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from laws import agree
+from laws import ALONE, agree
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import limits
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc.conjugate_gradients import ByMatrix, ByRows, IterativePrecision
+from skhorseshoe._mcmc.conjugate_gradients import GramByPasses, GramMatrix, IterativePrecision
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._utils import memory
-from skhorseshoe._utils.threads import Threads, open_threads
+from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.selection import HorseshoeSelector
 
 KEY = np.array([5, 6], dtype=np.uint32)
@@ -48,12 +48,12 @@ def both(seed, form, *, slab=0.1, weight=None, fit_intercept=True, **settings):
     """The solver, the matrix H that it stands for, and its prior precisions d for 200 chains."""
     X, y = made(seed)
     X, ops = (X, sparse) if form == "rows" else (X.toarray(), cpu)
-    rows = Rows(X, y, fit_intercept, ops, Threads(1), weight=weight, **settings)
+    rows = Rows(X, y, fit_intercept, ops, ALONE, weight=weight, **settings)
     fixed = FixedPrior(rows.columns, slab)
     if form == "rows":
-        solver = IterativePrecision(ByRows(rows, fixed, KEY, () if weight is None else weight), ops)
+        solver = IterativePrecision(GramByPasses(rows, fixed, KEY, () if weight is None else weight), ops)
     else:
-        solver = IterativePrecision(ByMatrix(rows.gram(), rows, fixed, KEY), ops)
+        solver = IterativePrecision(GramMatrix(rows.gram(), rows, fixed, KEY), ops)
     d = np.random.default_rng(seed).exponential(size=(200, len(fixed.anchor))) ** 3 * 10
     d[:, rows.columns.n_shrunk :] = 0.0
     return solver, fixed.add_to(rows.gram()), d
@@ -109,7 +109,7 @@ def test_the_scale_move_is_that_of_the_factorised_matrix(form, seed):
     total = 1e4 + rng.exponential(size=len(d))
     nothing = np.zeros_like(b), np.zeros_like(b)
     ours = solver.draw(b, d, nothing, total, gamma)
-    theirs = sparse.Precision(H, Threads(1)).draw(b, d, np.zeros_like(b), total, gamma)
+    theirs = sparse.Precision(H, ALONE).draw(b, d, np.zeros_like(b), total, gamma)
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
@@ -138,7 +138,7 @@ def test_products_have_the_same_bits_for_any_number_of_threads(n_threads, seed):
     M = A + A.T
     with open_threads(n_threads) as threads:
         product = cpu.times_symmetric(v, M, threads)
-    np.testing.assert_array_equal(product, cpu.times_symmetric(v, M, Threads(1)))
+    np.testing.assert_array_equal(product, cpu.times_symmetric(v, M, ALONE))
     np.testing.assert_allclose(product, v @ M, rtol=1e-12, atol=1e-12)
 
 
@@ -150,7 +150,7 @@ def test_more_columns_than_rows_have_a_root_too(seed):
     np.testing.assert_allclose(L @ L.T, H, rtol=1e-6, atol=1e-8 * np.trace(H))
 
 
-def test_where_steps_do_not_end_a_matrix_that_is_held_is_factorised(seed):
+def test_where_steps_do_not_end_a_held_matrix_is_factorised(seed):
     solver, H, d = both(seed, "matrix")
     b = 30 * np.random.default_rng(seed).standard_normal(d.shape)
     solver.form.most_steps = 2
@@ -160,7 +160,7 @@ def test_where_steps_do_not_end_a_matrix_that_is_held_is_factorised(seed):
 
 def test_steps_that_do_not_end_are_an_error_with_a_cure(monkeypatch, seed):
     solver, _, d = both(seed, "rows")
-    monkeypatch.setattr(ByRows, "most_steps", 2)
+    monkeypatch.setattr(GramByPasses, "most_steps", 2)
     with pytest.raises(np.linalg.LinAlgError, match=r"slab_scale=2 .*standardize=True"):
         solver.solve(np.ones_like(d), d)
 
@@ -204,7 +204,7 @@ def test_the_selector_names_the_rules_that_need_no_matrix(everywhere, monkeypatc
     assert HorseshoeSelector(clf, rule="shrinkage").fit(X, y).support_.shape == (9,)
 
 
-def test_a_sampler_without_room_for_its_matrices_names_one_that_needs_none(monkeypatch):
+def test_no_room_for_matrices_names_a_sampler_without_them(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 2**32)
     X = sp.random(100, 50_000, density=0.001, format="csr", random_state=0)
     with pytest.raises(MemoryError, match="sampler='pxda' needs none of the 50000 x 50000 matrices"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from laws import from_python
+from laws import ALONE, KEY, chains_of, from_python
 from scipy import stats
 from scipy.special import log_ndtr
 
@@ -12,17 +12,15 @@ from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import gaussian, normal_tail, sparse
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc import adaptation_window, gibbs, hmc, hmc_burn_in, run
-from skhorseshoe._mcmc import chains as _chains
+from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc import prior as _prior
+from skhorseshoe._mcmc.adaptation_window import Window
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._utils.threads import Threads, open_threads
+from skhorseshoe._utils.threads import open_threads
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-KEY = (np.uint32(7), np.uint32(1))
 P_VALUE = 1e-4
-ALONE = Threads(1)
 NONE = np.empty(0)  # for no weights
 NO_WIDTH = 1e-200  # of a slice that lets nothing move
 
@@ -86,7 +84,7 @@ def test_log_likelihoods_along_lines_equal_scipy(n, p, kind, weighted, seed, tmp
     np.testing.assert_allclose(got, by_formula(full, y, weight, coef, direction, steps), rtol=1e-11, atol=rounding)
 
 
-# Both texts -----------------------------------------------------------------------------------------------------------
+# Near rows and rows anywhere ------------------------------------------------------------------------------------------
 
 COLUMNS = {
     "plain": {},
@@ -125,7 +123,7 @@ def some_state(rng, rows, n_chains=20):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("how", COLUMNS)
-def test_moves_of_near_rows_are_those_of_rows_anywhere_to_the_bit(how, dtype, seed, monkeypatch):
+def test_near_rows_move_as_rows_anywhere_to_the_bit(how, dtype, seed, monkeypatch):
     monkeypatch.setattr(_prior, "_WIDE", 0.5)  # so that it counts
     rng, rows = np.random.default_rng(seed), made(dtype, seed=seed, **COLUMNS[how])
     moved = 0
@@ -144,7 +142,7 @@ def test_moves_of_near_rows_are_those_of_rows_anywhere_to_the_bit(how, dtype, se
 
 
 @pytest.mark.parametrize("n", [40, 700])
-def test_moves_of_near_rows_do_not_depend_on_the_number_of_threads(n, seed):
+def test_near_rows_move_alike_for_any_number_of_threads(n, seed):
     rng, rows = np.random.default_rng(seed), made(n=n)
     state, lines = some_state(rng, rows), lines_of(rows)
     one = cpu.move_along_lines(*state, rows, lines, 0.7, KEY, 3)
@@ -232,12 +230,13 @@ def test_a_move_without_a_proposal_in_the_slice_stays():
 
 @pytest.fixture
 def given(monkeypatch):
-    """The lines that each sweep was given, by its number."""
+    """The lines that each sweep was given, by its number; their widths are copies."""
     lines = {}
     for module in (hmc, gibbs):
 
         def recorded(state, *args, of=module.sweep, **rest):
-            lines[state.sweep] = rest.get("lines")
+            moves = rest.get("lines")
+            lines[state.sweep] = moves and moves._replace(widths=moves.widths.copy())
             return of(state, *args, **rest)
 
         monkeypatch.setattr(module, "sweep", recorded)
@@ -253,16 +252,19 @@ def separated_problem(rng, n=40):
     return X, (X[:, 0] > 0).astype(int)
 
 
-def test_chains_that_a_reference_serves_have_moves_in_one_of_eight_sweeps(given, short_fit, weak_problem):
+def test_chains_that_a_reference_serves_move_seldom(given, short_fit, weak_problem):
     model = short_fit(*weak_problem, n_iter=60, burn_in=300, sampler="hmc")
     assert model.tuning_["n_steps"] == 1
     assert had_lines(given, 300) == set(range(304, 360, 8))
-    assert had_lines(given) >= set(range(30, 75))  # of the first stage; before it are sweeps of another kind
+    assert had_lines(given) >= set(range(30, 75))  # of the first window; before it are sweeps of another kind
 
 
 def test_chains_on_separated_rows_have_moves_in_every_sweep(given, short_fit, seed):
+    """As wide as burn-in has left them."""
     short_fit(*separated_problem(np.random.default_rng(seed)), n_iter=60, burn_in=300, sampler="hmc")
     assert had_lines(given) == set(range(30, 360))
+    assert len({lines.widths.tobytes() for lines in given.values() if lines is not None}) >= 3
+    assert len({given[t].widths.tobytes() for t in range(300, 360)}) == 1
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
@@ -276,30 +278,6 @@ def test_many_rows_have_moves_in_one_of_eight_sweeps(sampler, given, short_fit, 
 def test_plain_data_augmentation_has_none(given, short_fit, weak_problem):
     short_fit(*weak_problem, sampler="gibbs")
     assert not had_lines(given)
-
-
-def test_widths_are_frozen_after_burn_in(given, short_fit, seed, monkeypatch):
-    X, y = separated_problem(np.random.default_rng(seed))
-    copies, choose = {}, _lines.choose
-
-    def kept(*args):
-        lines = choose(*args)
-        copies[id(lines.widths)] = lines.widths.copy()
-        return lines
-
-    monkeypatch.setattr("skhorseshoe._data.rows.choose", kept)
-    short_fit(X, y, n_iter=60, burn_in=100, sampler="hmc")
-    (last,) = {id(given[t].widths) for t in range(100, 160)}
-    assert len({id(lines.widths) for lines in given.values() if lines is not None}) >= 3
-    np.testing.assert_array_equal(given[159].widths, copies[last])
-
-
-def chains_of(rows, sampler, burn_in, saved=None):
-    key = np.array([1, 2], np.uint32)
-    problem = run.Problem(rows, FixedPrior(rows.columns, None), 1.0, key)
-    start = run.initial_state(2, rows.columns, rows.base_rate(), 1.0, key)
-    kind = {"hmc": hmc_burn_in.HmcChains, "pxda": _chains.PxdaChains}[sampler]
-    return kind(problem, start, burn_in, saved)
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
@@ -323,18 +301,18 @@ def test_chains_that_are_taken_up_have_the_same_moves(sampler, few_rows, data, w
             np.testing.assert_array_equal(one, other)
 
 
-def test_spread_is_that_of_what_a_stage_has_seen(seed):
+def test_spread_is_that_of_what_a_window_has_seen(seed):
     rng = np.random.default_rng(seed)
-    stage, seen = adaptation_window.Stage(64, hmc.Tuning(1.0, 1, 2, 1.0), cpu), []
+    window, seen = Window(64, hmc.Tuning(1.0, 1, 2, 1.0), cpu), []
     for t in range(64):
         beta = 5.0 + np.exp(rng.standard_normal((2, 1)) / 3) * np.array([3.0, -2.0, 1.0])
-        stage.see(hmc.HmcState(beta, None, None, None, beta, 0, np.ones(2), None))
+        window.see(hmc.HmcState(beta, None, None, None, beta, 0, np.ones(2), None))
         seen += [beta] * (t >= 32)
     information = np.diag([1.0, 4.0, 9.0])
-    points, seen = np.concatenate(stage.points), np.concatenate(seen)
+    points, seen = np.concatenate(window.points), np.concatenate(seen)
     sizes = np.log(np.sqrt((points[:, :2] ** 2) @ [1.0, 4.0]))
     want = 20 * np.append(sizes.std(), seen[:, :2].std(axis=0) / abs(seen[:, :2].mean(axis=0)))
-    np.testing.assert_allclose(stage.spread(information, 2), want, rtol=1e-9)
+    np.testing.assert_allclose(window.spread(information, 2), want, rtol=1e-9)
 
 
 def test_widths_are_neither_too_large_nor_none():
@@ -347,7 +325,7 @@ def test_widths_are_neither_too_large_nor_none():
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
-def test_random_numbers_of_a_sweep_have_each_a_purpose_of_their_own(sampler, weak_problem, monkeypatch):
+def test_random_numbers_of_a_sweep_have_different_purposes(sampler, weak_problem, monkeypatch):
     drawn = []
 
     def told(fill):

@@ -1,9 +1,12 @@
 """Moves along lines leave the joint law of parameters and data alone (Geweke 2004), by themselves and in the sweeps of
 "hmc" and "pxda", and what says so catches planted errors."""
 
+from functools import partial
+
+import laws
 import numpy as np
 import pytest
-from laws import TAU_0, RowsOfManyDataSets, X, bounded, from_python, largest, mostly_slow, near_of_many
+from laws import ALONE, KEY, N_CHAINS, TAU_0, RowsOfManyDataSets, X, bounded, from_python, mostly_slow, near_of_many
 from scipy.special import log_ndtr
 
 from skhorseshoe._backends import lines as _lines
@@ -13,13 +16,8 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc import prior as _prior
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._utils.threads import Threads
 
-KEY = (np.uint32(7), np.uint32(1))
-N_CHAINS = 250  # at once: a random number has 8 bits for its chain
-ALONE = Threads(1)
 SLAB = 2.0
-EACH = _lines.EACH
 MANY = Rows(X, np.array([0, 1] * 3, np.uint8), True, cpu, ALONE, unpenalized=np.array([True, False, False]))
 COLUMNS = MANY.columns  # of the coefficients of columns 1, 2 and 0, the last of which is not shrunk
 P, Q = 2, 4
@@ -38,7 +36,7 @@ def near(monkeypatch):
 
 
 def joint_draws(rng, prior):
-    """Independent draws of beta, lambda^-2 and tau^-2, written with the half-Cauchys and the Gaussians themselves; with
+    """Independent draws of beta, lambda^-2, tau^-2 and y, written with the half-Cauchys and Gaussians themselves; with
     a slab, those by whose side a 0 was seen with its error."""
     n = 8 * N_CHAINS
     tau, lam = TAU_0 * abs(rng.standard_cauchy(n)), abs(rng.standard_cauchy((n, P)))
@@ -48,7 +46,8 @@ def joint_draws(rng, prior):
     beta[:, 3] = (beta[:, 3] - beta[:, :3] @ prior.anchor[:3]) / prior.anchor[3]
     kept = rng.uniform(size=n) < np.exp(-prior.slab_precision / 2 * (beta[:, :P] ** 2).sum(axis=1))
     assert kept.sum() >= N_CHAINS
-    return (part[kept][:N_CHAINS] for part in (beta, lam**-2, tau**-2))
+    beta, *scales = (part[kept][:N_CHAINS] for part in (beta, lam**-2, tau**-2))
+    return beta, *scales, redrawn(beta, rng)
 
 
 def linear_predictors(beta):
@@ -111,13 +110,8 @@ class InPxda(Alone):
         return state.beta, state.lambda_sq_inv, state.tau_sq_inv
 
 
-def geweke(
-    kind=Alone, ops=cpu, is_near=True, believed=None, slab=SLAB, n_batches=24, n_redraws=4, n_sweeps=2, n_splits=0
-):
-    """Largest change of the mean of a bounded function, in standard errors, along chains that start from the joint law.
-
-    As in test_hmc_law.py. believed : change(prior) makes the fixed prior that the moves take for the right one.
-    """
+def geweke(kind=Alone, ops=cpu, is_near=True, believed=None, slab=SLAB, n_batches=24, n_sweeps=2, n_splits=0):
+    """``laws.geweke`` for some kind of moves. believed : change(prior) makes the fixed prior that they believe in."""
     rng = np.random.default_rng(5)
     prior, thought = FixedPrior(COLUMNS, slab), FixedPrior(COLUMNS, slab)
     if believed is not None:
@@ -125,18 +119,15 @@ def geweke(
     rows = RowsOfManyDataSets(ops, X, COLUMNS, is_near)
     lines = MANY.lines(thought, _lines.line_widths(P, thought, np.full(Q, 1.0)), n_splits=n_splits)
     lines = lines._replace(square=lines.square * 20)  # as of so many more rows, so that columns are held
-    moves, changes, t = kind(rows, prior, lines), [], 0
+    moves = kind(rows, prior, lines)
+
+    def advance(parameters, y, k):
+        rows.y = y
+        return moves(*parameters, k * n_sweeps, n_sweeps)
+
     with np.errstate(all="ignore"):  # half-Cauchys go far
-        for _ in range(n_batches):
-            parameters = tuple(joint_draws(rng, prior))
-            rows.y = redrawn(parameters[0], rng)
-            before = functions(*parameters, rows.y)
-            for _ in range(n_redraws):
-                parameters = moves(*parameters, t, n_sweeps)
-                rows.y = redrawn(parameters[0], rng)
-                t += n_sweeps
-            changes.append(functions(*parameters, rows.y) - before)
-    return largest(changes)
+        start = partial(joint_draws, rng, prior)
+        return laws.geweke(start, advance, partial(redrawn, rng=rng), functions, n_batches, 4)
 
 
 def redrawn(beta, rng):
@@ -159,38 +150,23 @@ def test_split_moves_pass_gewekes_joint_test(is_near, near):
     assert geweke(is_near=is_near, n_batches=24 if is_near else 6, n_splits=4) < 4
 
 
-# Planted errors: of near rows in what the kernel's slice steps are given, of others in the log-density that the prior
-# and the Jacobian make. r : of the proposals, n_moved : coefficients that move, logs : whether in logarithms.
+# Planted errors, in what the kernel's slice steps are given; n_moved : coefficients that move. Rows that are not near
+# move alike to the bit, see test_lines.py.
 
 
-def only(where, changed, value):
-    return np.where(where, changed, value)
+def jacobian_of_the_global(step, n_moved):
+    return {"jacobian": max(step["jacobian"] - (n_moved > 1), 1e-300 * (step["jacobian"] > 0))}
 
 
 ERRORS = {
-    "the Jacobian of the global move": (
-        lambda given, n_moved: {"jacobian": max(given["jacobian"] - (n_moved > 1), 1e-300 * (given["jacobian"] > 0))},
-        lambda r, value, n_moved, logs: value - only(n_moved > 1, r, 0.0),
-    ),
-    "the Jacobian of a local move": (
-        lambda given, n_moved: {"jacobian": given["jacobian"] * (1.0 if n_moved > 1 else 1e-300)},
-        lambda r, value, n_moved, logs: value - only(n_moved > 1, 0.0, r * logs),
-    ),
-    "the Jacobian of the others": (
-        lambda given, n_moved: {"jacobian": min(given["jacobian"], 1.0)},
-        lambda r, value, n_moved, logs: value - only(n_moved > P, (n_moved - P) * r, 0.0),
-    ),
-    "the prior of tau": (
-        lambda given, n_moved: {"ratio": given["ratio"] * (n_moved == 1)},
-        lambda r, value, n_moved, logs: only(n_moved > 1, (1 + n_moved - P) * r, value),
-    ),
-    "the prior of lambda": (
-        lambda given, n_moved: {"ratio": given["ratio"] * (n_moved > 1)},
-        lambda r, value, n_moved, logs: only(n_moved > 1, value, r * logs),
-    ),
+    "the Jacobian of the global move": jacobian_of_the_global,
+    "the Jacobian of a local move": lambda step, n: {"jacobian": step["jacobian"] * (1.0 if n > 1 else 1e-300)},
+    "the Jacobian of the others": lambda step, n: {"jacobian": min(step["jacobian"], 1.0)},
+    "the prior of tau": lambda step, n: {"ratio": step["ratio"] * (n == 1)},
+    "the prior of lambda": lambda step, n: {"ratio": step["ratio"] * (n > 1)},
 }
 SLICE = (
-    *("eta", "change", "y", "row_weight", "beta", "along", "prior", "jacobian", "ratio", "width", "u"),
+    *("rows", "beta", "along", "prior", "jacobian", "ratio", "width", "u"),
     *("terms", "n_terms", "n_held", "loglik", "work"),
 )
 
@@ -205,9 +181,8 @@ def near_in_python(monkeypatch):
         right = line_moves._slice
 
         def changed(*args):
-            given = dict(zip(SLICE, args, strict=True))
-            given |= change(given, np.count_nonzero(given["along"]))
-            return right(*given.values())
+            step = dict(zip(SLICE, args, strict=True))
+            return right(*(step | change(step, np.count_nonzero(step["along"]))).values())
 
         monkeypatch.setattr(line_moves, "_slice", changed)
         monkeypatch.setattr(cpu, "move_near", near_of_many(line_moves.move_near.py_func))
@@ -215,47 +190,22 @@ def near_in_python(monkeypatch):
     return replace
 
 
-@pytest.fixture
-def elsewhere(monkeypatch):
-    """A function that changes the log-density of the moves wherever the rows are."""
-
-    def replace(change):
-        right = _lines._first_in_the_slice
-
-        def changed(steps, value, beta, direction, *rest):
-            n_moved = (direction != 0).sum(axis=1, keepdims=True)
-            logs = direction[:, :P].any(axis=1, keepdims=True)
-            with np.errstate(all="ignore"):  # of steps that are no logarithms
-                r = np.where(logs, np.log1p(steps), steps)
-            return right(steps, change(r, value, n_moved, logs), beta, direction, *rest)
-
-        monkeypatch.setattr(_lines, "_first_in_the_slice", changed)
-
-    return replace
-
-
 @pytest.mark.slow
 def test_plain_python_passes_gewekes_joint_test(near_in_python):
-    near_in_python(lambda given, n_moved: {})
+    near_in_python(lambda step, n_moved: {})
     assert geweke(n_batches=12) < 4
 
 
 @pytest.mark.parametrize("error", mostly_slow(ERRORS))
-def test_gewekes_joint_test_catches_near_rows_without(error, near_in_python):
-    near_in_python(ERRORS[error][0])
+def test_gewekes_joint_test_catches_moves_without(error, near_in_python):
+    near_in_python(ERRORS[error])
     assert geweke(n_batches=5) > 6
-
-
-@pytest.mark.parametrize("error", mostly_slow(ERRORS))
-def test_gewekes_joint_test_catches_elsewhere_without(error, elsewhere):
-    elsewhere(ERRORS[error][1])
-    assert geweke(is_near=False, n_batches=3) > 6
 
 
 @pytest.mark.parametrize("error", mostly_slow(["n_held", "n_terms"]))
 def test_gewekes_joint_test_catches_split_moves_without(error, near_in_python):
     """n_held : the Jacobian of the columns that are held; n_terms : their prior, and the law of the choice."""
-    near_in_python(lambda given, n_moved: {error: 0})
+    near_in_python(lambda step, n_moved: {error: 0})
     assert geweke(n_batches=12, n_splits=4) > 6
 
 
@@ -278,22 +228,11 @@ def test_gewekes_joint_test_catches_a_prior_forgotten(kind, error, near):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("error", [without_the_intercept, without_slab, without_the_unpenalised])
-def test_gewekes_joint_test_catches_elsewhere_a_prior_forgotten(error):
-    assert geweke(is_near=False, believed=error, n_batches=12) > 6
-
-
-def largest_of(beta):
-    """The uniform numbers that choose the largest of the coefficients that are shrunk."""
-    return (abs(beta[:, :P]).argmax(axis=1) + 0.5) / beta.shape[1]
-
-
-@pytest.mark.slow
 def test_gewekes_joint_test_catches_columns_chosen_by_the_state(monkeypatch):
     def move_near(*args):
-        uniform, beta = args[10], args[14]
-        uniform[:, 2] = largest_of(beta)  # the global move comes after that of a single coefficient
-        near_of_many(line_moves.move_near)(*args)
+        uniform, (beta, *_) = args[10], args[14]
+        uniform[:, 2] = (abs(beta[:, :P]).argmax(axis=1) + 0.5) / Q  # chooses the largest coefficient
+        near_of_many(line_moves.move_near)(*args)  # the global move comes after that of a single coefficient
 
     monkeypatch.setattr(cpu, "move_near", move_near)
     monkeypatch.setattr(_lines, "SINGLES", (1, 1))
@@ -301,25 +240,13 @@ def test_gewekes_joint_test_catches_columns_chosen_by_the_state(monkeypatch):
 
 
 @pytest.mark.slow
-def test_gewekes_joint_test_catches_elsewhere_columns_chosen_by_the_state(monkeypatch):
-    move_one = _lines._move_one
-
-    def chosen(beta, lambda_sq_inv, rows, lines, uniform):
-        uniform[:, 2] = largest_of(beta)
-        return move_one(beta, lambda_sq_inv, rows, lines, uniform)
-
-    monkeypatch.setattr(_lines, "_move_one", chosen)
-    assert geweke(is_near=False, n_batches=12) > 6
-
-
-@pytest.mark.slow
-def test_gewekes_joint_test_catches_linear_predictors_of_before(near_in_python):
+def test_gewekes_joint_test_catches_old_predictors(near_in_python):
     kept = {}
 
-    def before(given, n_moved):
+    def before(step, n_moved):
         move = kept["move"] = (kept.get("move", -1) + 1) % 5
         if move == 0:
-            kept["eta"] = given["eta"].copy()
+            kept["eta"] = step["eta"].copy()
         return {"eta": kept["eta"]}
 
     near_in_python(before)
@@ -327,22 +254,7 @@ def test_gewekes_joint_test_catches_linear_predictors_of_before(near_in_python):
 
 
 @pytest.mark.slow
-def test_gewekes_joint_test_catches_elsewhere_linear_predictors_of_before(monkeypatch):
-    class OldRows(RowsOfManyDataSets):
-        calls = 0
-
-        def line(self, beta, *rest):
-            if self.calls % 5 == 0:
-                self.beta = beta.copy()
-            self.calls += 1
-            return super().line(self.beta, *rest)
-
-    monkeypatch.setattr(f"{__name__}.RowsOfManyDataSets", OldRows)
-    assert geweke(is_near=False, n_batches=40) > 6
-
-
-@pytest.mark.slow
 def test_gewekes_joint_test_catches_widths_of_the_state(near_in_python):
     """As of slices that go on learning after burn-in."""
-    near_in_python(lambda given, n_moved: {"width": 0.2 + 4.0 * np.linalg.norm(given["beta"][:P])})
+    near_in_python(lambda step, n_moved: {"width": 0.2 + 4.0 * np.linalg.norm(step["beta"][:P])})
     assert geweke(n_batches=12) > 6

@@ -37,6 +37,7 @@ def other(kind):
     made = {
         "plain": plain,
         "search": search,
+        "unkept": GridSearchCV(plain, {}, cv=2, refit=False),
         "one v rest": OneVsRestClassifier(plain),
         "calibrated": CalibratedClassifierCV(plain, cv=2),
         "pipeline": make_pipeline(StandardScaler(), search),
@@ -48,10 +49,11 @@ def other(kind):
     ("kind", "says"),
     [
         ("plain", r"got LogisticRegression\.$"),
-        ("search", r"got GridSearchCV\. .* its best_estimator_\.$"),
+        ("search", r"got GridSearchCV that ends with LogisticRegression\.$"),
+        ("unkept", r"got GridSearchCV\. It has kept no fitted estimator: set refit=True"),
         ("one v rest", r"got OneVsRestClassifier\. .* its estimators_\[i\]\.$"),
         ("calibrated", r"its calibrated_classifiers_\[i\]\.estimator\.$"),
-        ("pipeline", r"got Pipeline that ends with GridSearchCV\. .* its best_estimator_\.$"),
+        ("pipeline", r"got Pipeline that ends with LogisticRegression\.$"),
     ],
 )
 def test_other_estimators_are_refused_with_a_hint(kind, says):

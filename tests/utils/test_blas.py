@@ -1,10 +1,11 @@
 """BLAS on one thread during fits, and on those it had after them, whichever threads begin and end them."""
 
 import os
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +13,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._utils import blas as _blas
+from skhorseshoe._utils import threads as _threads
 from skhorseshoe._utils.threads import open_threads
 
 
@@ -20,26 +21,20 @@ def blas_threads():
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
 
-def test_blas_has_one_thread_during_a_fit_and_those_it_had_after_it(problem, short_fit, watched_sampler):
+@pytest.mark.parametrize("fails", [False, True])
+def test_blas_has_one_thread_during_a_fit(fails, problem, short_fit, watched_sampler):
     during = []
-    watched_sampler(lambda sweep: during.append(blas_threads()))
-    with threadpool_limits(2, user_api="blas"):
-        before = blas_threads()
-        short_fit(*problem)
-        after = blas_threads()
-    assert {n for threads in during for n in threads} == {1}
-    assert before == after == [2] * len(before)
 
-
-def test_blas_threads_are_given_back_after_a_fit_that_fails(problem, short_fit, watched_sampler):
-    def fail(sweep):
-        if sweep == 3:
+    def watch(sweep):
+        during.extend(blas_threads())
+        if fails and sweep == 3:
             raise ZeroDivisionError
 
-    watched_sampler(fail)
+    watched_sampler(watch)
     with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(ZeroDivisionError) if fails else nullcontext():
             short_fit(*problem)
+        assert set(during) == {1}
         assert set(blas_threads()) == {2}
 
 
@@ -87,51 +82,30 @@ def people():
     set_by_a_thread_that_ends(before)
 
 
-def test_of_two_threads_that_live_on_the_first_to_begin_may_be_the_first_to_end(people):
-    one, two, _ = people
-    one.begins(open_threads, 1)
-    two.begins(open_threads, 1)
-    one.ends()
-    assert set(blas_threads()) == {1}
-    two.ends()
-    assert set(blas_threads()) == {4}
+# Who begins (+) a fit, or a limit of so many threads, who ends it (-), and how many threads BLAS then has.
+ORDERS = {
+    "the first to begin is the first to end": "one+ two+ one- =1 two- =4",
+    "a fit within a limit of 1": "limit+1 one+ =1 one- =1 limit- =4",
+    "a fit within a limit of 2": "limit+2 one+ =1 one- =2 limit- =4",
+    "a limit within a fit, and another fit in it": "one+ limit+2 two+ =1 two- limit- one- =4",
+    "a limit that ends during a fit": "limit+1 one+ limit- one- =4",  # as of scikit-learn's estimators
+}
 
 
-@pytest.mark.parametrize("limit", [1, 2])
-def test_within_the_limit_of_another_thread_blas_has_one_thread_and_that_limit_afterwards(people, limit):
-    one, _, other = people
-    other.begins(threadpool_limits, limit, "blas")
-    one.begins(open_threads, 1)
-    assert set(blas_threads()) == {1}
-    one.ends()
-    assert set(blas_threads()) == {limit}
-    other.ends()
-    assert set(blas_threads()) == {4}
+@pytest.mark.parametrize("order", ORDERS)
+def test_in_whatever_order_threads_begin_and_end(order, people):
+    by_name = dict(zip(("one", "two", "limit"), people, strict=True))
+    for step in ORDERS[order].split():
+        name, does, n = re.match(r"(\w*)([+=-])(\d*)", step).groups()
+        if does == "=":
+            assert set(blas_threads()) == {int(n)}
+        elif does == "-":
+            by_name[name].ends()
+        else:
+            by_name[name].begins(*((threadpool_limits, int(n), "blas") if name == "limit" else (open_threads, 1)))
 
 
-def test_a_limit_of_another_thread_within_a_fit_leaves_nothing_behind(people):
-    one, two, other = people
-    one.begins(open_threads, 1)
-    other.begins(threadpool_limits, 2, "blas")
-    two.begins(open_threads, 1)
-    assert set(blas_threads()) == {1}, "a fit has one thread whatever was set while another one was under way"
-    two.ends()
-    other.ends()
-    one.ends()
-    assert set(blas_threads()) == {4}
-
-
-def test_a_limit_of_another_thread_that_ends_during_a_fit_leaves_nothing_behind(people):
-    """As of scikit-learn's estimators, which set one thread."""
-    one, _, other = people
-    other.begins(threadpool_limits, 1, "blas")
-    one.begins(open_threads, 1)
-    other.ends()
-    one.ends()
-    assert set(blas_threads()) == {4}
-
-
-def test_where_each_thread_has_its_own_number_each_gets_its_own_back(people, monkeypatch):
+def test_each_thread_gets_its_own_number_back(people, monkeypatch):
     """As of OpenBLAS over OpenMP."""
 
     class Library(threading.local):
@@ -142,8 +116,8 @@ def test_where_each_thread_has_its_own_number_each_gets_its_own_back(people, mon
 
     library, ranges = Library(), []
     blas = SimpleNamespace(lib_controllers=[library])
-    monkeypatch.setattr(_blas, "_CLEAR", lambda force: None)
-    monkeypatch.setattr(_blas, "_controller", lambda: SimpleNamespace(select=lambda user_api: blas))
+    monkeypatch.setattr(_threads, "_CLEAR", lambda force: None)
+    monkeypatch.setattr(_threads, "_controller", lambda: SimpleNamespace(select=lambda user_api: blas))
 
     def seen(person):
         return person.thread.submit(lambda: library.num_threads).result()
@@ -163,7 +137,7 @@ def test_where_each_thread_has_its_own_number_each_gets_its_own_back(people, mon
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_child_that_is_forked_during_a_fit_has_the_threads_of_before(people):
+def test_a_child_forked_during_a_fit_has_the_threads_of_before(people):
     people[0].begins(open_threads, 1)
     child = os.fork()
     if child == 0:

@@ -1,11 +1,20 @@
-"""Folders that hold something else, and what was left in them."""
+"""Folders: what is foreign, what was left in them, links, and the lock, which is held by no child of its holder."""
+
+import errno
+import os
+import threading
+import time
 
 import pytest
 
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._utils.atomic_files import put
+from skhorseshoe._utils.lock import alone
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:.*fork:DeprecationWarning"
+)
+fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 @pytest.fixture
@@ -14,20 +23,18 @@ def fit(problem):
     return lambda folder: HorseshoeProbitClassifier(n_iter=9, burn_in=2, checkpoint=folder).fit(*problem)
 
 
-def test_a_checkpoint_and_rows_on_disk_are_not_taken_for_each_other_nor_for_damage(problem, fit, tmp_path):
+def test_checkpoints_and_rows_are_not_taken_for_each_other(problem, fit, tmp_path):
     disk.convert(problem[0], tmp_path / "rows")
     fit(tmp_path / "run")
     for use in (fit, disk.load, lambda folder: disk.convert(problem[0], folder)):
         folder = tmp_path / ("rows" if use is fit else "run")
         there = {path: path.read_bytes() for path in folder.iterdir()}
-        with pytest.raises(
-            ValueError, match=f"{folder.name}' holds something else that skhorseshoe wrote.*another folder"
-        ):
+        with pytest.raises(ValueError, match=f"{folder.name}' holds something else .*another folder"):
             use(folder)
         assert {path: path.read_bytes() for path in folder.iterdir()} == there
 
 
-def test_what_file_managers_and_killed_processes_leave_makes_no_folder_another(problem, fit, tmp_path):
+def test_what_file_managers_and_killed_processes_leave_is_ours(problem, fit, tmp_path):
     for kind, use in (("rows", lambda folder: disk.convert(problem[0], folder)), ("run", fit)):
         folder = tmp_path / kind
         folder.mkdir()
@@ -45,3 +52,85 @@ def test_a_link_in_place_of_the_new_file_is_not_followed(tmp_path):
     assert (tmp_path / "precious").read_text() == "keys"
     assert not (tmp_path / "note").is_symlink()
     assert (tmp_path / "note").read_bytes() == b"text"
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_a_link_in_place_of_the_lock_leads_to_nothing_emptied(link, tmp_path):
+    (tmp_path / "precious").write_text("keys")
+    getattr(tmp_path / "fit.lock", link)(tmp_path / "precious")
+    with pytest.raises(ValueError, match=r"fit\.lock' is a .*remove it"), alone(tmp_path, "fit"):
+        pass
+    assert (tmp_path / "precious").read_text() == "keys"
+
+
+def test_a_full_disk_stops_no_fit(fit, tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.warns(UserWarning, match="No space left on device.*goes on"):
+        assert fit(tmp_path).n_iter_ == 9
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_locks_a_fit_warns_and_goes_on(fit, tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="locks of POSIX")
+
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with pytest.warns(UserWarning, match=r"cannot lock .*No locks available.*no other fit"):
+        assert fit(tmp_path).n_iter_ == 9
+
+
+def test_one_of_many_threads_has_the_lock(tmp_path):
+    inside, most = [], []
+
+    def work():
+        while len(most) < 200:
+            try:
+                with alone(tmp_path, "fit"):
+                    inside.append(1)
+                    most.append(len(inside))
+                    inside.pop()
+            except RuntimeError:
+                time.sleep(0)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(most) >= 200
+    assert set(most) == {1}
+
+
+@fork
+def test_the_child_of_a_killed_holder_does_not_hold_the_lock(tmp_path):
+    reading, writing = os.pipe()
+    holder = os.fork()
+    if holder == 0:
+        with alone(tmp_path, "fit"):
+            if os.fork() == 0:
+                os.close(writing)
+                os.read(reading, 1)  # lives until the test has ended
+            os._exit(0)  # as if killed
+    os.waitpid(holder, 0)
+    assert (tmp_path / "fit.lock").read_text().startswith(f"process {holder} on ")
+    with alone(tmp_path, "fit"):
+        os.close(writing)
+    os.close(reading)
+
+
+@fork
+def test_a_child_that_leaves_the_block_leaves_the_lock(tmp_path):
+    with alone(tmp_path, "fit"):
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+            with pytest.raises(RuntimeError, match="Another fit is writing to"), alone(tmp_path, "fit"):
+                pass
+    if child == 0:
+        os._exit(0)
+    assert not list(tmp_path.iterdir())

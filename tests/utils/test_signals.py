@@ -1,19 +1,139 @@
-"""Signals during a fit: no sweep is cut in two where that can be helped, and the application keeps its handlers."""
+"""Interrupts and signals during a fit: no sweep is cut in two, and the application keeps its handlers."""
 
+import json
 import os
 import signal
+import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._mcmc.hmc_burn_in import HmcChains
+from skhorseshoe._utils import signals
 from skhorseshoe._utils.signals import held_back, listening
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 CUT = 7  # the sweep in whose middle signals come
+posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+def interrupt_at(sweep):
+    def interrupt(t):
+        if t == sweep:
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+def test_an_interrupted_fit_holds_the_first_draws(problem, short_fit, seed, watched_sampler):
+    params = {"n_iter": 40, "burn_in": 10, "thin": 2, "random_state": seed}
+    whole = short_fit(*problem, **params)
+    watched_sampler(interrupt_at(10 + 23))
+    with pytest.warns(UserWarning, match="interrupted after 23 of 40 sweeps: the model holds the 11 draws") as caught:
+        model = HorseshoeProbitClassifier(**params).fit(*problem)
+    assert caught[0].filename == __file__
+    assert model.n_iter_ == 23
+    assert model.coef_draws_.shape == (4, 11, 8)
+    for name in ("coef_draws_", "intercept_draws_", "global_scale_draws_"):
+        assert np.array_equal(getattr(model, name), getattr(whole, name)[:, :11])
+    assert ((model.shrinkage_ >= 0) & (model.shrinkage_ <= 1)).all()
+    assert model.coef_draws_.base is None, "the room for the draws not made is given up"
+
+
+@pytest.mark.parametrize("sweep", [5, 11], ids=["burn-in", "before any draw"])
+def test_an_interrupt_before_the_first_draw_is_raised(problem, watched_sampler, sweep):
+    model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, thin=2)
+    watched_sampler(interrupt_at(sweep))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*problem)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+
+
+INTERRUPTED = """
+import json, signal, sys, warnings
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+from skhorseshoe import HorseshoeProbitClassifier; from skhorseshoe._utils import progress as _progress
+from skhorseshoe.datasets import make_sparse_probit
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+burn_in, n_iter = int(sys.argv[1]), int(sys.argv[2])
+
+def tell(*args):
+    return lambda t: print("now", flush=True) if t == 20 else None
+
+_progress.reporter = tell
+X, y, _ = make_sparse_probit(20_000, 10, random_state=0)
+model = HorseshoeProbitClassifier(burn_in=burn_in, n_iter=n_iter, n_jobs=2, random_state=0)
+seen = {}
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    try:
+        model.fit(X, y)
+        seen["finite"] = bool(np.isfinite(model.coef_draws_).all() and np.isfinite(model.predict_proba(X[:9])).all())
+        seen["n_iter_"], seen["shape"] = model.n_iter_, model.coef_draws_.shape
+    except KeyboardInterrupt:
+        seen["raised"] = True
+seen["warnings"] = [str(w.message) for w in caught]
+print(json.dumps(seen))
+"""
+
+
+def interrupt(burn_in, n_iter):
+    """What a process saw whose fit was sent SIGINT after 20 sweeps."""
+    command = [sys.executable, "-c", INTERRUPTED, str(burn_in), str(n_iter)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "now\n", process.stderr.read()
+            process.send_signal(signal.SIGINT)
+            output, error = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 0, error
+    return json.loads(output)
+
+
+@posix
+def test_ctrl_c_during_sampling_keeps_what_was_drawn():
+    seen = interrupt(burn_in=10, n_iter=100_000)
+    assert 10 <= seen["n_iter_"] < 100_000
+    assert seen["shape"] == [4, seen["n_iter_"], 10]
+    assert seen["finite"]
+    assert f"the model holds the {seen['n_iter_']} draws" in seen["warnings"][0]
+
+
+@posix
+def test_ctrl_c_during_burn_in_ends_the_fit():
+    assert interrupt(burn_in=100_000, n_iter=10) == {"raised": True, "warnings": []}
+
+
+@pytest.mark.parametrize(("apart", "ends"), [(0.5, True), (60, False)])
+def test_the_second_of_two_ctrl_c_ends_a_search(problem, watched_sampler, monkeypatch, apart, ends):
+    """However short the sweeps are: nobody can press it twice within a millisecond."""
+    now = [0.0]
+    monkeypatch.setattr(signals, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(signals._Ear, "last", -np.inf)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+    watched_sampler(lambda t: signal.raise_signal(signal.SIGINT) if t == 10 + 23 else None)
+    model = HorseshoeProbitClassifier(n_iter=40, burn_in=10)
+    try:
+        with pytest.warns(UserWarning, match="interrupted after 2"):
+            model.fit(*problem)
+        now[0] += apart
+        with pytest.raises(KeyboardInterrupt) if ends else pytest.warns(UserWarning, match="interrupted after 2"):
+            model.fit(*problem)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# SIGTERM --------------------------------------------------------------------------------------------------------------
 
 
 def classifier(folder, **params):
@@ -75,9 +195,7 @@ def test_a_second_sigterm_does_not_wait(problem, tmp_path, handled, raised):
     assert survived == [signal.SIGTERM]
 
 
-def test_a_handler_that_takes_a_note_is_called_with_what_it_would_have_got_and_the_fit_goes_on(
-    problem, tmp_path, handled, raised
-):
+def test_a_handler_that_takes_a_note_is_called_as_always(problem, tmp_path, handled, raised):
     seen = []
     handled(lambda *args: seen.append(args))
     raised(signal.SIGTERM)
@@ -110,7 +228,7 @@ def test_a_handler_that_someone_sets_meanwhile_stays(handled):
 
 @fork
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_child_that_is_forked_during_a_fit_has_the_handlers_of_before(handled):
+def test_a_child_forked_during_a_fit_has_the_handlers_of_before(handled):
     handled(leave)
     with listening(), held_back():
         child = os.fork()
@@ -121,7 +239,7 @@ def test_a_child_that_is_forked_during_a_fit_has_the_handlers_of_before(handled)
 
 
 def test_where_no_handler_can_be_set_the_fit_goes_on_without(problem, tmp_path, handled, monkeypatch):
-    """As in a program that Python is embedded in, whose main thread may be another than that of ``threading``."""
+    """As where Python is embedded in a program whose main thread is another than that of ``threading``."""
     handled(leave)
 
     def refuse(*args):

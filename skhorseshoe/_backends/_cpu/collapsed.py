@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 
 from .. import JITTERS, rows_not_definite
-from ..collapsed_base import Collapsed, closest
+from ..collapsed_base import Collapsed, closest, diagonal
 from .collapsed_kernels import (
     add_heavy,
     draw_heavy,
@@ -25,35 +25,19 @@ from .normal_tail import fisher_weight
 class CollapsedRows(Collapsed):
     """As ``Collapsed``; X : (n, p) float32 or float64."""
 
+    xp = np
     Precision = Precision
     block = 2**17
-    _empty = staticmethod(np.empty)
-    _where = staticmethod(np.where)
     _information = staticmethod(fisher_weight)
 
     @staticmethod
-    def _placed(values):
-        return values
-
-    @staticmethod
-    def _any_left(flags, step):
-        return flags.any()
-
-    @staticmethod
-    def _chains(flags):
+    def _unfinished(flags, attempt):
         return flags.nonzero()[0]
-
-    @staticmethod
-    def _smallest(values, k):
-        return np.partition(values, k)[k]
 
     @staticmethod
     def _heaviest(heavy, weight):
         (which,) = heavy.nonzero()
         return which[weight[which].argsort(kind="stable")]
-
-    def _run(self, some, n_tasks):
-        self.threads.run(some, n_tasks)
 
     def _fill(self, first, block):
         fill_columns(self.X, self.order, self.centre, self.root[first:], first, block)
@@ -69,21 +53,24 @@ class CollapsedRows(Collapsed):
     def _add_products(block, P):
         add_products(block, P, of_columns=False)
 
-    def _factorise(self, P, build):
+    def _invert(self, P, build):
+        self._factorise(P, build)
+        log_det = 2.0 * np.log(diagonal(P)).sum()
+        potri(*_in_place(P), ctypes.byref(ctypes.c_int(0)))
+        mirror(P)
+        return log_det
+
+    @staticmethod
+    def _factorise(P, build):
         for jitter in JITTERS:
             if jitter:
                 build()
-            self._diagonal(P)[...] *= 1.0 + jitter
+            diagonal(P)[...] *= 1.0 + jitter
             info = ctypes.c_int(0)
             potrf(*_in_place(P), ctypes.byref(info))
             if info.value == 0 and P[-1, -1] > 0.0:  # OpenBLAS lets NaN pass, which reaches the last
                 return
         raise rows_not_definite(len(P), info.value or len(P))
-
-    @staticmethod
-    def _invert_factor(P):
-        potri(*_in_place(P), ctypes.byref(ctypes.c_int(0)))
-        mirror(P)
 
     @staticmethod
     def _add_heavy(c, P, columns, weights):
@@ -95,9 +82,6 @@ class CollapsedRows(Collapsed):
         draw_heavy(self._columns(joined.which), joined.precision, joined.products, noise, rest, coef)
         return coef
 
-    def _times_each(self, z):
-        return np.array([P @ x for P, x in zip(self.P, z, strict=True)])
-
     @staticmethod
     def _quadratic(P, z):
         return np.array([quadratic(*each) for each in zip(P, z, strict=True)])
@@ -105,12 +89,12 @@ class CollapsedRows(Collapsed):
     def latent(self, z, n_scans, index, sweep, key):
         z = z.copy()
 
-        def some(first, last):
+        def scan(first, last):
             Pz = np.empty(len(self.X))
             for c in range(first, last):
                 scan_latent(z[c], self.P[c], self.y, n_scans, n_scans * index, c, sweep, *key, Pz)
 
-        self._run(some, self.n_chains)
+        self.threads.run(scan, self.n_chains)
         return z
 
     def _draw_latent(self, mean, scan, sweep, key):
@@ -125,7 +109,7 @@ class CollapsedRows(Collapsed):
         return z
 
     def _scan_local_scales(self, lambda_sq_inv, z, closeness, n_columns, tau_sq_inv, index, sweep, key):
-        def some(first, last):
+        def scan(first, last):
             g = np.empty(len(self.X))
             for c in range(first, last):
                 which = closest(closeness[c], n_columns)
@@ -145,7 +129,7 @@ class CollapsedRows(Collapsed):
                     g,
                 )
 
-        self._run(some, self.n_chains)
+        self.threads.run(scan, self.n_chains)
 
 
 def _in_place(P):

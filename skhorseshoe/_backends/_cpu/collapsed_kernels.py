@@ -10,17 +10,20 @@ import numpy as np
 from numba import uint32
 
 from .. import LATENT, LENGTH, LOCAL_SLICE
+from ..constants import (
+    COLLAPSED_WIDTH,
+    IN_THE_SPAN,
+    LARGEST_TERM,
+    LEAST_PRECISION,
+    MOST_INFORMED,
+    ROUNDING,
+    SCAN_ATTEMPTS,
+    SCAN_BLOCKS,
+)
 from .jit import REORDER_SUMS, device, kernel
+from .path_kernels import dot
 from .philox import exponential_1, gamma_1, philox, stream, unit
 from .truncated_normal import truncated_normal
-
-WIDTH = 16.0  # of the slice in log lambda, around the current value: it reaches from noise to signal
-MOST_INFORMED = 1e5  # w_j s_j up to which P without column j can be told from P
-LARGEST_TERM = 1e9  # w_j |x_j|^2 trace(P), the size of what s_j is a sum of, up to which it can
-ROUNDING = 1e-16
-IN_THE_SPAN = 1e-13  # share of x_j' x_j below which x_j' P x_j is rounding
-_LEAST = 1e-280  # prior precision
-_BLOCKS = 64  # of random words that a truncated normal may use
 
 
 @kernel
@@ -48,14 +51,6 @@ def mirror(P):
 
 
 @device(fastmath=REORDER_SUMS)
-def _dot(a, b):
-    total = 0.0
-    for i in range(a.shape[0]):
-        total += a[i] * b[i]
-    return total
-
-
-@device(fastmath=REORDER_SUMS)
 def _add(P, factor, g):
     """P += factor g g'."""
     for i in range(g.shape[0]):
@@ -69,7 +64,7 @@ def quadratic(P, z):
     """z'Pz, never below its rounding error."""
     total, size = 0.0, 0.0
     for i in range(z.shape[0]):
-        total += z[i] * _dot(P[i], z)
+        total += z[i] * dot(P[i], z)
         size += P[i, i] * z[i] * z[i]
     return max(total, ROUNDING * size)
 
@@ -88,9 +83,9 @@ def add_heavy(P, columns, weights, factors, precision, products):
         x, g = columns[k], products[k]
         size = 0.0
         for i in range(g.shape[0]):
-            g[i] = _dot(P[i], x)
+            g[i] = dot(P[i], x)
             size += x[i] * x[i] * before[i]
-        s = _dot(g, x)
+        s = dot(g, x)
         if s > IN_THE_SPAN * size:
             factors[k], precision[k] = weights[k] / (1.0 + weights[k] * s), 1.0 / weights[k] + s
             _add(P, -factors[k], g)
@@ -110,7 +105,7 @@ def draw_heavy(columns, precision, products, noise, rest, coef):
     z, of which each column takes its part. noise : (m,) standard normal.
     """
     for k in range(coef.shape[0] - 1, -1, -1):
-        coef[k] = _dot(products[k], rest) / precision[k] + noise[k] / math.sqrt(precision[k])
+        coef[k] = dot(products[k], rest) / precision[k] + noise[k] / math.sqrt(precision[k])
         for i in range(rest.shape[0]):
             rest[i] -= coef[k] * columns[k, i]
 
@@ -123,14 +118,14 @@ def scan_latent(z, P, y, n_scans, first, chain, sweep, k0, k1, Pz):
     """
     n = z.shape[0]
     for i in range(n):
-        Pz[i] = _dot(P[i], z)
+        Pz[i] = dot(P[i], z)
     st = stream(chain, LATENT, 0)
     for scan in range(first, first + n_scans):
         for i in range(n):
             sd = 1.0 / math.sqrt(P[i, i])
             mean = z[i] / sd - Pz[i] * sd
             side = 1.0 if y[i] else -1.0
-            new = side * sd * truncated_normal(side * mean, z, _BLOCKS * scan, uint32(sweep), i, st, k0, k1)
+            new = side * sd * truncated_normal(side * mean, z, SCAN_BLOCKS * scan, uint32(sweep), i, st, k0, k1)
             change = new - z[i]
             z[i] = new
             for j in range(n):
@@ -144,7 +139,7 @@ def draw_latent(mean, y, scan, sweep, k0, k1, z):
         st = stream(c, LATENT, 0)
         for i in range(mean.shape[1]):
             side = 1.0 if y[i] else -1.0
-            z[c, i] = side * truncated_normal(side * mean[c, i], z, _BLOCKS * scan, uint32(sweep), i, st, k0, k1)
+            z[c, i] = side * truncated_normal(side * mean[c, i], z, SCAN_BLOCKS * scan, uint32(sweep), i, st, k0, k1)
 
 
 @kernel
@@ -182,30 +177,30 @@ def scan_local_scales(
     for k in range(which.shape[0]):
         j, x = which[k], columns[k]
         for i in range(n):
-            g[i] = _dot(P[i], x)
-        s, r = max(_dot(g, x), 0.0), _dot(g, z)
+            g[i] = dot(P[i], x)
+        s, r = max(dot(g, x), 0.0), dot(g, z)
         left = 1.0 - w[j] * s
         if left * (1.0 + MOST_INFORMED) < 1.0:
             continue
-        s_without, r_without, g_square = s / left, r / left, _dot(g, g)
-        largest = LARGEST_TERM / max(_dot(x, x) * (trace + w[j] * g_square / left), _LEAST)
-        largest = min(largest, MOST_INFORMED / max(s_without, _LEAST))
+        s_without, r_without, g_square = s / left, r / left, dot(g, g)
+        largest = LARGEST_TERM / max(dot(x, x) * (trace + w[j] * g_square / left), LEAST_PRECISION)
+        largest = min(largest, MOST_INFORMED / max(s_without, LEAST_PRECISION))
         if w[j] > largest:
             continue
         q_without = Q + w[j] * r * r_without
         now = -0.5 * math.log(lambda_sq_inv[j])
-        d = max(tau_sq_inv * lambda_sq_inv[j], _LEAST)
+        d = max(tau_sq_inv * lambda_sq_inv[j], LEAST_PRECISION)
         level = _log_density(now, w[j], slab_precision / d, s_without, r_without, q_without, n)
-        level -= exponential_1(512 * n_th, uint32(sweep), j, st, k0, k1)
+        level -= exponential_1(uint32(SCAN_ATTEMPTS * n_th), uint32(sweep), uint32(j), st, k0, k1)
         low, high = now, now
-        for attempt in range(512 * n_th + 1, 512 * n_th + 400):
+        for attempt in range(SCAN_ATTEMPTS * n_th + 1, SCAN_ATTEMPTS * n_th + 400):
             a, b, c, d = philox(uint32(attempt), uint32(sweep), uint32(j), st, k0, k1)
             if high == low:
-                low = now - WIDTH * unit(a, b)
-                high = low + WIDTH
+                low = now - COLLAPSED_WIDTH * unit(a, b)
+                high = low + COLLAPSED_WIDTH
             proposed = low + (high - low) * unit(c, d)
             precision = math.exp(-2.0 * proposed)
-            d = max(tau_sq_inv * precision, _LEAST)
+            d = max(tau_sq_inv * precision, LEAST_PRECISION)
             weight, bound = 1.0 / (d + slab_precision), slab_precision / d
             if weight <= largest and _log_density(proposed, weight, bound, s_without, r_without, q_without, n) >= level:
                 change = weight - w[j]

@@ -14,14 +14,14 @@ from .. import lines as _lines
 from ..lines import first_inside, proposals  # noqa: F401 - part of what a back end offers
 from ..moments import combine_moments
 from .collapsed import CollapsedRows  # noqa: F401 - as are these
-from .dense_passes import latent_pass, line_pass, pieces, score_pass
-from .fills import fill_exponential, fill_gamma, fill_normal, fill_uniform
+from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from .lapack import add_products
-from .line_moves import fill_growth, move_near
+from .line_moves import growth, move_near  # noqa: F401 - as is growth
 from .normal_tail import information_weights
+from .passes import latent_pass, line_pass, score_pass
 from .predict import average_phi, each_block, quantiles  # noqa: F401 - part of what a back end offers
-from .scales import draw_global_scale, draw_local_scales
+from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
 exp, minimum = np.exp, np.minimum
@@ -165,27 +165,19 @@ def metropolis(change, new, old, key, sweep):
     return *out, np.where(change == change, np.exp(-np.maximum(change, 0.0)), 0.0)
 
 
-def growth(r):
-    """e^r - 1 (n, k), with the bits that they have for near rows."""
-    out = np.empty_like(r)
-    fill_growth(r, out)
-    return out
-
-
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
     """beta, lambda^-2 and tau^-2 after the moves of ``lines.py``, for few rows in memory by one kernel."""
     if not rows.is_near:
         return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, rows.ops, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
-    uniform, chances = _lines.random_numbers(beta, lines, rows.ops, key, sweep)
-    chances = uniform if chances is None else chances
-    kinds = np.array(_lines.kinds(lines))
-    given = *lines.near, lines.widths, lines.square, kinds, tau_0, uniform, chances
+    numbers, chances = _lines.random_numbers(beta, lines, rows.ops, key, sweep)
+    numbers = numbers, numbers if chances is None else chances
+    given = *lines.near, lines.widths, lines.square, np.array(_lines.kinds(lines)), tau_0, *numbers
     given = *rows.held, rows.columns.of_X(beta), *given
     if rows.n * len(beta) < _SHARED_ROWS:
-        move_near(*given, 0, len(beta), *out)
+        move_near(*given, 0, len(beta), out)
     else:
-        rows.threads.run(lambda first, last: move_near(*given, first, last, *out), len(beta))
+        rows.threads.run(lambda first, last: move_near(*given, first, last, out), len(beta))
     return out
 
 
@@ -257,45 +249,3 @@ def moments(X, weight):
     return combine_moments(
         (X[rows].astype(np.float64), weight[rows] if len(weight) else np.ones(len(X[rows]))) for rows in blocks
     )
-
-
-def normal(shape, key, sweep, purpose, attempt=0):
-    """Independent N(0, 1); (n_chains, m) float64."""
-    out = np.empty(shape)
-    fill_normal(out, attempt, sweep, purpose, *key)
-    return out
-
-
-def uniform(shape, key, sweep, purpose):
-    """Independent uniforms on (0, 1), 52 bits; (n_chains, m) float64."""
-    out = np.empty(shape)
-    fill_uniform(out, sweep, purpose, *key)
-    return out
-
-
-def exponential(rate, key, sweep, purpose):
-    """Exponential with the given rates; rate (n_chains, m) or (n_chains,), float64, positive."""
-    out = np.empty_like(rate)
-    fill_exponential(out.reshape(len(rate), -1), sweep, purpose, *key)
-    return out / rate
-
-
-def gamma(shape, rate, key, sweep, purpose):
-    """Gamma with one shape >= 1 and a rate for each chain; rate (n_chains,) float64, positive."""
-    out = np.empty_like(rate)
-    fill_gamma(shape, rate, out, sweep, purpose, *key)
-    return out
-
-
-def global_scale(beta, tau_sq_inv, tau_0, key, sweep):
-    """tau^-2 given beta (n_chains, p), every lambda_j integrated out; a slice step from the current one."""
-    out = np.empty_like(tau_sq_inv)
-    draw_global_scale(np.ascontiguousarray(beta), tau_sq_inv, tau_0, sweep, *key, out)
-    return out
-
-
-def local_scales(beta, tau_sq_inv, key, sweep):
-    """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current ones."""
-    out = np.empty(beta.shape)
-    draw_local_scales(np.ascontiguousarray(beta), tau_sq_inv, sweep, *key, out)
-    return out

@@ -1,18 +1,16 @@
-"""Kernels that read the rows of X, tile by tile, each row once.
+"""What ``passes`` does with rows in an array.
 
-A tile of rows stays in cache while everything that is asked of it is computed: the linear predictors of all
-chains, what is drawn or derived from them, and the sums over rows. Arithmetic is done in X's own dtype; sums
-leave for float64 after at most ``_FLUSH`` rows, so that their error does not grow with the number of rows.
+Arithmetic is done in X's own dtype; sums leave for float64 after at most ``_FLUSH`` rows, so that their error does not
+grow with the number of rows.
 """
 
 import numpy as np
-from numba import uint32
+from numba import types
 
 from ..._utils.memmap import WINDOW, ahead, cut, is_on_disk
-from .jit import REORDER_SUMS, device, kernel
-from .normal_tail import log_cdf, sum_log_cdf
+from .jit import REORDER_SUMS, device
+from .passes import add_weighted_rows, for_rows, linear_predictor, scratch
 from .simd import prefetch
-from .truncated_normal import truncate_tile
 
 _SHORT_ROW = 2048  # bytes
 _FLUSH = 256  # rows whose sum may be held in X's dtype
@@ -46,135 +44,6 @@ def _flushed_rows(X):
     return _FLUSH // tile * tile
 
 
-@kernel
-def latent_pass(X, y, coef, bounds, first_row, sweep, key0, key1, sums, squares):
-    """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and add up z_i x_i over blocks of rows.
-
-    X : (n, p) float32 or float64, C-contiguous. y : (n,) uint8, 0 or 1.
-    coef : (n_chains, q) in X's dtype, q = p or p + 1; column p is the intercept.
-    bounds : (n_blocks + 1,) int64; block b is rows bounds[b] to bounds[b + 1] - 1.
-    first_row : the number of row 0 among those whose random numbers these are.
-    sums : (n_blocks, n_chains, q) float64, to which X'z (and 1'z) is added.
-    squares : (n_blocks, n_chains) float64, to which z'z is added.
-    """
-    n_chains, q = coef.shape
-    tile = tile_rows(X)
-    z = np.empty((n_chains, tile), X.dtype)
-    partial = np.zeros((n_chains, q), X.dtype)
-    words, work = np.empty((4, tile), np.uint32), np.empty((5, tile), np.float32)
-    proposal = np.empty((2, tile), X.dtype)
-    for block in range(sums.shape[0]):
-        held = 0
-        for start in range(bounds[block], bounds[block + 1], tile):
-            rows = min(tile, bounds[block + 1] - start)
-            linear_predictor(X, coef, start, rows, z)
-            for c in range(n_chains):
-                truncate_tile(
-                    z[c, :rows],
-                    y[start : start + rows],
-                    first_row + start,
-                    c,
-                    uint32(sweep),
-                    key0,
-                    key1,
-                    words,
-                    work,
-                    proposal,
-                )
-                squares[block, c] += sum_of_squares(z[c, :rows])
-            add_weighted_rows(X, z, start, rows, partial)
-            held += rows
-            if held > _FLUSH - tile or start + rows == bounds[block + 1]:
-                flush(partial, sums[block])
-                held = 0
-
-
-@kernel
-def score_pass(X, y, row_weight, coef, bounds, sums, logliks):
-    """The probit log-likelihood sum_i w_i log Phi(s_i x_i beta), s_i = 1 or -1, and its gradient, over blocks of rows.
-
-    As ``latent_pass``, but nothing is drawn. row_weight : (n,) float64 w, or (0,) where each w_i is 1.
-    logliks : (n_blocks, n_chains) float64, added to like sums.
-    """
-    n_chains, q = coef.shape
-    tile = tile_rows(X)
-    weight = np.empty((n_chains, tile), X.dtype)
-    partial = np.zeros((n_chains, q), X.dtype)
-    work = np.empty((4, tile))
-    for block in range(sums.shape[0]):
-        held = 0
-        for start in range(bounds[block], bounds[block + 1], tile):
-            rows = min(tile, bounds[block + 1] - start)
-            linear_predictor(X, coef, start, rows, weight)
-            for c in range(n_chains):
-                logliks[block, c] += score_tile(
-                    weight[c, :rows], y[start : start + rows], row_weight[start : start + rows], work
-                )
-            add_weighted_rows(X, weight, start, rows, partial)
-            held += rows
-            if held > _FLUSH - tile or start + rows == bounds[block + 1]:
-                flush(partial, sums[block])
-                held = 0
-
-
-@kernel
-def line_pass(X, y, row_weight, both, steps, bounds, logliks):
-    """The log-likelihoods of ``score_pass`` at beta + step d, over blocks of rows.
-
-    both : (2 n_chains, q) float64, beta and then the direction d of each chain. steps : (n_chains, k) float64. All is
-    computed in float64: what rounding decides would be other draws for rows that lie elsewhere.
-    logliks : (n_blocks, n_chains, k) float64, to which is added.
-    """
-    tile = tile_rows(X)
-    eta, work = np.empty((both.shape[0], tile)), np.empty((4, tile))
-    for block in range(logliks.shape[0]):
-        for start in range(bounds[block], bounds[block + 1], tile):
-            rows = min(tile, bounds[block + 1] - start)
-            linear_predictor(X, both, start, rows, eta)
-            line_tile(eta, y[start : start + rows], row_weight[start : start + rows], steps, work, logliks[block])
-
-
-@device
-def line_tile(eta, y, row_weight, steps, work, logliks):
-    """logliks (n_chains, k) += sum w log Phi(s (eta + step change)); eta : (2 n_chains, at least rows), eta and its
-    changes. work : (4, at least rows) float64."""
-    rows, n_chains = y.shape[0], steps.shape[0]
-    t = work[0, :rows]
-    for c in range(n_chains):
-        for k in range(steps.shape[1]):
-            for r in range(rows):
-                value = eta[c, r] + steps[c, k] * eta[n_chains + c, r]
-                t[r] = value if y[r] else -value
-            logliks[c, k] += sum_log_cdf(t, row_weight, work[1, :rows], work[2, :rows])
-
-
-@device(fastmath=REORDER_SUMS)
-def sum_of_squares(z):
-    total = 0.0
-    for r in range(z.shape[0]):
-        total += np.float64(z[r]) * np.float64(z[r])
-    return total
-
-
-@device
-def score_tile(eta, y, row_weight, work):
-    """Replace eta by w d log Phi(s eta) / d eta; returns sum w log Phi(s eta). work : (4, at least rows) float64."""
-    rows = eta.shape[0]
-    t, scratch, log_phi, ratio = work[0, :rows], work[1, :rows], work[2, :rows], work[3, :rows]
-    for r in range(rows):
-        t[r] = eta[r] if y[r] else -eta[r]
-    log_cdf(t, scratch, log_phi, ratio)
-    if row_weight.shape[0]:
-        for r in range(rows):
-            ratio[r] *= row_weight[r]
-            log_phi[r] *= row_weight[r]
-    total = 0.0
-    for r in range(rows):
-        eta[r] = ratio[r] if y[r] else -ratio[r]
-        total += log_phi[r]
-    return total
-
-
 @device
 def tile_rows(X):
     """Rows to a tile: as many as half a second-level cache holds, in fours, from 4 to 256."""
@@ -182,9 +51,15 @@ def tile_rows(X):
     return min(256, max(4, rows // 4 * 4))
 
 
-@device(fastmath=REORDER_SUMS)
-def linear_predictor(X, coef, start, rows, out):
-    """out[c, r] = (x_(start + r), 1) . coef[c]; four rows at a time share each load of a coefficient."""
+@for_rows(scratch, types.Array)
+def _scratch(X, coef):
+    tile = tile_rows(X)
+    return tile, _FLUSH - tile, np.empty((coef.shape[0], tile), coef.dtype), np.zeros(coef.shape, X.dtype)
+
+
+@for_rows(linear_predictor, types.Array, fastmath=REORDER_SUMS)
+def _linear_predictor(X, coef, start, rows, out):
+    """Four rows at a time share each load of a coefficient."""
     p = X.shape[1]
     n_chains = coef.shape[0]
     has_intercept = coef.shape[1] > p
@@ -216,18 +91,18 @@ def linear_predictor(X, coef, start, rows, out):
         r += 1
 
 
-@device(fastmath=REORDER_SUMS)
-def add_weighted_rows(X, weights, start, rows, out):
-    """out[c] += sum_r weights[c, r] (x_(start + r), 1); four rows at a time share each load of a sum."""
+@for_rows(add_weighted_rows, types.Array, fastmath=REORDER_SUMS)
+def _add_weighted_rows(X, weights, start, rows, partial, total):
+    """Four rows at a time share each load of a sum."""
     p = X.shape[1]
-    n_chains = out.shape[0]
+    n_chains = partial.shape[0]
     ahead = fetch_distance(X) + 2
     r = 0
     while r + 4 <= rows:
         fetch_two(X, start + r + ahead)
         x0, x1, x2, x3 = X[start + r], X[start + r + 1], X[start + r + 2], X[start + r + 3]
         for c in range(n_chains):
-            a = out[c]
+            a = partial[c]
             w0, w1, w2, w3 = weights[c, r], weights[c, r + 1], weights[c, r + 2], weights[c, r + 3]
             for j in range(p):
                 a[j] += w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j]
@@ -235,14 +110,14 @@ def add_weighted_rows(X, weights, start, rows, out):
     while r < rows:
         x0 = X[start + r]
         for c in range(n_chains):
-            a, w0 = out[c], weights[c, r]
+            a, w0 = partial[c], weights[c, r]
             for j in range(p):
                 a[j] += w0 * x0[j]
         r += 1
-    if out.shape[1] > p:
+    if partial.shape[1] > p:
         for c in range(n_chains):
             for r in range(rows):
-                out[c, p] += weights[c, r]
+                partial[c, p] += weights[c, r]
 
 
 @device
@@ -259,12 +134,3 @@ def fetch_two(X, row):
         for i in range(row, row + 2):
             for j in range(0, X.shape[1], 64 // X.itemsize):
                 prefetch(X, i, j)
-
-
-@device
-def flush(partial, total):
-    """total += partial (in float64); partial = 0."""
-    for c in range(partial.shape[0]):
-        for j in range(partial.shape[1]):
-            total[c, j] += partial[c, j]
-            partial[c, j] = 0

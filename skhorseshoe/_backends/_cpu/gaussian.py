@@ -7,9 +7,9 @@ from scipy.linalg.blas import dtrmm, dtrsv
 from scipy.linalg.lapack import dpotri
 
 from .. import COEF, JITTERS, LEAST_REST, MOMENTUM, SWAP, SWAP_ACCEPT, Path, not_definite
-from .fills import fill_exponential, fill_normal
 from .lapack import ROUTINES, potrf
 from .path_kernels import begin_path, kick_path, move_scales, place_path, turn_path
+from .variates import exponential, normal
 
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
 
@@ -119,6 +119,7 @@ class Whitening:
         n_workers = threads.n if q >= _SHARED_SIZE else 1
         self.spare = memory_of.work if memory_of else [np.empty((q, q)) for _ in range(n_workers)]
         self.factors, self.mean, self.log_norm = np.empty((n_chains, q, q)), np.empty((n_chains, q)), np.empty(n_chains)
+        self._made = self.factors, self.mean, self.log_norm
 
     def refer(self, H, b):
         """Take another H and b."""
@@ -127,14 +128,10 @@ class Whitening:
 
     def begin(self, reference, state, key):
         """A ``Path`` from the coefficients and the scales of a state, with fresh v."""
-        path = Path(*np.empty((3, *state.beta.shape)), np.empty(len(state.beta)))
-        fill_normal(path.v, 0, state.sweep, MOMENTUM, *key)
-
-        def some(spare, first, last):
-            made = self.factors, self.mean, self.log_norm, *path
-            return begin_path(self.H, self.b, *reference[:3], *state[:5], ROUTINES, first, last, *made)
-
-        self._share(some)
+        v = normal(state.beta.shape, key, state.sweep, MOMENTUM)
+        path = Path(np.empty(v.shape), v, np.empty(v.shape), np.empty(len(v)))
+        how = self.H, self.b, reference[:3], state[:5], ROUTINES
+        self._share(lambda spare, *chains: begin_path(*how, *chains, self._made, path))
         return path
 
     def turn(self, path, angle):
@@ -150,11 +147,8 @@ class Whitening:
 
     def kick(self, path, angle, reference, beta, loglik, score):
         """A half-kick at beta; with it the path knows its force and its energy there."""
-
-        def some(spare, *chains):
-            kick_path(angle, *reference[:3], self.factors, beta, loglik, score, *chains, *path)
-
-        self._share(some)
+        how = angle, reference[:3], self.factors, beta, loglik, score
+        self._share(lambda spare, *chains: kick_path(*how, *chains, path))
         return path
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
@@ -162,16 +156,10 @@ class Whitening:
         moves of tau that were accepted. The moves of tau are split, so that all are their own mirror image.
         """
         scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
-        steps, thresholds = np.empty((2, len(tau_sq_inv), tuning.tau_moves))
-        fill_normal(steps, 0, sweep, SWAP, *key)
-        fill_exponential(thresholds, sweep, SWAP_ACCEPT, *key)
-        how = tau_0, tuning.tau_step * steps, thresholds, np.asarray(tuning.slow, np.int64), sweep, *key
-
-        def some(spare, first, last):
-            moved = spare, self.factors, self.mean, self.log_norm, *scales
-            return move_scales(self.H, self.b, *how, ROUTINES, first, last, *moved)
-
-        self._share(some)
+        steps = tuning.tau_step * normal((len(tau_sq_inv), tuning.tau_moves), key, sweep, SWAP)
+        thresholds = exponential(np.ones(steps.shape), key, sweep, SWAP_ACCEPT)
+        how = tau_0, steps, thresholds, np.asarray(tuning.slow, np.int64), sweep, *key, ROUTINES
+        self._share(lambda spare, *chains: move_scales(self.H, self.b, *how, *chains, spare, self._made, scales))
         return scales
 
     def _share(self, some):

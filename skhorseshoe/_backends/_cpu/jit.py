@@ -12,9 +12,12 @@ from zlib import crc32
 
 import numba
 
+from ..constants import horner
+
 # Sums over columns may be reordered (that is what vectorises them); nothing may assume that inf or NaN
 # cannot occur.
 REORDER_SUMS = {"reassoc", "contract", "nsz"}
+COMPILED = {"nogil": True, "error_model": "numpy"}  # as all that runs in a kernel
 
 
 def kernel(function=None, *, fastmath=False):
@@ -38,8 +41,13 @@ def device(function=None, *, fastmath=False, inline="never"):
     return _compile(function, fastmath=fastmath, inline=inline, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def polynomial(coefficients):
+    """A polynomial, the highest power first, unrolled so that loops over it vectorise."""
+    return device(inline="always")(eval(f"lambda u: {horner(coefficients)}"))
+
+
 def _compile(function, **options):
-    return numba.njit(nogil=True, error_model="numpy", **options)(function)
+    return numba.njit(**COMPILED, **options)(function)
 
 
 # Kernels inline one another across files, and Numba looks at the time stamp of one file.

@@ -12,10 +12,13 @@ from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 
 
+def _address(module, name):
+    return get_cython_function_address(f"scipy.linalg.cython_{module}", name)
+
+
 def _routine(module, name, n_arguments):
     # SciPy's and NumPy's own wrappers hold the GIL or copy.
-    address = get_cython_function_address(f"scipy.linalg.cython_{module}", name)
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(address)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(_address(module, name))
 
 
 potrf = _routine("lapack", "dpotrf", 5)
@@ -47,12 +50,7 @@ def solve_lower(factor, B):
 
 # Cached kernels cannot hold addresses, which differ from process to process: they are arguments.
 POTRF, TRSM = range(2)
-ROUTINES = np.array(
-    [
-        get_cython_function_address("scipy.linalg.cython_lapack", "dpotrf"),
-        get_cython_function_address("scipy.linalg.cython_blas", "dtrsm"),
-    ]
-)
+ROUTINES = np.array([_address("lapack", "dpotrf"), _address("blas", "dtrsm")])
 
 
 @intrinsic

@@ -14,37 +14,24 @@ from .normal_tail import sum_log_cdf
 
 @kernel
 def move_near(
-    X,
-    y,
-    row_weight,
-    coef,
-    columns,
-    prior,
-    widths,
-    square,
-    kinds,
-    tau_0,
-    uniform,
-    chances,
-    first,
-    last,
-    beta,
-    lambda_sq_inv,
-    tau_sq_inv,
+    X, y, row_weight, coef, columns, prior, widths, square, kinds, tau_0, uniform, chances, first, last, state
 ):
-    """Of the chains first to last - 1, beta (n_chains, q), lambda^-2 (n_chains, p) and tau^-2 (n_chains,) in place.
+    """Of the chains first to last - 1 the state, beta (n_chains, q), lambda^-2 (n_chains, p) and tau^-2 (n_chains,), in
+    place.
 
     coef : (n_chains, q) of X's own columns. columns : (2, q) the number of X's column for each coefficient, and what it
     is divided by; the last is of ones where there is an intercept. prior : (3, q) the means that go off the columns,
     the anchor and the diagonal of ``FixedPrior``. widths, square : as in ``Lines``. kinds, uniform, chances : of
     ``lines.kinds`` and ``lines.random_numbers``.
     """
+    beta, lambda_sq_inv, tau_sq_inv = state
     n, q, p = X.shape[0], beta.shape[1], lambda_sq_inv.shape[1]
     eta, change, work = np.empty(n), np.empty(n), np.empty((3, n))
     along, own, terms, loglik = np.empty(q), np.empty(q), np.empty(p), np.empty(1)
+    rows = eta, change, y, row_weight
     for c in range(first, last):
         _multiply(X, coef[c], eta)
-        loglik[0] = _log_likelihood(eta, eta, 0.0, y, row_weight, work)
+        loglik[0] = _log_likelihood((eta, eta, y, row_weight), 0.0, work)
         n_splits = 0
         for move in range(kinds.shape[0]):
             u = uniform[c, move * EACH : (move + 1) * EACH]
@@ -72,22 +59,7 @@ def move_near(
                     _of_own_columns(along, columns, prior, own)
                     _multiply(X, own, change)
             step = _slice(
-                eta,
-                change,
-                y,
-                row_weight,
-                beta[c],
-                along,
-                prior,
-                jacobian,
-                ratio,
-                widths[1 + j],
-                u,
-                terms,
-                n_terms,
-                n_held,
-                loglik,
-                work,
+                rows, beta[c], along, prior, jacobian, ratio, widths[1 + j], u, terms, n_terms, n_held, loglik, work
             )
             for i in range(n):
                 eta[i] += step * change[i]
@@ -136,19 +108,22 @@ def _of_own_columns(along, columns, prior, own):
 
 
 @kernel
-def fill_growth(r, out):
-    """e^r - 1, as below to the last bit; both (n, k)."""
+def growth(r):
+    """e^r - 1 (n, k), to the last bit as below."""
+    out = np.empty_like(r)
     for i in range(r.shape[0]):
         for k in range(r.shape[1]):
             out[i, k] = math.expm1(r[i, k])
+    return out
 
 
 @device
-def _slice(
-    eta, change, y, row_weight, beta, along, prior, jacobian, ratio, width, u, terms, n_terms, n_held, loglik, work
-):
-    """The step of a slice step from 0. jacobian : times r in the log-density; 0 where r is the step itself.
-    loglik : (1,) the log-likelihood at step 0, overwritten with that at the step."""
+def _slice(rows, beta, along, prior, jacobian, ratio, width, u, terms, n_terms, n_held, loglik, work):
+    """The step of a slice step from 0.
+
+    rows : eta, its change for a step of 1, y and the weights. jacobian : times r in the log-density; 0 where r is the
+    step itself. loglik : (1,) the log-likelihood at step 0, overwritten with that at the step.
+    """
     slope, curvature = _of_prior(beta, along, prior)
     level, step = 0.0, 0.0
     low, high = -width * u[1], width - width * u[1]
@@ -157,7 +132,7 @@ def _slice(
         step = math.expm1(r) if jacobian > 0.0 else r
         value = jacobian * r - math.log1p(math.exp(2.0 * r) * ratio) if jacobian > 0.0 else 0.0
         value -= step * (slope + step * curvature / 2.0) + n_held * r + _sum_log1p(terms, n_terms, math.exp(2.0 * r))
-        at = _log_likelihood(eta, change, step, y, row_weight, work) if k else loglik[0]
+        at = _log_likelihood(rows, step, work) if k else loglik[0]
         if k == 0:
             level = value + at + math.log(u[0])
         elif value + at >= level:
@@ -187,7 +162,8 @@ def _sum_log1p(terms, n_terms, growth):
 
 
 @device
-def _log_likelihood(eta, change, step, y, row_weight, work):
+def _log_likelihood(rows, step, work):
+    eta, change, y, row_weight = rows
     for i in range(eta.shape[0]):
         value = eta[i] + step * change[i]
         work[0, i] = value if y[i] else -value

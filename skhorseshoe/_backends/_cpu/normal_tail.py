@@ -11,16 +11,15 @@ import numpy as np
 from numba import int64
 from scipy.special import log_ndtr
 
-from .jit import REORDER_SUMS, device
+from ..constants import DENSITY_AT_0, ERFCX, FAR, TAIL_END
+from .jit import REORDER_SUMS, device, polynomial
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which then is in the low bits
 _LOG_2PI = math.log(2 * math.pi)
-_DENSITY = 0.3989422804014327  # phi(0)
-_FAR = 1e150  # whose square is finite
 _LANES = 32  # products side by side
-_MAX = 37.3  # where the tail is 1e-304; it is held there, so that it is never zero
+_erfcx = polynomial(ERFCX)  # (1 + 2x) erfcx(x) at (x - 3.75) / (x + 3.75)
 
 
 def fisher_weight(eta):
@@ -38,7 +37,7 @@ def upper_tail(t, scratch, out):
     """out[i] = P(N > |t[i]|), float64, relative error below 1e-13 for |t| up to 37.3; scratch : as long as t."""
     _exp_half_square(t, scratch, out)
     for i in range(t.shape[0]):
-        x = min(abs(t[i]), _MAX) * 0.7071067811865476
+        x = min(abs(t[i]), TAIL_END) * 0.7071067811865476
         out[i] *= 0.5 * _erfcx((x - 3.75) / (x + 3.75)) / (1.0 + 2.0 * x)
 
 
@@ -56,11 +55,11 @@ def log_cdf(t, scratch, log_phi, ratio):
     _exp_half_square(t, scratch, ratio)
     for i in range(n):
         e = ratio[i]
-        x = min(abs(t[i]), _FAR) * 0.7071067811865476
+        x = min(abs(t[i]), FAR) * 0.7071067811865476
         g = 0.5 * _erfcx((x - 3.75) / (x + 3.75)) / (1.0 + 2.0 * x)
         negative = t[i] < 0.0
         v = g if negative else 1.0 - e * g  # what the logarithm is taken of, in (0, 1]
-        ratio[i] = _DENSITY / g if negative else _DENSITY * e / v
+        ratio[i] = DENSITY_AT_0 / g if negative else DENSITY_AT_0 * e / v
         scratch[i] = v
         log_phi[i] = -0.5 * e * g if negative else -e * g  # v - 1 to full accuracy, where it is wanted
     for i in range(n):
@@ -73,7 +72,7 @@ def log_cdf(t, scratch, log_phi, ratio):
         minus_one = log_phi[i] if near and t[i] >= 0.0 else m - 1.0
         s = minus_one / (2.0 + minus_one)
         exponent = 0.0 if near else exponent
-        far = min(abs(t[i]), _FAR)
+        far = min(abs(t[i]), FAR)
         square = 0.5 * far * far if t[i] < 0.0 else 0.0
         log_phi[i] = (2.0 * s * _atanh(s * s) + exponent * 0.6931471805599453) - square
 
@@ -89,11 +88,11 @@ def sum_log_cdf(t, weight, scratch, e):
     n, total = t.shape[0], 0.0
     _exp_half_square(t, scratch, e)
     for i in range(n):
-        x = min(abs(t[i]), _FAR) * 0.7071067811865476
+        x = min(abs(t[i]), FAR) * 0.7071067811865476
         inverse = 1.0 / ((x + 3.75) * (1.0 + 2.0 * x))
         g = 0.5 * _erfcx((x - 3.75) * (1.0 + 2.0 * x) * inverse) * (x + 3.75) * inverse
         e[i] = g if t[i] < 0.0 else 1.0 - e[i] * g
-        below = max(min(t[i], 0.0), -_FAR)
+        below = max(min(t[i], 0.0), -FAR)
         scratch[i] = 0.5 * below * below
     if weight.shape[0]:
         for i in range(n):
@@ -113,13 +112,13 @@ def sum_log_cdf(t, weight, scratch, e):
 
 @device
 def _exp_half_square(t, scratch, out):
-    """out[i] = exp(-t[i]^2 / 2), |t| held at _MAX; scratch : as long as t."""
+    """out[i] = exp(-t[i]^2 / 2), |t| held at TAIL_END; scratch : as long as t."""
     bits = scratch.view(np.int64)
     for i in range(t.shape[0]):
-        size = min(abs(t[i]), _MAX)
+        size = min(abs(t[i]), TAIL_END)
         scratch[i] = _ROUND - 0.5 * size * size * _LOG2_E
     for i in range(t.shape[0]):
-        size = min(abs(t[i]), _MAX)
+        size = min(abs(t[i]), TAIL_END)
         k = scratch[i] - _ROUND
         out[i] = _exp((-0.5 * size * size - k * _LN2_HIGH) - k * _LN2_LOW)
     for i in range(t.shape[0]):
@@ -142,35 +141,6 @@ def _atanh(square):
     y = y * square + 1.0 / 5.0
     y = y * square + 1.0 / 3.0
     y = y * square + 1.0
-    return y
-
-
-@device(inline="always")
-def _erfcx(u):
-    """(1 + 2x) erfcx(x) at u = (x - 3.75) / (x + 3.75); a loop over the coefficients would not vectorise."""
-    y = -2.623107347133476e-09
-    y = y * u - 1.9551358868985616e-09
-    y = y * u + 3.197926671666804e-08
-    y = y * u + 1.879082322370048e-08
-    y = y * u - 2.4857126248016745e-07
-    y = y * u - 5.084465378687302e-08
-    y = y * u + 1.7419821586224816e-06
-    y = y * u - 9.792625707303523e-07
-    y = y * u - 1.1438048033346894e-05
-    y = y * u + 2.2387565714911816e-05
-    y = y * u + 5.164652974177416e-05
-    y = y * u - 0.00029015535246077655
-    y = y * u + 0.000293714378044958
-    y = y * u + 0.0017556261651970652
-    y = y * u - 0.009746579683265262
-    y = y * u + 0.02836227737211114
-    y = y * u - 0.05869339857664934
-    y = y * u + 0.09230432116428125
-    y = y * u - 0.10880393014244462
-    y = y * u + 0.08227673848999506
-    y = y * u + 0.0035854154854790257
-    y = y * u - 0.14024059858554525
-    y = y * u + 1.2375126308378275
     return y
 
 

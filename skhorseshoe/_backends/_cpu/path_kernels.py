@@ -8,41 +8,25 @@ float64 and overwritten. What cannot be factorised is told by the number of a mi
 import math
 
 import numpy as np
-from numba import int32, uint8
+from numba import int32, uint8, uint32
 
-from .. import JITTERS
+from .. import JITTERS, LOCAL_SLICE
+from ..constants import LEAST_FREE, LOCAL_WIDTH
 from .jit import REORDER_SUMS, device, kernel
 from .lapack import POTRF, TRSM, call
-from .local_moves import move_local_scales
+from .philox import exponential_1, stream, unit_1
 
 
 @kernel
-def begin_path(
-    H,
-    b,
-    point,
-    slope,
-    information,
-    beta,
-    lambda_sq_inv,
-    tau_sq_inv,
-    loglik,
-    score,
-    routines,
-    first,
-    last,
-    factors,
-    mean,
-    log_norm,
-    u,
-    v,
-    force,
-    total,
-):
+def begin_path(H, b, reference, state, routines, first, last, gaussian, path):
     """L, m and the normalising constant; u = L'(beta - m), L^-1 grad U and U + (u'u + v'v) / 2. v stays.
 
-    point, slope (q,), information (q, q) : of the quadratic.
+    reference : the point, the slope (q,) and the information (q, q) of the quadratic. state : beta, lambda^-2, tau^-2,
+    the log-likelihood and its gradient. gaussian : L, m and log_norm. path : a ``Path``.
     """
+    beta, lambda_sq_inv, tau_sq_inv, loglik, score = state
+    factors, mean, log_norm = gaussian
+    u, v, force, total = path
     q = b.shape[0]
     d, offset = np.zeros(q), np.empty(q)
     for c in range(first, last):
@@ -55,9 +39,9 @@ def begin_path(
         for j in range(q):
             offset[j] = beta[c, j] - mean[c, j]
         transposed_product(factors[c], offset, u[c])
-        total[c] = _remainder(point, slope, information, beta[c], loglik[c], score[c], offset, force[c])
+        total[c] = _remainder(reference, beta[c], loglik[c], score[c], offset, force[c])
         solve(factors[c], force[c], force[c])
-        total[c] += 0.5 * (_dot(u[c], u[c]) + _dot(v[c], v[c]))
+        total[c] += 0.5 * (dot(u[c], u[c]) + dot(v[c], v[c]))
     return 0
 
 
@@ -82,45 +66,28 @@ def place_path(factors, mean, first, last, u, beta):
 
 
 @kernel
-def kick_path(angle, point, slope, information, factors, beta, loglik, score, first, last, u, v, force, total):
+def kick_path(angle, reference, factors, beta, loglik, score, first, last, path):
     """L^-1 grad U at beta, a half-kick of v, and U + (u'u + v'v) / 2."""
+    u, v, force, total = path
     offset = np.empty(u.shape[1])
     for c in range(first, last):
-        total[c] = _remainder(point, slope, information, beta[c], loglik[c], score[c], offset, force[c])
+        total[c] = _remainder(reference, beta[c], loglik[c], score[c], offset, force[c])
         solve(factors[c], force[c], force[c])
         for j in range(u.shape[1]):
             v[c, j] -= 0.5 * angle * force[c, j]
-        total[c] += 0.5 * (_dot(u[c], u[c]) + _dot(v[c], v[c]))
+        total[c] += 0.5 * (dot(u[c], u[c]) + dot(v[c], v[c]))
 
 
 @kernel
-def move_scales(
-    H,
-    b,
-    tau_0,
-    steps,
-    thresholds,
-    slow,
-    sweep,
-    k0,
-    k1,
-    routines,
-    first,
-    last,
-    spare,
-    factors,
-    mean,
-    log_norm,
-    lambda_sq_inv,
-    tau_sq_inv,
-    accepted,
-):
+def move_scales(H, b, tau_0, steps, thresholds, slow, sweep, k0, k1, routines, first, last, spare, gaussian, scales):
     """Moves of tau, of the lambda_j in ``slow`` and of tau again, u held, under the Gaussian alone.
 
     Metropolis steps in log tau leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) invariant; for those of lambda_j
-    see ``local_moves``. steps, thresholds : (n_chains, an even number), the moves and standard exponentials. spare :
-    (q, q) scratch. accepted : the share of the moves of tau.
+    see ``_move_local_scales``. steps, thresholds : (n_chains, an even number), the moves and standard exponentials.
+    spare : (q, q) scratch. scales : lambda^-2 and tau^-2, which move, and the share of the moves of tau accepted.
     """
+    factors, mean, log_norm = gaussian
+    lambda_sq_inv, tau_sq_inv, accepted = scales
     n_moves = steps.shape[1]
     for c in range(first, last):
         accepted[c] = 0.0
@@ -133,9 +100,8 @@ def move_scales(
             proposed = tau_sq_inv[c] * math.exp(-2.0 * steps[c, k])
             level = log_norm[c] - thresholds[c, k] + _log_half_cauchy(tau_sq_inv[c] * tau_0**2)
             level -= _log_half_cauchy(proposed * tau_0**2)
-            minor = _move_tau(
-                H, b, lambda_sq_inv[c], proposed, level, routines, c, spare, factors[c], mean[c], log_norm
-            )
+            x = lambda_sq_inv[c]
+            minor = _move_tau(H, b, x, proposed, level, routines, c, spare, factors[c], mean[c], log_norm)
             if minor < 0:
                 tau_sq_inv[c] = proposed
                 accepted[c] += 1.0 / n_moves
@@ -178,7 +144,7 @@ def _move_slow(H, b, slow, sweep, k0, k1, routines, c, L, mean, log_norm, lambda
         for a in range(k):
             for e in range(k):
                 P[a, e] += units[i, a] * units[i, e]
-    move_local_scales(P, m, x, tau_sq_inv, c, sweep, k0, k1)
+    _move_local_scales(P, m, x, tau_sq_inv, c, sweep, k0, k1)
     d, scratch = np.zeros(q), np.empty(q)
     for i in range(k):
         lambda_sq_inv[slow[i]] = x[i]
@@ -187,6 +153,70 @@ def _move_slow(H, b, slow, sweep, k0, k1, routines, c, L, mean, log_norm, lambda
     minor = _factorise(H, d, L, routines)
     log_norm[c] = _moments(L, b, d, lambda_sq_inv.shape[0], mean, scratch)
     return minor
+
+
+@device
+def _move_local_scales(P, m, x, tau_sq_inv, chain, sweep, k0, k1):
+    """Slice steps in the log lambda_j of k columns, to the last and back to the first; x (k,) = lambda_j^-2 in place.
+
+    P (k, k), m (k,) : of these columns, P = M^-1; overwritten. There and back, the move is its own mirror image.
+    Without column j's own prior, of precision d_j = tau^-2 lambda_j^-2, the law of beta_j alone is N(c, v), v = P_jj /
+    (1 - d_j P_jj), c = m_j / (1 - d_j P_jj). So lambda_j given the other scales has a density proportional to
+
+        N(c; 0, v + lambda_j^2 tau^2) / (1 + lambda_j^2)
+
+    and with another d_j, P and m follow by the formula of Sherman & Morrison.
+    """
+    st = stream(chain, LOCAL_SLICE, 0)
+    k = len(m)
+    for step in range(2 * k):
+        j = step if step < k else 2 * k - 1 - step
+        d = tau_sq_inv * x[j]
+        free = 1.0 - d * P[j, j]
+        if not free > LEAST_FREE:
+            continue
+        v, c = P[j, j] / free, m[j] / free
+        x[j] = math.exp(-2.0 * _slice(-0.5 * math.log(x[j]), v, c, tau_sq_inv, step, sweep, st, k0, k1))
+        change = tau_sq_inv * x[j] - d
+        factor = change / (1.0 + change * P[j, j])
+        column, mean = P[:, j].copy(), m[j]
+        for a in range(k):
+            m[a] -= factor * mean * column[a]
+            for b in range(k):
+                P[a, b] -= factor * column[a] * column[b]
+
+
+@device
+def _slice(now, v, c, tau_sq_inv, step, sweep, st, k0, k1):
+    """The next log lambda: slice sampling, stepping out and shrinking (Neal 2003)."""
+    level = _log_density(now, v, c, tau_sq_inv) - exponential_1(uint32(0), uint32(sweep), uint32(step), st, k0, k1)
+    if level == -math.inf:
+        return now
+    low = now - LOCAL_WIDTH * unit_1(uint32(1), uint32(sweep), uint32(step), st, k0, k1)
+    high = low + LOCAL_WIDTH
+    while _log_density(low, v, c, tau_sq_inv) > level:
+        low -= LOCAL_WIDTH
+    while _log_density(high, v, c, tau_sq_inv) > level:
+        high += LOCAL_WIDTH
+    for attempt in range(2, 200):
+        proposed = low + (high - low) * unit_1(uint32(attempt), uint32(sweep), uint32(step), st, k0, k1)
+        if _log_density(proposed, v, c, tau_sq_inv) >= level:
+            return proposed
+        if proposed < now:
+            low = proposed
+        else:
+            high = proposed
+    return now  # the slice has shrunk to the current point
+
+
+@device
+def _log_density(log_lambda, v, c, tau_sq_inv):
+    """Of log lambda_j, up to a constant; it falls at both ends at least like exp(-|log lambda_j|)."""
+    lambda_sq = math.exp(2.0 * log_lambda)
+    variance = v + lambda_sq / tau_sq_inv
+    if v > (1.0 - LEAST_FREE) * variance:
+        return -math.inf
+    return log_lambda - math.log1p(lambda_sq) - 0.5 * (math.log(variance) + c * c / variance)
 
 
 @device
@@ -224,7 +254,7 @@ def _cholesky(L, routines):
 def _moments(L, b, d, p, mean, half):
     """m, and the logarithm of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2), which depends on the scales."""
     solve(L, b, half)
-    norm = 0.5 * _dot(half, half)
+    norm = 0.5 * dot(half, half)
     for j in range(b.shape[0]):
         norm -= math.log(L[j, j])
     for j in range(p):
@@ -234,13 +264,14 @@ def _moments(L, b, d, p, mean, half):
 
 
 @device
-def _remainder(point, slope, information, beta, loglik, score, offset, gradient):
+def _remainder(reference, beta, loglik, score, offset, gradient):
     """U, and its gradient: that of the quadratic less the log-likelihood. offset : scratch."""
+    point, slope, information = reference
     total = -loglik
     for j in range(beta.shape[0]):
         offset[j] = beta[j] - point[j]
     for j in range(beta.shape[0]):
-        pull = _dot_row(information, j, offset, beta.shape[0])
+        pull = dot(information[j], offset)
         total += offset[j] * (slope[j] - 0.5 * pull)
         gradient[j] = slope[j] - pull - score[j]
     return total
@@ -250,7 +281,7 @@ def _remainder(point, slope, information, beta, loglik, score, offset, gradient)
 def solve(L, b, x):
     """x = L^-1 b; x may be b."""
     for i in range(b.shape[0]):
-        x[i] = (b[i] - _dot_row(L, i, x, i)) / L[i, i]
+        x[i] = (b[i] - dot(L[i, :i], x)) / L[i, i]
 
 
 @device(fastmath=REORDER_SUMS)
@@ -283,16 +314,9 @@ def _solve_all(L, B, routines):
 
 
 @device(fastmath=REORDER_SUMS)
-def _dot(a, b):
+def dot(a, b):
+    """a'b; b may be the longer one."""
     total = 0.0
     for i in range(a.shape[0]):
         total += a[i] * b[i]
-    return total
-
-
-@device(fastmath=REORDER_SUMS)
-def _dot_row(A, i, b, n):
-    total = 0.0
-    for j in range(n):
-        total += A[i, j] * b[j]
     return total

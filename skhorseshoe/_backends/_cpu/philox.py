@@ -41,8 +41,8 @@ def unit(high, low):
 
 @device
 def unit_1(attempt, sweep, index, st, k0, k1):
-    """Uniform on (0, 1), float64."""
-    a, b, _, _ = philox(uint32(attempt), sweep, uint32(index), st, k0, k1)
+    """Uniform on (0, 1), float64. The arguments are uint32: of other types it would be compiled once for each."""
+    a, b, _, _ = philox(attempt, sweep, index, st, k0, k1)
     return unit(a, b)
 
 

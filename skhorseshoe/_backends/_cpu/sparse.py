@@ -8,9 +8,10 @@ from scipy.sparse import csr_array
 
 from ..centring import finish, uncentred
 from . import dense
-from . import sparse_passes as passes
 from .dense import sum_of_parts
 from .normal_tail import information_weights
+from .passes import latent_pass, line_pass, score_pass
+from .sparse_passes import column_moments, csr, gram_pass, noise_pass, product_pass
 
 NEAR_ROWS = 0
 SEGMENTED = False  # CSR is not cut without a copy of its starts
@@ -24,14 +25,6 @@ def __getattr__(name):
     return getattr(dense, name)
 
 
-def arrays(X):
-    """The arrays that X consists of, read-only: kernels are compiled once per type."""
-    views = [array.view() for array in (X.data, X.indices, X.indptr)]
-    for view in views:
-        view.flags.writeable = False
-    return views
-
-
 def hold(X, y, weight):
     """As that of ``dense``."""
     return X, y, weight
@@ -39,32 +32,32 @@ def hold(X, y, weight):
 
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
     """As that of ``dense``."""
-    coef, squares = _by_column(coef, X.dtype), np.empty((len(bounds) - 1, len(coef)))
+    rows, by_column, squares = csr(X), _by_column(coef, X.dtype), np.zeros((len(bounds) - 1, len(coef)))
 
-    def some(first, last, sums):
-        passes.latent_pass(*arrays(X), X.shape[1], y, coef, bounds, first, last, first_row, sweep, *key, sums, squares)
+    def some(edges, blocks, sums):
+        latent_pass(rows, y, by_column, edges, first_row, sweep, *key, sums, squares[blocks])
 
-    return _sum(some, coef, bounds, threads, squares.shape[1]), squares.sum(axis=0)
+    return _sum(some, by_column.shape, bounds, threads)[: len(coef)], squares.sum(axis=0)
 
 
 def score(X, y, weight, coef, bounds, threads):
     """As that of ``dense``."""
-    coef, logliks = _by_column(coef, X.dtype), np.empty((len(bounds) - 1, len(coef)))
+    rows, by_column, logliks = csr(X), _by_column(coef, X.dtype), np.zeros((len(bounds) - 1, len(coef)))
 
-    def some(first, last, sums):
-        passes.score_pass(*arrays(X), X.shape[1], y, weight, coef, bounds, first, last, sums, logliks)
+    def some(edges, blocks, sums):
+        score_pass(rows, y, weight, by_column, edges, sums, logliks[blocks])
 
-    sums = _sum(some, coef, bounds, threads, logliks.shape[1])
-    return logliks.sum(axis=0), sums
+    score = _sum(some, by_column.shape, bounds, threads)[: len(coef)]
+    return logliks.sum(axis=0), score
 
 
 def line(X, y, weight, coef, direction, steps, bounds, threads):
     """As that of ``dense``."""
-    both = _by_column(np.concatenate([coef, direction]), np.float64)
+    rows, both = csr(X), _by_column(np.concatenate([coef, direction]), np.float64)
     logliks = np.zeros((len(bounds) - 1, *steps.shape))
 
     def some(first, last):
-        passes.line_pass(*arrays(X), X.shape[1], y, weight, both, steps, bounds, first, last, logliks)
+        line_pass(rows, y, weight, both, steps, bounds[first : last + 1], logliks[first:last])
 
     threads.run(some, len(logliks))
     return logliks.sum(axis=0)
@@ -75,24 +68,22 @@ def gram_product(X, weight, vectors, bounds, threads):
 
     weight : (n,) or (0,) for none. q = p or p + 1, with or without the column of ones.
     """
-    by_column = _by_column(vectors, np.float64)
+    rows, by_column = csr(X), _by_column(vectors, np.float64)
 
-    def some(first, last, sums):
-        passes.product_pass(*arrays(X), X.shape[1], weight, by_column, bounds, first, last, sums)
+    def some(edges, blocks, sums):
+        product_pass(rows, weight, by_column, edges, sums)
 
-    return _sum(some, by_column, bounds, threads, len(vectors))
+    return _sum(some, by_column.shape, bounds, threads)[: len(vectors)]
 
 
 def gram_noise(X, weight, shape, bounds, attempt, sweep, purpose, key, threads):
     """Gaussian vectors whose covariance is the matrix of ``gram_product``; shape = (n_chains, q)."""
-    by_column = np.empty((shape[1], _width(shape[0])))
+    rows, (n_chains, q) = csr(X), shape
 
-    def some(first, last, sums):
-        passes.noise_pass(
-            *arrays(X), X.shape[1], weight, shape[0], bounds, first, last, attempt, sweep, purpose, *key, sums
-        )
+    def some(edges, blocks, sums):
+        noise_pass(rows, weight, n_chains, edges, attempt, sweep, purpose, *key, sums)
 
-    return _sum(some, by_column, bounds, threads, shape[0])
+    return _sum(some, (q, _width(n_chains)), bounds, threads)[:n_chains]
 
 
 def _width(n_chains):
@@ -106,11 +97,12 @@ def _by_column(coef, dtype):
     return out
 
 
-def _sum(some, by_column, bounds, threads, n_chains):
-    """Sums (n_chains, q) over all blocks, added in order; some(first, last, sums) fills those of blocks."""
-    sums = np.empty((len(bounds) - 1, *by_column.shape))
-    threads.run(lambda first, last: some(first, last, sums), len(sums))
-    return np.ascontiguousarray(sums.sum(axis=0)[:, :n_chains].T)
+def _sum(some, shape, bounds, threads):
+    """Sums (width, q) over all blocks, added in order; some(edges, blocks, sums) adds to those of a slice of blocks,
+    of this shape (q, width)."""
+    sums = np.zeros((len(bounds) - 1, *shape))
+    threads.run(lambda first, last: some(bounds[first : last + 1], slice(first, last), sums[first:last]), len(sums))
+    return np.ascontiguousarray(sums.sum(axis=0).T)
 
 
 def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
@@ -120,7 +112,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     """
     n, p = X.shape
     q = p + fit_intercept
-    part_arrays = arrays(X)
+    held = csr(X)
     stored = sum(np.bincount(X.indices[at : at + _TOGETHER], minlength=p) for at in range(0, X.nnz, _TOGETHER))
     shift = np.where(stored == n, centre, 0.0)
     coef = None if beta is None else uncentred(beta, centre, scale, p)
@@ -135,7 +127,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
             if coef is not None:
                 information = information_weights(X[start:stop], *coef)
                 squared = squared * information if len(squared) else information
-            sums[1][part] += passes.gram_pass(*part_arrays, squared, shift, start, stop, total, sums[0][part, :p])
+            sums[1][part] += gram_pass(held, squared, shift, start, stop, total, sums[0][part, :p])
 
     H = sum_of_parts(add, q, 2, spare, threads)
     finish(H, sums[0].sum(axis=0)[:p], sums[1].sum(), centre - shift, scale)
@@ -145,7 +137,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 def moments(X, weight):
     """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
     mean, square, stored = np.empty((3, X.shape[1]))
-    size = passes.column_moments(*arrays(X), weight, mean, square, stored)
+    size = column_moments(csr(X), weight, mean, square, stored)
     return mean, square / size
 
 

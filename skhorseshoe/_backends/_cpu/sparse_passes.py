@@ -1,140 +1,51 @@
-"""Kernels that read the stored numbers of rows in CSR form, tile by tile, each row once.
+"""What ``passes`` does with rows in CSR form, and the kernels that only such rows need.
 
-They ask what the kernels of ``dense_passes`` ask, with the same random numbers. What belongs to a column has the chains
-as its last axis, so that a stored number meets those of all chains side by side. It is padded with zeros to a width
-that is a multiple of four, and four chains share each load of a number. Sums over rows are held in float64 from the
-start: a row touches few of them.
-
-data, indices, indptr : the arrays of a CSR matrix; float32 or float64, and int32 or int64.
-bounds : (n_blocks + 1,) int64; block b is rows bounds[b] to bounds[b + 1] - 1.
+The random numbers are those of the same rows in an array. What belongs to a column has the chains as its last axis, so
+that a stored number meets those of all chains side by side. It is padded with zeros to a width that is a multiple of
+four, and four chains share each load of a number. Sums over rows are held in float64 from the start: a row touches few
+of them.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import uint32, uint64
+from numba import types, uint32, uint64
 
-from .dense_passes import line_tile, score_tile, sum_of_squares
-from .jit import device, kernel
+from .jit import kernel
+from .passes import add_weighted_rows, for_rows, linear_predictor, scratch
 from .philox import normal_and_unit, stream
 from .simd import add_times, lane, lanes, load, store
-from .truncated_normal import truncate_tile
 
 _TILE = 256  # rows
 
 
-@kernel
-def latent_pass(data, indices, indptr, p, y, coef, bounds, first, last, first_row, sweep, key0, key1, sums, squares):
-    """Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and sum z_i x_i over blocks of rows.
+class Csr(NamedTuple):
+    """Rows in CSR form, as kernels take them."""
 
-    p : columns of X. coef : (q, width) in X's dtype, q = p or p + 1; row p is the intercept.
-    first_row : the number of row 0 among those whose random numbers these are.
-    sums : (n_blocks, q, width) float64; blocks first to last - 1 are overwritten with X'z (and 1'z).
-    squares : (n_blocks, n_chains) float64; overwritten with z'z.
-    """
-    width, n_chains = coef.shape[1], squares.shape[1]
-    z = np.empty((width, _TILE), coef.dtype)
-    words, work = np.empty((4, _TILE), np.uint32), np.empty((5, _TILE), np.float32)
-    proposal = np.empty((2, _TILE), coef.dtype)
-    for block in range(first, last):
-        sums[block] = 0.0
-        squares[block] = 0.0
-        for start in range(bounds[block], bounds[block + 1], _TILE):
-            rows = min(_TILE, bounds[block + 1] - start)
-            linear_predictor(data, indices, indptr, p, coef, start, rows, z)
-            for c in range(n_chains):
-                truncate_tile(
-                    z[c, :rows],
-                    y[start : start + rows],
-                    first_row + start,
-                    c,
-                    uint32(sweep),
-                    key0,
-                    key1,
-                    words,
-                    work,
-                    proposal,
-                )
-                squares[block, c] += sum_of_squares(z[c, :rows])
-            add_weighted_rows(data, indices, indptr, p, z, start, rows, sums[block])
+    data: object  # float32 or float64
+    indices: object  # int32 or int64, as is indptr
+    indptr: object
+    p: int  # columns
 
 
-@kernel
-def score_pass(data, indices, indptr, p, y, row_weight, coef, bounds, first, last, sums, logliks):
-    """The probit log-likelihood sum_i w_i log Phi(s_i x_i beta), s_i = 1 or -1, and its gradient, over blocks of rows.
-
-    As ``latent_pass``, but nothing is drawn. row_weight : (n,) float64 w, or (0,) where each w_i is 1.
-    logliks : (n_blocks, n_chains) float64, overwritten like sums.
-    """
-    width, n_chains = coef.shape[1], logliks.shape[1]
-    weight = np.empty((width, _TILE), coef.dtype)
-    work = np.empty((4, _TILE))
-    for block in range(first, last):
-        sums[block] = 0.0
-        logliks[block] = 0.0
-        for start in range(bounds[block], bounds[block + 1], _TILE):
-            rows = min(_TILE, bounds[block + 1] - start)
-            linear_predictor(data, indices, indptr, p, coef, start, rows, weight)
-            for c in range(n_chains):
-                logliks[block, c] += score_tile(
-                    weight[c, :rows], y[start : start + rows], row_weight[start : start + rows], work
-                )
-            add_weighted_rows(data, indices, indptr, p, weight, start, rows, sums[block])
+def csr(X):
+    """The ``Csr`` of a matrix; read-only: kernels are compiled once per type."""
+    views = [array.view() for array in (X.data, X.indices, X.indptr)]
+    for view in views:
+        view.flags.writeable = False
+    return Csr(*views, X.shape[1])
 
 
-@kernel
-def line_pass(data, indices, indptr, p, y, row_weight, both, steps, bounds, first, last, logliks):
-    """The log-likelihoods of ``score_pass`` at beta + step d, over blocks of rows.
-
-    both : (q, width) float64, beta and then the direction d of each chain. steps : (n_chains, k) float64.
-    logliks : (n_blocks, n_chains, k) float64, to which is added.
-    """
-    eta, work = np.empty((both.shape[1], _TILE)), np.empty((4, _TILE))
-    for block in range(first, last):
-        for start in range(bounds[block], bounds[block + 1], _TILE):
-            rows = min(_TILE, bounds[block + 1] - start)
-            linear_predictor(data, indices, indptr, p, both, start, rows, eta)
-            line_tile(eta, y[start : start + rows], row_weight[start : start + rows], steps, work, logliks[block])
+@for_rows(scratch, types.NamedTuple)
+def _scratch(X, coef):
+    return _TILE, _TILE, np.empty((coef.shape[1], _TILE), coef.dtype), np.empty((0, 0), coef.dtype)
 
 
-@kernel
-def product_pass(data, indices, indptr, p, row_weight, vectors, bounds, first, last, sums):
-    """X' diag(row_weight) X vectors over blocks of rows, all in float64; vectors (q, width), sums as in the others."""
-    eta = np.empty((vectors.shape[1], _TILE))
-    for block in range(first, last):
-        sums[block] = 0.0
-        for start in range(bounds[block], bounds[block + 1], _TILE):
-            rows = min(_TILE, bounds[block + 1] - start)
-            linear_predictor(data, indices, indptr, p, vectors, start, rows, eta)
-            if row_weight.shape[0]:
-                for c in range(eta.shape[0]):
-                    for r in range(rows):
-                        eta[c, r] *= row_weight[start + r]
-            add_weighted_rows(data, indices, indptr, p, eta, start, rows, sums[block])
-
-
-@kernel
-def noise_pass(
-    data, indices, indptr, p, row_weight, n_chains, bounds, first, last, attempt, sweep, purpose, k0, k1, sums
-):
-    """X' diag(row_weight)^(1/2) e, e ~ N(0, I), over blocks of rows; sums as in the others."""
-    e = np.zeros((sums.shape[2], _TILE))
-    for block in range(first, last):
-        sums[block] = 0.0
-        for start in range(bounds[block], bounds[block + 1], _TILE):
-            rows = min(_TILE, bounds[block + 1] - start)
-            for c in range(n_chains):
-                st = stream(c, purpose, start)
-                for r in range(rows):
-                    e[c, r], _ = normal_and_unit(attempt, uint32(sweep), start + r, st, k0, k1)
-                    if row_weight.shape[0]:
-                        e[c, r] *= math.sqrt(row_weight[start + r])
-            add_weighted_rows(data, indices, indptr, p, e, start, rows, sums[block])
-
-
-@device
-def linear_predictor(data, indices, indptr, p, coef, start, rows, out):
-    """out[c, r] = (x_(start + r), 1) . coef[:, c]. Unsigned indices are not looked at for a minus sign."""
+@for_rows(linear_predictor, types.NamedTuple)
+def _linear_predictor(X, coef, start, rows, out):
+    """Unsigned indices are not looked at for a minus sign."""
+    data, indices, indptr, p = X
     has_intercept, number = coef.shape[0] > p, coef.dtype.type
     flat, width = coef.reshape(-1), uint64(coef.shape[1])
     for c in range(0, coef.shape[1], 4):
@@ -148,30 +59,65 @@ def linear_predictor(data, indices, indptr, p, coef, start, rows, out):
                 out[c + i, r] = lane(total, i)
 
 
-@device
-def add_weighted_rows(data, indices, indptr, p, weights, start, rows, out):
-    """out[:, c] += sum_r weights[c, r] (x_(start + r), 1)."""
-    flat, width, number = out.reshape(-1), uint64(out.shape[1]), np.float64
-    for c in range(0, out.shape[1], 4):
+@for_rows(add_weighted_rows, types.NamedTuple)
+def _add_weighted_rows(X, weights, start, rows, partial, total):
+    data, indices, indptr, p = X
+    flat, width, number = total.reshape(-1), uint64(total.shape[1]), np.float64
+    for c in range(0, total.shape[1], 4):
         for r in range(rows):
             w = weights[c : c + 4, r]
             factors = lanes(number(w[0]), number(w[1]), number(w[2]), number(w[3]))
             for k in range(uint64(indptr[start + r]), uint64(indptr[start + r + 1])):
                 at = uint64(indices[k]) * width + uint64(c)
                 store(add_times(load(flat, at), factors, number(data[k])), flat, at)
-    if out.shape[0] > p:
-        for c in range(out.shape[1]):
+    if total.shape[0] > p:
+        for c in range(total.shape[1]):
             for r in range(rows):
-                out[p, c] += weights[c, r]
+                total[p, c] += weights[c, r]
 
 
 @kernel
-def gram_pass(data, indices, indptr, row_weight, shift, start, stop, total, column_sums):
+def product_pass(X, row_weight, vectors, bounds, sums):
+    """X' diag(row_weight) X vectors over blocks of rows, all in float64; vectors (q, width), sums as in ``passes``.
+
+    row_weight : (n,), or (0,) for none.
+    """
+    tile, _, eta, partial = scratch(X, vectors)
+    for block in range(sums.shape[0]):
+        for start in range(bounds[block], bounds[block + 1], tile):
+            rows = min(tile, bounds[block + 1] - start)
+            linear_predictor(X, vectors, start, rows, eta)
+            if row_weight.shape[0]:
+                for c in range(eta.shape[0]):
+                    for r in range(rows):
+                        eta[c, r] *= row_weight[start + r]
+            add_weighted_rows(X, eta, start, rows, partial, sums[block])
+
+
+@kernel
+def noise_pass(X, row_weight, n_chains, bounds, attempt, sweep, purpose, k0, k1, sums):
+    """X' diag(row_weight)^(1/2) e, e ~ N(0, I), over blocks of rows; sums and row_weight as in ``product_pass``."""
+    e = np.zeros((sums.shape[2], _TILE))
+    for block in range(sums.shape[0]):
+        for start in range(bounds[block], bounds[block + 1], _TILE):
+            rows = min(_TILE, bounds[block + 1] - start)
+            for c in range(n_chains):
+                st = stream(c, purpose, start)
+                for r in range(rows):
+                    e[c, r], _ = normal_and_unit(attempt, uint32(sweep), start + r, st, k0, k1)
+                    if row_weight.shape[0]:
+                        e[c, r] *= math.sqrt(row_weight[start + r])
+            add_weighted_rows(X, e, start, rows, e, sums[block])
+
+
+@kernel
+def gram_pass(X, row_weight, shift, start, stop, total, column_sums):
     """Lower triangle of X' diag(row_weight) X over rows start to stop - 1, and the weighted sums of the columns.
 
     Indices ascend within a row. row_weight : (stop - start,), or (0,) for none. shift : (p,), taken from each stored
     number. total : (at least p, p) and column_sums : (p,), float64, added to. Returns the sum of the weights.
     """
+    data, indices, indptr, _ = X
     size = 0.0
     for i in range(start, stop):
         w = row_weight[i - start] if row_weight.shape[0] else 1.0
@@ -188,12 +134,13 @@ def gram_pass(data, indices, indptr, row_weight, shift, start, stop, total, colu
 
 
 @kernel
-def column_moments(data, indices, indptr, row_weight, mean, square, stored):
+def column_moments(X, row_weight, mean, square, stored):
     """Weighted mean and sum of squares about it of every column, in two passes; returns the sum of the weights.
 
     mean, square, stored : (p,) float64, overwritten. A column is summed about the first number stored in it, so that
     one whose numbers are all alike has no variance, not even by rounding. stored : the weight of the stored numbers.
     """
+    data, indices, indptr, _ = X
     size = 0.0
     shift = square  # until the second pass
     stored[:] = 0.0

@@ -20,10 +20,9 @@ import numpy as np
 from numba import float32, int32, uint32
 
 from .. import LATENT
+from ..constants import GAUSSIAN_ABOVE
 from .jit import device
 from .philox import philox, stream
-
-_GAUSSIAN_ABOVE = 0.47
 
 
 @device
@@ -36,7 +35,7 @@ def truncated_normal(mean, like, attempt, sweep, row, st, k0, k1):
         for half in range(2):
             first, second = (w0, w1) if half == 0 else (w2, w3)
             e = -math.log(F(unit_32(first)))
-            if mean > F(_GAUSSIAN_ABOVE):
+            if mean > F(GAUSSIAN_ABOVE):
                 radius = math.sqrt(F(2) * e)
                 angle = F(1.4629180792671596e-09) * (F(second) + F(0.5))
                 z = mean + radius * math.cos(angle)
@@ -102,7 +101,7 @@ def _propose(rows, first, second, mean, work, out):
         z = e[r] * inverse_rate
         d = z - inverse_rate
         exponential = z if F(0.5) * d * d < log_u[r] else F(-1)
-        out[r] = gaussian if m > F(_GAUSSIAN_ABOVE) else exponential
+        out[r] = gaussian if m > F(GAUSSIAN_ABOVE) else exponential
 
 
 @device(inline="always")

@@ -9,11 +9,12 @@ there, block by block.
 import cupy as cp
 import numpy as np
 
+from ..._utils.threads import Threads
 from .. import JITTERS, rows_not_definite
-from ..collapsed_base import Collapsed, closest
+from ..collapsed_base import Collapsed, closest, diagonal, times_each
 from .async_copy import Watch
 from .cuda import THREADS
-from .dense_passes import element
+from .dense_passes import element, information_of
 from .gaussian import Precision
 from .host_streaming import Streamed, brought
 from .lapack import VERDICT, add_products, potrf, solve_lower, workspace_for
@@ -25,19 +26,12 @@ _TOGETHER = 32  # lambda_j that are drawn before P follows
 _SUMS = {"shared_bytes": 8 * THREADS // 32}  # of a block
 
 
-def _times_each(P, z):
-    """P z of each chain."""
-    return (P @ z[:, :, None]).reshape(z.shape)
-
-
 class CollapsedRows(Collapsed):
     """As ``Collapsed``; X : (n, p) of a type that the kernels read, C-contiguous on the current device."""
 
+    xp = cp
     Precision = Precision
     block = WIDENED
-    _empty = staticmethod(cp.empty)
-    _placed = staticmethod(cp.asarray)
-    _where = staticmethod(cp.where)
     _add_products = staticmethod(add_products)
 
     def __init__(self, X, *others):
@@ -46,26 +40,15 @@ class CollapsedRows(Collapsed):
         self.workspace, self.info = workspace_for(self.scratch), cp.zeros(1, cp.int32)
         self.no_diagonal, self.jitters = cp.zeros(n), cp.asarray(np.array(JITTERS[1:]))
         self.verdict, self.watch = VERDICT.place(rows_not_definite), Watch()
-        super().__init__(X, *others)
+        super().__init__(X, *others[:-1], Threads(1))
         self.most_heavy = min(n - 1, len(self.root))
         self.products = cp.zeros((self.n_chains, self.most_heavy, n))
-
-    @staticmethod
-    def _smallest(values, k):
-        return cp.sort(values)[k]  # by a library; CuPy's partition is a kernel that no tool has checked for races
 
     def _heaviest(self, heavy, weight):
         return cp.where(heavy, weight, 0.0).argsort()[len(weight) - self.most_heavy :]
 
-    @staticmethod
-    def _run(some, n_tasks):
-        some(0, n_tasks)
-
-    def _any_left(self, flags, step):
-        return self.watch.any_left(flags, step)
-
-    def _chains(self, flags):
-        return range(self.n_chains)
+    def _unfinished(self, flags, attempt):
+        return range(self.n_chains) if self.watch.any_left(flags, attempt) else ()
 
     def _kernel(self, name):
         return kernel("collapsed", name, element(self.X))
@@ -92,6 +75,16 @@ class CollapsedRows(Collapsed):
 
     # The n x n matrices ----------------------------------------------------------------------------------------------
 
+    def _invert(self, P, build):
+        self._factorise(P, build)
+        log_det = 2.0 * np.log(diagonal(P)).sum()
+        inverse = self.scratch
+        inverse[...] = 0.0
+        diagonal(inverse)[...] = 1.0
+        solve_lower(P, inverse)  # row j is column j of L^-1
+        cp.matmul(inverse, inverse.T, out=P)
+        return log_det
+
     def _factorise(self, P, build):
         V = self.scratch
         V[...] = P
@@ -100,18 +93,11 @@ class CollapsedRows(Collapsed):
         again = self.info, self.jitters, i32(len(self.jitters)), self.verdict
         launch(kernel("scales", "repair"), 1, V, self.no_diagonal, P, n, *again, shared_bytes=16)
 
-    def _invert_factor(self, P):
-        inverse = self.scratch
-        inverse[...] = 0.0
-        self._diagonal(inverse)[...] = 1.0
-        solve_lower(P, inverse)  # row j is column j of L^-1
-        cp.matmul(inverse, inverse.T, out=P)
-
     def _add_heavy(self, c, P, columns, weights):
         factors, precision, rise = cp.empty_like(weights), cp.empty_like(weights), cp.empty(1)
         out = factors, precision, self.products[c], rise
         sizes = i32(len(P)), i32(len(weights))
-        launch(self._kernel("add_heavy"), 1, P, self._diagonal(P).copy(), columns, weights, *out, *sizes, **_SUMS)
+        launch(self._kernel("add_heavy"), 1, P, diagonal(P).copy(), columns, weights, *out, *sizes, **_SUMS)
         return rise[0], factors, precision, self.products[c]
 
     def _draw_heavy(self, joined, rest, noise):
@@ -122,7 +108,7 @@ class CollapsedRows(Collapsed):
         return coef
 
     def _quadratic(self, P, z):
-        return self._forms(P, z, _times_each(P, z))[:, 0]
+        return self._forms(P, z, times_each(P, z))[:, 0]
 
     def _forms(self, P, z, Pz):
         """z'Pz, the trace of P and 0 for each chain."""
@@ -131,23 +117,17 @@ class CollapsedRows(Collapsed):
         launch(function, len(P), P, z, Pz, out, i32(z.shape[1]), **_SUMS)
         return out
 
-    def _times_each(self, z):
-        return _times_each(self.P, z)
-
     @staticmethod
     def _information(eta):
         """phi(eta)^2 / (Phi(eta) Phi(-eta)); (n,)."""
-        out = cp.empty_like(eta)
-        function = kernel("rows", "information_weights", ("-DELEMENT=double",))
-        launch(function, blocks_for(len(eta)), eta, out, i64(len(eta)), i32(1))
-        return out
+        return information_of(eta, cp.empty_like(eta))
 
     # Draws -----------------------------------------------------------------------------------------------------------
 
     def latent(self, z, n_scans, index, sweep, key):
         z = z.copy()
         sizes = i32(z.shape[1]), i32(n_scans), i32(n_scans * index)
-        given = z, self._times_each(z), self.P, self.y, *sizes, *random_arguments(key, sweep)
+        given = z, times_each(self.P, z), self.P, self.y, *sizes, *random_arguments(key, sweep)
         launch(self._kernel("scan_latent"), len(z), *given, shared_bytes=8 * 4)
         return z
 
@@ -159,7 +139,7 @@ class CollapsedRows(Collapsed):
 
     def length(self, z, index, sweep, key):
         z = z.copy()
-        forms = self._forms(self.P, z, self._times_each(z))
+        forms = self._forms(self.P, z, times_each(self.P, z))
         launch(
             self._kernel("scale_latent"),
             len(z),
@@ -173,7 +153,7 @@ class CollapsedRows(Collapsed):
 
     def _scan_local_scales(self, lambda_sq_inv, z, closeness, n_columns, tau_sq_inv, index, sweep, key):
         """Some lambda_j are drawn from the products of their columns with one another; then P follows all of them."""
-        which, forms = closest(closeness, n_columns), self._forms(self.P, z, self._times_each(z))
+        which, forms = closest(closeness, n_columns), self._forms(self.P, z, times_each(self.P, z))
         for first in range(0, n_columns, _TOGETHER):
             some = cp.ascontiguousarray(which[:, first : first + _TOGETHER])
             columns = self._columns(some)

@@ -148,17 +148,16 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
         rows[:, :p] = (rows[:, :p] - centre) / scale
         squared = weight[start : start + step]
         if beta is not None:
-            information = _information(rows, beta, X)
+            information = information_of(cp.ascontiguousarray(rows @ beta.T), cp.empty(len(rows)))
             squared = squared * information if len(weight) else information
         total += (rows.T * squared if squared.size else rows.T) @ rows
     return cp.asnumpy((total + total.T) / 2)
 
 
-def _information(rows, beta, X):
-    """The mean over the rows of beta (m, q) of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = x beta, for each row x."""
-    eta, out = cp.ascontiguousarray(rows @ beta.T), cp.empty(len(rows))
-    function = kernel("rows", "information_weights", element(X))
-    launch(function, blocks_for(len(rows)), eta, out, i64(len(rows)), i32(len(beta)))
+def information_of(eta, out):
+    """out (n,) = the mean over each row of eta (n, m) of phi(eta)^2 / (Phi(eta) Phi(-eta))."""
+    function = kernel("rows", "information_weights", element(eta))
+    launch(function, blocks_for(len(out)), eta, out, i64(len(out)), i32(eta.size // len(out)))
     return out
 
 

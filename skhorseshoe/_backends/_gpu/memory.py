@@ -1,7 +1,6 @@
 """What a fit takes of a GPU's memory: said before it starts, given back when it ends."""
 
 import cupy as cp
-import numpy as np
 
 from ..._utils.memmap import is_on_disk
 from ..._utils.memory import in_words
@@ -58,23 +57,29 @@ def moves_kept(sampler):
 def place(X, n_chains, sampler):
     """X, as ``HostRows`` if it is to stay on the host, and the forecast in words; a MemoryError if the fit cannot have
     its room on the current GPU."""
-    n, p = X.shape
     has = cp.cuda.runtime.getDeviceProperties(cp.cuda.runtime.getDevice())
-    needed = working_set(n, p, int(n_chains), sampler, has["multiProcessorCount"])
+    needed = working_set(*X.shape, int(n_chains), sampler, has["multiProcessorCount"])
     of_X = 0 if isinstance(X, cp.ndarray) else X.nbytes
-    free, _ = free_and_total()
-    words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
-    on_disk = is_on_disk(X)
-    if needed + of_X > free and isinstance(X, np.ndarray):
+
+    def with_parts():
         by_columns = sampler == "collapsed"
-        parts = room_for_columns(X) if by_columns else room_for_parts(of_X, has["multiProcessorCount"])
-        if needed + parts < min(free, needed + of_X):
-            what = f"{in_words(needed + parts)} for parts of X and the working set"
-            return X.view(HostRows), (
-                f"X, {in_words(of_X)}, does not fit into the {in_words(free)} that are free on the GPU and is read "
-                f"from {'its file' if on_disk else 'the host'} in every sweep; {what} on the GPU"
-            )
-    check_room(words, needed + of_X, _CURE)
+        return needed + (room_for_columns(X) if by_columns else room_for_parts(of_X, has["multiProcessorCount"]))
+
+    return place_where_room(X, of_X, needed, with_parts, lambda: X.view(HostRows), _CURE)
+
+
+def place_where_room(X, of_X, needed, with_parts, on_host, cure):
+    """As ``place``. of_X : bytes of X that are on the host. with_parts : a function for the bytes on the GPU if X stays
+    on the host, on_host : one for this X."""
+    (free, _), on_disk = free_and_total(), is_on_disk(X)
+    if of_X and needed + of_X > free and (smaller := with_parts()) < min(free, needed + of_X):
+        return on_host(), (
+            f"X, {in_words(of_X)}, does not fit into the {in_words(free)} that are free on the GPU and is read from "
+            f"{'its file' if on_disk else 'the host'} in every sweep; {in_words(smaller)} for parts of X and the "
+            "working set on the GPU"
+        )
+    words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
+    check_room(words, needed + of_X, cure)
     return X, f"{words}; X is read from its file once and stays there" if on_disk else words
 
 

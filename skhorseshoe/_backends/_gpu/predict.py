@@ -4,7 +4,7 @@ import cupy as cp
 from cupyx.scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from .cuda import THREADS
-from .dense_passes import widened
+from .dense_passes import element, widened
 from .host_streaming import brought
 from .launch import i32, kernel, launch
 from .memory import ANSWERED
@@ -16,7 +16,7 @@ _TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows 
 def average_phi(eta):
     """As ``cpu.average_phi``."""
     means = cp.empty((len(eta), 2))
-    function = kernel("rows", "mean_phi", ("-DELEMENT=double",))
+    function = kernel("rows", "mean_phi", element(eta))
     launch(function, len(eta), eta, means, i32(eta.shape[1]), shared_bytes=8 * THREADS // 32)
     return means
 

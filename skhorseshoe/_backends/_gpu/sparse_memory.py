@@ -1,13 +1,13 @@
 """What a fit of sparse rows takes of a GPU's memory."""
 
-from ..._utils.memory import check_copy, in_words
+from ..._utils.memory import check_copy
 from .. import lines
 from ..limits import is_without_matrix
 from .csr import Csr, blocks_of, most_pieces
 from .csr_chunks import HostCsr, room_for_parts
 from .cuda import MAX_CHAINS, THREADS, compiled_chains
 from .cuda_graph import SPARSE_ROWS
-from .memory import WIDENED, check_room, free_and_total, moves_kept, passes_kept
+from .memory import WIDENED, moves_kept, passes_kept, place_where_room
 from .memory import working_set as of_coefficients
 
 _SORTED = 40  # bytes for each stored number while the columns are sorted, beside their numbers
@@ -40,17 +40,13 @@ def place(X, n_chains, sampler):
     its room on the current GPU."""
     needed = working_set(X, int(n_chains), sampler)
     of_X = 0 if isinstance(X, Csr) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    free, _ = free_and_total()
-    if needed + of_X > free and of_X:
+
+    def with_parts():
         room, *part = room_for_parts(X)
-        smaller = room + working_set(X, int(n_chains), sampler, part)
-        if smaller < min(free, needed + of_X):
-            check_copy(of_X, "Sparse rows that the GPU has no room for need their columns on the host too: that")
-            return HostCsr((X.data, X.indices, X.indptr), shape=X.shape), (
-                f"X, {in_words(of_X)}, and its columns do not fit into the {in_words(free)} that are free on the GPU "
-                f"and are read from the host in every pass; {in_words(smaller)} for parts of X and the working set "
-                "on the GPU"
-            )
-    words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
-    check_room(words, needed + of_X, _CURE)
-    return X, words
+        return room + working_set(X, int(n_chains), sampler, part)
+
+    def on_host():
+        check_copy(of_X, "Sparse rows that the GPU has no room for need their columns on the host too: that")
+        return HostCsr((X.data, X.indices, X.indptr), shape=X.shape)
+
+    return place_where_room(X, of_X, needed, with_parts, on_host, _CURE)

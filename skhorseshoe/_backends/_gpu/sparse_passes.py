@@ -16,17 +16,13 @@ from ..centring import finish, uncentred
 from ..moments import merge_moments
 from .csr import Csr, lanes_for
 from .csr_chunks import PART, HeldParts, HostCsr, StreamedParts, cut, parts_of, stored_in
-from .cuda import MAX_CHAINS, THREADS, TYPES, compiled_chains, sparse_definitions
+from .cuda import MAX_CHAINS, SPARSE_TILE, STRIP, TYPES, WARPS, compiled_chains, sparse_definitions
+from .dense_passes import information_of
 from .host_streaming import brought
 from .launch import add_blocks, blocks_for, i32, i64, kernel, launch, padded
 from .line_moves import TOGETHER, side_by_side
 from .memory import WIDENED
 from .sweep_counter import random_arguments
-
-_WARPS = THREADS // 32
-# As in the kernels.
-_TILE = 256  # rows whose predictors are together in shared memory
-_STRIP = 512  # columns of X'X whose sums a warp has there
 
 
 def hold(X, y, weight):
@@ -70,7 +66,7 @@ def _line(X, y, weight, both, steps):
         function = kernel("sparse", "line_rows", sparse_definitions(chains, X.dtype.name, X.indices.dtype.name))
         given = *X.arrays, padded(some, chains, bytes_of_real), sums
         sizes = i64(n), i32(p), i32(q), i32(len(total)), i32(X.lanes)
-        shared = _TILE * chains * bytes_of_real
+        shared = SPARSE_TILE * chains * bytes_of_real
         along = y, *_if_any(weight), steps[first:], i32(n_steps)
         launch(function, X.blocks, *given, *sizes, *along, shared_bytes=shared)
         add_blocks(sums, total.reshape(1, -1))
@@ -118,7 +114,7 @@ def _pass(name, X, coef, given, real):
             launch(function, grid, *arguments, shared_bytes=shared_bytes)
 
         sizes = i64(pieces), i64(n), i32(p), i32(q), i32(len(some)), i32(first), i32(X.lanes)
-        shared = _TILE * chains * bytes_of_real
+        shared = SPARSE_TILE * chains * bytes_of_real
         start(name, X.blocks, *X.arrays, by_chain, values, parts, *sizes, *given, shared_bytes=shared)
         if pieces:
             lanes = lanes_for(X.size / pieces)
@@ -157,7 +153,7 @@ def _gram(X, squared, shift, q):
     out = cp.zeros((q + 1, q))
     read = *X.arrays, columns.data, columns.rows, columns.starts
     given = *_if_any(squared), cp.asarray(shift), out[:-1], out[-1], i32(q)
-    X.launch("gram_columns", (p, -(-p // _STRIP)), *read, *given, shared_bytes=8 * _WARPS * (_STRIP + 1))
+    X.launch("gram_columns", (p, -(-p // STRIP)), *read, *given, shared_bytes=8 * WARPS * (STRIP + 1))
     return out
 
 
@@ -170,11 +166,10 @@ def _information(X, coef, intercept):
     n, m = X.shape[0], len(coef)
     coef, intercept = cp.asarray(np.ascontiguousarray(coef.T)), cp.asarray(np.atleast_1d(intercept))
     out = cp.empty(n)
-    function = kernel("rows", "information_weights", (f"-DELEMENT={TYPES[X.dtype.name][0]}",))
     step = max(1, WIDENED // m)
     for start in range(0, n, step):
         eta = product(X[start : start + step], coef) + intercept
-        launch(function, blocks_for(len(eta)), eta, out[start : start + step], i64(len(eta)), i32(m))
+        information_of(eta, out[start : start + step])
     return out
 
 
@@ -188,7 +183,7 @@ def _moments(X, weight):
     (n, p), columns = X.shape, X.by_column
     total, mean, square = _total(weight, n), cp.empty(p), cp.empty(p)
     given = *_if_any(weight), i64(n), np.float64(total), mean, square
-    X.launch("column_moments", p, columns.data, columns.rows, columns.starts, *given, shared_bytes=8 * _WARPS)
+    X.launch("column_moments", p, columns.data, columns.rows, columns.starts, *given, shared_bytes=8 * WARPS)
     return total, cp.asnumpy(mean), cp.asnumpy(square) / total
 
 

@@ -12,7 +12,6 @@ from scipy.special import erfcx, exp1, log_ndtr, ndtr
 from skhorseshoe._backends import MOMENTUM
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import normal_tail, scales
-from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 from skhorseshoe._utils.threads import Threads, open_threads
 
@@ -41,13 +40,11 @@ def test_log_cdf_and_its_derivative_are_accurate_to_1e_12():
 
 def test_log_cdf_is_finite_and_right_far_beyond():
     t = np.array([38.0, 40, 1e3, 1e8, 1e150, 1e300, np.inf])
-    log_phi, ratio = log_cdf_and_ratio(np.concatenate([-t, t]))
-    assert np.isfinite(log_phi).all()
-    assert np.isfinite(ratio).all()
+    (log_phi, ratio), (log_phi_above, ratio_above) = log_cdf_and_ratio(-t), log_cdf_and_ratio(t)
+    assert np.isfinite([log_phi, ratio]).all()
     np.testing.assert_allclose(log_phi[:5], log_ndtr(-t[:5]), rtol=1e-12)
     np.testing.assert_allclose(ratio[:5], np.sqrt(2 / np.pi) / erfcx(t[:5] / np.sqrt(2)), rtol=1e-12)
-    assert (abs(log_phi[7:]) < 1e-300).all()
-    assert (ratio[7:] < 1e-300).all()
+    assert (abs(np.array([log_phi_above, ratio_above])) < 1e-300).all()
 
 
 def test_exponential_integral_is_accurate_to_1e_12():
@@ -67,24 +64,6 @@ def test_local_scales_have_their_law(b):
     assert stats.kstest(x, lambda x: 1 - exp1(b * (1 + x)) / exp1(b)).pvalue > P_VALUE
 
 
-def test_global_scale_leaves_the_joint_law_of_tau_and_beta_alone():
-    rng = np.random.default_rng(0)
-    n, before, after, betas = 250, [], [], []
-    for t in range(80):
-        tau = TAU_0 * abs(rng.standard_cauchy(n))
-        beta = rng.standard_normal((n, 5)) * abs(rng.standard_cauchy((n, 5))) * tau[:, None]
-        before.append(tau)
-        betas.append(beta)
-        after.append(cpu.global_scale(beta, tau**-2, TAU_0, KEY, t) ** -0.5)
-    before, after, beta = (np.concatenate(part) for part in (before, after, betas))
-    assert stats.kstest(after, stats.halfcauchy(scale=TAU_0).cdf).pvalue > P_VALUE
-    fresh = abs(rng.standard_normal(len(beta)) * rng.standard_cauchy(len(beta)))
-    for j in range(5):
-        assert stats.ks_2samp(abs(beta[:, j]) / after, fresh).pvalue > P_VALUE
-    assert abs(stats.spearmanr(beta[:, 0] / after, after).statistic) < 4 / np.sqrt(len(after))
-    assert (after != before).all()
-
-
 def test_global_scale_finds_its_law_from_any_start():
     beta = np.array([0.5, -3.0, 0.02])
     grid = np.linspace(-12, 12, 4001)
@@ -101,11 +80,10 @@ def test_global_scale_finds_its_law_from_any_start():
     assert stats.kstest(np.ravel(kept), grid_cdf(grid, log_density)).pvalue > P_VALUE
 
 
-@pytest.mark.parametrize("p", [1, 5])
-def test_global_scale_ends_where_all_coefficients_are_zero(p):
+def test_global_scale_ends_where_all_coefficients_are_zero():
     tau_sq_inv = np.array([1.0, 1e-6])
     for t in range(50):
-        tau_sq_inv = cpu.global_scale(np.zeros((2, p)), tau_sq_inv, TAU_0, KEY, t)
+        tau_sq_inv = cpu.global_scale(np.zeros((2, 5)), tau_sq_inv, TAU_0, KEY, t)
         assert np.isfinite(tau_sq_inv).all()
 
 
@@ -113,39 +91,6 @@ def grid_cdf(grid, log_density):
     density = np.exp(log_density - log_density.max())
     cdf = np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2))
     return partial(np.interp, xp=grid, fp=cdf / cdf[-1])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (64, 5), (65, 7), (131, 33), (1030, 1), (7, 3000)])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("n_chains", [1, 3])
-def test_score_pass_equals_plain_scipy(shape, fit_intercept, n_chains, dtype):
-    rng = np.random.default_rng(2)
-    data = rng.standard_normal(shape).astype(dtype)
-    data.flags.writeable = False
-    y = rng.integers(0, 2, len(data)).astype(np.uint8)
-    coef = 2 * rng.standard_normal((n_chains, shape[1] + fit_intercept)) / np.sqrt(shape[1])
-    bounds = np.linspace(0, len(data), min(len(data), 3) + 1).astype(np.int64)
-    loglik, score = cpu.score(data, y, np.empty(0), coef, bounds, ALONE)
-    bordered = np.hstack([data.astype(np.float64), np.ones((len(data), int(fit_intercept)))])
-    sign = 2.0 * y - 1
-    t = coef.astype(dtype).astype(np.float64) @ bordered.T * sign
-    slope = np.exp(-(t**2) / 2 - log_ndtr(t)) / np.sqrt(2 * np.pi) * sign
-    tolerance = {"rtol": 2e-5, "atol": 2e-5 * np.sqrt(len(data))} if dtype == np.float32 else {"rtol": 1e-11}
-    np.testing.assert_allclose(loglik, log_ndtr(t).sum(axis=1), **tolerance)
-    tolerance["atol"] = tolerance.get("atol", 1e-11)
-    np.testing.assert_allclose(score, slope @ bordered, **tolerance)
-
-
-def test_score_does_not_depend_on_the_number_of_threads():
-    rng = np.random.default_rng(3)
-    data, y = rng.standard_normal((20_000, 20)), rng.integers(0, 2, 20_000).astype(np.uint8)
-    beta = rng.standard_normal((2, 21))
-    one = Rows(data, y, True, cpu, ALONE).score(beta)
-    with open_threads(3) as threads:
-        three = Rows(data, y, True, cpu, threads).score(beta)
-    for got, want in zip(three, one, strict=True):
-        np.testing.assert_array_equal(got, want)
 
 
 def whitening(n_chains, p=2, q=3, threads=ALONE):
@@ -189,7 +134,7 @@ def energy_and_force(reference, beta, loglik, score, L, u, v):
     return energy + (u @ u + v @ v) / 2, np.linalg.solve(L, slope - information @ offset - score)
 
 
-@pytest.mark.parametrize(("p", "q", "n_threads"), [(2, 3, 1), (3, 3, 2), (139, 140, 1), (139, 140, 2), (139, 140, 5)])
+@pytest.mark.parametrize(("p", "q", "n_threads"), [(2, 3, 1), (3, 3, 2), (139, 140, 2), (139, 140, 5)])
 def test_a_path_equals_dense_formulas(p, q, n_threads):
     rng = np.random.default_rng(5)
     lambda_sq_inv, tau_sq_inv = np.exp(rng.standard_normal((3, p))), np.array([0.1, 1.0, 10.0])
@@ -243,9 +188,7 @@ def tuned(tau_moves, tau_step, slow=()):
     return Tuning(1.0, 1, tau_moves, tau_step, slow)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("slow", [(), (3, 4, 77, 138)])
-@pytest.mark.parametrize("tau_step", [0.1, 0.0])
+@pytest.mark.parametrize(("n_threads", "slow", "tau_step"), [(1, (), 0.1), (2, (3, 4, 77, 138), 0.1), (2, (5,), 0.0)])
 def test_moves_of_the_scales_take_the_gaussian_along(n_threads, slow, tau_step):
     rng = np.random.default_rng(6)
     lambda_sq_inv, tau_sq_inv = np.exp(rng.standard_normal((3, 139))), np.array([0.1, 1.0, 10.0])
@@ -280,31 +223,24 @@ def moved_scales(gauss, log_lambda, log_tau, tuning, rounds=1):
     return lambdas, taus, shares
 
 
-@pytest.mark.parametrize("start", ["from its law", "from far away"])
-def test_move_of_the_global_scale_has_its_stated_law(start):
-    """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau), normalised on a grid."""
-    rng = np.random.default_rng(7)
-    n, n_steps = (8000, 4) if start == "from its law" else (1000, 60)
+def test_move_of_the_global_scale_has_its_stated_law():
+    """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau), normalised on a grid; from far away."""
+    rng, n = np.random.default_rng(7), 2000
     H, b, gauss = whitening(N_CHAINS)
-    log_lambda = -np.log(np.tile([0.5, 30.0], (n, 1))) / 2
+    log_lambda, log_tau = -np.log(np.tile([0.5, 30.0], (n, 1))) / 2, rng.choice([-6.0, 6.0], n)
     grid = np.linspace(-12, 12, 4001)
     d = precisions(np.array([[0.5, 30.0]]), np.exp(-2 * grid), 3)
     prior = stats.halfcauchy(scale=TAU_0).logpdf(np.exp(grid)) + grid
-    cdf = grid_cdf(grid, np.array([dense(H, b, row, 2)[2] for row in d]) + prior)
-    exact = np.interp(rng.uniform(size=n), cdf(grid), grid)
-    log_tau = exact if start == "from its law" else rng.choice([-6.0, 6.0], n)
-    _, moved, share = moved_scales(gauss, log_lambda, log_tau, tuned(n_steps, 1.5))
-    assert (abs(moved - log_tau) > 1e-9).mean() > 0.5
+    _, moved, share = moved_scales(gauss, log_lambda, log_tau, tuned(60, 1.5))
     assert ((share > 0) == (abs(moved - log_tau) > 1e-9)).all()
-    assert stats.kstest(moved, cdf).pvalue > P_VALUE
+    assert stats.kstest(moved, grid_cdf(grid, np.array([dense(H, b, row, 2)[2] for row in d]) + prior)).pvalue > P_VALUE
 
 
-@pytest.mark.parametrize("start", ["from its law", "from far away"])
 @pytest.mark.parametrize("tau_sq_inv", [0.3, 100.0])
-def test_moves_of_local_scales_have_their_stated_law(start, tau_sq_inv):
-    """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log lambda_1, log lambda_2), normalised on a grid of two dimensions."""
-    rng = np.random.default_rng(9)
-    n, rounds = (8000, 1) if start == "from its law" else (1000, 30)
+def test_moves_of_local_scales_have_their_stated_law(tau_sq_inv):
+    """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log lambda_1, log lambda_2), normalised on a grid of two dimensions; from
+    far away."""
+    rng, n = np.random.default_rng(9), 2000
     H, b, gauss = whitening(N_CHAINS)
     grid = np.linspace(-10, 10, 201)
     first, second = (axis.ravel() for axis in np.meshgrid(grid, grid, indexing="ij"))
@@ -314,17 +250,9 @@ def test_moves_of_local_scales_have_their_stated_law(start, tau_sq_inv):
     M = H + rows[:, :, None] * np.eye(3)
     mean_M_mean = np.einsum("i,nij,j->n", b, np.linalg.inv(M), b)
     law = np.log(rows[:, :2]).sum(axis=1) / 2 - np.linalg.slogdet(M)[1] / 2 + mean_M_mean / 2 + prior
-    weight = np.exp(law - law.max())
-    if start == "from its law":
-        at = rng.choice(len(weight), n, p=weight / weight.sum())
-        jitter = rng.uniform(-0.05, 0.05, (n, 2))
-        log_lambda = np.column_stack([first[at], second[at]]) + jitter
-    else:
-        log_lambda = rng.choice([-6.0, 6.0], (n, 2))
-    log_tau = np.full(n, -np.log(tau_sq_inv) / 2)
-    moved, _, _ = moved_scales(gauss, log_lambda, log_tau, tuned(2, 0.0, (0, 1)), rounds)  # tau stays
-    assert (abs(moved - log_lambda) > 0.1).mean() > 0.5
-    weight = weight.reshape(201, 201)
+    weight = np.exp(law - law.max()).reshape(201, 201)
+    log_lambda, log_tau = rng.choice([-6.0, 6.0], (n, 2)), np.full(n, -np.log(tau_sq_inv) / 2)
+    moved, _, _ = moved_scales(gauss, log_lambda, log_tau, tuned(2, 0.0, (0, 1)), 30)  # tau stays
     for values, density in zip(moved.T, (weight.sum(axis=1), weight.sum(axis=0)), strict=True):
         assert stats.kstest(values, grid_cdf(grid, np.log(density))).pvalue > P_VALUE
     difference = np.sort(np.unique(np.round(first - second, 6)))

@@ -43,8 +43,7 @@ def test_code_of_other_sources_is_compiled_anew(cache, monkeypatch):
     assert is_loaded(1)
 
 
-@pytest.mark.parametrize("size", [0, 10, 60])
-@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize(("ending", "size"), [("nbi", 0), ("nbi", 60), ("nbc", 10)])
 def test_a_file_that_is_cut_off_is_replaced(cache, ending, size):
     assert not is_loaded(1)
     (path,) = cache.rglob(f"*.{ending}")
@@ -81,18 +80,13 @@ def test_a_folder_that_is_gone_and_cannot_be_made_again(cache):
 
 
 def test_a_version_of_numba_without_these_attributes_keeps_its_cache():
-    class Function:
-        pass
-
-    function = Function()
+    function = object()
     assert jit.made_safe(function) is function
 
 
 @pytest.mark.parametrize(("flags", "lines"), [((), 0), (("-i",), 1)])
 def test_compiling_is_said_once_and_only_at_a_prompt(flags, lines, tmp_path):
-    code = (
-        "from skhorseshoe._backends._cpu import dense as cpu; import numpy as np; key = (np.uint32(1), np.uint32(2)); "
-    )
+    code = "from skhorseshoe._backends._cpu import dense as cpu; import numpy as np; key = np.ones(2, np.uint32); "
     code += "cpu.normal((1, 1), key, 0, 0); cpu.uniform((1, 1), key, 0, 0); raise SystemExit"
     command = [sys.executable, *flags, "-c", code]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHON_BASIC_REPL": "1"}

@@ -1,97 +1,116 @@
-"""CuPy arrays in and out, and answers that are computed on the GPU; in the emulator, or on a card."""
+"""CuPy's arrays and CSR matrices in and out, and answers that are computed on the GPU."""
 
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
-from card import SHORT, assert_same_model, check_answer, check_any_batch, held_by_fits, on_host
-from cuda_emulator import COMPILER
-
-from skhorseshoe import HorseshoeProbitClassifier
-
-needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
-ANSWERS = (
-    "predict",
-    "predict_proba",
-    "predict_log_proba",
-    "decision_function",
-    "predict_interval",
-    "predict_proba_samples",
+import scipy.sparse as sp
+from card import (
+    SHORT,
+    assert_same_model,
+    held_by_fits,
+    module,
+    needs_compiler,
+    on_card,
+    on_host,
+    refit,
+    sparse_rows,
 )
+from cuda_emulator import fake_cupy
 
-
-def on_card(values):
-    return sys.modules["cupy"].asarray(values)
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+from skhorseshoe.inspection import contributions, marginal_effects
 
 
 @pytest.fixture(scope="module")
-def fitted(one_gpu, problem, short_fit):
+def fitted(one_gpu, data, short_fit):
     """A model fitted on the GPU, and other rows than those of the fit."""
-    X, y = problem
-    return short_fit(X, y, device="cuda", burn_in=20, n_iter=300), X[:90]
+    return short_fit(*data, device="cuda", burn_in=20, n_iter=100), data[0][:90]
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
-def test_a_fit_of_cupy_arrays_gives_the_draws_of_numpy_arrays(sampler, one_gpu, problem, short_fit):
-    X, y = problem
+def test_cupy_rows_give_the_draws_of_rows_of_the_host(sampler, one_gpu, data):
+    X, y = data
     weight = np.arange(len(y)) % 3  # rows of weight 0 are left out, those of weight 2 repeated or weighted
     models = []
-    for place in (on_card, np.asarray):
+    for rows, place in ((on_card(X), on_card), (X, np.asarray)):
         model = HorseshoeProbitClassifier(device="cuda", sampler=sampler, random_state=1, **SHORT)
         with pytest.warns(UserWarning, match="not converged"):
-            models.append(model.fit(place(X), place(y), place(weight)))
+            models.append(model.fit(rows, place(y), sample_weight=place(weight)))
     assert_same_model(*models)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "sparse"])
 def test_a_large_x_on_the_card_is_read_where_it_is(dtype, one_gpu, problem, short_fit, monkeypatch):
-    X, y = np.tile(problem[0], (42, 1)).astype(dtype), np.tile(problem[1], 42)
-    X, held = on_card(X), held_by_fits(monkeypatch)
-    model = short_fit(X, y, sampler="gibbs", burn_in=0, n_iter=1, n_chains=1)  # device="auto" is where X is
+    if dtype == "sparse":
+        X, y = sparse_rows(11_000, 6, 0.1, "float32")  # a small X would be sorted
+    else:
+        X, y = np.tile(problem[0], (42, 1)).astype(dtype), np.tile(problem[1], 42)
+    given, held = on_card(X), held_by_fits(monkeypatch)
+    model = short_fit(given, y, sampler="gibbs", burn_in=0, n_iter=1, n_chains=1)  # device="auto" is where X is
     assert model.device_ == "cuda:0"
-    assert held[0].data.ptr == X.data.ptr
-    assert model.predict_proba(X[:3]).shape == (3, 2)
+    arrays = [lambda X: X.data, lambda X: X.indices, lambda X: X.indptr] if dtype == "sparse" else [lambda X: X]
+    for of in arrays:
+        assert of(held[0]).data.ptr == of(given).data.ptr
+    assert model.predict_proba(given).shape == (len(y), 2)
 
 
-def test_warm_start_goes_on_with_the_same_rows_wherever_they_are(one_gpu, problem, short_fit):
-    X, y = problem
-    whole = short_fit(X, y, device="cuda", **{**SHORT, "n_iter": 10})
-    parts = short_fit(X, y, device="cuda", warm_start=True, **SHORT)
-    with pytest.warns(UserWarning, match="not converged"):
-        parts.fit(on_card(X), y)
-    np.testing.assert_allclose(parts.coef_draws_, whole.coef_draws_, rtol=1e-9)
+ANSWERS = "predict", "predict_proba", "predict_log_proba", "decision_function", "predict_interval"
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("answer", [*ANSWERS, "predict_proba_samples"])
 def test_answers_are_those_of_the_cpu_and_are_where_x_is(answer, fitted):
     model, X = fitted
-    check_answer(model, answer, X, on_card)
+    ask = getattr(model, answer)
+    ours, beside_x = ask(X), on_host(ask(on_card(X)))
+    try:
+        theirs = getattr(model.set_params(device="cpu"), answer)(X)
+    finally:
+        model.set_params(device="cuda")
+    assert type(ours) is np.ndarray
+    np.testing.assert_array_equal(ours, beside_x)
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-13)
 
 
-def test_a_row_has_the_same_answer_in_any_batch(fitted):
-    check_any_batch(*fitted)
-
-
-def test_answers_are_computed_in_blocks_of_rows(fitted, monkeypatch):
+def test_effects_and_contributions_are_those_of_the_cpu(fitted):
     model, X = fitted
-    whole = model.predict_proba(X), model.predict_interval(X)
-    blocks = sys.modules["skhorseshoe._backends._gpu.predict"]
-    monkeypatch.setattr(blocks, "_TOGETHER", 7 * 1200)  # rows times draws
-    np.testing.assert_allclose(model.predict_proba(X), whole[0], rtol=1e-11)
-    np.testing.assert_allclose(model.predict_interval(X), whole[1], rtol=1e-11)
+    weight = np.arange(len(X)) % 3
+
+    def tables(X):
+        return marginal_effects(model, X), marginal_effects(model, X, sample_weight=weight), contributions(model, X[:3])
+
+    ours = tables(on_card(X))
+    try:
+        model.set_params(device="cpu")
+        theirs = tables(X)
+    finally:
+        model.set_params(device="cuda")
+    for one, other in zip(ours, theirs, strict=True):
+        pd.testing.assert_frame_equal(one, other, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "value"), [("_TOGETHER", 7 * 1200), ("_ROWS", 7)])
+def test_a_row_has_the_same_answer_in_any_batch(name, value, fitted, monkeypatch):
+    model, X = fitted
+    proba, interval = model.predict_proba(X), model.predict_interval(X)
+    np.testing.assert_array_equal(model.predict_proba(X[40:42]), proba[40:42])
+    monkeypatch.setattr(module("predict"), name, value)
+    np.testing.assert_allclose(model.predict_proba(X), proba, rtol=1e-11)
+    np.testing.assert_allclose(model.predict_interval(X), interval, rtol=1e-11)
 
 
 def test_labels_that_cupy_cannot_hold_come_as_numpy(one_gpu, problem, short_fit):
     X, y = problem
-    model = short_fit(on_card(X), np.array(["no", "yes"])[y], **SHORT)
-    labels = model.predict(on_card(X))
+    labels = short_fit(on_card(X), np.array(["no", "yes"])[y], **SHORT).predict(on_card(X))
     assert type(labels) is np.ndarray
     assert set(labels) == {"no", "yes"}
 
 
 def test_log_likelihoods_for_arviz_are_those_of_the_cpu(fitted):
     model, X = fitted
-    y = np.arange(len(X)) % 2
+    y = np.arange(X.shape[0]) % 2
     ours = model.to_arviz(on_card(X), on_card(y), max_draws=40)
     try:
         theirs = model.set_params(device="cpu").to_arviz(X, y, max_draws=40)
@@ -100,60 +119,133 @@ def test_log_likelihoods_for_arviz_are_those_of_the_cpu(fitted):
     np.testing.assert_allclose(ours.log_likelihood["y"], theirs.log_likelihood["y"], rtol=1e-10)
 
 
+@pytest.mark.parametrize("rule", ["dss", "shrinkage"])
+def test_columns_are_selected_as_from_rows_of_the_host(rule, fitted, data):
+    X, y = data
+    selectors = [HorseshoeSelector(fitted[0], rule=rule, prefit=True).fit(rows, y) for rows in (X, on_card(X))]
+    np.testing.assert_array_equal(*(selector.support_ for selector in selectors))
+
+
+def refused(X, y, message, model):
+    """Both ``predict`` and ``fit`` raise this error."""
+    with pytest.raises(ValueError, match=message):
+        model.predict(X)
+    with pytest.raises(ValueError, match=message):
+        HorseshoeProbitClassifier().fit(X, y)
+
+
+SPOILT = {
+    r"0 sample\(s\)": lambda X: X[:0],
+    "complex128": lambda X: X.astype(complex),
+    "NaN or infinity": lambda X: X * np.nan,
+}
+
+
+@pytest.mark.parametrize("message", SPOILT)
+def test_bad_cupy_rows_are_refused(message, fitted, data):
+    refused(on_card(SPOILT[message](data[0])), data[1], message, fitted[0])
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (lambda X: X[0], "Expected 2D array, got 1D array"),
-        (lambda X: X[:0], r"Found array with 0 sample\(s\) \(shape=\(0, 8\)\)"),
-        (lambda X: X[:, :0], r"Found array with 0 feature\(s\)"),
-        (lambda X: X.astype(complex), "dtype complex128; real numbers are needed"),
-        (lambda X: np.where(X > 2, np.nan, X), "X contains NaN or infinity"),
-        (lambda X: np.where(X > 2, -np.inf, X).astype(np.float32), "X contains NaN or infinity"),
-        (lambda X: X[:, :5], "X has 5 features, but HorseshoeProbitClassifier is expecting 8 features"),
+        (lambda X: X[:, :0], r"0 feature\(s\)"),
+        (lambda X: np.where(X > 2, -np.inf, X).astype(np.float32), "NaN or infinity"),
     ],
 )
-def test_bad_cupy_arrays_are_refused(spoil, message, fitted, problem):
-    model, _ = fitted
-    X, y = problem
-    bad = on_card(spoil(X))
-    with pytest.raises(ValueError, match=message):
-        model.predict(bad)
-    if "features, but" not in message:
-        with pytest.raises(ValueError, match=message):
-            HorseshoeProbitClassifier().fit(bad, y)
+def test_bad_cupy_arrays_are_refused(spoil, message, one_gpu, problem, short_fit):
+    refused(on_card(spoil(problem[0])), problem[1], message, short_fit(*problem, **SHORT))
 
 
-def test_labels_and_rows_must_be_as_many(one_gpu, problem):
-    X, y = problem
+def test_rows_that_do_not_belong_together_are_refused(fitted, data):
+    X, y = data
+    with pytest.raises(ValueError, match="5 features"):
+        fitted[0].predict(on_card(X[:, :5]))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         HorseshoeProbitClassifier().fit(on_card(X), on_card(y[:-1]))
     with pytest.raises(ValueError, match="requires y to be passed"):
         HorseshoeProbitClassifier().fit(on_card(X), None)
 
 
-def test_integers_and_columns_first_are_converted_on_the_card(fitted):
-    model, X = fitted
-    whole = np.rint(X)
+def test_a_cupy_x_and_another_device_are_at_odds(fitted, data):
+    message = r"on 'cuda:0' and device='cpu' is asked for.*X\.get\(\)"
+    with pytest.raises(ValueError, match=message):
+        HorseshoeProbitClassifier(device="cpu").fit(on_card(data[0]), data[1])
+    try:
+        with pytest.raises(ValueError, match=message):
+            fitted[0].set_params(device="cpu").predict(on_card(fitted[1]))
+    finally:
+        fitted[0].set_params(device="cuda")
+
+
+def test_integers_and_columns_first_are_converted_on_the_card(one_gpu, problem, short_fit):
+    model, whole = short_fit(*problem, device="cuda", **SHORT), np.rint(problem[0])
     for given in (whole.astype(np.int32), np.asfortranarray(whole), (whole > 0)):
         np.testing.assert_array_equal(on_host(model.predict_proba(on_card(given))), model.predict_proba(given))
 
 
-def test_a_cupy_x_and_another_device_are_at_odds(fitted, problem, short_fit):
-    model, X = fitted
-    message = (
-        r"X is a CuPy array on 'cuda:0' and device='cpu' is asked for. Use device='cuda:0' or 'auto', or give X as"
-    )
-    with pytest.raises(ValueError, match=message):
-        HorseshoeProbitClassifier(device="cpu").fit(on_card(problem[0]), problem[1])
-    try:
-        with pytest.raises(ValueError, match=message):
-            model.set_params(device="cpu").predict(on_card(X))
-    finally:
-        model.set_params(device="cuda")
+def test_sparse_numbers_of_other_kinds_are_converted_in_a_copy(one_gpu, sparse_problem, short_fit):
+    """Booleans, and numbers that are stored twice; another format than CSR is refused."""
+    X, y = sparse_problem
+    model = short_fit(X, y, device="cuda", **SHORT)
+    np.testing.assert_array_equal(on_host(model.predict_proba(on_card(X != 0))), model.predict_proba(X != 0))
+    given = on_card(sp.csr_array((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape))
+    np.testing.assert_array_equal(on_host(model.predict_proba(given)), model.predict_proba(X))
+    assert given.data.size == 2 * X.nnz
+    with pytest.raises(ValueError, match=r"'csc' format.*X.tocsr\(\)"):
+        model.predict(sys.modules["cupyx.scipy.sparse"].csc_matrix(X.tocsc()))
+    with pytest.raises(ValueError, match=r"sampler='collapsed' reads dense rows"):
+        HorseshoeProbitClassifier(sampler="collapsed", device="cuda").fit(on_card(X), y)
 
 
-def test_a_model_of_the_cpu_answers_on_the_card_that_x_is_on(one_gpu, problem, short_fit):
-    X, y = problem
+def test_a_model_of_the_cpu_answers_on_the_card_that_x_is_on(one_gpu, data, short_fit):
+    X, y = data
     model = short_fit(X, y, device="auto", **SHORT)
     assert model.device_ == "cpu"
     np.testing.assert_allclose(on_host(model.predict_proba(on_card(X))), model.predict_proba(X), rtol=1e-10)
+
+
+# Two cards: in the emulator an array of another one than the current one is refused wherever it is computed with.
+
+
+@pytest.fixture
+def cards():
+    with fake_cupy.installed(count=2) as cards:
+        yield cards
+
+
+def on_second(X):
+    """X on the second card."""
+    with sys.modules["cupy"].cuda.Device(1):
+        return on_card(X)
+
+
+def fitted_there(X, y, weight=None, **params):
+    return refit(HorseshoeProbitClassifier(**{**SHORT, "random_state": 1, **params}), X, y, weight)
+
+
+@needs_compiler
+@pytest.mark.parametrize("sampler", ["hmc", "pxda"])
+def test_the_second_card_is_used_if_named_or_x_is_there(sampler, cards, data):
+    X, y = data
+    weight = np.arange(len(y)) % 3
+    model = fitted_there(X, y, weight, device="cuda:1", sampler=sampler)
+    beside = fitted_there(on_second(X), on_second(y), weight, sampler=sampler)
+    assert (model.device_, beside.device_) == ("cuda:1", "cuda:1")
+    np.testing.assert_array_equal(beside.coef_draws_, model.coef_draws_)
+    proba = beside.predict_proba(on_second(X))
+    assert proba.device.id == 1
+    np.testing.assert_array_equal(sys.modules["cupy"].asnumpy(proba), model.predict_proba(X))
+    assert cards.used == {1}
+    with pytest.raises(ValueError, match=r"on 'cuda:1' and device='cuda' is asked for"):
+        HorseshoeProbitClassifier(device="cuda").fit(on_second(X), y)
+
+
+@needs_compiler
+def test_the_second_card_is_used_for_more_columns_than_rows(cards):
+    X, y = np.random.default_rng(0).standard_normal((12, 20)), np.arange(12) % 2
+    models = fitted_there(X, y, device="cuda:1", n_chains=1), fitted_there(on_second(X), y, n_chains=1)
+    assert {(model.sampler_, model.device_) for model in models} == {("collapsed", "cuda:1")}
+    np.testing.assert_array_equal(*(model.coef_draws_ for model in models))
+    assert cards.used == {1}

@@ -4,8 +4,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from ... import GLOBAL, LATENT, LENGTH, LOCAL, LOCAL_SLICE, constants
+
 _OF_SIZE_P = "block_sum", "add_blocks", "fills", "scales", "lines", "local_moves", "gaussian", "cholesky"
-# A module is compiled as one text: these files, one after the other. None includes anything.
+# A module is compiled as one text: the definitions, and these files one after the other. None includes anything.
 MODULES = {
     "probe": ("probe",),
     "scales": ("primitives", "philox", *_OF_SIZE_P),
@@ -17,11 +19,13 @@ MODULES = {
 }
 OPTIONS = ("-std=c++17",)
 THREADS = 256  # of every block
+WARPS = THREADS // 32
+SPARSE_TILE = 256  # rows whose predictors are together in shared memory
+STRIP = 512  # columns of X'X of sparse rows whose sums a warp has there
 MAX_CHAINS = 16  # that one launch of a pass carries; more chains are several launches
 MOST_BLOCKS = 8  # of a pass, for each multiprocessor; the forecast of memory counts on it
 TYPES = {"float16": ("Half", "float", 2, 4), "float32": ("float", "float", 4, 4), "float64": ("double", "double", 8, 8)}
 
-_WARPS = THREADS // 32
 _TILE_BYTES = 32 * 1024  # of X in a tile, where rows are short; two such tiles hide the latency of memory
 _TILES = (256, 128, 64, 32, 16, 8, 4)  # rows
 _SHARE = 32  # of X a block reads at least so many times the bytes of its sums, where it could read more
@@ -31,7 +35,22 @@ _SHARE = 32  # of X a block reads at least so many times the bytes of its sums, 
 def source(module):
     """The text of a module."""
     folder = Path(__file__).parent
-    return "\n".join((folder / f"{name}.cuh").read_text() for name in MODULES[module])
+    return "\n".join((_definitions(), *((folder / f"{name}.cuh").read_text() for name in MODULES[module])))
+
+
+def _definitions():
+    """The numbers that Python and the kernels share: purposes, sizes, and the constants of the CPU's kernels."""
+    purposes = {"LATENT": LATENT, "LOCAL": LOCAL, "GLOBAL": GLOBAL, "LENGTH": LENGTH, "LOCAL_SLICE": LOCAL_SLICE}
+    sizes = {"THREADS": THREADS, "WARPS": WARPS, "TILE": SPARSE_TILE, "STRIP": STRIP}
+    of_kernels = {name: value for name, value in vars(constants).items() if name.isupper()}
+    lines = []
+    for name, value in {**purposes, **sizes, **of_kernels}.items():
+        if isinstance(value, tuple):
+            begin = f"__device__ __forceinline__ double {name.lower()}_polynomial(double u)"
+            lines.append(f"{begin} {{ return {constants.horner(value)}; }}")
+        else:
+            lines.append(f"#define {name} {value!r}")
+    return "\n".join(lines)
 
 
 def compiled_chains(n_chains):
@@ -99,7 +118,7 @@ def sparse_definitions(chains, dtype, index, real=None):
 
 
 def _scratch(rows, chains, real):
-    parts = max(1, _WARPS // (rows // 4))
+    parts = max(1, WARPS // (rows // 4))
     return _round_16((parts + 1) * rows * chains * real)
 
 

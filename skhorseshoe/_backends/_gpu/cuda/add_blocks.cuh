@@ -1,6 +1,6 @@
 // The second stage of the sums of a pass: out (chains, rows) = the sum over the blocks of sums (blocks, rows, width), in
 // order; width is at least the number of chains.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
 add_blocks(const double* sums, double* out, int blocks, int n_rows, int width, int chains) {
     DYNAMIC_SHARED(double, strips);  // (warps, 32)
     const int lane = threadIdx.x & 31, strip = threadIdx.x >> 5, n_strips = blockDim.x >> 5;

@@ -36,7 +36,7 @@ __device__ __forceinline__ int factorise(const double* H, const double* d, doubl
 // Chain c is block c; nothing to do where info[c] is 0 and the last pivot is positive: the library lets NaN pass, and one
 // anywhere in the triangle reaches that. The diagonal is raised by the jitters in turn, until one helps; if none does,
 // verdict[c] = (the minor that failed, q), which stays there until the host asks.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
 repair(const double* H, const double* d, double* factors, int q, const int* info, const double* jitters, int n_jitters,
        int* verdict) {
     DYNAMIC_SHARED(double, pivots);
@@ -55,7 +55,7 @@ repair(const double* H, const double* d, double* factors, int q, const int* info
 }
 
 // factors[c] = the factor of H + diag(d[c]), as of the library and ``repair``. In shared memory: q (q + 1) / 2 + 2 numbers.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
 factorise_few(const double* H, const double* d, double* factors, int q, const double* jitters, int n_jitters, int* verdict) {
     DYNAMIC_SHARED(double, shared);
     double *pivots = shared, *L = shared + 2;
@@ -78,7 +78,7 @@ factorise_few(const double* H, const double* d, double* factors, int q, const do
 
 // out = L[c]^-1 x or L[c]^-T x for row blockIdx.x of chain c = blockIdx.y; q <= blockDim.x, and thread i has element i.
 // In shared memory: two numbers. What a thread reads of L does not wait for the barrier.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
 solve_few(const double* factors, const double* x, double* out, int q, int transposed) {
     DYNAMIC_SHARED(double, found);
     const int i = threadIdx.x;

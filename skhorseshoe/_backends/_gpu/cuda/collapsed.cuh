@@ -1,16 +1,5 @@
 // The sampler with the coefficients integrated out; the counterpart of collapsed_kernels.py, which has the formulas.
 // V = I + X W X', P = V^-1 (n_chains, n, n). Matrices are in C order, all but X in float64.
-#define LATENT_SCAN_PURPOSE 0u
-#define LENGTH_PURPOSE 14u
-#define SCALE_PURPOSE 11u
-#define SCALE_WIDTH 16.0
-#define SCALE_ROUNDS 512u
-#define SCAN_BLOCKS 64u
-#define MOST_INFORMED 1e5
-#define LARGEST_TERM 1e9
-#define ROUNDING 1e-16
-#define LEAST_PRECISION 1e-280
-#define IN_THE_SPAN 1e-13
 
 // Column k of the coefficients at row i, centred: order[k] is its number in X, which continues with a column of ones.
 __device__ __forceinline__ double entry(const ELEMENT* X, const long long* order, const double* centre, long long i,
@@ -40,7 +29,7 @@ extern "C" __global__ void gather_columns(const ELEMENT* X, const long long* ord
 }
 
 // out[c] = (z'Pz, never below its rounding error; the trace of P; 0), given Pz. One block for each chain.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
 quadratic_forms(const double* P, const double* z, const double* Pz, double* out, int n) {
     DYNAMIC_SHARED(double, shared);
     const int c = blockIdx.x;
@@ -65,7 +54,7 @@ quadratic_forms(const double* P, const double* z, const double* Pz, double* out,
 // P (n, n) after the m columns (m, n) have joined one by one, those whose weights are 0 left out; before : the diagonal of
 // P, which is another array. factors, precision (m), products (m, n), rise (1) as in the counterpart; of the columns left
 // out factors is 0 and products what it was. One block.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
 add_heavy(double* P, const double* before, const double* columns, const double* weights, double* factors, double* precision,
           double* products, double* rise, int n, int m) {
     DYNAMIC_SHARED(double, shared);
@@ -82,7 +71,7 @@ add_heavy(double* P, const double* before, const double* columns, const double* 
         for (int i = threadIdx.x >> 5; i < n; i += warps) {
             double value = 0.0;
             for (int j = lane; j < n; j += 32) value += P[(long long)i * n + j] * x[j];
-            for (int offset = 16; offset > 0; offset >>= 1) value += __shfl_xor_sync(0xffffffffu, value, offset);
+            value = warp_sum(value);
             if (lane == 0) g[i] = value;
         }
         SYNC(PRODUCT_READY);
@@ -117,7 +106,7 @@ add_heavy(double* P, const double* before, const double* columns, const double* 
 
 // Coefficients of the columns that have joined, the last first; rest (n), from which each column is taken, in place. One
 // block, each thread of which has its entries of rest for itself.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
 draw_heavy(const double* columns, const double* weights, const double* precision, const double* products,
            const double* noise, double* rest, double* coef, int n, int m) {
     DYNAMIC_SHARED(double, shared);
@@ -140,7 +129,7 @@ extern "C" __global__ void scale_latent(double* z, const double* forms, int n, u
                                         u32 k1) {
     sweep += *since;
     const int c = blockIdx.x;
-    const double drawn = gamma_1(0.5 * n, sweep, index, stream_of(c, LENGTH_PURPOSE, 0), k0, k1);
+    const double drawn = gamma_1(0.5 * n, sweep, index, stream_of(c, LENGTH, 0), k0, k1);
     const double factor = sqrt(2.0 * drawn / forms[3 * c]);
     for (int i = threadIdx.x; i < n; i += blockDim.x) z[(long long)c * n + i] *= factor;
 }
@@ -153,20 +142,20 @@ extern "C" __global__ void draw_latent(const double* mean, const unsigned char* 
     if (at >= size) return;
     const int i = at % n;
     const double side = y[i] ? 1.0 : -1.0;
-    const u32 stream = stream_of((u32)(at / n), LATENT_SCAN_PURPOSE, 0);
+    const u32 stream = stream_of((u32)(at / n), LATENT, 0);
     z[at] = side * truncated_normal<double>(side * mean[at], sweep, i, stream, k0, k1, SCAN_BLOCKS * scan);
 }
 
 // z_i given the other z, one row after the other, n_scans times; z and Pz (n_chains, n) in place. One block for each
 // chain: all its threads draw the same z_i, and share the update of Pz. An entry of z or Pz is read and written by one
 // thread alone; that of the next row it hands to the others in one of two slots, so that one barrier a row is enough.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
 scan_latent(double* z, double* Pz, const double* P, const unsigned char* y, int n, int n_scans, int first,
             const u32* since, u32 sweep, u32 k0, u32 k1) {
     sweep += *since;
     DYNAMIC_SHARED(double, slots);
     const int c = blockIdx.x;
-    const u32 stream = stream_of(c, LATENT_SCAN_PURPOSE, 0);
+    const u32 stream = stream_of(c, LATENT, 0);
     z += (long long)c * n;
     Pz += (long long)c * n;
     P += (long long)c * n * n;
@@ -212,13 +201,13 @@ __device__ __forceinline__ void slice_scale(double* lambda_sq_inv, double* w, do
                                             u32 n_th, u32 sweep, u32 stream, u32 k0, u32 k1) {
     const double now = -0.5 * log(*lambda_sq_inv), d = fmax(tau_sq_inv * *lambda_sq_inv, LEAST_PRECISION);
     const double level = log_scale_density(now, *w, slab_precision / d, s, r, q, n) -
-                         exponential_1(SCALE_ROUNDS * n_th, sweep, j, stream, k0, k1);
+                         exponential_1(SCAN_ATTEMPTS * n_th, sweep, j, stream, k0, k1);
     double low = now, high = now;
-    for (u32 attempt = SCALE_ROUNDS * n_th + 1; attempt < SCALE_ROUNDS * n_th + 400; ++attempt) {
+    for (u32 attempt = SCAN_ATTEMPTS * n_th + 1; attempt < SCAN_ATTEMPTS * n_th + 400; ++attempt) {
         const Words words = philox(attempt, sweep, j, stream, k0, k1);
         if (high == low) {
-            low = now - SCALE_WIDTH * unit(words.v[0], words.v[1]);
-            high = low + SCALE_WIDTH;
+            low = now - COLLAPSED_WIDTH * unit(words.v[0], words.v[1]);
+            high = low + COLLAPSED_WIDTH;
         }
         const double proposed = low + (high - low) * unit(words.v[2], words.v[3]), precision = exp(-2.0 * proposed);
         const double rate = fmax(tau_sq_inv * precision, LEAST_PRECISION), weight = 1.0 / (rate + slab_precision);
@@ -240,7 +229,7 @@ __device__ __forceinline__ void slice_scale(double* lambda_sq_inv, double* w, do
 // lambda_sq_inv (n_chains, n_shrunk), w (n_chains, q), which, r, factors (n_chains, b), A, C, U (n_chains, b, b),
 // square (q), forms (n_chains, 3) as of quadratic_forms, the last the change of log|V|; in place but for A, C and r.
 // Shared memory: 3 b^2 + 3 b numbers.
-extern "C" __global__ void __launch_bounds__(256, 1)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
 scan_local_scales(double* lambda_sq_inv, double* w, const long long* which, const double* A, const double* C,
                   const double* r, const double* square, double* forms, double* U, double* factors,
                   const double* tau_sq_inv, double slab_precision, int n, int b, int n_shrunk, int q, u32 n_th,
@@ -249,7 +238,7 @@ scan_local_scales(double* lambda_sq_inv, double* w, const long long* which, cons
     DYNAMIC_SHARED(double, shared);
     double *a = shared, *g = a + b * b, *u = g + b * b, *rz = u + b * b, *scale = rz + b, *weight = scale + b;
     const int c = blockIdx.x;
-    const u32 stream = stream_of(c, SCALE_PURPOSE, 0);
+    const u32 stream = stream_of(c, LOCAL_SLICE, 0);
     const long long at = (long long)c * b;
     for (int e = threadIdx.x; e < b * b; e += blockDim.x) {
         a[e] = A[at * b + e];

@@ -23,7 +23,7 @@ extern "C" __global__ void transposed_product(const double* L, const double* x, 
     if (j >= q) return;
     double sum = 0.0;
     for (int i = (int)j + lane; i < q; i += 32) sum += L[(at + j) * q + i] * x[at + i];
-    for (int offset = 16; offset > 0; offset >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    sum = warp_sum(sum);
     if (lane == 0) out[at + j] = sum;
 }
 
@@ -34,7 +34,7 @@ extern "C" __global__ void inner_products(const double* A, const double* B, doub
     if (j >= k) return;
     double sum = 0.0;
     for (int e = lane; e < q; e += 32) sum += A[i * q + e] * B[j * q + e];
-    for (int offset = 16; offset > 0; offset >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    sum = warp_sum(sum);
     if (lane == 0) out[i * k + j] = sum;
 }
 
@@ -45,6 +45,6 @@ extern "C" __global__ void row_squares(const double* M, double* out, int q) {
     if (j >= q) return;
     double sum = 0.0;
     for (int i = (int)j + lane; i < q; i += 32) sum += M[j * q + i] * M[j * q + i];
-    for (int offset = 16; offset > 0; offset >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    sum = warp_sum(sum);
     if (lane == 0) out[j] = sum;
 }

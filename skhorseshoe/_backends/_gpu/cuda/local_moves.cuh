@@ -1,7 +1,4 @@
-// Moves of some lambda_j with all coefficients integrated out; the counterpart of local_moves.py, which has the formulas.
-#define SLICE_PURPOSE 11u
-#define SLICE_WIDTH 8.0
-#define LEAST_FREE 1e-9
+// Moves of some lambda_j with all coefficients integrated out; the counterpart of path_kernels.py, which has the formulas.
 
 // Of log lambda_j, up to a constant.
 __device__ __forceinline__ double log_local(double log_lambda, double v, double c, double tau_sq_inv) {
@@ -16,9 +13,9 @@ __device__ __forceinline__ double local_slice(double now, double v, double c, do
     const double here = log_local(now, v, c, tau_sq_inv);
     if (here == -1e300) return now;
     const double level = here - exponential_1(0, sweep, step, stream, k0, k1);
-    double low = now - SLICE_WIDTH * slice_unit(1, step, sweep, stream, k0, k1), high = low + SLICE_WIDTH;
-    while (log_local(low, v, c, tau_sq_inv) > level) low -= SLICE_WIDTH;
-    while (log_local(high, v, c, tau_sq_inv) > level) high += SLICE_WIDTH;
+    double low = now - LOCAL_WIDTH * slice_unit(1, step, sweep, stream, k0, k1), high = low + LOCAL_WIDTH;
+    while (log_local(low, v, c, tau_sq_inv) > level) low -= LOCAL_WIDTH;
+    while (log_local(high, v, c, tau_sq_inv) > level) high += LOCAL_WIDTH;
     for (u32 attempt = 2; attempt < 200; ++attempt) {
         const double proposed = low + (high - low) * slice_unit(attempt, step, sweep, stream, k0, k1);
         if (log_local(proposed, v, c, tau_sq_inv) >= level) return proposed;
@@ -30,13 +27,13 @@ __device__ __forceinline__ double local_slice(double now, double v, double c, do
 
 // P (n_chains, k, k), m and x (n_chains, k), all overwritten; x = lambda^-2. One block for each chain: all its threads
 // take the same decisions, and share the update of P. Shared memory: k numbers.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
 move_local_scales(double* P, double* m, double* x, const double* tau_sq_inv, int k, const u32* since, u32 sweep, u32 k0,
                   u32 k1) {
     sweep += *since;
     DYNAMIC_SHARED(double, column);
     const int chain = blockIdx.x;
-    const u32 stream = stream_of(chain, SLICE_PURPOSE, 0);
+    const u32 stream = stream_of(chain, LOCAL_SLICE, 0);
     const double precision = tau_sq_inv[chain];
     P += (long long)chain * k * k;
     m += (long long)chain * k;

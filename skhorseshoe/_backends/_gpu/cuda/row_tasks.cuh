@@ -1,8 +1,5 @@
 // What is drawn or derived from the linear predictor of a row, in a pass over dense or sparse rows, and its totals over a
 // block. Compiled for CHAINS (1, 2, 4, 8 or 16) and REAL, in which rows are computed.
-#define THREADS 256
-#define WARPS (THREADS / 32)
-#define LATENT_PURPOSE 0u
 
 struct Latent {
     u32 sweep, k0, k1;
@@ -10,7 +7,7 @@ struct Latent {
     double total;  // of z^2 over the rows that this thread has seen, all for one chain
     __device__ __forceinline__ REAL operator()(REAL eta, bool one, const double*, long long row, u32 chain) {
         row += first_row;
-        const REAL z = truncated_normal<REAL>(one ? eta : -eta, sweep, (u32)row, stream_of(chain, LATENT_PURPOSE, row),
+        const REAL z = truncated_normal<REAL>(one ? eta : -eta, sweep, (u32)row, stream_of(chain, LATENT, row),
                                               k0, k1);
         total += (double)z * (double)z;
         return one ? z : -z;

@@ -22,7 +22,7 @@ extern "C" __global__ void information_weights(const double* eta, double* out, l
 }
 
 // out[r] = the means over s of Phi(-t) and Phi(t), t = eta[r][s]; one block for each row.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(THREADS)
 mean_phi(const double* eta, double* out, int n_draws) {
     DYNAMIC_SHARED(double, shared);
     double lower = 0.0, upper = 0.0;

@@ -7,7 +7,6 @@
 //
 // Sums over a row are held in REAL, sums over rows in float64. A column is cut into pieces of a fixed length. No atomics:
 // every sum has one owner and a fixed order, and who adds what depends on X and the number of chains alone.
-#define TILE 256  // rows whose predictors are together in shared memory
 
 // A value for each chain, side by side: one load where they have up to 16 bytes.
 struct alignas(sizeof(REAL) * CHAINS < 16 ? sizeof(REAL) * CHAINS : 16) Values {

@@ -1,8 +1,5 @@
 // Questions that are asked of sparse rows now and then, not in every sweep; float64. Compiled for ELEMENT and INDEX, as
 // the passes are. By column: the same numbers in the order of the columns, with their rows.
-#define THREADS 256
-#define WARPS (THREADS / 32)
-#define STRIP 512  // columns whose sums a warp has in shared memory
 
 // rows[k] = the row of the stored number k. A group of lanes for each row.
 extern "C" __global__ void row_numbers(const INDEX* starts, INDEX* rows, long long n, int lanes) {

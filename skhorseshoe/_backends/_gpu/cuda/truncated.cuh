@@ -20,7 +20,7 @@ __device__ __forceinline__ void cos_sin_turn(u32 word, float* cosine, float* sin
 
 template <class R>
 __device__ __forceinline__ R truncated_normal(R mean, u32 sweep, u32 row, u32 stream, u32 k0, u32 k1, u32 first = 0) {
-    const bool gaussian = mean > R(0.47);
+    const bool gaussian = mean > R(GAUSSIAN_ABOVE);
     const R inverse_rate = R(2) / (sqrt(mean * mean + R(4)) - mean);  // = mean + rate
     for (u32 block = first; block < first + 64; ++block) {             // P(all rejected) < 1e-50
         const Words w = philox(block, sweep, row, stream, k0, k1);

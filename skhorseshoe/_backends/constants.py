@@ -1,0 +1,61 @@
+"""Numbers that kernels of the CPU and of the GPU share; the CUDA sources are compiled with all names of this file."""
+
+# The law of tau given beta, and of lambda_j given beta_j.
+LEAST_B = 1e-290  # e^b E1(b) grows like -log(b): far below it nothing changes but the exponent's range
+TAU_WIDTH = 1.0  # of the slice in log tau
+FARTHEST = 300.0  # in log tau: coefficients that are all exactly zero have no law of tau, but an end there must be
+
+# Moves of single lambda_j, all coefficients integrated out of a Gaussian.
+LOCAL_WIDTH = 8.0  # of the slice in log lambda_j: it often covers both a coefficient that is zero and one that is not
+LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: lambda_j then stays
+
+# More columns than rows.
+COLLAPSED_WIDTH = 16.0  # of the slice in log lambda_j, around the current value: it reaches from noise to signal
+MOST_INFORMED = 1e5  # w_j s_j up to which P without column j can be told from P
+LARGEST_TERM = 1e9  # w_j |x_j|^2 trace(P), the size of what s_j is a sum of, up to which it can
+ROUNDING = 1e-16
+IN_THE_SPAN = 1e-13  # share of x_j' x_j below which x_j' P x_j is rounding
+LEAST_PRECISION = 1e-280  # of the prior
+SCAN_BLOCKS = 64  # of random words that a truncated normal of a scan may use
+SCAN_ATTEMPTS = 512  # numbers of random words between two scans of lambda_j
+
+# Truncated normals, and the tail of the normal distribution.
+GAUSSIAN_ABOVE = 0.47  # mean from which a truncated normal is proposed by an untruncated one
+DENSITY_AT_0 = 0.3989422804014327  # phi(0)
+FAR = 1e150  # whose square is finite
+TAIL_END = 37.3  # where the tail is 1e-304; it is held there, so that it is never zero
+EULER = 0.5772156649015329
+
+# Polynomials, the highest power first: (1 + 2x) erfcx(x) in (x - 3.75) / (x + 3.75), a Chebyshev expansion to 1.3e-16
+# rewritten in powers; the power series of E1 below 1, and its expansion in (b - 4) / (b + 2) above.
+# fmt: off
+ERFCX = (
+    -2.623107347133476e-09, -1.9551358868985616e-09, 3.197926671666804e-08, 1.879082322370048e-08,
+    -2.4857126248016745e-07, -5.084465378687302e-08, 1.7419821586224816e-06, -9.792625707303523e-07,
+    -1.1438048033346894e-05, 2.2387565714911816e-05, 5.164652974177416e-05, -0.00029015535246077655,
+    0.000293714378044958, 0.0017556261651970652, -0.009746579683265262, 0.02836227737211114, -0.05869339857664934,
+    0.09230432116428125, -0.10880393014244462, 0.08227673848999506, 0.0035854154854790257, -0.14024059858554525,
+    1.2375126308378275,
+)
+E1_NEAR = (
+    -8.677337204770125e-18, 1.6537983849091297e-16, -2.9871733327421158e-15, 5.0981091545465446e-14,
+    -8.193389712664089e-13, 1.2353110643708935e-11, -1.7397297489890083e-10, 2.27746439867652e-09,
+    -2.755731922398589e-08, 3.0619243582206544e-07, -3.1001984126984127e-06, 2.834467120181406e-05,
+    -0.0002314814814814815, 0.0016666666666666668, -0.010416666666666666, 0.05555555555555555, -0.25, 1.0,
+)
+E1_FAR = (
+    1.0473598476601479e-08, 4.989906789127274e-08, -4.9849271023022794e-08, -8.298884504413557e-08,
+    2.357845506908514e-08, 3.6743326389511316e-07, -3.3879138835855337e-07, 7.594392140287119e-07,
+    -1.4843791276152463e-06, 4.838800514027977e-06, -8.736382938717849e-06, 2.6510454413261257e-05,
+    -5.2190644965630525e-05, 0.00016177252736568137, -0.0003379862490006253, 0.001128955491913729,
+    -0.00250785254295449, 0.010133650750139046, -0.024300313655040845, 0.1903694970313361, 0.8253825996042264,
+)
+# fmt: on
+
+
+def horner(coefficients):
+    """A polynomial in u as an expression, which Python and C++ read alike; a loop over coefficients is slower."""
+    text = repr(coefficients[0])
+    for c in coefficients[1:]:
+        text = f"({text} * u {'-' if c < 0 else '+'} {abs(c)!r})"
+    return text

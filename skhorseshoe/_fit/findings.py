@@ -1,0 +1,235 @@
+"""What a fit finds wrong with its columns and its chains, each with its cure; ``warnings.py`` says it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._data.separation import COMPLETE, NONE
+from .._posterior.estimates import interval, others
+from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
+from .recipe import nice
+from .warnings import Finding
+
+MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
+MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
+NOISE = 0.95  # shrinkage from where a column is one
+LOOSE = 10  # standard deviations of the score by a standard deviation of the column, where its prior says 100
+SLAB = 2  # slab_scale that is advised
+FAR_SLAB = 20  # scores between the ends of a column, from where a slab hardly bounds its coefficient
+_COLUMN = 5  # standard deviations between the ends of a usual column
+_FAR_APART = 1.1  # R-hat, from where chains have not met yet
+_LEAST = 1000  # sweeps that are advised
+_MARGIN = 2.0  # more sweeps than the figures ask for: the least effective sample size of many varies
+
+
+def of_columns(rows, names, standardize):
+    """The findings about the scale of the columns. names : of the columns of X, an array."""
+    far = rows.far_out()
+    return [
+        *_far_from_zero(rows.distance, rows.dtype, names),
+        *_far_out(*far, rows.spread, names),
+        *([] if standardize else _scales(rows.columns, far[0], names)),
+    ]
+
+
+def _far_from_zero(distance, dtype, names):
+    """Columns so far from zero that rounding takes a noticeable part of their spread.
+
+    distance : (p,) from zero, in standard deviations. dtype : of X, which is computed with in at least float32.
+    """
+    dtype = np.promote_types(dtype, np.float32)
+    far = np.flatnonzero(np.finfo(dtype).eps * distance > MAX_ERROR)
+    if len(far):
+        cure = f"Subtract the means before you fit{', or give X as float64' if dtype == np.float32 else ''}."
+        yield Finding("far from zero", names[far], cure, {"distance": distance.max(), "dtype": dtype})
+
+
+def _far_out(which, usual, spread, names):
+    """Columns whose spread is that of a few values far out; see ``column_checks``. spread : (p,)."""
+    if len(which):
+        at = np.argmax(spread[which] / usual)
+        facts = {"worst": names[which[at]], "spread": spread[which[at]], "usual": usual[at]}
+        cure = "Clip them, or use the column's logarithm or quantiles (QuantileTransformer)."
+        yield Finding("far out", names[which], cure, facts)
+
+
+def _scales(columns, without, names):
+    """Shrunk columns whose scales differ so much that one prior cannot suit them all.
+
+    without : numbers of columns whose scale is another matter.
+    """
+    shrunk = np.setdiff1d(np.flatnonzero(columns.informative & ~columns.unpenalized), without)
+    spread = columns.by_column(columns.sd[: columns.n_shrunk])[shrunk]
+    if len(shrunk) > 1 and spread.max() > MAX_SCALE_RATIO * spread.min():
+        small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
+        facts = {"large": large, "most": spread.max(), "small": small, "least": spread.min()}
+        yield Finding("scales", [], "", facts, {"standardize": True})
+
+
+class Chains(NamedTuple):
+    """What is judged, and how long the chains are."""
+
+    names: list  # of the quantities
+    rhat: np.ndarray
+    ess: np.ndarray
+    n_chains: int
+    n_draws: int  # of each chain, that are kept
+    is_all: bool  # whether no other draws were made
+    sweeps: int  # after burn-in
+    stopped_by: str
+    sampler: str
+    sweep: float  # seconds a sweep
+
+
+class Unbounded(NamedTuple):
+    """What the data do not bound; columns by name."""
+
+    separated: str = ""  # how the classes are separated, where no slab bounds the coefficients
+    widest: float = 0.0  # range of the widest column, in the unit of the prior
+    shrunk: np.ndarray = ()  # columns on whose own coefficient neither the data nor a slab place a limit
+    free: np.ndarray = ()  # columns that are not shrunk, on whose own coefficient the data place no limit
+    loose: np.ndarray = ()  # columns that are not shrunk, and that only their wide prior bounds
+
+
+def of_outcome(params, chains, unbounded, columns=()):
+    """The findings about a run that has ended, and about its columns.
+
+    params : those of the classifier, by name. columns : the findings about the columns.
+    """
+    found, length = list(columns), _not_converged(params, chains, _curable(chains.names, unbounded))
+    if len(unbounded.loose) and not (unbounded.separated or len(unbounded.free)):
+        cure = "Drop one of these columns (OneHotEncoder(drop='first')), or remove them from unpenalized."
+        found.append(Finding("undetermined", unbounded.loose, cure, {}))
+    if unbounded.separated and (length or any(finding.changes for finding in found)):
+        changes = {"slab_scale": SLAB} | ({} if is_bound(SLAB, unbounded.widest) else {"standardize": True})
+        found.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
+    if len(unbounded.shrunk):
+        found.append(Finding("one-sided", unbounded.shrunk, "", {}, {"slab_scale": SLAB}))
+    if len(unbounded.free):
+        cure = "Remove the column from unpenalized, merge a rare level with another, or drop the column."
+        found.append(Finding("one-sided, unpenalized", unbounded.free, cure, {}, {"slab_scale": SLAB}))
+    if not length and params.target_ess is not None and chains.stopped_by == "n_iter":
+        length = _short_of_target(params, chains)
+    return found + length
+
+
+def chains_of(fitted, names, informative, sweep):
+    """``Chains`` of a model. informative : (p,) bool, False for constant columns. sweep : seconds."""
+    extra = others(fitted)
+    checks = convergence(np.stack(list(extra.values()), axis=-1))
+    rhat, ess = np.append(fitted.rhat_[informative], checks.rhat), np.append(fitted.ess_[informative], checks.ess_bulk)
+    shape, how = fitted.global_scale_draws_.shape, (fitted.n_iter_, fitted.stopped_by_, fitted.sampler_, sweep)
+    return Chains([*names[informative], *extra], rhat, ess, *shape, fitted.moments_ is None, *how)
+
+
+def unbounded_in(fitted, names, run, slab_scale):
+    """What the data of a run do not bound."""
+    rows = run.problem.rows
+    found, spans = rows.one_sided()
+    free = rows.columns.unpenalized[found]
+    # Of what is noise to the model the posterior keeps to zero, whatever the likelihood does beyond.
+    matters = ~free & (fitted.shrinkage_[found] < NOISE)
+    shrunk = matters & (slab_scale is None or (slab_scale > SLAB and ~is_bound(slab_scale, spans)))
+    widest = _COLUMN * rows.columns.sd[: rows.columns.n_shrunk].max(initial=0.0)
+    separated = "" if is_bound(slab_scale, widest) else _separated(rows, run)
+    loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
+    return Unbounded(separated, widest, names[found[shrunk]], names[found[free]], names[loose])
+
+
+def _separated(rows, run):
+    """How planes separate the classes, or ""; where that is unknown, the chains can tell that one does."""
+    found = rows.separation()
+    if found is None:
+        return COMPLETE if run.separated() else ""
+    return "" if found == NONE else found
+
+
+def is_bound(slab_scale, span):
+    """Whether a slab bounds the coefficient of a column whose values have this range; with None there is none."""
+    return np.zeros(np.shape(span), bool) if slab_scale is None else slab_scale * span <= FAR_SLAB
+
+
+def _loose(draws, free, spread):
+    """Those of the columns ``free`` that only their wide prior bounds. spread : (p,) of the columns of X."""
+    if not len(free):
+        return free
+    lower, upper = interval(draws[..., free], 0.68)  # that of a Gaussian is two standard deviations
+    return free[(upper - lower) / 2 * spread[free] > LOOSE]
+
+
+def _curable(names, unbounded):
+    """Which of the quantities longer chains can cure."""
+    if unbounded.separated:
+        return np.zeros(len(names), bool)
+    columns = [*unbounded.shrunk, *unbounded.free]
+    return ~np.isin(names, [*columns, "(intercept)", "(global scale)"] if columns else [])
+
+
+def _not_converged(params, chains, curable):
+    """What R-hat and the effective sample sizes say. curable : (k,) bool, of the quantities."""
+    rhat, ess, wanted = chains.rhat, chains.ess, MIN_ESS_PER_CHAIN * chains.n_chains
+    # Where nothing can be computed (fewer than four draws) nothing is known to be well.
+    failed = ~((rhat <= MAX_RHAT) & (ess >= wanted))
+    if not failed.any():
+        return []
+    if chains.n_draws < 4:
+        draws = "1 draw of each chain is" if chains.n_draws == 1 else f"{chains.n_draws} draws of each chain are"
+        return [Finding("too few draws", [], *_longer(params, chains, {"draws": draws}))]
+    badness = np.fmax((rhat - 1) / (MAX_RHAT - 1), wanted / ess)  # infinite where a chain does not move at all
+    worst = int(np.argmax(np.where(failed, np.nan_to_num(badness, nan=0.0), -1.0)))
+    facts = {"failed": failed.sum(), "judged": len(failed), "max_rhat": MAX_RHAT, "per_chain": MIN_ESS_PER_CHAIN}
+    facts |= {"worst": chains.names[worst], "rhat": rhat[worst], "ess": ess[worst], "wanted": wanted}
+    to_do, cure, changes = failed & curable, "", {}
+    if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:
+        cure = (
+            f"But max_draws={params.max_draws} keeps only {chains.n_draws} draws of each chain, and R-hat and sample "
+            f"sizes are computed from these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
+        )
+    elif to_do.any():
+        fold = np.where(to_do & np.isfinite(badness), badness, 0.0).max()
+        cure, facts, changes = _longer(params, chains, facts, fold, (rhat[to_do] > _FAR_APART).any())
+    return [Finding("not converged", [], cure, facts, changes)]
+
+
+def _longer(params, chains, facts, fold=1.0, far=False):
+    """The cure, the facts and the changes of parameters for so many times as many independent draws.
+
+    far : whether the chains are so far apart that burn-in was too short.
+    """
+    cure, changes = "", {}
+    more = nice(max(_LEAST, _MARGIN * fold * params.n_iter))
+    if chains.stopped_by in ("interrupt", "callback"):
+        cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
+    elif params.warm_start:
+        anew = f" R-hat is very large: better start again with a longer burn_in (now {params.burn_in})." if far else ""
+        adds = nice(max(1.0, _MARGIN * fold - 1.0) * chains.sweeps)
+        cure = f"Fit again with n_iter={adds}, which adds draws.{anew}"
+    elif params.checkpoint is not None and not far:
+        cure = f"Fit again with n_iter={more}: the run continues from the checkpoint."
+    elif chains.n_draws < MIN_ESS_PER_CHAIN and params.thin > 1:
+        cure = f"Lower thin (now {params.thin}), which leaves only {chains.n_draws} draws of each chain."
+    else:
+        changes = {"n_iter": more}
+        if far or params.burn_in < _LEAST:
+            changes["burn_in"] = max(_LEAST, more // 2)
+    return cure, facts, changes
+
+
+def _short_of_target(params, chains):
+    """A finding where fewer independent draws have been made than were asked for."""
+    least = int(np.argmin(chains.ess))
+    ess, worst = chains.ess[least], chains.names[least]
+    if ess >= params.target_ess:
+        return []
+    factor, cure, changes = max(2, int(np.ceil(1.2 * params.target_ess / ess))), "", {}
+    if not chains.is_all:
+        cure = (
+            f"It is computed from the {chains.n_draws} draws of each chain that max_draws={params.max_draws} keeps. "
+            f"Raise max_draws to {factor * chains.n_draws}, or leave it out."
+        )
+    elif params.warm_start:
+        cure = f"Fit again with n_iter={(factor - 1) * chains.sweeps}, which adds draws."
+    else:
+        changes = {"n_iter": nice(factor * params.n_iter)}
+    facts = {"target": params.target_ess, "sweeps": chains.sweeps, "ess": ess, "worst": worst}
+    return [Finding("short of target", [], cure, facts, changes)]

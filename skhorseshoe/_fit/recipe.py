@@ -1,0 +1,43 @@
+"""The recipe at the end of a warning: all parameters to fit again with, at once, and how long that will take."""
+
+_LENGTH = {"collapsed": 2000}  # sweeps, by sampler, after another scale or slab, of which no figure tells yet
+_USUAL = 4000
+_KEPT = 10_000  # draws of a chain that are enough to keep
+
+
+def recipe_of(findings, params, chains):
+    """A sentence, or "" if no parameter is to change.
+
+    params : those of the classifier, by name. chains : ``findings.Chains``.
+    """
+    changes = {name: value for finding in findings for name, value in finding.changes.items()}
+    if not changes:
+        return ""
+    is_another = not changes.keys() <= {"n_iter", "burn_in"}  # model, whose chains begin anew
+    if is_another:
+        changes |= {"n_iter": max(params.n_iter, _LENGTH.get(chains.sampler, _USUAL))}
+        changes |= {"burn_in": max(params.burn_in, 1000)}
+    changes = {name: value for name, value in changes.items() if value != getattr(params, name)}
+    n_iter, burn_in = (changes.get(name, getattr(params, name)) for name in ("n_iter", "burn_in"))
+    if params.max_draws is None and n_iter > params.thin * _KEPT:
+        changes["thin"] = n_iter // _KEPT
+    if is_another and params.warm_start:
+        changes["warm_start"] = False
+    if params.checkpoint is not None and (is_another or "burn_in" in changes or "thin" in changes):
+        changes["checkpoint"] = "<another folder>"
+    words = ", ".join(f"{name}={value!r}" for name, value in changes.items())
+    return f"Fit again with {words}: {_time(chains.sweep * (n_iter + burn_in))}."
+
+
+def _time(seconds):
+    if seconds < 1:
+        return "about a second"
+    for unit, size, least in (("days", 86_400, 172_800), ("hours", 3600, 7200), ("minutes", 60, 120), ("s", 1, 0)):
+        if seconds >= least:
+            return f"about {seconds / size:.0f} {unit}"
+
+
+def nice(n):
+    """A round number not below n: 1, 1.5, 2, 3, 4, 5, 6 or 8 times a power of ten."""
+    size = 10 ** (len(str(int(n))) - 1)
+    return next(int(k * size) for k in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if k * size >= n)

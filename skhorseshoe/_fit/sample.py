@@ -1,0 +1,91 @@
+"""The run of the sampler, with all that watches it: the log, the callbacks, the checkpoint."""
+
+import time
+from contextlib import nullcontext, suppress
+from functools import partial
+from numbers import Integral
+
+from .._mcmc.run import Run
+from .._utils import pickling, progress
+from .._utils.signals import held_back
+from . import restored, warm_start
+from .checkpoint import Checkpoint
+
+
+def sample(params, problem, plan, earlier, callbacks_of):
+    """The ``Run`` of a problem, at its end, and the seconds that a sweep has taken.
+
+    earlier : what a model has kept to go on with its chains, or None. callbacks_of : function of the run.
+    """
+    settings, saved = plan.settings, earlier
+    if saved is not None:
+        warm_start.check_same(saved, problem, settings)
+    checkpoint = _checkpoint(params, problem, settings, plan.device.name)
+    with checkpoint or nullcontext():
+        if checkpoint is not None:
+            saved = checkpoint.load(settings.n_iter, partial(restored.check, problem=problem, settings=settings))
+        run = Run(problem, settings, saved)
+        sweep = _go(run, params.verbose, checkpoint, callbacks_of(run))
+    return run, sweep
+
+
+def _checkpoint(params, problem, settings, device):
+    """The ``Checkpoint`` to read and write, or None."""
+    if params.checkpoint is None:
+        return None
+    seed = params.random_state
+    if not isinstance(seed, Integral):  # a generator is known by what it has drawn, a fresh seed by nothing
+        seed = "fresh" if seed is None else f"a generator that draws {problem.key.tolist()}"
+    what = {**warm_start.described(problem, settings), "random_state": str(seed), "device": device}
+    return Checkpoint(params.checkpoint, params.checkpoint_interval, what, pickling.version())
+
+
+def _go(run, verbose, checkpoint, callbacks):
+    """Run to the end; returns the seconds that a sweep of the second half has taken, when all was compiled."""
+    first, end = run.sweep, run.settings.burn_in + run.settings.n_iter
+    log, times = _log(verbose, run.settings.burn_in, end), {first: time.monotonic()}
+
+    def save():
+        if checkpoint is not None and run.whole:
+            checkpoint.write(run)
+
+    with nullcontext(lambda: None) if checkpoint is None else held_back() as call_handler:
+
+        def report(t):
+            if t == (first + end) // 2:
+                times[t] = time.monotonic()
+            log(t)
+            if checkpoint is not None and checkpoint.is_due():
+                checkpoint.write(run)
+            enough = callbacks(t)
+            call_handler()
+            return enough
+
+        try:
+            run.go(report)
+        except BaseException:
+            with suppress(Exception):  # what has ended the run is what to say
+                save()
+            raise
+        save()
+    callbacks.close()
+    start = max(times)
+    return (time.monotonic() - times[start]) / max(1, run.sweep - start)
+
+
+def _log(verbose, burn_in, end):
+    """A function of the number of sweeps done that logs a line now and then, and warns of a fit of hours."""
+
+    def line(t, left):
+        return f"{'burn-in' if t <= burn_in else 'sampling'}: sweep {t} of {end}, about {left:.0f} s left"
+
+    def too_long(t, sweep, left):
+        hours = left / 3600
+        return (
+            f"At {sweep:.2g} s a sweep, the {end - t} sweeps that are left of {end} take about "
+            f"{f'{hours:.0f} hours' if hours < 48 else f'{hours / 24:.0f} days'}. To shorten it, set target_ess or "
+            "reduce rows or columns; checkpoint saves progress, verbose=1 reports progress, and Ctrl-C ends the fit "
+            "with the draws so far."
+        )
+
+    return progress.reporter(verbose, end, line, too_long)

@@ -1,0 +1,227 @@
+"""What columns do: to the average probability of rows, if one of them changes, and to the scores of single rows."""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import sklearn
+from scipy.sparse import issparse
+
+from .._backends import device
+from .._data import validation
+from .._data.raw_rows import RawRows
+from .._utils.memory import check_matrices
+from .._utils.sklearn_compat import _check_sample_weight
+from .._utils.threads import count_threads, open_threads
+from ..diagnostics import ess_bulk
+from . import predict
+from .estimates import means
+from .pipeline import names_of, prepared
+from .summary import in_lines, moments, summary_frame
+from .table import Summary
+
+_ROUNDING = 1e-12  # of a column, beside its largest value
+_NUMBERS, _ROWS = 2**19, 2**13  # of the rows that pass through the steps of a Pipeline together
+_CHANGES = 64  # of these rows, that are held together
+
+
+class Change(NamedTuple):
+    """Of a column, by number: by a step, or from 0 to 1 where that is None."""
+
+    column: int
+    words: str
+    step: float | None
+
+
+def effects_frame(model, before, X, features, change, level, sample_weight, max_draws):
+    """See ``inspection.marginal_effects``."""
+    X = RawRows(X)
+    weight = None
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, X.X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.sum() > 0:
+            raise ValueError("sample_weight is 0 for all rows: there is nothing to average over.")
+        weight = weight / weight.sum()
+    changes = [_change(X, j, change, weight) for j in X.columns(features)]
+    draws = _average_changes(model, before, X, changes, weight, max_draws)
+    frame = Summary(
+        {
+            "change": [one.words for one in changes],
+            **moments(draws, level),
+            "ess": ess_bulk(draws),
+        },
+        index=pd.Index([X.names[one.column] for one in changes], name="feature"),
+    )
+    frame.attrs["header"] = in_lines(
+        f"Change of P(y = {model.classes_[1]}), {'' if weight is None else 'weighted '}average of {X.shape[0]} rows, "
+        f"if one column changes{' by one standard deviation' if change == 'sd' else ''}"
+    )
+    return frame
+
+
+def _change(X, j, change, weight):
+    """The ``Change`` of a column that is asked for."""
+    if change in ("auto", "binary"):
+        values = X.values(j)
+        other = values[~np.isin(values, (0, 1)) & ~np.isnan(values)]
+        if not len(other):
+            return Change(j, "0 to 1", None)
+        if change == "binary":
+            raise ValueError(
+                f"change='binary' is from 0 to 1, and column {X.names[j]!r} holds other values, such as {other[0]:g}: "
+                "take change='unit' or 'sd', or leave it out of features."
+            )
+    if change in ("auto", "unit"):
+        return Change(j, "+1", 1.0)
+    if change == "sd":
+        values = X.values(j)
+        known = ~np.isnan(values)
+        weight = None if weight is None else weight[known]
+        sd = np.sqrt(np.cov(values[known], ddof=0, aweights=weight)) if known.any() else 0.0
+        if not sd > _ROUNDING * np.abs(values[known]).max(initial=0):
+            raise ValueError(
+                f"change='sd' needs columns that vary, and {X.names[j]!r} has the same value in all rows of X: take "
+                "change='unit', or leave it out of features."
+            )
+        return Change(j, f"{sd:+.3g}", sd)
+    if isinstance(change, bool) or not isinstance(change, Real) or not np.isfinite(change):
+        raise ValueError(f"change must be 'auto', 'unit', 'sd', 'binary' or a finite number; got {change!r}.")
+    return Change(j, f"{change:+g}", float(change))
+
+
+def _average_changes(model, before, X, changes, weight, max_draws):
+    """What the changes do to the average probability of the rows under each draw; (n_chains, m, number of changes)."""
+    coef, intercept = predict._flat(model, max_draws)
+    out = np.zeros((len(changes), len(coef)))
+    size = min(_ROWS, max(1, _NUMBERS // max(X.shape[1], model.n_features_in_)))
+    for start in range(0, X.shape[0], size):
+        rows = slice(start, min(X.shape[0], start + size))
+        part = X.part(rows)
+        base = _seen(model, before, part)
+        share = (rows.stop - start) / X.shape[0] if weight is None else weight[rows]
+        for first in range(0, len(changes), _CHANGES):
+            moves = []
+            for column, _, step in changes[first : first + _CHANGES]:
+                old = X.values(column, part)
+                ends = (None, old + step) if step is not None else (np.zeros_like(old), np.ones_like(old))
+                seen = (None if new is None else _seen(model, before, X.changed(part, column, new)) for new in ends)
+                moves.append([None if after is None else _move(after, base) for after in seen])
+            out[first : first + _CHANGES] += _of_rows(model, _dense(base), moves, share, coef, intercept)
+    if not np.isfinite(out).all():
+        raise ValueError("X is too large to predict, as it is or changed: are its columns on the scale of the fit?")
+    return out.T.reshape(len(model.coef_draws_), -1, len(changes))
+
+
+def _seen(model, before, rows):
+    """Rows as the classifier has them behind the steps before it, in float64."""
+    return device.to_host(validation.check_X(model, prepared(before, rows), reset=False)).astype(np.float64, copy=False)
+
+
+def _dense(rows):
+    return rows.toarray() if issparse(rows) else rows
+
+
+def _move(after, base):
+    """The columns (k,) in which rows differ from others, and by how much (n, k)."""
+    moved = after - base
+    if issparse(moved):
+        moved = moved.tocsc()
+        moved.eliminate_zeros()
+        columns = np.flatnonzero(np.diff(moved.indptr))
+    else:
+        columns = np.flatnonzero(moved.any(axis=0))
+    return columns, _dense(moved[:, columns])
+
+
+def _of_rows(model, X, moves, share, coef, intercept):
+    """Sums over rows X of the changes of their probabilities, under each draw; (number of moves, m).
+
+    moves : pairs of what ``_move`` gives, of None for the rows as they are. share : of all rows that these are, or the
+    share of each of them (n,).
+    """
+    out = np.empty((len(moves), len(coef)))
+    ops, name, _ = device.for_answers(model.device, model.device_, X)
+    budget = int(sklearn.get_config()["working_memory"] * 2**20)
+
+    def use(eta, draws):
+        # Blocks of draws under all rows, not of rows under all draws: each sum over rows is then made in one place.
+        eta += ops.to_device(intercept[draws])[:, None]
+        own = average(eta)
+        for k, ends in enumerate(moves):
+            low, high = (own if end is None else average(eta + across(draws, *end)) for end in ends)
+            out[k, draws] = ops.to_host(high - low)
+
+    def across(draws, columns, values):
+        return ops.to_device(coef[draws][:, columns].astype(np.float64)) @ ops.to_device(np.ascontiguousarray(values.T))
+
+    def average(eta):
+        return share * ops.average_phi(eta)[:, 1] if np.ndim(share) == 0 else ops.ndtr(eta) @ ops.to_device(share)
+
+    quiet = np.errstate(over="ignore", invalid="ignore")
+    with quiet, open_threads(count_threads(model.n_jobs)) as threads, ops.using(name):
+        ops.each_block(coef, X, threads, budget, use)
+    return out
+
+
+def contributions_frame(model, before, X, reference, level):
+    """See ``inspection.contributions``."""
+    X, p = RawRows(X), model.n_features_in_
+    check_matrices(8, (X.shape[0], p), "contributions(X)", "Ask for fewer rows.")
+    rows = _dense(_seen(model, before, X.part(slice(None))))
+    if reference is not None:
+        origin = _dense(_seen(model, before, _one_row(reference, X)))[0]
+    elif hasattr(model, "_column_means"):
+        origin = model._column_means
+    else:
+        raise ValueError("This model was fitted by an older version, which has not kept the means: give a reference.")
+    origin = np.where(np.abs(origin) > _ROUNDING * np.abs(rows).max(axis=0), origin, 0.0)
+    moved = rows - origin
+    coef = summary_frame(model, level, None).iloc[:p, :4]  # mean, sd, and the ends of the interval
+    low, high = (moved * end for end in coef.iloc[:, 2:].to_numpy().T)
+    mean, sd = moved * coef["mean"].to_numpy(), np.abs(moved) * coef["sd"].to_numpy()
+    total = _of_scores(model, moved, level)
+    columns = {
+        "value": (rows, np.full(len(rows), np.nan)),
+        "reference": (np.tile(origin, (len(rows), 1)), np.full(len(rows), np.nan)),
+        "mean": (mean, mean.sum(axis=1)),
+        "sd": (sd, total[:, 0]),
+        coef.columns[2]: (np.minimum(low, high), total[:, 1]),
+        coef.columns[3]: (np.maximum(low, high), total[:, 2]),
+    }
+    labels = X.X.index if isinstance(X.X, pd.DataFrame) else range(len(rows))
+    index = pd.MultiIndex.from_product([labels, [*names_of(before, model), "(total)"]], names=["row", "feature"])
+    frame = Summary({name: np.column_stack(parts).ravel() for name, parts in columns.items()}, index=index)
+    weights, intercept = means(model)
+    frame.attrs["header"] = in_lines(
+        f"Contributions to the score of P(y = {model.classes_[1]}), from {origin @ weights + intercept:.3g}, that of "
+        f"{'the mean of the columns in the fit' if reference is None else 'the reference'}"
+    )
+    return frame
+
+
+def _one_row(reference, X):
+    """A reference as a row of the same form as X."""
+    if isinstance(reference, (Mapping, pd.Series)):
+        missing = [name for name in X.names if name not in reference]
+        if missing:
+            raise ValueError(f"reference has no value of column {missing[0]!r}: give one for each column of X.")
+        row = pd.DataFrame([[reference[name] for name in X.names]], columns=X.names)
+        return row if isinstance(X.X, pd.DataFrame) else row.to_numpy()
+    row = np.reshape(reference, (1, -1)) if np.ndim(reference) == 1 else reference
+    if len(np.shape(row)) != 2 or np.shape(row)[0] != 1:
+        raise ValueError(f"reference must be one row, or None; got shape {np.shape(row)}.")
+    return RawRows(row).part(slice(None))
+
+
+def _of_scores(model, moved, level):
+    """Standard deviation and ends of the interval of the score's difference, for each row; (n, 3)."""
+    out, (coef, intercept) = np.empty((len(moved), 3)), predict._flat(model)
+
+    def use(eta, rows, ops):
+        out[rows, 0] = ops.to_host(eta).std(axis=1, ddof=min(1, len(coef) - 1))
+        out[rows, 1:] = ops.to_host(ops.quantiles(eta, [(1 - level) / 2, (1 + level) / 2]))
+
+    predict._each_predictor(model, moved, coef, np.zeros_like(intercept), use)
+    return out

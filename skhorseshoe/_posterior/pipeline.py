@@ -1,0 +1,80 @@
+"""The fitted model within a Pipeline, a search or a FrozenEstimator; rows and names behind the steps before it."""
+
+from contextlib import suppress
+from copy import copy
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from .._utils import names as _names
+from .mixin import PosteriorMixin
+
+
+def unfrozen(estimator):
+    """What a FrozenEstimator holds; anything else as it is."""
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
+def unwrap(estimator):
+    """The steps before the classifier, or None, and the fitted classifier."""
+    *before, classifier = flat_steps(estimator)
+    if not isinstance(classifier, PosteriorMixin):
+        if hasattr(classifier, "refit"):  # a search that has no best estimator
+            check_is_fitted(classifier)
+        inside = "" if classifier is unfrozen(estimator) else f" that ends with {type(classifier).__name__}"
+        raise TypeError(
+            "A fitted HorseshoeProbitClassifier is wanted, or a Pipeline or a search that ends with one; got "
+            f"{type(estimator).__name__}{inside}.{where_it_is(classifier)}"
+        )
+    check_is_fitted(classifier)
+    return joined(before), classifier
+
+
+def flat_steps(estimator):
+    """The steps of a Pipeline, with those of Pipelines within it, of what is frozen, and of the best estimator of a
+    search; of another estimator itself."""
+    inside = unfrozen(estimator)
+    if hasattr(inside, "best_estimator_"):
+        return flat_steps(inside.best_estimator_)
+    if not hasattr(inside, "steps"):
+        return [inside]
+    return [step for _, one in inside.steps for step in flat_steps(one)]
+
+
+def joined(steps):
+    """One Pipeline of these steps, or None of none. Samplers, as of imbalanced-learn, are for fitting alone."""
+    return make_pipeline(*steps) if (steps := [step for step in steps if hasattr(step, "transform")]) else None
+
+
+def prepared(before, X):
+    """X as the steps ``before`` the classifier hand it on."""
+    return X if before is None else before.transform(X)
+
+
+def names_of(before, classifier):
+    """Names of the features: those of the classifier or, where it was given an array, of the steps ``before`` it."""
+    if before is not None and not hasattr(classifier, "feature_names_in_"):
+        with suppress(AttributeError, ValueError):  # of a step that has no names to give
+            return list(before.get_feature_names_out())
+    return _names.names_of(classifier)
+
+
+def where_it_is(estimator):
+    """A hint at what a search lacks, or at the attribute of another wrapper that holds the fitted estimator."""
+    if hasattr(estimator, "cv_results_") and not hasattr(estimator, "best_estimator_"):
+        return " It has kept no fitted estimator: set refit=True and fit it again."
+    for name in ("estimator_", "calibrated_classifiers_[i].estimator", "estimators_[i]"):
+        if hasattr(estimator, name.partition("[")[0]):
+            return f" What it has fitted is its {name}."
+    return ""
+
+
+def named(before, classifier):
+    """The classifier, or a copy of it that has the names of the steps before it."""
+    if before is None or hasattr(classifier, "feature_names_in_"):
+        return classifier
+    named = copy(classifier)
+    named.feature_names_in_ = np.asarray(names_of(before, classifier), dtype=object)
+    return named

@@ -1,0 +1,104 @@
+"""Frames of the posterior: pandas frames that print under words, each number with as many digits as are known."""
+
+from html import escape
+from math import floor, isfinite, log10
+from shutil import get_terminal_size
+
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+
+_WIDTH = 79  # letters of a line, where neither pandas nor the terminal says more or less
+_LETTERS = 30, 24, 20, 17, 14  # of a name, in ever less room
+_FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "ess": "{:.0f}", "rhat": "{:.3f}"}
+_FORMATS |= {"value": "{:.4g}", "reference": "{:.4g}", "weight": "{:.4g}"}
+_FORMATS |= {"lfsr": "{:.1g}", "probability": "{:.4f}", "purity": "{:.2f}"}
+_USUAL_ESS = 1000.0  # for tables that have none
+_MOST_DECIMALS = 6
+_LONG, _ABOVE, _BELOW = "prob_positive", "prob_", "positive"  # a heading, and its two lines
+
+
+class Summary(pd.DataFrame):
+    """A frame that prints ``attrs["header"]`` above itself, and its numbers as far as Monte Carlo error lets them be
+    known. The numbers that it holds are not rounded.
+
+    pandas itself hands on ``attrs`` and the class to what is sliced, sorted or rounded, and leaves all else alone.
+    """
+
+    @property
+    def _constructor(self):
+        return Summary
+
+    def __repr__(self):
+        header, table = self.attrs.get("header"), _in_lines(_as_texts(self))
+        return f"{header}\n\n{table}" if header else table
+
+    def _repr_html_(self):
+        header, table = self.attrs.get("header"), _as_texts(self)._repr_html_()
+        return f"<pre>{escape(header)}</pre>\n{table}" if header and table else table
+
+
+def _as_texts(frame):
+    """A plain frame that has texts in place of the numbers of this package."""
+    shown = pd.DataFrame(frame).copy()
+    shown.attrs = {}
+    if not frame.columns.is_unique:
+        return shown
+    numbers = [name for name in frame.columns if is_numeric_dtype(frame[name])]
+    for name in _FORMATS.keys() & set(numbers):
+        shown[name] = [_text(value, _FORMATS[name]) for value in frame[name]]
+    if "sd" not in numbers:
+        return shown
+    ess = frame["ess"] if "ess" in numbers else pd.Series(_USUAL_ESS, frame.index)
+    decimals = [_decimals(sd / size**0.5) for sd, size in zip(frame["sd"], ess, strict=True)]
+    formats = ["{:.2e}" if places > _MOST_DECIMALS else f"{{:.{places}f}}" for places in decimals]
+    for name in numbers:
+        if name in ("mean", "sd") or str(name).endswith("%"):
+            shown[name] = [_text(*each) for each in zip(frame[name], formats, strict=True)]
+    if _LONG in numbers:
+        errors = ((p * (1 - p) / size) ** 0.5 for p, size in zip(frame[_LONG], ess, strict=True))
+        formats = [f"{{:.{min(max(_decimals(error), 2), 3)}f}}" for error in errors]
+        shown[_LONG] = [_text(*each) for each in zip(frame[_LONG], formats, strict=True)]
+    return shown
+
+
+def _decimals(error):
+    """As many as reach the first digit of a Monte Carlo error; three where it is not known, or zero."""
+    return max(0, -floor(log10(error))) if isfinite(error) and error > 0 else 3
+
+
+def _text(value, form):
+    return "" if pd.isna(value) else form.format(value)
+
+
+def _in_lines(shown):
+    """The text of a table: as it is, or with names cut short, where that brings each row into one line of the terminal
+    and leaves the names different. Otherwise columns go on below; pandas would leave some out."""
+    width = max(pd.get_option("display.width") or 0, get_terminal_size((_WIDTH, 24)).columns)
+    for letters in (None, *_LETTERS):
+        with pd.option_context("display.max_columns", None, "display.width", 10**6):
+            text = repr(shown) if letters is None else _narrow(shown, letters)
+        if text and max(map(len, text.split("\n"))) <= width:
+            return text
+    with pd.option_context("display.max_columns", None, "display.width", width):
+        return repr(shown)
+
+
+def _narrow(shown, letters):
+    """The text of a table with long names without their middle, and the longest heading in two lines; empty if names
+    would become the same."""
+    head = letters // 2
+
+    def shorten(name):
+        is_long = isinstance(name, str) and len(name) > letters
+        return f"{name[:head]}…{name[head - letters + 1 :]}" if is_long else name
+
+    renamed = shown.rename(columns={_LONG: _BELOW}, index=shorten)
+    if renamed.index.nunique() < shown.index.nunique():
+        return ""
+    text = repr(renamed)
+    first, second, *rest = text.split("\n")
+    if _LONG not in shown or not any(shown.index.names):  # else pandas has a second line, for the name of the index
+        return text
+    at = first.index(_BELOW)
+    second = f"{second:<{at}}"[:at] + _BELOW
+    return "\n".join([first.replace(_BELOW, f"{_ABOVE:>{len(_BELOW)}}"), second, *rest])

@@ -1,0 +1,13 @@
+"""The first number of an array that is NaN or infinite."""
+
+import numpy as np
+
+
+def first_not_finite(values):
+    """Indices of the first number of an array (of floats) that is not finite, a tuple; None if there is none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = values.sum(dtype=np.promote_types(values.dtype, np.float32))
+    if np.isfinite(total):  # as nearly always, and no mask is made
+        return None
+    wrong = np.argwhere(~np.isfinite(values))
+    return tuple(wrong[0].tolist()) if len(wrong) else None

@@ -1,0 +1,165 @@
+"""From a part of a source, a table or an array, to rows of finite numbers and codes of labels."""
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+
+_WHOLE = 2**53  # up to where float64 has every whole number
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")  # as pandas says of objects
+
+
+class ToRows:
+    """Makes rows of parts, which must agree with one another.
+
+    y : name of the column of labels, or None. columns : names of the columns of X, in their order, or None for those of
+    the first part. dtype : of X, or None for the narrowest that is exact. known : "names" and "classes" of the parts
+    that are converted already, or None each.
+    """
+
+    def __init__(self, y, columns, dtype, known):
+        self.y, self.columns, self.dtype = y, columns, dtype
+        self.names, self.classes = known["names"] or columns, known["classes"]
+
+    def __call__(self, part, first):
+        """Rows (m, p), float64 where float32 is not exact, and codes (m,) uint8. first : number of the first row."""
+        rows, labels = part if isinstance(part, tuple) else (part, None)
+        refuse_sparse(rows)
+        frame = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
+        if hasattr(frame, "columns"):
+            self._check_table(frame.columns, first)
+            labels = labels if self.y is None else frame[self.y]
+            frame = frame[self.names]
+        else:
+            self._check_array(np.shape(frame), first)
+            frame = pd.DataFrame(frame)
+        return _floats(frame, self.dtype, first), self._codes(labels, len(frame), first)
+
+    def _check_table(self, columns, first):
+        """Raise a ValueError unless a table with these columns goes with those before."""
+        if columns.has_duplicates:
+            raise ValueError(f"Columns {columns[columns.duplicated()].tolist()} are there more than once: rename them.")
+        for name in columns if self.names is None else self.names:
+            if not isinstance(name, str | int | float) or name != name:
+                raise ValueError(
+                    f"Names of columns must be strings or numbers; got {name!r}: rename it, frame.columns = "
+                    'frame.columns.map(str), or, for names of several levels, ["_".join(map(str, name)) for name in '
+                    "frame.columns]."
+                )
+        if self.y is not None and self.y not in columns:
+            raise ValueError(f"y={self.y!r} is no column of the source; it has {_some(columns)}.")
+        self.names = self.names or [name for name in columns if name != self.y]
+        if not self.names:
+            raise ValueError(f"The source has no column for X, only {_some(columns)}.")
+        missing, more = {*self.names} - {*columns}, {*columns} - {*self.names, self.y}
+        if missing or (more and self.columns is None):
+            raise ValueError(
+                f"The part of the source from row {first} on does not have the columns that are wanted: missing are "
+                f"{_some(missing)}, unknown are {_some(more)}. All parts must have the same; columns=[...] takes some "
+                "of them."
+            )
+
+    def _check_array(self, shape, first):
+        """Raise a ValueError unless an array of this shape goes with the parts before."""
+        if len(shape) != 2 or shape[1] == 0:
+            raise ValueError(f"Parts must have two dimensions, rows and columns; got an array of shape {shape}.")
+        if self.y is not None or self.columns is not None:
+            raise ValueError(
+                "y and columns name columns of a table, and an array has no names: give the labels as an array of "
+                "their own, or parts that are pairs (rows, labels)."
+            )
+        self.names = self.names or [None] * shape[1]
+        if shape[1] != len(self.names):
+            raise ValueError(
+                f"The part of the source from row {first} on has {shape[1]} columns, others {len(self.names)}."
+            )
+
+    def _codes(self, labels, m, first):
+        """The codes (m,) uint8 of the labels, 0 where there are none; new labels join the classes."""
+        if (labels is None and self.classes) or (labels is not None and self.classes is None and first):
+            has = "no labels, and those before have" if labels is None else "labels, and those before have none"
+            raise ValueError(f"The part of the source from row {first} on has {has}.")
+        if labels is None:
+            return np.zeros(m, np.uint8)
+        if np.shape(labels) != (m,):
+            raise ValueError(f"{m} rows from row {first} on need as many labels; got the shape {np.shape(labels)}.")
+        codes, found = pd.factorize(pd.Series(labels))
+        if (codes < 0).any():
+            raise ValueError(f"The label of row {first + np.argmin(codes)} is missing: leave the row out.")
+        self.classes, found = self.classes or [], found.tolist()
+        for k, value in enumerate(found):
+            like = (self.classes or found)[0]
+            if not isinstance(value, str | int | float) or isinstance(value, str) != isinstance(like, str):
+                raise ValueError(
+                    f"The label of row {first + np.argmax(codes == k)} is {value!r}, and others are like {like!r}: "
+                    "labels must be all text or all numbers. Make them one, by astype(str) for example, and give the "
+                    "tables one after the other as the source."
+                )
+            if value not in self.classes:
+                self.classes.append(value)
+        if len(self.classes) > 256:
+            raise ValueError(f"y has more than 256 different values, such as {found[:3]}: no classes to predict.")
+        return np.array([self.classes.index(value) for value in found], np.uint8)[codes]
+
+
+def refuse_sparse(rows):
+    """A TypeError for sparse rows."""
+    if issparse(rows):
+        raise TypeError(
+            "Sparse rows cannot be written to disk: fit reads them as they are, from memory. Or give parts of them as "
+            "arrays, one after the other: (rows[i : i + 1000].toarray() for i in range(0, rows.shape[0], 1000))."
+        )
+
+
+def _floats(frame, dtype, first):
+    """The numbers of a frame as floats; without a dtype as the narrowest that hold them all."""
+    alike = {}  # columns that become numbers together: of the same type of NumPy's, or one column
+    for j, kind in enumerate(frame.dtypes):
+        plain = isinstance(kind, np.dtype) and kind.kind in "biuf"
+        alike.setdefault(kind.str if plain else j, []).append(j)
+    blocks = [_finite(_numbers(frame.iloc[:, js]), dtype, frame.columns[js], first) for js in alike.values()]
+    X = np.empty(frame.shape, max(block.dtype for block in blocks))
+    for js, block in zip(alike.values(), blocks, strict=True):
+        X[:, js] = block
+    return X
+
+
+def _numbers(columns):
+    """Columns of a frame that have the same type as an array of numbers; a ValueError if they are anything else."""
+    kind, values = columns.dtypes.iloc[0], columns.to_numpy()
+    if not isinstance(kind, pd.CategoricalDtype):  # whose numbers are names, no amounts
+        if values.dtype.kind in "biuf":
+            return values
+        if values.dtype == object and pd.api.types.infer_dtype(values.ravel(), skipna=True) in _NUMBERS:
+            return np.where(pd.isna(values), np.nan, values).astype(np.float64)
+    values = columns.iloc[:, 0]
+    other = values[values.notna() & pd.to_numeric(values, errors="coerce").isna()]
+    some = "".join(f", such as {value!r}" for value in (other if len(other) else values)[:1].tolist())
+    raise ValueError(
+        f"Column {values.name!r} is not numeric (its dtype is {kind}{some}). Leave it out, with columns=[...] for the "
+        "ones to keep, or encode it (OneHotEncoder) and give the encoded frames, one after the other, as the source."
+    )
+
+
+def _finite(values, dtype, names, first):
+    """Numbers (m, k) as floats of this dtype or of the narrowest that is exact; a ValueError unless all are finite."""
+
+    def refuse(bad, why):
+        if bad.any():
+            row, j = np.argwhere(bad)[0]
+            value = "a missing value" if np.isnan(values[row, j]) else values[row, j]
+            raise ValueError(f"Column {names[j]!r} holds {value} in row {first + row}{why}")
+
+    refuse(~np.isfinite(values), ". Rows on disk must be finite numbers: fill them in, or leave the row or column out.")
+    with np.errstate(over="ignore"):
+        out = values.astype(dtype or np.result_type(values, np.float32), copy=False)
+        narrow = out if dtype else out.astype(np.float32, copy=False)
+    refuse(~np.isfinite(out), f", which is too large for {dtype}.")
+    if dtype is None and values.dtype.kind in "iu":
+        cure = "If it is an identifier, leave it out (columns=[...]); dtype='float64' rounds it."
+        refuse((values > _WHOLE) | (values < -_WHOLE), f", which float64 cannot hold exactly. {cure}")
+    return narrow if np.array_equal(narrow, out) else out
+
+
+def _some(names):
+    names = sorted(map(str, names))
+    return (", ".join(names[:10]) or "none") + (f" and {len(names) - 10} more" if len(names) > 10 else "")

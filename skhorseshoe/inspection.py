@@ -1,0 +1,275 @@
+"""What a model says of its columns and rows, asked of a whole Pipeline or search in the units and names of its data.
+
+A ``model`` is a fitted ``HorseshoeProbitClassifier``, a Pipeline that ends with one, or a search such as GridSearchCV
+whose best estimator is one of these; each may be in a FrozenEstimator. X are rows as the model itself takes them,
+before any scaler.
+"""
+
+import numpy as np
+
+from ._posterior import effects
+from ._posterior.mixin import check_max_draws, level_of
+from ._posterior.pipeline import named, names_of, prepared, unwrap
+from ._posterior.signals import EFFECT
+from .selection import HorseshoeSelector
+
+__all__ = [
+    "contributions",
+    "group_summary",
+    "marginal_effects",
+    "predict_interval",
+    "predict_proba_samples",
+    "select",
+    "summary",
+]
+
+
+def marginal_effects(model, X, features=None, *, change="auto", level=None, sample_weight=None, max_draws=None):
+    """Average marginal effects: how much the mean probability of the second class changes with each column.
+
+    In all rows one column is changed and the others stay as they are. Under each draw of the coefficients the
+    probabilities of all rows are averaged, before the change and after it; the table describes the differences. It is
+    in the units of X: the changed rows pass through the steps before the classifier, whatever these are.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted. Steps before the classifier must treat each row by itself.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        The rows to average over, as ``model.predict_proba`` takes them.
+    features : str, int, list of these or None, default=None
+        Columns of X by name or number. None is all that hold numbers.
+    change : {"auto", "unit", "sd", "binary"} or float, default="auto"
+        What each column changes by: "unit" adds one, "sd" the standard deviation of the column in X, and a number adds
+        itself; "binary" compares 1 with 0 for all rows. "auto" is "binary" for columns of zeros and ones, else "unit".
+    level : float or None, default=None
+        Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Weights of the rows in all averages, those of "sd" included.
+    max_draws : int or None, default=None
+        Maximum number of draws to use, evenly spaced. Time is proportional to rows x features x draws; None uses all.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Indexed by feature. Columns: change, mean, sd, the ends of the equal-tailed interval, prob_positive
+        (posterior probability that the effect is above zero) and ess (bulk).
+
+    Raises
+    ------
+    TypeError
+        If the model is none of those above, or X is a Dask collection.
+    NotFittedError
+        If the model is not fitted.
+    ValueError
+        If X has other columns than the model, a feature is unknown or holds no numbers, a column does not suit
+        ``change``, or a parameter has a value that is not listed above.
+
+    Notes
+    -----
+    An effect is an association, given the other columns: it is what the model predicts for rows that differ in this
+    column alone. Columns that go together seldom do so: ``group_summary`` asks what they do together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.inspection import marginal_effects
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal([50, 0], [10, 1], (500, 2))
+    >>> y = 0.1 * (X[:, 0] - 50) + rng.standard_normal(500) > 0
+    >>> model = make_pipeline(StandardScaler(), HorseshoeProbitClassifier(random_state=0)).fit(X, y)
+    >>> effects = marginal_effects(model, X, change=10)  # ten years, say, not ten standard deviations
+    >>> effects["change"].tolist()
+    ['+10', '+10']
+    >>> bool(0.15 < effects.loc["x0", "mean"] < 0.35)
+    True
+    """
+    before, classifier = unwrap(model)
+    level = level_of(classifier, level)
+    max_draws = check_max_draws(max_draws)
+    return effects.effects_frame(classifier, before, X, features, change, level, sample_weight, max_draws)
+
+
+def contributions(model, X, reference=None, *, level=None):
+    """What each column adds to the score of single rows, beside a reference: (x_j - reference_j) beta_j.
+
+    The score is x beta + intercept; under a draw the probability is the normal distribution function of it. The
+    contributions of a row sum to the difference between its score and that of the reference.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        A few rows, as ``model.predict_proba`` takes them.
+    reference : array-like or Series of shape (n_features,), dict, table of one row, or None, default=None
+        The row to compare with, such as ``X_train.median()``. None is the mean of the classifier's columns in the fit,
+        by their weights.
+    level : float or None, default=None
+        Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Indexed by row and feature: the features are those of the classifier, behind the steps before it, and
+        ``(total)``, the difference of the scores. Columns: value and reference (as the classifier has them), mean, sd
+        and the ends of the equal-tailed interval of the contribution.
+
+    Raises
+    ------
+    TypeError
+        If the model is none of those above, or X is a Dask collection.
+    NotFittedError
+        If the model is not fitted.
+    ValueError
+        If X or ``reference`` do not have the columns of the model, or ``level`` is not between 0 and 1.
+    MemoryError
+        If the result does not fit in memory; before anything is computed.
+
+    Examples
+    --------
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.datasets import make_sparse_probit
+    >>> from skhorseshoe.inspection import contributions
+    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
+    >>> parts = contributions(clf, X[:1]).loc[0, "mean"]
+    >>> bool(abs(parts[:-1].sum() - parts["(total)"]) < 1e-9)
+    True
+    >>> sorted(parts[:-1].abs().nlargest(3).index)  # the columns that say most of this row
+    ['x1', 'x4', 'x5']
+    """
+    before, classifier = unwrap(model)
+    level = level_of(classifier, level)
+    return effects.contributions_frame(classifier, before, X, reference, level)
+
+
+def summary(model, level=None, sort_by=None):
+    """``HorseshoeProbitClassifier.summary`` of the classifier in the model, with the names of the Pipeline.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted.
+    level : float or None, default=None
+        Level of the credible interval, in (0, 1); None takes ``credible_level``.
+    sort_by : str or None, default=None
+        Name of a column to sort by.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Coefficients are those of the columns that the classifier was given, behind the steps before it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.inspection import summary
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = make_pipeline(StandardScaler(), HorseshoeProbitClassifier(random_state=0)).fit(X.iloc[:, :4], y)
+    >>> summary(model).index[:2].tolist()
+    ['mean radius', 'mean texture']
+    """
+    return named(*unwrap(model)).summary(level, sort_by)
+
+
+def group_summary(model, groups, level=None):
+    """``HorseshoeProbitClassifier.group_summary`` of the classifier in the model, with the names of the Pipeline.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted.
+    groups : dict
+        For each group a list of its columns, or a dict of their weights.
+    level : float or None, default=None
+        Level of the credible interval, in (0, 1); None takes ``credible_level``.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    """
+    return named(*unwrap(model)).group_summary(groups, level)
+
+
+def predict_interval(model, X, level=0.9):
+    """``HorseshoeProbitClassifier.predict_interval`` of rows as the model takes them.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        Rows as ``model.predict_proba`` takes them.
+    level : float or None, default=0.9
+        Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
+
+    Returns
+    -------
+    interval : ndarray of shape (n_samples, 2), float64
+        Lower and upper end of the probability of the second class.
+    """
+    before, classifier = unwrap(model)
+    return classifier.predict_interval(prepared(before, X), level)
+
+
+def predict_proba_samples(model, X, max_draws=None):
+    """``HorseshoeProbitClassifier.predict_proba_samples`` of rows as the model takes them.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        Rows as ``model.predict_proba`` takes them.
+    max_draws : int or None, default=None
+        Maximum number of draws to use, evenly spaced, equally many from each chain; None uses all.
+
+    Returns
+    -------
+    samples : ndarray of shape (n_samples, n_draws_used), float64
+    """
+    before, classifier = unwrap(model)
+    return classifier.predict_proba_samples(prepared(before, X), max_draws)
+
+
+def select(model, X, y=None, *, rule="dss", level=None, q=0.1, effect=EFFECT, sample_weight=None):
+    """A `HorseshoeSelector <skhorseshoe.HorseshoeSelector>` that reads the posterior of the classifier in the model.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        The rows that the model was fitted on.
+    y : array-like of shape (n_samples,), default=None
+        Their labels, for a classifier with a ``class_weight``.
+    rule : {"dss", "interval", "shrinkage", "fsr"}, default="dss"
+        As for the selector.
+    level : float or None, default=None
+        As for the selector.
+    q : float, default=0.1
+        As for the selector.
+    effect : float, default=0.1
+        As for the selector.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        The weights of the fit.
+
+    Returns
+    -------
+    selector : HorseshoeSelector
+        Fitted, with the names of the Pipeline: ``selector.get_feature_names_out()`` are those of the columns to keep.
+        Its ``transform`` takes rows behind the steps before the classifier.
+    """
+    before, classifier = unwrap(model)
+    selector = HorseshoeSelector(classifier, rule=rule, level=level, q=q, effect=effect, prefit=True)
+    given = {} if sample_weight is None else {"sample_weight": sample_weight}
+    selector.fit(prepared(before, X), y, **given)
+    selector.feature_names_in_ = np.asarray(names_of(before, classifier), dtype=object)
+    return selector

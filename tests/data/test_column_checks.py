@@ -1,0 +1,283 @@
+"""Columns to warn of: a coefficient that nothing bounds, values far out, and columns far from zero."""
+
+import functools
+import re
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from scipy.sparse import csr_array, issparse
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data import column_checks
+from skhorseshoe._data.column_checks import extremes, far_out, one_sided, sample, step_of, widest
+from skhorseshoe._data.row_blocks import Segment
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._fit import findings
+from skhorseshoe._utils.threads import Threads
+
+ONE_SIDE = "all values in one class lie on one side"
+WITH_INTERCEPT, WITHOUT = {"level", "level_0", "touches", "negative", "apart"}, {"level", "level_0", "negative"}
+
+
+def sides(n=60):
+    """Columns that separate the classes and that do not, by name, and y."""
+    rng = np.random.default_rng(0)
+    number, y = np.arange(n), np.arange(n) % 2
+    level, level_0 = np.isin(number, [5, 41]) * 1.0, np.isin(number, [0, 30, n - 2]) * 1.0
+    X = {
+        "noise": rng.standard_normal(n),
+        "level": level,  # occurs in class 1 only
+        "level_0": level_0,
+        "constant": np.full(n, 3.0),
+        "zeros": np.zeros(n),
+        "touches": np.where(number < 2, 2.0, np.where(y, 2.0, 1.0) + rng.random(n)),
+        "negative": -level,
+        "apart": np.where(y, 5.0, 4.0),
+        "mixed": level + level_0,
+    }
+    return pd.DataFrame(X), y.astype(np.uint8)
+
+
+def named(X, low, high):
+    return {X.columns[j] for j in one_sided(low, high)[0]}
+
+
+@pytest.mark.parametrize("block", [1, 10**6])
+@pytest.mark.parametrize(("kind", "fit_intercept"), [(np.asarray, True), (np.float16, False), (csr_array, True)])
+def test_separating_columns(kind, fit_intercept, block, monkeypatch):
+    X, y = sides()
+    monkeypatch.setattr(column_checks, "_BLOCK", block * X.shape[1])
+    found = named(X, *extremes(kind(X.to_numpy()), y, fit_intercept))
+    assert found == (WITH_INTERCEPT if fit_intercept else WITHOUT)
+
+
+@pytest.mark.parametrize("cuts", [[7], list(range(1, 60))])
+def test_separating_columns_in_pieces_of_the_rows(cuts):
+    """As workers of a cluster hold them; a piece may have rows of one class only."""
+    X, y = sides()
+    pieces = zip(np.split(X.to_numpy(), cuts), np.split(y, cuts), strict=True)
+    low, high = functools.reduce(widest, (extremes(rows, labels, True) for rows, labels in pieces))
+    assert named(X, low, high) == WITH_INTERCEPT
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_separating_columns_on_a_gpu(kind, one_gpu):
+    X, y = sides()
+    if kind is csr_array:
+        from skhorseshoe._backends._gpu.csr import Csr
+
+        placed = Csr.of(csr_array(X.to_numpy()))
+    else:
+        placed = one_gpu.to_device(X.to_numpy())
+    assert named(X, *extremes(placed, y, True)) == WITH_INTERCEPT
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_ranges_are_in_the_unit_of_the_prior(standardize):
+    X, y = sides()
+    X = 100 * X[["noise", "level"]].to_numpy()
+    found, spans = Rows(X, y, True, cpu, Threads(1), standardize=standardize).one_sided()
+    assert found.tolist() == [1]
+    assert spans[0] == pytest.approx(100 / X[:, 1].std() if standardize else 100)
+
+
+def test_a_column_is_read_until_its_classes_overlap():
+    class Counted(np.ndarray):
+        rows = 0
+
+        def __getitem__(self, at):
+            if isinstance(at, slice):
+                Counted.rows += at.stop - at.start
+            return np.asarray(self)[at]
+
+    X = np.random.default_rng(0).standard_normal((10_000, 300))
+    low, high = extremes(X.view(Counted), (np.arange(10_000) % 2).astype(np.uint8), True)
+    assert not len(one_sided(low, high)[0])
+    assert Counted.rows < 5000
+
+
+def table(seed, n=400, rare=0):
+    """Columns a and b, y that depends on a, and a level "rare" of so many rows of one class."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, 2)), columns=["a", "b"])
+    y = X["a"] + rng.standard_normal(n) > 0
+    if rare:
+        X["rare"] = np.isin(np.arange(n), np.flatnonzero(y)[:rare]) * 1.0
+    return X, y
+
+
+def short_model(seed=0, **params):
+    return HorseshoeProbitClassifier(**{"n_iter": 300, "burn_in": 300, "random_state": seed, **params})
+
+
+@pytest.mark.parametrize(("scaled", "slab_scale", "cure"), [
+    (False, None, "slab_scale=2"), (False, 2.0, None), (True, None, "slab_scale=2"), (True, 0.5, None),
+    (True, 2.0, "lie within 10 of one another; here they lie 22.4 apart"),
+])  # fmt: skip
+def test_a_level_of_one_class_is_named_with_its_cure(scaled, slab_scale, cure, seed, said):
+    """Whether or not the chains look well."""
+    X, y = table(seed, 2000, rare=4)
+    X["rare"] /= X["rare"].std() if scaled else 1.0
+    texts = said(short_model(seed, slab_scale=slab_scale), X, y, f"Column 'rare': {ONE_SIDE}")
+    assert [cure in text for text in texts] == [True] * (cure is not None)
+
+
+def test_a_level_that_is_noise_to_the_model_is_not_named(seed, said):
+    """Two rows of a common class say nothing, so the posterior keeps the coefficient at zero."""
+    model = short_model(seed, global_scale=1e-9)
+    assert not said(model, *table(seed, 2000, rare=2), ONE_SIDE)
+    assert model.shrinkage_[2] > 0.95
+
+
+@pytest.mark.parametrize("slab_scale", [None, 2.0])
+def test_a_level_that_is_not_shrunk_has_another_cure(slab_scale, seed, said):
+    model = short_model(seed, slab_scale=slab_scale, unpenalized=["rare"])
+    (text,) = said(model, *table(seed, 300, rare=10), f"Column 'rare': {ONE_SIDE}")
+    assert "slab_scale does not bound an unpenalized one" in text
+
+
+def test_a_level_that_nothing_bounds_is_not_called_collinear(seed, said, monkeypatch):
+    monkeypatch.setattr(findings, "LOOSE", 0.0)
+    for free, times in (["rare"], 0), (["b"], 1):
+        model = short_model(seed, n_iter=20, burn_in=20, unpenalized=free)
+        assert len(said(model, *table(seed, 300, rare=20), "columns are collinear")) == times
+
+
+def test_separation_by_an_unpenalized_column_is_told_once(seed, said):
+    """The prior alone bounds it, and chains of a few columns can mix well over a prior."""
+    X = np.column_stack([np.tile([-1.0, 1.0], 20), np.random.default_rng(seed).standard_normal(40)])
+    model = HorseshoeProbitClassifier(n_iter=4000, unpenalized=[0], fit_intercept=False, random_state=seed)
+    (text,) = said(model, X, X[:, 0] > 0)
+    assert "'x0'" in text
+    assert "Remove the column from unpenalized" in text
+    assert ("R-hat" in text) == (model.rhat_.max() > 1.01 or model.ess_.min() < 400)
+
+
+@pytest.mark.parametrize(("sampler", "dtype"), [("hmc", "float64"), ("hmc", "float32"), ("pxda", "float64")])
+def test_with_an_intercept_an_offset_of_x_does_not_matter(sampler, dtype, seed, short_fit):
+    """The offset is a power of two, so that no digit of X is lost."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.standard_normal((300, 3)) * 64) / 64
+    y = X[:, 0] + rng.standard_normal(300) > 0
+    moved = X + (2.0**12 if dtype == "float32" else 2.0**30)
+    near, far = (short_fit(Z.astype(dtype), y, sampler=sampler, n_iter=1500, burn_in=200) for Z in (X, moved))
+    error = near.coef_draws_.std(axis=(0, 1)) * 5 / np.sqrt(np.minimum(near.ess_, far.ess_))
+    assert (abs(near.coef_ - far.coef_) < error).all()
+    np.testing.assert_allclose(near.predict_proba(X), far.predict_proba(moved.astype(dtype)), atol=0.05)
+
+
+@pytest.mark.parametrize(("dtype", "distance", "told"), [
+    ("float64", 1e9, False), ("float64", 1e14, True), ("float32", 1e3, False), ("float32", 1e5, True),
+])  # fmt: skip
+def test_columns_too_far_from_zero_are_named(dtype, distance, told, seed, said):
+    X = np.random.default_rng(seed).standard_normal((200, 3)) + np.array([0, distance, 0])
+    texts = said(short_model(n_iter=5, burn_in=5), X.astype(dtype), X[:, 0] > 0.5, "from zero")
+    assert len(texts) == told
+    for text in texts:
+        assert re.match(r"Column 'x1' lies up to \de\+", text)
+        assert ("give X as float64" in text) == (dtype == "float32")
+
+
+def spreads(seed, n=5000):
+    """Columns without values far out, and with them, by name."""
+    rng = np.random.default_rng(seed)
+    number = np.arange(n)
+    usual = {
+        "normal": rng.standard_normal(n),
+        "skew": np.exp(2 * rng.standard_normal(n)),
+        "heavy": rng.standard_t(3, n),
+        "score": rng.integers(0, 5, n),
+        "rare level": number == 17,
+        "many zeros": np.where(rng.random(n) < 0.97, 0.0, np.exp(rng.standard_normal(n))),
+        "constant": np.ones(n),
+        "far from zero": 1e9 + rng.standard_normal(n),
+    }
+    typed = {
+        "typing errors": np.where(np.isin(number, [5, 80, 4000]), 1e6, rng.standard_normal(n)),
+        "one": np.where(number == 3, -1e5, rng.random(n)),
+        "code": np.where(number % 400 == 7, 999_999, rng.integers(20, 90, n)),
+    }
+    return pd.DataFrame({**usual, **typed}).astype(float), set(typed)
+
+
+def test_values_far_out_are_found_in_a_sample(seed):
+    X, wanted = spreads(seed)
+    found, _ = far_out(sample(X.to_numpy(), 0, step_of(*X.shape)), X.std().to_numpy())
+    assert {X.columns[j] for j in found} == wanted
+
+
+def test_values_far_out_are_found_in_few_rows(seed):
+    X = np.random.default_rng(seed).standard_normal((20, 50))
+    X[3, 10] = 1e4
+    which, usual = far_out(sample(X, 0, step_of(*X.shape)), X.std(axis=0))
+    assert which.tolist() == [10]
+    assert 1 < usual[0] < 6
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_the_sample_is_the_same_in_pieces(kind):
+    X = np.column_stack([np.arange(1000.0), np.random.default_rng(0).standard_normal((1000, 3))])
+    whole = sample(X, 0, 7)
+    assert (whole[:, 0] // 7 == np.arange(len(whole))).all()  # one of each seven
+    parts = [Segment(kind(X[a:b]), None, None, None, a) for a, b in ((0, 3), (3, 4), (4, 600), (600, 1000))]
+    pieces = [part.sample(cpu, None, 7)[0] for part in parts]
+    np.testing.assert_array_equal(np.concatenate([p.toarray() if issparse(p) else p for p in pieces]), whole)
+
+
+def test_the_sample_of_a_gpu(one_gpu):
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    np.testing.assert_array_equal(sample(one_gpu.to_device(X), 0, 4), sample(X, 0, 4))
+
+
+@pytest.mark.parametrize("period", [5, 64])
+def test_the_sample_follows_no_period_of_the_rows(period):
+    number = np.arange(1000 * period)
+    rows = sample(number[:, None], 0, step_of(len(number), 1))
+    shares = np.bincount(rows[:, 0] % period, minlength=period) / len(rows)
+    assert abs(shares - 1 / period).max() < 0.05
+
+
+def test_the_sample_is_small():
+    assert step_of(10**9, 100) == 10**6
+    assert step_of(999, 10) == 1
+    assert 10_000 // step_of(10_000, 10**6) in range(60, 65)
+
+
+def test_many_sparse_columns_are_never_dense_together():
+    X = scipy.sparse.random(80, 300_000, density=1e-5, format="csr", random_state=0)
+    tracemalloc.start()
+    try:
+        assert not len(far_out(sample(X, 0, step_of(*X.shape)), np.ones(300_000))[0])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 * 300_000 * 8 / 2
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_values_far_out_are_named_once_with_a_cure(standardize, seed, said):
+    """Scaling, which is none, is not advised."""
+    X, y = table(seed)
+    X.loc[[7, 200], "b"] = 1e6
+    model = short_model(n_iter=5, burn_in=5, standardize=standardize)
+    texts = said(model, X, y)
+    (far,) = [text for text in texts if "far out" in text]
+    assert far.startswith("Column 'b' has values far out: the standard deviation of 'b' is 7.1e+04, but nine in")
+    assert "Clip them" in far
+    assert not any("different scales" in text for text in texts)
+    assert not said(model, X.clip(-5, 5), y, "far out")
+
+
+def test_the_column_that_stands_out_most_is_told(seed, said):
+    """Not the one whose standard deviation is the largest."""
+    X, y = table(seed)
+    X["c"] = 1e6 * np.random.default_rng(seed + 1).standard_normal(400)
+    X.loc[[7, 200], ["b", "c"]] = 1e4, 2e9
+    low, high = np.quantile(X["b"], [0.05, 0.95], method="nearest")
+    (text,) = said(short_model(n_iter=5, burn_in=5), X, y, "far out")
+    assert text.startswith("Columns 'b', 'c' have values far out: the standard deviation of 'b' is 7.1e+02, but")
+    assert f"lie within {high - low:.2g}." in text

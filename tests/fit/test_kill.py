@@ -1,0 +1,88 @@
+"""A fit that is killed by the system at any moment goes on to the draws of an uninterrupted one."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from laws import same_draws
+
+from skhorseshoe import HorseshoeProbitClassifier
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a signal of POSIX"),
+]
+MOMENTS = 12  # at which the slow test kills, in all
+EACH = 3  # of them, one run; after these it is to end by itself
+LONGEST = 1.5  # seconds from the begin of a fit to its end by a signal
+
+RUN = """
+import hashlib, sys, warnings
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.datasets import make_sparse_probit
+warnings.simplefilter("ignore")
+X, y, _ = make_sparse_probit(400, 12, random_state=0)
+model = HorseshoeProbitClassifier(
+    n_iter=400, burn_in=200, n_jobs=1, random_state=0, checkpoint=sys.argv[1] or None, checkpoint_interval=0.0
+)
+print("ready", flush=True)
+model.fit(X, y)
+print(hashlib.sha256(model.coef_draws_.tobytes()).hexdigest())
+"""
+
+
+def kill_at_random_moments(folder, n, rng):
+    for _ in range(n):
+        with subprocess.Popen([sys.executable, "-c", RUN, str(folder)], stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            time.sleep(rng.uniform(0, LONGEST))
+            process.send_signal(signal.SIGKILL)
+
+
+def test_sigkill_at_random_moments_changes_nothing(tmp_path, seed, run_python):
+    kill_at_random_moments(tmp_path / "run", 2, np.random.default_rng(seed))
+    assert run_python(RUN, tmp_path / "run") == run_python(RUN, "")
+
+
+@pytest.mark.slow
+def test_sigkill_at_many_random_moments_changes_nothing(tmp_path, seed, run_python):
+    rng, whole = np.random.default_rng(seed), run_python(RUN, "")
+    for k in range(MOMENTS // EACH):
+        kill_at_random_moments(tmp_path / str(k), EACH, rng)
+        assert run_python(RUN, tmp_path / str(k)) == whole
+
+
+def test_killed_between_any_two_writes_it_goes_on(problem, tmp_path):
+    """The manifest names only what is there, whichever file was the last to reach the disk."""
+    params = {"n_iter": 4, "burn_in": 2, "sampler": "hmc", "random_state": 0, "n_jobs": 1}
+    whole = HorseshoeProbitClassifier(**params).fit(*problem)
+    for k in itertools.count():
+        model = HorseshoeProbitClassifier(**params, checkpoint=tmp_path / str(k), checkpoint_interval=0.0)
+        if not killed_after(k, model, problem):
+            break
+        assert same_draws(model.fit(*problem), whole)
+    assert k > 10
+
+
+def killed_after(k, model, problem):
+    """Whether a process that fits is killed, after the k-th file has taken its place."""
+    pid = os.fork()
+    if pid == 0:
+        calls, replace = iter(range(k)), os.replace
+
+        def kill(*paths):
+            if next(calls, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+            replace(*paths)
+
+        os.replace = kill
+        try:
+            model.fit(*problem)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])

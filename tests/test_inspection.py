@@ -1,0 +1,274 @@
+"""A whole Pipeline or search is asked, in the units of its data: effects of columns, contributions, tables."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.integrate import quad
+from scipy.sparse import csr_array
+from scipy.stats import norm
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._posterior import effects
+from skhorseshoe.inspection import (
+    contributions,
+    group_summary,
+    marginal_effects,
+    predict_interval,
+    predict_proba_samples,
+    select,
+    summary,
+)
+
+
+@pytest.fixture(scope="module")
+def data(seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.normal(50, 12, 300), "dose": rng.gamma(2, 3, 300), "sex": rng.integers(0, 2, 300)})
+    score = 0.06 * (X["age"] - 50) - 0.1 * (X["dose"] - 6) + 0.8 * X["sex"] - 0.4
+    return X, np.where(score + rng.standard_normal(300) > 0, "ill", "well")
+
+
+@pytest.fixture(scope="module")
+def model(data, short_fit):
+    """A Pipeline whose classifier was given an array, without names."""
+    X, y = data
+    scaler = StandardScaler().fit(X)
+    return make_pipeline(scaler, short_fit(scaler.transform(X), y, n_iter=200, burn_in=100))
+
+
+def plain_effect(model, X, column, before, after, weight=None):
+    """The definition, for each draw, in NumPy: (n_draws,)."""
+    low, high = X.copy(), X.copy()
+    low[column], high[column] = before, after
+    clf, steps = model[-1], model[:-1]
+
+    def mean(rows):
+        eta = np.asarray(steps.transform(rows)) @ clf.coef_draws_.reshape(-1, clf.n_features_in_).T
+        return np.average(norm.cdf(eta + clf.intercept_draws_.ravel()), axis=0, weights=weight)
+
+    return mean(high) - mean(low)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("blocks", [(2**20, 2**13), (60, 7)], ids=["whole", "blocks"])
+def test_effects_are_those_of_the_definition(model, data, weighted, blocks, monkeypatch, seed):
+    monkeypatch.setattr(effects, "_NUMBERS", blocks[0])
+    monkeypatch.setattr(effects, "_ROWS", blocks[1])
+    monkeypatch.setattr(effects, "_CHANGES", 2)
+    X = data[0]
+    weight = np.random.default_rng(seed).uniform(0, 3, len(X)) if weighted else None
+    age, dose, sd = X["age"], X["dose"], np.sqrt(np.cov(X["dose"], aweights=weight, ddof=0))
+    expected = [
+        ("auto", "age", "+1", plain_effect(model, X, "age", age, age + 1, weight)),
+        ("auto", "sex", "0 to 1", plain_effect(model, X, "sex", 0, 1, weight)),
+        (-2.5, "dose", "-2.5", plain_effect(model, X, "dose", dose, dose - 2.5, weight)),
+        ("sd", "dose", f"{sd:+.3g}", plain_effect(model, X, "dose", dose, dose + sd, weight)),
+    ]
+    for change, name, words, draws in expected:
+        frame = marginal_effects(
+            model, X, change=change, features=None if change == "auto" else name, sample_weight=weight
+        )
+        row = frame.loc[name]
+        assert row["change"] == words
+        numbers = [draws.mean(), draws.std(ddof=1), *np.quantile(draws, [0.05, 0.95]), (draws > 0).mean()]
+        np.testing.assert_allclose(row[["mean", "sd", "5%", "95%", "prob_positive"]].astype(float), numbers, atol=1e-12)
+
+
+def test_an_effect_of_many_rows_is_an_integral(model, data):
+    """Rows that stand for a uniform law: the average over them is the one over that law, by quadrature."""
+    n = 4000
+    X = pd.DataFrame({"age": 20 + 60 * (np.arange(n) + 0.5) / n, "dose": 6.0, "sex": 1})
+    row = marginal_effects(model, X, "age", change=5, max_draws=4).loc["age"]
+    scaler, clf = model
+    coef = clf.coef_draws_[:, 100] / scaler.scale_  # the draw in the middle of each chain
+    at_zero = clf.intercept_draws_[:, 100] - coef @ scaler.mean_ + coef[:, 1:] @ [6, 1]
+
+    def probability(age, chain):
+        return norm.cdf(at_zero[chain] + coef[chain, 0] * age)
+
+    gains = [quad(lambda age, i=i: probability(age + 5, i) - probability(age, i), 20, 80)[0] / 60 for i in range(4)]
+    assert row["mean"] == pytest.approx(np.mean(gains), rel=1e-6)
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler])
+def test_units_are_those_before_the_scaler(data, short_fit, scaler):
+    X, y = data
+    scaled = pd.DataFrame(scaler().fit_transform(X), columns=X.columns)
+    clf = short_fit(scaled, y)
+    whole = make_pipeline(scaler().set_output(transform="pandas").fit(X), clf)
+    unit = (scaled["age"].iloc[1] - scaled["age"].iloc[0]) / (X["age"].iloc[1] - X["age"].iloc[0])
+    raw, own = marginal_effects(whole, X, "age", change=3), marginal_effects(clf, scaled, "age", change=3 * unit)
+    np.testing.assert_allclose(raw.iloc[:, 1:].astype(float), own.iloc[:, 1:].astype(float), rtol=1e-6)
+    raw, own = (marginal_effects(*each, change="sd") for each in ((whole, X), (clf, scaled)))
+    np.testing.assert_allclose(raw["mean"], own["mean"], rtol=1e-9)
+
+
+def test_any_steps_may_be_before_the_classifier(data, short_fit):
+    """Text, missing values, levels and rotations: the columns are those of the user."""
+    X, y = data
+    X = X.assign(city=np.where(X["dose"] > 5, "north", "south"), sex=X["sex"].astype(bool))
+    X.loc[3, "age"] = np.nan
+    steps = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler(), PCA()), ["age", "dose"]), (OneHotEncoder(), ["sex", "city"])
+    )
+    rows = steps.fit_transform(X)
+    whole = make_pipeline(steps, short_fit(rows, y))
+    frame = marginal_effects(whole, X)
+    assert frame["change"].to_dict() == {"age": "+1", "dose": "+1", "sex": "0 to 1"}
+    for name, before, after in [("age", X["age"], X["age"] + 1), ("sex", False, True)]:
+        draws = plain_effect(whole, X, name, before, after)
+        assert frame.loc[name, "mean"] == pytest.approx(draws.mean(), abs=1e-12)
+    with pytest.raises(ValueError, match="'city' does not hold numbers"):
+        marginal_effects(whole, X, ["age", "city"])
+
+
+def test_arrays_sparse_rows_and_other_tables_are_rows(data, short_fit):
+    polars = pytest.importorskip("polars")
+    X, y = data
+    values = X.to_numpy(dtype=float)
+    whole = make_pipeline(MaxAbsScaler().fit(values), short_fit(MaxAbsScaler().fit_transform(values), y))
+    expected = marginal_effects(whole, values)
+    assert expected.index.tolist() == ["x0", "x1", "x2"]
+    sparse = marginal_effects(whole, csr_array(values))
+    pd.testing.assert_frame_equal(sparse, expected, rtol=1e-9)
+    parts = contributions(whole, csr_array(values[:4]))
+    pd.testing.assert_frame_equal(parts, contributions(whole, values[:4]), rtol=1e-9)
+    named = make_pipeline(MaxAbsScaler().fit(X), whole[-1])
+    pd.testing.assert_frame_equal(marginal_effects(named, polars.from_pandas(X)), marginal_effects(named, X))
+
+
+def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, data):
+    X = pd.concat([data[0]] * 200, ignore_index=True)
+    marginal_effects(model, X[:10])
+    tracemalloc.start()
+    marginal_effects(model, X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32 * 2**20 < 8 * len(X) * 800 / 10
+
+
+def test_effects_do_not_depend_on_threads(model, data):
+    clf = model[-1]
+    frames = [marginal_effects(model, data[0]) for clf.n_jobs in (1, 3)]
+    clf.n_jobs = None
+    pd.testing.assert_frame_equal(*frames, check_exact=True)
+
+
+def test_contributions_sum_to_the_difference_of_scores(model, data):
+    X, rows = data[0], data[0].iloc[[5, 9]]
+    coef = model[-1].coef_draws_.reshape(-1, 3)
+    row = X.median()
+    for reference, origin in [(None, X.mean()), (row, row), (row.to_dict(), row), (X.iloc[[7]], X.iloc[7])]:
+        moved = model[0].transform(rows) - model[0].transform(pd.DataFrame([origin]))
+        frame = contributions(model, rows, reference)
+        assert frame.index.names == ["row", "feature"]
+        for moves, label in zip(moved, rows.index, strict=True):
+            parts = frame.loc[label]
+            assert parts.index.tolist() == [*X, "(total)"]
+            assert parts["mean"].iloc[:-1].sum() == pytest.approx(parts["mean"].iloc[-1], abs=1e-12)
+            draws = np.column_stack([coef * moves, coef @ moves])
+            np.testing.assert_allclose(parts["mean"], draws.mean(axis=0), atol=1e-9)
+            np.testing.assert_allclose(parts["sd"], draws.std(axis=0, ddof=1), atol=1e-9)
+            np.testing.assert_allclose(parts[["5%", "95%"]].T, np.quantile(draws, [0.05, 0.95], axis=0), atol=1e-9)
+            np.testing.assert_allclose(parts["value"].iloc[:-1] - parts["reference"].iloc[:-1], moves, atol=1e-9)
+
+
+def test_the_reference_is_the_mean_by_weight_without_a_scaler(data, seed):
+    X, y = data
+    weight = np.random.default_rng(seed).integers(1, 4, len(X))
+    clf = HorseshoeProbitClassifier(n_iter=20, burn_in=100)
+    with pytest.warns(ConvergenceWarning):
+        clf.fit(X, y, sample_weight=weight)
+    reference = contributions(clf, X.iloc[[0]])["reference"].iloc[:-1]
+    np.testing.assert_allclose(reference, np.average(X, axis=0, weights=weight), rtol=1e-9)
+    del clf._column_means  # a model of an older version
+    with pytest.raises(ValueError, match="give a reference"):
+        contributions(clf, X.iloc[[0]])
+
+
+def test_every_answer_is_that_of_the_classifier_inside(model, data):
+    X, clf, rows = data[0], model[-1], model[:-1].transform(data[0])
+    plain, named = clf.summary(), summary(model, sort_by=None)
+    assert named.index.tolist() == [*X, "(intercept)", "(global scale)"]
+    np.testing.assert_array_equal(plain, named)
+    assert not hasattr(clf, "feature_names_in_")
+    assert group_summary(model, {"both": ["age", "dose"]}).loc["both", "mean"] == pytest.approx(clf.coef_[0, :2].sum())
+    assert np.array_equal(predict_interval(model, X, level=0.5), clf.predict_interval(rows, level=0.5))
+    assert np.array_equal(predict_proba_samples(model, X, 8), clf.predict_proba_samples(rows, 8))
+    for rule in ("dss", "interval"):
+        selector = select(model, X, rule=rule)
+        assert set(selector.get_feature_names_out()) == set(X.columns[selector.support_])
+
+
+def test_searches_pipelines_and_frozen_models_are_looked_into(data):
+    X, y = data
+    clf = HorseshoeProbitClassifier(n_iter=20, burn_in=100, n_chains=2, random_state=0)
+    steps = make_pipeline(ColumnTransformer([("all", StandardScaler(), list(X))]), SelectKBest(k=2), clf)
+    with pytest.warns(ConvergenceWarning):
+        search = GridSearchCV(steps, {"selectkbest__k": [2]}, cv=2).fit(X, y)
+    best = search.best_estimator_
+    names = best[:-1].get_feature_names_out().tolist()
+    for model in (search, FrozenEstimator(search), FrozenEstimator(best), make_pipeline(FrozenEstimator(best))):
+        assert summary(model).index[:-2].tolist() == names
+        assert np.array_equal(predict_interval(model, X), predict_interval(best, X))
+        assert marginal_effects(model, X).index.tolist() == list(X)
+
+
+def test_other_models_are_refused_with_a_cure(data):
+    X, y = data
+    clf = HorseshoeProbitClassifier(n_iter=20)
+    for model in (clf, make_pipeline(StandardScaler(), clf), GridSearchCV(clf, {})):
+        with pytest.raises(NotFittedError):
+            marginal_effects(model, X)
+    with pytest.raises(TypeError, match="got Pipeline that ends with LogisticRegression"):
+        summary(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y))
+    with pytest.raises(TypeError, match="refit=True"):
+        summary(GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {}, refit=False).fit(X, y))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"features": "agee"}, r"'agee', which is no column of X.*Did you mean 'age'"),
+        ({"features": []}, "features is empty"),
+        ({"features": [0, 3]}, r"features has 3, .*numbers below 3"),
+        ({"features": "dose", "change": "binary"}, r"change='binary'.*'dose' holds other values, such as"),
+        ({"features": "flat", "change": "sd"}, r"change='sd'.*'flat' has the same value"),
+        ({"change": "double"}, r"change must be .*got 'double'"),
+        ({"change": np.nan}, r"change must be .*got nan"),
+        ({"level": 90}, r"level must be .*got 90"),
+        ({"max_draws": 0}, r"max_draws must be .*got 0"),
+        ({"sample_weight": np.zeros(300)}, "(?i)sample.weight"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_cure(model, data, given, says):
+    X = data[0].rename(columns={"sex": "flat"}).assign(flat=1) if given.get("features") == "flat" else data[0]
+    with pytest.raises(ValueError, match=says):
+        marginal_effects(model, X, **given)
+
+
+def test_other_columns_and_references_are_refused(model, data):
+    X = data[0]
+    for answer in (marginal_effects, contributions, predict_interval):
+        with pytest.raises(ValueError, match="feature names"):
+            answer(model, X.rename(columns={"dose": "drug"}))
+        with pytest.raises(ValueError, match=r"no rows|0 sample"):
+            answer(model, X[:0])
+    with pytest.raises(ValueError, match="no value of column 'sex'"):
+        contributions(model, X[:1], {"age": 1, "dose": 2})
+    with pytest.raises(ValueError, match=r"one row.*\(2, 3\)"):
+        contributions(model, X[:1], X[:2])
+    with pytest.raises(ValueError, match=r"also for one row.*\(3,\)"):
+        contributions(model, X.to_numpy()[0])
