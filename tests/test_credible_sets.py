@@ -10,10 +10,13 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior.credible_sets import Candidate, Claims, choose
 from skhorseshoe.groups import correlated_groups, credible_sets
+from skhorseshoe.inspection import select
 
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -176,6 +179,17 @@ def test_columns_that_are_not_shrunk_are_no_candidates(twins, short_fit):
     model = short_fit(X, y, unpenalized=["gene1"], standardize=True, n_iter=200)
     assert ["gene1"] not in columns_of(credible_sets(model, X))
     assert ["gene1"] in columns_of(credible_sets(model, X, groups={"by name": ["gene1"]}))
+
+
+@short_chains
+def test_a_pipeline_gives_names_and_scaled_columns(twins):
+    X, y = twins
+    classifier = HorseshoeProbitClassifier(n_iter=500, burn_in=300, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), classifier).fit(X, y)
+    found = credible_sets(pipeline, X, groups={"pair": ["gene0", "gene9"]})
+    assert columns_of(found) == [["gene0", "gene9"], ["gene1"]]
+    np.testing.assert_allclose(abs(found.members["weight"]), 1)
+    assert list(select(pipeline, X, rule="fsr", q=0.05).get_feature_names_out()) == ["gene1"]
 
 
 @pytest.mark.parametrize(
