@@ -12,7 +12,7 @@ from skhorseshoe.plotting import CredibleSetsDisplay
 def found(short_fit, seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((400, 5))
-    X[:, 4] = X[:, 0] + 0.1 * X[:, 4]
+    X[:, 4] = X[:, 0] + 0.03 * X[:, 4]
     model = short_fit(X, X[:, 0] - X[:, 1] + rng.standard_normal(400) > 0, n_iter=300, burn_in=200)
     return credible_sets(model, X)
 
