@@ -199,7 +199,9 @@ def credible_sets(model, X=None, *, correlations=None, groups=None, level=0.95, 
     claims = Claims(classifier, scale, level, effect)
     found = claims.of_columns(shrunk)
     if r is not None:
-        for members, merges in _trees(lambda a, b: r(shrunk[a], shrunk[b]), len(shrunk), threshold, "credible_sets"):
+        # Slices of all columns are taken without a copy.
+        within = r if len(shrunk) == len(scale) else lambda a, b: r(shrunk[a], shrunk[b])
+        for members, merges in _trees(within, len(shrunk), threshold, "credible_sets"):
             if len(members) > 1:
                 found += claims.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
     if groups is not None:
