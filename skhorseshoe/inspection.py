@@ -1,8 +1,8 @@
 """What a model says of its columns and rows, asked of a whole Pipeline or search in the units and names of its data.
 
 A ``model`` is a fitted ``HorseshoeProbitClassifier``, a Pipeline that ends with one, or a search such as GridSearchCV
-whose best estimator is one of these; each may be in a FrozenEstimator. X are rows as the model itself takes them, before
-any scaler.
+whose best estimator is one of these; each may be in a FrozenEstimator. X are rows as the model itself takes them,
+before any scaler.
 """
 
 from copy import copy
