@@ -120,12 +120,8 @@ def contributions(model, X, reference=None, *, level=None):
 
     Raises
     ------
-    TypeError
-        If the model is none of those above, or X is a Dask collection.
-    NotFittedError
-        If the model is not fitted.
     ValueError
-        If X or ``reference`` do not have the columns of the model, or ``level`` is not between 0 and 1.
+        If X or ``reference`` do not have the columns of the model; other errors are those of `marginal_effects`.
     MemoryError
         If the result does not fit in memory; before anything is computed.
 
@@ -154,10 +150,8 @@ def summary(model, level=None, sort_by=None):
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
-    level : float or None, default=None
-        Level of the credible interval, in (0, 1); None takes ``credible_level``.
-    sort_by : str or None, default=None
-        Name of a column to sort by.
+    level, sort_by : see ``HorseshoeProbitClassifier.summary``
+        Level of the intervals, and the column to sort by.
 
     Returns
     -------
@@ -186,10 +180,8 @@ def group_summary(model, groups, level=None):
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
-    groups : dict
-        For each group a list of its columns, or a dict of their weights.
-    level : float or None, default=None
-        Level of the credible interval, in (0, 1); None takes ``credible_level``.
+    groups, level : see ``HorseshoeProbitClassifier.group_summary``
+        Lists of columns, or dicts of columns and weights, by name; and the level of the intervals.
 
     Returns
     -------
@@ -248,18 +240,9 @@ def select(model, X, y=None, *, rule="dss", level=None, q=0.1, effect=EFFECT, sa
         Fitted.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         The rows that the model was fitted on.
-    y : array-like of shape (n_samples,), default=None
-        Their labels, for a classifier with a ``class_weight``.
-    rule : {"dss", "interval", "shrinkage", "fsr"}, default="dss"
-        As for the selector.
-    level : float or None, default=None
-        As for the selector.
-    q : float, default=0.1
-        As for the selector.
-    effect : float, default=0.1
-        As for the selector.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
-        The weights of the fit.
+    y, rule, level, q, effect, sample_weight : see ``HorseshoeSelector``
+        The labels, for a classifier with a ``class_weight``; the rule; its level, share of false columns and least
+        effect; the weights of the fit.
 
     Returns
     -------

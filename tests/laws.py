@@ -1,5 +1,6 @@
 """What tests of the samplers share: draws from the joint law, known answers, comparisons that know their error."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -45,6 +46,11 @@ def same_draws(one, other):
     """Whether two models hold the same draws, and their mean shrinkage, to the bit."""
     names = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def repeated(few, many):
+    """How often a slow test repeats what it does: ``many`` times with SKHORSESHOE_TEST_FULL=1."""
+    return many if os.environ.get("SKHORSESHOE_TEST_FULL") else few
 
 
 def mostly_slow(errors):

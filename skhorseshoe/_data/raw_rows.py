@@ -20,7 +20,7 @@ class RawRows:
     def __init__(self, X):
         if is_dask(X):
             raise TypeError("X is a Dask collection, and effects are computed in memory: give a sample of its rows.")
-        X = device.to_host(X)
+        X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
         if hasattr(X, "columns"):
             names = list(getattr(X, "column_names", X.columns))  # the former of pyarrow, where the latter are arrays
             self.X = X if isinstance(X, pd.DataFrame) else pd.DataFrame({name: X[name].to_numpy() for name in names})

@@ -86,10 +86,10 @@ def _with_cure(error, X, types):
                 return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
     if not types and getattr(X, "ndim", 0) == 2 and X.dtype.kind in "OSU":
         for j, column in enumerate(X.T):
-            with suppress(OverflowError):
+            with suppress(OverflowError, TypeError):
                 try:
                     column.astype(np.float64)
-                except (ValueError, TypeError):
+                except ValueError:
                     return ValueError(f"Column {j} of X is not numeric: {error}. {_CURE}")
     return error
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._data.separation import COMPLETE, NONE
+from .._data.separation import COMPLETE, NONE, QUASI
 from .._posterior.estimates import interval, others
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .recipe import nice
@@ -97,10 +97,11 @@ def of_outcome(params, chains, unbounded, columns=()):
     params : those of the classifier, by name. columns : the findings about the columns.
     """
     found, length = list(columns), _not_converged(params, chains, _curable(chains.names, unbounded))
-    if len(unbounded.loose) and not (unbounded.separated or len(unbounded.free)):
+    if len(unbounded.loose) and not (unbounded.separated == COMPLETE or len(unbounded.free)):
         cure = "Drop one of these columns (OneHotEncoder(drop='first')), or remove them from unpenalized."
         found.append(Finding("undetermined", unbounded.loose, cure, {}))
-    if unbounded.separated and (length or any(finding.changes for finding in found)):
+    named = unbounded.separated == QUASI and (len(unbounded.shrunk) or len(unbounded.free))
+    if unbounded.separated and not named and (length or any(finding.changes for finding in found)):
         changes = {"slab_scale": SLAB} | ({} if is_bound(SLAB, unbounded.widest) else {"standardize": True})
         found.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
     if len(unbounded.shrunk):

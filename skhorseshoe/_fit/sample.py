@@ -77,7 +77,8 @@ def _log(verbose, burn_in, end):
     """A function of the number of sweeps done that logs a line now and then, and warns of a fit of hours."""
 
     def line(t, left):
-        return f"{'burn-in' if t <= burn_in else 'sampling'}: sweep {t} of {end}, about {left:.0f} s left"
+        about = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} minutes"
+        return f"{'burn-in' if t <= burn_in else 'sampling'}: sweep {t} of {end}, about {about} left"
 
     def too_long(t, sweep, left):
         hours = left / 3600

@@ -11,6 +11,7 @@ logger = logging.getLogger("skhorseshoe")
 
 _SECONDS = 5.0  # between two lines
 _PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit is told to be long, and from how many that are left
+_SOON, _MINUTE = 10.0, 60.0  # the same where one line tells that it is not short
 
 
 def visible(verbose):
@@ -40,17 +41,18 @@ _heard = Shared(_set_up)
 
 
 def reporter(verbose, end, line, too_long=None):
-    """A function of the number of steps done that logs a line now and then, if that is wanted.
+    """A function of the number of steps done that logs a line now and then, if that is wanted, or else one line if more
+    than a minute is left.
 
     end : the number of all steps, or None if it is not known. line : function of the steps done and the seconds left,
     None if not known. too_long : function of the steps done, the seconds a step takes and those left, whose words are a
     warning if hours are left.
     """
     begin = last = time.monotonic()
-    first, warned = None, too_long is None
+    first, told, warned = None, verbose or end is None, too_long is None
 
     def report(t):
-        nonlocal begin, first, last, warned
+        nonlocal begin, first, last, told, warned
         now = time.monotonic()
         if first is None:  # in the first step kernels may have been compiled
             begin, first = now, t
@@ -60,6 +62,11 @@ def reporter(verbose, end, line, too_long=None):
         left = None if end is None else step * (end - t)
         if verbose:
             logger.info(line(t, left))
+        if not told and now - begin > _SOON and left > _MINUTE:
+            told = True
+            logger.warning(
+                "%s (verbose=1 tells more)", line(t, left)
+            )  # on standard error, unless the user has handlers
         if not warned and now - begin > _PATIENCE and left > _LONG:
             warned = True
             warn(too_long(t, step, left))

@@ -67,8 +67,8 @@ class TraceDisplay:
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier or Pipeline
-            A fitted classifier, or a fitted Pipeline that ends with one.
+        estimator : HorseshoeProbitClassifier, Pipeline or search
+            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         names : str, list of str or None, default=None
             Names of features, ``"(intercept)"``, ``"(global scale)"``. None takes those with the smallest effective
             sample sizes.
@@ -184,8 +184,8 @@ class AutocorrelationDisplay(Display):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier or Pipeline
-            A fitted classifier, or a fitted Pipeline that ends with one.
+        estimator : HorseshoeProbitClassifier, Pipeline or search
+            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         names : str, list of str or None, default=None
             Names of features, ``"(intercept)"``, ``"(global scale)"``, at most 8. None takes those with the smallest
             effective sample sizes.

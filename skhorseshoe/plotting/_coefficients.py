@@ -93,8 +93,8 @@ class CoefficientsDisplay(_FeaturesDisplay):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier or Pipeline
-            A fitted classifier, or a fitted Pipeline that ends with one.
+        estimator : HorseshoeProbitClassifier, Pipeline or search
+            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         level : float or None, default=None
             Level of the intervals, in (0, 1). None is the classifier's ``credible_level``.
         selected : array-like of shape (n_features,), bool, or None, default=None
@@ -206,8 +206,8 @@ class ShrinkageDisplay(_FeaturesDisplay):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier or Pipeline
-            A fitted classifier, or a fitted Pipeline that ends with one.
+        estimator : HorseshoeProbitClassifier, Pipeline or search
+            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         top : int or None, default=None
             Number of features to draw, the least shrunk. None draws all.
         order : {"size", "name", "original"}, default="size"

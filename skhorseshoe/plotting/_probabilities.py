@@ -81,8 +81,8 @@ class ProbabilityIntervalDisplay(RowsDisplay):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier or Pipeline
-            A fitted classifier, or a fitted Pipeline that ends with one.
+        estimator : HorseshoeProbitClassifier, Pipeline or search
+            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         X : array-like or table of shape (n_samples, n_features)
             The rows. The index of a pandas frame names them.
         y : array-like of shape (n_samples,) or None, default=None
@@ -217,8 +217,8 @@ class PosteriorCalibrationDisplay(Display):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier or Pipeline
-            A fitted classifier, or a fitted Pipeline that ends with one.
+        estimator : HorseshoeProbitClassifier, Pipeline or search
+            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         X : array-like or table of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,)

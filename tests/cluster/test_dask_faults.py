@@ -13,6 +13,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from faults import SHORT_CHAINS, arrays, at_question, bits, check_that_nothing_is_left, distributed, kill, staff
+from laws import repeated
 from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -35,11 +36,11 @@ def test_a_killed_worker_changes_nothing(client, data, classifier, expected, num
 
 
 @pytest.mark.slow
-def test_five_workers_killed_at_any_time_change_nothing(cluster, client, data, seed):
+def test_workers_killed_at_any_time_change_nothing(cluster, client, data, seed):
     rng = np.random.default_rng(seed)
     classifier = HorseshoeProbitClassifier(n_iter=100, burn_in=100, n_chains=2, random_state=seed)
     expected = bits(classifier.fit(*data))
-    for _ in range(5):
+    for _ in range(repeated(5, 20)):
         staff(cluster, client, 3)
         pids = list(client.run(os.getpid, on_error="ignore").values())
         timer = threading.Timer(rng.uniform(0.0, 4.0), os.kill, (rng.choice(pids).item(), signal.SIGKILL))

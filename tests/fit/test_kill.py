@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from laws import same_draws
+from laws import repeated, same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier
 
@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a signal of POSIX"),
 ]
-MOMENTS = 12  # at which the slow test kills, in all
+MOMENTS = repeated(12, 51)  # at which the slow test kills, in all
 EACH = 3  # of them, one run; after these it is to end by itself
 LONGEST = 1.5  # seconds from the begin of a fit to its end by a signal
 

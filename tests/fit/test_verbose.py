@@ -73,8 +73,28 @@ class Stopped(Exception):
     pass
 
 
+@pytest.mark.parametrize(("sweep", "lines"), [(0.01, []), (1.0, ["about 16 minutes left"])])
+def test_a_fit_of_minutes_is_told_in_one_line(problem, monkeypatch, caplog, sweep, lines):
+    stopped_after_30_sweeps(monkeypatch, sweep)
+    with suppress(Stopped):
+        HorseshoeProbitClassifier(n_iter=900, burn_in=100, random_state=0).fit(*problem)
+    assert [message.split(", ")[-1].split(" (verbose")[0] for message in caplog.messages] == lines
+
+
 @pytest.mark.parametrize(("sweep", "said"), [(1.0, None), (30.0, "about 8 hours"), (3000.0, "about 35 days")])
 def test_a_fit_of_hours_is_told_once(problem, monkeypatch, sweep, said):
+    stopped_after_30_sweeps(monkeypatch, sweep)
+    with warnings.catch_warnings(record=True) as caught, suppress(Stopped):
+        warnings.simplefilter("always")
+        HorseshoeProbitClassifier(n_iter=990, burn_in=10, random_state=0).fit(*problem)
+    assert len(caught) == (said is not None)
+    if said:
+        assert said in str(caught[0].message)
+        assert caught[0].filename == __file__
+
+
+def stopped_after_30_sweeps(monkeypatch, sweep):
+    """A fit that raises ``Stopped``, of sweeps that take so many seconds."""
     now = itertools.count()
 
     def clock():
@@ -83,13 +103,6 @@ def test_a_fit_of_hours_is_told_once(problem, monkeypatch, sweep, said):
         return sweep * n
 
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=clock))
-    with warnings.catch_warnings(record=True) as caught, suppress(Stopped):
-        warnings.simplefilter("always")
-        HorseshoeProbitClassifier(n_iter=990, burn_in=10, random_state=0).fit(*problem)
-    assert len(caught) == (said is not None)
-    if said:
-        assert said in str(caught[0].message)
-        assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(("device", "why"), [("auto", "the faster one for sampler='collapsed'"), ("cpu", "asked for")])

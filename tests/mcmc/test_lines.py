@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 from skhorseshoe._backends import LINE
 from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import gaussian, normal_tail, sparse
+from skhorseshoe._backends._cpu import normal_tail, sparse, variates
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc import prior as _prior
@@ -335,10 +335,8 @@ def test_random_numbers_of_a_sweep_have_different_purposes(sampler, weak_problem
 
         return filled
 
-    for module in (cpu, gaussian):
-        for name in ("fill_normal", "fill_uniform", "fill_exponential", "fill_gamma"):
-            if hasattr(module, name):
-                monkeypatch.setattr(module, name, told(getattr(module, name)))
+    for name in ("_fill_normal", "_fill_uniform", "_fill_exponential", "_fill_gamma"):
+        monkeypatch.setattr(variates, name, told(getattr(variates, name)))
     X, y = weak_problem
     chains = chains_of(Rows(X, y.astype(np.uint8), True, cpu, ALONE), sampler, 20)
     for _ in range(40):

@@ -77,9 +77,11 @@ class Sampler(BaseEstimator):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_pipelines_samplers_and_frozen_ones_are_looked_into(display, model, data):
+def test_pipelines_samplers_searches_and_frozen_ones_are_entered(display, model, data):
     inner = make_pipeline("passthrough", Sampler(), FunctionTransformer(), FrozenEstimator(model[-1]))
-    nested = make_pipeline(make_pipeline(model[0], FunctionTransformer()), FrozenEstimator(inner))
+    search = GridSearchCV(inner, {})
+    search.best_estimator_ = inner  # as if fitted
+    nested = make_pipeline(make_pipeline(model[0], FunctionTransformer()), FrozenEstimator(search))
     flat, deep = vars(make(display, model, data)), vars(make(display, nested, data))
     for name in flat:
         if not name.endswith("_"):  # what is stored to be drawn

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from laws import agree, agrees_with_gold, draws_of, load_gold, same_law
+from laws import agree, agrees_with_gold, draws_of, load_gold, repeated, same_law
 from reference_gibbs import reference_gibbs
 from scipy import stats
 from scipy.special import log_ndtr, ndtr
@@ -227,7 +227,7 @@ def ranks(sampler, n_iter, seed):
 @pytest.mark.parametrize(("sampler", "n_iter"), [("hmc", 4950), ("collapsed", 4950), ("gibbs", 49_500)])
 def test_ranks_of_the_truth_are_uniform_over_data_sets(sampler, n_iter):
     with ProcessPoolExecutor(2) as pool:
-        found = np.array(list(pool.map(partial(ranks, sampler, n_iter), range(200))))
+        found = np.array(list(pool.map(partial(ranks, sampler, n_iter), range(repeated(100, 200)))))
     counts = np.array([np.bincount(column // 10, minlength=10) for column in found.T])
     p_values = stats.chisquare(counts, axis=1).pvalue
     print(f"{sampler}: counts\n{counts}\np values {p_values}")
