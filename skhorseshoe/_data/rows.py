@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._backends.device import on_gpu
 from .._backends.lines import choose
 from .._utils.memmap import is_on_disk
 from .._utils.threads import Threads
@@ -13,6 +14,8 @@ from .separation import separation
 _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 # Questions to all rows together; for the others threads share the segments.
 _WHOLE = "latent", "score", "line", "extremes", "sample"
+
+_BROUGHT = 2**25  # numbers of an X on a GPU that are brought to the host to see if a plane separates the classes
 
 
 class Rows:
@@ -145,8 +148,13 @@ class Rows:
     def separation(self):
         """How planes separate the classes, see ``separation.py``; None if that is not known."""
         c = self.columns
-        spread = self.spread if c.fit_intercept else c.size
-        return separation(self.ops.to_host(self.X), self.y, c.fit_intercept, c.mean_of_X, spread)
+        spread = np.where(c.informative, self.spread if c.fit_intercept else c.size, 0.0)
+        if on_gpu(self.X) and self.shape[0] * self.shape[1] > _BROUGHT:
+            return None
+        try:
+            return separation(self.ops.to_host(self.X), self.y, c.fit_intercept, c.mean_of_X, spread)
+        except (MemoryError, np.linalg.LinAlgError):
+            return None
 
     def separated_by(self, beta):
         """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""

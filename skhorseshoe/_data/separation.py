@@ -38,6 +38,8 @@ def separation(X, y, fit_intercept, mean, sd):
     if rows.are_independent():
         return COMPLETE
     seen = np.concatenate([np.flatnonzero(y == c)[:: max(1, (y == c).sum() // _FEW)] for c in (0, 1)])
+    if not rows.have_room(seen):
+        return None
     plane, seen = rows.plane(rows.total(), 0.0, seen)
     if plane is None:
         return NONE if seen is not None else None
@@ -80,11 +82,22 @@ class _Rows:
 
     def total(self):
         """The sum of all rows, (q,)."""
+        if issparse(self.X):
+            ones = self.sign.sum(keepdims=True)[: int(self.fit_intercept)]
+            return np.append((self.X.T @ self.sign)[self.columns] * self.scale, ones)
         return sum(self.some(block).sum(axis=0) for block in self._blocks())
 
     def sides(self, plane):
         """How far each row is on the side of its class, (n,)."""
+        if issparse(self.X):
+            k, weights = len(self.columns), np.zeros(self.X.shape[1])
+            weights[self.columns] = plane[:k] * self.scale
+            return self.sign * (self.X @ weights + plane[k:].sum())
         return np.concatenate([self.some(block) @ plane for block in self._blocks()])
+
+    def have_room(self, which):
+        """Whether a programme of so many rows is small enough."""
+        return len(which) * (len(self.columns) + self.fit_intercept + 1) <= _NUMBERS
 
     def plane(self, total, margin, seen):
         """The plane of the largest value ``total @ plane + margin * m`` with every side at least ``margin * m``, and
@@ -92,7 +105,7 @@ class _Rows:
 
         seen : numbers of the rows that are looked at first.
         """
-        while len(seen) * (len(total) + 1) <= _NUMBERS:
+        while self.have_room(seen):
             rows = self.some(seen)
             sides = np.hstack([-rows, np.full((len(rows), 1), margin)])
             found = linprog(

@@ -29,7 +29,7 @@ class Data(NamedTuple):
 def validate(model, params, X, y, sample_weight):
     """``Data``; a ValueError, TypeError or MemoryError that names what cannot be used. ``model`` stays as it is."""
     noted = object.__new__(type(model))  # scikit-learn's checks write to an estimator
-    vars(noted).update(vars(params))
+    vars(noted).update({name: value for name, value in vars(model).items() if name not in _OF_COLUMNS} | vars(params))
     by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
     by += [] if sample_weight is None else ["sample_weight"]
     if validation.is_dask(X, y, sample_weight):

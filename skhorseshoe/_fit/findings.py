@@ -15,7 +15,8 @@ MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zer
 NOISE = 0.95  # shrinkage from where a column is one
 LOOSE = 10  # standard deviations of the score by a standard deviation of the column, where its prior says 100
 SLAB = 2  # slab_scale that is advised
-FAR_SLAB = 20  # scores between the ends of a column, from where a slab hardly bounds its coefficient
+FAR_SLAB = 20  # scores between the ends of a usual column, from where a slab hardly bounds its coefficient
+FARTHEST_SLAB = 500  # the same of a column of which few values differ from the others
 _COLUMN = 5  # standard deviations between the ends of a usual column
 _FAR_APART = 1.1  # R-hat, from where chains have not met yet
 _LEAST = 1000  # sweeps that are advised
@@ -87,7 +88,9 @@ class Unbounded(NamedTuple):
     separated: str = ""  # how the classes are separated, where no slab bounds the coefficients
     widest: float = 0.0  # range of the widest column, in the unit of the prior
     shrunk: np.ndarray = ()  # columns on whose own coefficient neither the data nor a slab place a limit
+    span: float = 0.0  # the widest range of their values, in the unit of the prior
     free: np.ndarray = ()  # columns that are not shrunk, on whose own coefficient the data place no limit
+    is_one_sided: bool = False  # whether there is a column, noise or not, that puts all values of a class on one side
     loose: np.ndarray = ()  # columns that are not shrunk, and that only their wide prior bounds
 
 
@@ -100,15 +103,18 @@ def of_outcome(params, chains, unbounded, columns=()):
     if len(unbounded.loose) and not (unbounded.separated == COMPLETE or len(unbounded.free)):
         cure = "Drop one of these columns (OneHotEncoder(drop='first')), or remove them from unpenalized."
         found.append(Finding("undetermined", unbounded.loose, cure, {}))
-    named = unbounded.separated == QUASI and (len(unbounded.shrunk) or len(unbounded.free))
-    if unbounded.separated and not named and (length or any(finding.changes for finding in found)):
+    explained = unbounded.separated == QUASI and unbounded.is_one_sided
+    if unbounded.separated and not explained and (length or any(finding.changes for finding in found)):
         changes = {"slab_scale": SLAB} | ({} if is_bound(SLAB, unbounded.widest) else {"standardize": True})
         found.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
     if len(unbounded.shrunk):
-        found.append(Finding("one-sided", unbounded.shrunk, "", {}, {"slab_scale": SLAB}))
+        found.append(Finding("one-sided", unbounded.shrunk, *_bound(params, unbounded.span)))
     if len(unbounded.free):
-        cure = "Remove the column from unpenalized, merge a rare level with another, or drop the column."
-        found.append(Finding("one-sided, unpenalized", unbounded.free, cure, {}, {"slab_scale": SLAB}))
+        cure = (
+            "Remove the column from unpenalized and set slab_scale=2, merge a rare level with another, or drop the "
+            "column."
+        )
+        found.append(Finding("one-sided, unpenalized", unbounded.free, cure, {}))
     if not length and params.target_ess is not None and chains.stopped_by == "n_iter":
         length = _short_of_target(params, chains)
     return found + length
@@ -123,31 +129,49 @@ def chains_of(fitted, names, informative, sweep):
     return Chains([*names[informative], *extra], rhat, ess, *shape, fitted.moments_ is None, *how)
 
 
-def unbounded_in(fitted, names, run, slab_scale):
-    """What the data of a run do not bound."""
+def are_wrong(chains):
+    """Whether one of the quantities has not converged, or nobody can tell."""
+    return not ((chains.rhat <= MAX_RHAT) & (chains.ess >= MIN_ESS_PER_CHAIN * chains.n_chains)).all()
+
+
+def unbounded_in(fitted, names, run, slab_scale, is_asked):
+    """What the data of a run do not bound. is_asked : whether something is wrong that separation may cause."""
     rows = run.problem.rows
     found, spans = rows.one_sided()
     free = rows.columns.unpenalized[found]
     # Of what is noise to the model the posterior keeps to zero, whatever the likelihood does beyond.
-    matters = ~free & (fitted.shrinkage_[found] < NOISE)
-    shrunk = matters & (slab_scale is None or (slab_scale > SLAB and ~is_bound(slab_scale, spans)))
+    shrunk = ~free & (fitted.shrinkage_[found] < NOISE) & ~is_bound(slab_scale, spans, FARTHEST_SLAB)
     widest = _COLUMN * rows.columns.sd[: rows.columns.n_shrunk].max(initial=0.0)
-    separated = "" if is_bound(slab_scale, widest) else _separated(rows, run)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
-    return Unbounded(separated, widest, names[found[shrunk]], names[found[free]], names[loose])
+    is_asked = (is_asked or len(loose)) and not is_bound(slab_scale, widest) and run.stopped_by != "interrupt"
+    separated, span = _separated(rows, run) if is_asked else "", spans[shrunk].max(initial=0.0)
+    return Unbounded(separated, widest, names[found[shrunk]], span, names[found[free]], len(found) > 0, names[loose])
 
 
 def _separated(rows, run):
     """How planes separate the classes, or ""; where that is unknown, the chains can tell that one does."""
-    found = rows.separation()
+    try:
+        found = rows.separation()
+    except KeyboardInterrupt:  # the draws stay
+        return ""
     if found is None:
         return COMPLETE if run.separated() else ""
     return "" if found == NONE else found
 
 
-def is_bound(slab_scale, span):
+def is_bound(slab_scale, span, far=FAR_SLAB):
     """Whether a slab bounds the coefficient of a column whose values have this range; with None there is none."""
-    return np.zeros(np.shape(span), bool) if slab_scale is None else slab_scale * span <= FAR_SLAB
+    return np.zeros(np.shape(span), bool) if slab_scale is None else slab_scale * span <= far
+
+
+def _bound(params, span):
+    """The cure in words, the facts and the changes for columns on one side whose values lie so far apart."""
+    changes = {} if params.slab_scale is not None and params.slab_scale <= SLAB else {"slab_scale": SLAB}
+    if is_bound(SLAB, span, FARTHEST_SLAB):
+        return "", {}, changes
+    if not params.standardize:
+        return "", {}, changes | {"standardize": True}
+    return "Merge so rare a level with another, or drop the column.", {}, changes
 
 
 def _loose(draws, free, spread):
@@ -160,7 +184,7 @@ def _loose(draws, free, spread):
 
 def _curable(names, unbounded):
     """Which of the quantities longer chains can cure."""
-    if unbounded.separated:
+    if unbounded.separated == COMPLETE:
         return np.zeros(len(names), bool)
     columns = [*unbounded.shrunk, *unbounded.free]
     return ~np.isin(names, [*columns, "(intercept)", "(global scale)"] if columns else [])
@@ -173,8 +197,14 @@ def _not_converged(params, chains, curable):
     failed = ~((rhat <= MAX_RHAT) & (ess >= wanted))
     if not failed.any():
         return []
+    few_kept = (
+        f"But max_draws={params.max_draws} keeps only {chains.n_draws} draws of each chain, and R-hat and sample sizes "
+        f"are computed from these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
+    )
     if chains.n_draws < 4:
         draws = "1 draw of each chain is" if chains.n_draws == 1 else f"{chains.n_draws} draws of each chain are"
+        if not chains.is_all:
+            return [Finding("too few draws", [], few_kept, {"draws": draws})]
         return [Finding("too few draws", [], *_longer(params, chains, {"draws": draws}))]
     badness = np.fmax((rhat - 1) / (MAX_RHAT - 1), wanted / ess)  # infinite where a chain does not move at all
     worst = int(np.argmax(np.where(failed, np.nan_to_num(badness, nan=0.0), -1.0)))
@@ -182,10 +212,7 @@ def _not_converged(params, chains, curable):
     facts |= {"worst": chains.names[worst], "rhat": rhat[worst], "ess": ess[worst], "wanted": wanted}
     to_do, cure, changes = failed & curable, "", {}
     if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:
-        cure = (
-            f"But max_draws={params.max_draws} keeps only {chains.n_draws} draws of each chain, and R-hat and sample "
-            f"sizes are computed from these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
-        )
+        cure = few_kept
     elif to_do.any():
         fold = np.where(to_do & np.isfinite(badness), badness, 0.0).max()
         cure, facts, changes = _longer(params, chains, facts, fold, (rhat[to_do] > _FAR_APART).any())
@@ -201,9 +228,11 @@ def _longer(params, chains, facts, fold=1.0, far=False):
     more = nice(max(_LEAST, _MARGIN * fold * params.n_iter))
     if chains.stopped_by in ("interrupt", "callback"):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
+    elif chains.stopped_by == "target_ess":
+        changes = {"target_ess": MIN_ESS_PER_CHAIN * chains.n_chains}
     elif params.warm_start:
         anew = f" R-hat is very large: better start again with a longer burn_in (now {params.burn_in})." if far else ""
-        adds = nice(max(1.0, _MARGIN * fold - 1.0) * chains.sweeps)
+        adds = nice(max(_LEAST if chains.n_draws < 4 else 1, max(1.0, _MARGIN * fold - 1.0) * chains.sweeps))
         cure = f"Fit again with n_iter={adds}, which adds draws.{anew}"
     elif params.checkpoint is not None and not far:
         cure = f"Fit again with n_iter={more}: the run continues from the checkpoint."
@@ -212,7 +241,7 @@ def _longer(params, chains, facts, fold=1.0, far=False):
     else:
         changes = {"n_iter": more}
         if far or params.burn_in < _LEAST:
-            changes["burn_in"] = max(_LEAST, more // 2)
+            changes["burn_in"] = max(_LEAST, more // 2, 2 * params.burn_in if far else 0)
     return cure, facts, changes
 
 

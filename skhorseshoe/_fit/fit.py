@@ -1,7 +1,7 @@
 """One fit: data, a plan, a run, its result; each is a value that the next step takes."""
 
 import traceback
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -88,10 +88,16 @@ def fit(model, X, y, sample_weight, lease):
             check_size(rows.columns, rows.dtype, names)
             problem = _problem(params, rows)
             of_columns = findings.of_columns(rows, names, params.standardize)
-            run, sweep = sample(params, problem, plan, earlier, callbacks)
+            try:
+                run, sweep = sample(params, problem, plan, earlier, callbacks)
+            except BaseException:  # of which the columns may be the cause
+                with suppress(Warning):
+                    warnings.say(of_columns, "Set standardize=True." if any(one.changes for one in of_columns) else "")
+                raise
             fitted = _summarise(params, data, plan, run, known)
-            unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale)
             chains = findings.chains_of(fitted, names, rows.columns.informative, sweep)
+            is_asked = findings.are_wrong(chains) or any(finding.changes for finding in of_columns)
+            unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, is_asked)
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))
 

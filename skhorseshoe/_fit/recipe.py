@@ -2,6 +2,7 @@
 
 _LENGTH = {"collapsed": 2000}  # sweeps, by sampler, after another scale or slab, of which no figure tells yet
 _USUAL = 4000
+_ANEW = {"separated", "scales"}  # findings after which figures of the chains tell nothing of the next
 _KEPT = 10_000  # draws of a chain that are enough to keep
 
 
@@ -11,16 +12,18 @@ def recipe_of(findings, params, chains):
     params : those of the classifier, by name. chains : ``findings.Chains``.
     """
     changes = {name: value for finding in findings for name, value in finding.changes.items()}
+    changes = {name: value for name, value in changes.items() if value != getattr(params, name)}
     if not changes:
         return ""
-    is_another = not changes.keys() <= {"n_iter", "burn_in"}  # model, whose chains begin anew
+    is_another = bool(changes.keys() & {"slab_scale", "standardize"})  # model, whose chains begin anew
     if is_another:
-        changes |= {"n_iter": max(params.n_iter, _LENGTH.get(chains.sampler, _USUAL))}
-        changes |= {"burn_in": max(params.burn_in, 1000)}
+        told = 0 if _ANEW & {finding.kind for finding in findings} else changes.get("n_iter", 0)
+        changes |= {"n_iter": max(params.n_iter, told, _LENGTH.get(chains.sampler, _USUAL))}
+        changes |= {"burn_in": max(params.burn_in, changes.get("burn_in", 0), 1000)}
     changes = {name: value for name, value in changes.items() if value != getattr(params, name)}
     n_iter, burn_in = (changes.get(name, getattr(params, name)) for name in ("n_iter", "burn_in"))
     if params.max_draws is None and n_iter > params.thin * _KEPT:
-        changes["thin"] = n_iter // _KEPT
+        changes["thin"] = -(-n_iter // _KEPT)
     if is_another and params.warm_start:
         changes["warm_start"] = False
     if params.checkpoint is not None and (is_another or "burn_in" in changes or "thin" in changes):

@@ -203,15 +203,20 @@ def contributions_frame(model, before, X, reference, level):
 
 def _one_row(reference, X):
     """A reference as a row of the same form as X."""
+    is_table = isinstance(X.X, pd.DataFrame)
+    if isinstance(reference, pd.Series) and not is_table and len(reference) == len(X.names):
+        reference = reference.to_numpy()
     if isinstance(reference, (Mapping, pd.Series)):
         missing = [name for name in X.names if name not in reference]
         if missing:
             raise ValueError(f"reference has no value of column {missing[0]!r}: give one for each column of X.")
         row = pd.DataFrame([[reference[name] for name in X.names]], columns=X.names)
-        return row if isinstance(X.X, pd.DataFrame) else row.to_numpy()
+        return row if is_table else row.to_numpy()
     row = np.reshape(reference, (1, -1)) if np.ndim(reference) == 1 else reference
     if len(np.shape(row)) != 2 or np.shape(row)[0] != 1:
         raise ValueError(f"reference must be one row, or None; got shape {np.shape(row)}.")
+    if is_table and not hasattr(row, "columns") and np.shape(row)[1] == len(X.names):
+        return pd.DataFrame(np.asarray(row, dtype=object), columns=X.names).infer_objects()
     return RawRows(row).part(slice(None))
 
 

@@ -4,8 +4,9 @@ from html import escape
 from math import floor, isfinite, log10
 from shutil import get_terminal_size
 
+import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 _WIDTH = 79  # letters of a line, where neither pandas nor the terminal says more or less
 _LETTERS = 30, 24, 20, 17, 14  # of a name, in ever less room
@@ -13,7 +14,7 @@ _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "es
 _FORMATS |= {"value": "{:.4g}", "reference": "{:.4g}", "weight": "{:.4g}"}
 _FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "purity": "{:.2f}"}
 _USUAL_ESS = 1000.0  # for tables that have none
-_MOST_DECIMALS = 6
+_MOST_DECIMALS, _LARGE = 6, 1e7  # beyond which a number is written with a power of ten
 _LONG, _ABOVE, _BELOW = "prob_positive", "prob_", "positive"  # a heading, and its two lines
 
 
@@ -43,22 +44,46 @@ def _as_texts(frame):
     shown.attrs = {}
     if not frame.columns.is_unique:
         return shown
-    numbers = [name for name in frame.columns if is_numeric_dtype(frame[name])]
+    numbers = [name for name in frame if is_numeric_dtype(frame[name]) and not is_bool_dtype(frame[name])]
     for name in _FORMATS.keys() & set(numbers):
         shown[name] = [_text(value, _FORMATS[name]) for value in frame[name]]
     if "sd" not in numbers:
         return shown
-    ess = frame["ess"] if "ess" in numbers else pd.Series(_USUAL_ESS, frame.index)
-    decimals = [_decimals(sd / size**0.5) for sd, size in zip(frame["sd"], ess, strict=True)]
-    formats = ["{:.2e}" if places > _MOST_DECIMALS else f"{{:.{places}f}}" for places in decimals]
+    ess = frame["ess"].to_numpy(float) if "ess" in numbers else np.full(len(frame), np.nan)
+    ess = np.where(np.isnan(ess), _USUAL_ESS, ess)
+    with np.errstate(all="ignore"):  # tables of sums and differences hold what is no standard deviation
+        errors = frame["sd"].to_numpy(float) / np.sqrt(ess)
     for name in numbers:
         if name in ("mean", "sd") or str(name).endswith("%"):
-            shown[name] = [_text(*each) for each in zip(frame[name], formats, strict=True)]
+            shown[name] = [_number(*each) for each in zip(frame[name], errors, strict=True)]
     if _LONG in numbers:
-        errors = ((p * (1 - p) / size) ** 0.5 for p, size in zip(frame[_LONG], ess, strict=True))
-        formats = [f"{{:.{min(max(_decimals(error), 2), 3)}f}}" for error in errors]
-        shown[_LONG] = [_text(*each) for each in zip(frame[_LONG], formats, strict=True)]
+        p = frame[_LONG].to_numpy(float)
+        with np.errstate(all="ignore"):
+            errors = np.sqrt(p * (1 - p) / ess)
+        shown[_LONG] = [_share(*each) for each in zip(p, errors, strict=True)]
     return shown
+
+
+def _number(value, error):
+    """A number with the digits that its Monte Carlo error leaves, three where that is not known."""
+    if pd.isna(value) or not isfinite(error) or error <= 0:
+        return _text(value, "{:.3g}")
+    places = _decimals(error)
+    if places <= _MOST_DECIMALS and abs(value) < _LARGE:
+        return f"{value:.{places}f}"
+    digits = floor(log10(abs(value))) - floor(log10(error)) if value else 0
+    return f"{value:.{max(2, min(digits, 15))}e}"
+
+
+def _share(value, error):
+    """A probability; never 0 or 1 unless all draws say so."""
+    if pd.isna(value):
+        return ""
+    places = min(max(_decimals(error), 2), 3)
+    text = f"{value:.{places}f}"
+    if 0 < value < 1 and float(text) in (0.0, 1.0):
+        return f"<{10.0**-places:.{places}f}" if value < 0.5 else f">{1 - 10.0**-places:.{places}f}"
+    return text
 
 
 def _decimals(error):

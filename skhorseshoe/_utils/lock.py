@@ -21,7 +21,7 @@ def alone(folder, what):
     """Hold the lock of a folder; a RuntimeError if another process or thread does. what : as in ``lock_of``."""
     path = folder / lock_of(what)
     open_to_write(path, "ab").close()  # refuses a link: filelock would empty a file that has this for a second name
-    lock = FileLock(path, thread_local=False)
+    lock = FileLock(path, thread_local=False, fallback_to_soft=False)
     try:
         lock.acquire(blocking=False)
     except Timeout as error:

@@ -116,7 +116,7 @@ def short_model(seed=0, **params):
 
 @pytest.mark.parametrize(("scaled", "slab_scale", "cure"), [
     (False, None, "slab_scale=2"), (False, 2.0, None), (True, None, "slab_scale=2"), (True, 2.0, None),
-    (True, 5.0, "slab_scale=2"),
+    (True, 50.0, "slab_scale=2"),
 ])  # fmt: skip
 def test_a_level_of_one_class_is_named_with_its_cure(scaled, slab_scale, cure, seed, said):
     """Whether or not the chains look well."""

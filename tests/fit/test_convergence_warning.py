@@ -151,11 +151,38 @@ def test_a_slab_that_is_far_is_no_bound_to_separated_classes(seed):
         HorseshoeProbitClassifier(n_iter=300, slab_scale=2, random_state=seed).fit(X, X.sum(axis=1) > 0)
 
 
-@pytest.mark.parametrize("ess", [900 * WELL, 20 * WELL])
-def test_a_level_of_one_class_is_cured_by_a_slab(ess):
+@pytest.mark.parametrize(("ess", "length"), [
+    (900 * WELL, "n_iter=4000: about 50 s."), (20 * WELL, "n_iter=40000, thin=4: about 7 minutes."),
+])  # fmt: skip
+def test_a_level_of_one_class_is_cured_by_a_slab(ess, length):
     text = said(chains(ess=ess), LEVEL, n_iter=1000)
     assert "Column 'x1': all values in one class lie on one side" in text
-    assert text.endswith("Fit again with slab_scale=2, n_iter=4000: about 50 s.")
+    assert text.endswith(f"Fit again with slab_scale=2, {length}")
+
+
+def test_columns_that_lie_far_apart_are_to_be_scaled_too():
+    assert "slab_scale=2, standardize=True: about" in said(chains(), {**LEVEL, "span": 1000.0})
+    assert "Merge so rare a level" in said(chains(), {**LEVEL, "span": 1000.0}, standardize=True, slab_scale=2)
+
+
+def test_noise_that_separates_does_not_hide_the_length():
+    noise = {"separated": "quasi-complete", "is_one_sided": True}
+    text = said(chains([1.02]), noise, n_iter=1000)
+    assert "separat" not in text
+    assert text.endswith("Fit again with n_iter=4000: about 50 s.")
+
+
+def test_an_unpenalised_level_has_no_recipe():
+    assert "Fit again" not in said(chains(), {"free": np.array(["x1"], object)}, slab_scale=2)
+
+
+def test_a_run_that_a_target_ended_is_told_a_larger_target():
+    text = said(chains(ess=[390.0], stopped_by="target_ess"), target_ess=120)
+    assert text.endswith("Fit again with target_ess=400: about 50 s.")
+
+
+def test_burn_in_is_never_advised_to_be_shorter():
+    assert "burn_in=100000" in said(chains([1.2]), burn_in=50_000, n_iter=1000)
 
 
 def test_r_hat_counts_in_how_many_sweeps_are_advised():

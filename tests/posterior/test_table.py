@@ -33,7 +33,7 @@ def test_digits_are_those_that_monte_carlo_error_allows(frame):
     for text in (
         "1.84",
         "0.66",
-        "-1.23e-04",
+        "-1.235e-04",
         "12.500",
         "0.997",
         "1.000",
@@ -41,7 +41,7 @@ def test_digits_are_those_that_monte_carlo_error_allows(frame):
         "2300",
         "1.000",
         "1.234",
-        "3.456",
+        "3.46",
     ):
         assert f"<td>{text}</td>" in html
     assert "1.8421" not in html
@@ -77,3 +77,17 @@ def test_frames_that_are_made_of_a_table_are_printed(frame):
     twice = pd.concat([frame, frame], axis=1)
     assert repr(twice)
     assert repr(frame.reset_index())
+
+
+def test_tables_of_differences_and_of_bools_print(frame):
+    numbers = frame.select_dtypes("number")
+    for other in (numbers - numbers, -numbers, numbers.corr(), numbers.isna(), numbers > 0):
+        assert repr(other)
+    assert "True" in repr(numbers > 0)
+
+
+def test_a_share_is_certain_only_where_all_draws_say_so(frame):
+    frame.loc[:, "prob_positive"] = [0.9996, 0.0004, 1.0, 0.5][: len(frame)]
+    text = repr(frame)
+    assert ">0.999" in text
+    assert "<0.001" in text
