@@ -4,6 +4,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import issparse
 
+from .._utils.memmap import ahead, cut, taken
+
 NONE, QUASI, COMPLETE = "none", "quasi-complete", "complete"
 _FEW = 100  # rows of each class that the first programme sees
 _NUMBERS = 2**18  # that a programme may have: some seconds
@@ -37,7 +39,7 @@ def separation(X, y, fit_intercept, mean, sd):
     rows = _Rows(X, y, fit_intercept, mean, sd)
     if rows.are_independent():
         return COMPLETE
-    seen = np.concatenate([np.flatnonzero(y == c)[:: max(1, (y == c).sum() // _FEW)] for c in (0, 1)])
+    seen = np.sort(np.concatenate([np.flatnonzero(y == c)[:: max(1, (y == c).sum() // _FEW)] for c in (0, 1)]))
     if not rows.have_room(seen):
         return None
     plane, seen = rows.plane(rows.total(), 0.0, seen)
@@ -62,21 +64,26 @@ class _Rows:
 
     def some(self, which):
         """These rows, (m, q)."""
-        rows = self.X[which][:, self.columns]
+        return self._signed(taken(self.X, which), which)
+
+    def _signed(self, rows, which):
+        rows = rows if len(self.columns) == self.X.shape[1] else rows[:, self.columns]
         rows = rows.toarray() if issparse(rows) else np.asarray(rows, np.float64)
         rows = rows * self.scale - self.centre
         return self.sign[which, None] * np.hstack([rows, np.ones((len(rows), int(self.fit_intercept)))])
 
     def _blocks(self):
-        step = max(1, _BLOCK // max(1, self.X.shape[1]))
-        return (slice(first, first + step) for first in range(0, len(self.sign), step))
+        """All rows, a block at a time; what is read of a file leaves the process behind it."""
+        n = len(self.sign)
+        for block in ahead(self.X, cut(0, n, max(1, _BLOCK // max(1, self.X.shape[1]))), n):
+            yield self._signed(self.X[block], block)
 
     def are_independent(self):
         """Whether the rows are linearly independent, so that a plane has them on any sides; False beyond ``_WIDE``."""
         n, q = len(self.sign), len(self.columns) + self.fit_intercept
         if n > q or n * q > _WIDE:
             return False
-        rows = self.some(slice(None))
+        rows = self._signed(self.X[:], slice(None))
         size = np.linalg.eigvalsh(rows @ rows.T)
         return bool(size[0] > _ROUNDING * size[-1])
 
@@ -85,7 +92,7 @@ class _Rows:
         if issparse(self.X):
             ones = self.sign.sum(keepdims=True)[: int(self.fit_intercept)]
             return np.append((self.X.T @ self.sign)[self.columns] * self.scale, ones)
-        return sum(self.some(block).sum(axis=0) for block in self._blocks())
+        return sum(block.sum(axis=0) for block in self._blocks())
 
     def sides(self, plane):
         """How far each row is on the side of its class, (n,)."""
@@ -93,7 +100,7 @@ class _Rows:
             k, weights = len(self.columns), np.zeros(self.X.shape[1])
             weights[self.columns] = plane[:k] * self.scale
             return self.sign * (self.X @ weights + plane[k:].sum())
-        return np.concatenate([self.some(block) @ plane for block in self._blocks()])
+        return np.concatenate([block @ plane for block in self._blocks()])
 
     def have_room(self, which):
         """Whether a programme of so many rows is small enough."""
@@ -126,5 +133,5 @@ class _Rows:
             if not short.any():
                 return plane, seen
             some = np.flatnonzero(short)
-            seen = np.concatenate([seen, some[:: -(-len(some) // len(seen))]])
+            seen = np.union1d(seen, some[:: -(-len(some) // len(seen))])
         return None, None

@@ -1,7 +1,6 @@
 """The recipe at the end of a warning: all parameters to fit again with, at once, and how long that will take."""
 
-_LENGTH = {"collapsed": 2000}  # sweeps, by sampler, after another scale or slab, of which no figure tells yet
-_USUAL = 4000
+_USUAL = 4000  # sweeps after another scale or slab, of which no figure tells yet
 _ANEW = {"separated", "scales"}  # findings after which figures of the chains tell nothing of the next
 _KEPT = 10_000  # draws of a chain that are enough to keep
 
@@ -18,7 +17,7 @@ def recipe_of(findings, params, chains):
     is_another = bool(changes.keys() & {"slab_scale", "standardize"})  # model, whose chains begin anew
     if is_another:
         told = 0 if _ANEW & {finding.kind for finding in findings} else changes.get("n_iter", 0)
-        changes |= {"n_iter": max(params.n_iter, told, _LENGTH.get(chains.sampler, _USUAL))}
+        changes |= {"n_iter": max(params.n_iter, told, _USUAL)}
         changes |= {"burn_in": max(params.burn_in, changes.get("burn_in", 0), 1000)}
     changes = {name: value for name, value in changes.items() if value != getattr(params, name)}
     n_iter, burn_in = (changes.get(name, getattr(params, name)) for name in ("n_iter", "burn_in"))

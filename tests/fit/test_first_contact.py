@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from laws import repeated
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
@@ -31,10 +32,10 @@ def spam(rng):
 
 
 def genes(rng):
-    """80 rows of 3000 columns, in groups of 20 with correlations of 0.7."""
-    X = np.sqrt(0.7) * np.repeat(rng.standard_normal((80, 150)), 20, axis=1)
-    X += np.sqrt(0.3) * rng.standard_normal((80, 3000))
-    return X, 2 * X[:, 5] - 2 * X[:, 1005] + rng.standard_normal(80) > 0
+    """80 rows of groups of 20 columns with correlations of 0.7."""
+    X = np.sqrt(0.7) * np.repeat(rng.standard_normal((80, repeated(25, 150))), 20, axis=1)
+    X += np.sqrt(0.3) * rng.standard_normal(X.shape)
+    return X, 2 * X[:, 5] - 2 * X[:, 405] + rng.standard_normal(80) > 0
 
 
 slow = pytest.mark.slow

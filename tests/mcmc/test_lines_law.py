@@ -245,9 +245,10 @@ def test_gewekes_joint_test_catches_old_predictors(near_in_python):
 
     def before(step, n_moved):
         move = kept["move"] = (kept.get("move", -1) + 1) % 5
+        eta, *others = step["rows"]
         if move == 0:
-            kept["eta"] = step["eta"].copy()
-        return {"eta": kept["eta"]}
+            kept["eta"] = eta.copy()
+        return {"rows": (kept["eta"], *others)}
 
     near_in_python(before)
     assert geweke(n_batches=48) > 6
