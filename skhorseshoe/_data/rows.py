@@ -15,7 +15,7 @@ _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 # Questions to all rows together; for the others threads share the segments.
 _WHOLE = "latent", "score", "line", "extremes", "sample"
 
-_BROUGHT = 2**25  # numbers of an X on a GPU that are brought to the host to see if a plane separates the classes
+_BROUGHT = 2**25  # numbers of an X on a GPU or on disk that are read once more to see if a plane separates the classes
 
 
 class Rows:
@@ -149,7 +149,7 @@ class Rows:
         """How planes separate the classes, see ``separation.py``; None if that is not known."""
         c = self.columns
         spread = np.where(c.informative, self.spread if c.fit_intercept else c.size, 0.0)
-        if on_gpu(self.X) and self.shape[0] * self.shape[1] > _BROUGHT:
+        if (on_gpu(self.X) or is_on_disk(self.X)) and self.shape[0] * self.shape[1] > _BROUGHT:
             return None
         try:
             return separation(self.ops.to_host(self.X), self.y, c.fit_intercept, c.mean_of_X, spread)

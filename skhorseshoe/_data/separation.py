@@ -10,7 +10,7 @@ NONE, QUASI, COMPLETE = "none", "quasi-complete", "complete"
 _FEW = 100  # rows of each class that the first programme sees
 _NUMBERS = 2**18  # that a programme may have: some seconds
 _WIDE = 2**24  # numbers of X, at most, where it has as many columns as rows
-_BLOCK = 2**20  # numbers of X looked at together
+_BLOCK = 2**18  # numbers of X looked at together
 _ROUNDING = 1e-8  # of a side, in a solver whose planes have coefficients of at most 1
 _TOLERANCE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
@@ -113,21 +113,11 @@ class _Rows:
         seen : numbers of the rows that are looked at first.
         """
         while self.have_room(seen):
-            rows = self.some(seen)
-            sides = np.hstack([-rows, np.full((len(rows), 1), margin)])
-            found = linprog(
-                -np.append(total, margin),
-                A_ub=sides,
-                b_ub=np.zeros(len(rows)),
-                bounds=(-1.0, 1.0),
-                method="highs",
-                options=_TOLERANCE,
-            )
-            if not found.success:
+            plane, least, value = _best(self.some(seen), total, margin)
+            if value is None:
                 return None, None
-            if -found.fun <= _ROUNDING * len(self.sign) ** (1 - margin):
+            if value <= _ROUNDING * len(self.sign) ** (1 - margin):
                 return None, seen
-            plane, least = found.x[:-1], margin * found.x[-1]
             short = self.sides(plane) < least - _ROUNDING
             short[seen] = False
             if not short.any():
@@ -135,3 +125,20 @@ class _Rows:
             some = np.flatnonzero(short)
             seen = np.union1d(seen, some[:: -(-len(some) // len(seen))])
         return None, None
+
+
+def _best(rows, total, margin):
+    """The plane of ``_Rows.plane`` for these rows (m, q) alone, the least side that it asks for, and its value; None
+    for the value if the solver fails."""
+    sides = np.hstack([-rows, np.full((len(rows), 1), margin)])
+    found = linprog(
+        -np.append(total, margin),
+        A_ub=sides,
+        b_ub=np.zeros(len(rows)),
+        bounds=(-1.0, 1.0),
+        method="highs",
+        options=_TOLERANCE,
+    )
+    if not found.success:
+        return None, None, None
+    return found.x[:-1], margin * found.x[-1], -found.fun
