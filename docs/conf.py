@@ -23,7 +23,7 @@ highlight_language = "none"  # of literal blocks; doctests are highlighted all t
 toc_object_entries_show_parents = "hide"
 
 numpydoc_show_class_members = False
-numpydoc_validation_exclude = {r"\.Convergence\.\w+$"}  # the fields of a named tuple
+numpydoc_validation_exclude = {r"\.(Convergence|CredibleSets)\.\w+$"}  # the fields of a named tuple
 numpydoc_validation_checks = {
     *("GL01", "GL02", "GL03", "GL05", "GL06", "GL07", "GL08", "GL09", "GL10"),  # layout of the docstring
     *("SS01", "SS02", "SS03", "SS04"),  # the first line
