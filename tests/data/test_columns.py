@@ -114,11 +114,13 @@ def test_columns_that_cannot_be_are_refused(data, names, given, says):
         HorseshoeProbitClassifier(n_iter=5, burn_in=5, unpenalized=given).fit(X, data[1])
 
 
-def test_names_are_seen_where_scikit_learn_sees_none(data, monkeypatch):
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_names_are_seen_where_scikit_learn_sees_none(is_hidden, data, monkeypatch):
     """Before 1.9 it sees none in a table of polars 2, and would take columns by place."""
     X, y = data
     known = validation._get_feature_names
-    monkeypatch.setattr(validation, "_get_feature_names", lambda X: None if isinstance(X, pl.DataFrame) else known(X))
+    hidden = pl.DataFrame if is_hidden else ()
+    monkeypatch.setattr(validation, "_get_feature_names", lambda X: None if isinstance(X, hidden) else known(X))
     table = pl.DataFrame(dict(zip("abcd", X.T, strict=True)))
     model = HorseshoeProbitClassifier(n_iter=10, burn_in=10, unpenalized=["b"], random_state=0).fit(table, y)
     assert model.feature_names_in_.tolist() == list("abcd")
