@@ -27,7 +27,7 @@ lasso = make_pipeline(
 ).fit(X_train, y_train)
 
 classifier = horseshoe[-1]
-print(classifier.summary().round(2).to_string(), "\n")
+print(classifier.summary(), "\n")
 
 interval = classifier.summary(level=0.9)
 selected = interval.index[(interval["5%"] > 0) | (interval["95%"] < 0)]

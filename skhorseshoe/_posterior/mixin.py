@@ -175,8 +175,8 @@ class PosteriorMixin:
             false sign rate, the probability that the more probable sign is wrong: min(P(beta > 0), P(beta < 0)), and
             1 / ess where it is less, since the draws cannot tell smaller ones), shrinkage (kappa_j), ess (bulk) and
             rhat. ``frame.attrs["header"]`` holds the text. The frame prints its numbers with the digits that Monte
-            Carlo error allows, and holds them all. Its exports are those of pandas: ``to_markdown`` needs the package
-            tabulate, ``to_latex`` needs jinja2.
+            Carlo error allows, without lfsr on a narrow terminal, and holds them all. Its exports are those of pandas:
+            ``to_markdown`` needs the package tabulate, ``to_latex`` needs jinja2.
 
         Raises
         ------

@@ -96,14 +96,16 @@ def _text(value, form):
 
 
 def _in_lines(shown):
-    """The text of a table: as it is, or with names cut short, where that brings each row into one line of the terminal
-    and leaves the names different. Otherwise columns go on below; pandas would leave some out."""
+    """The text of a table: as it is, or with names cut short, or without lfsr, which prob_positive tells, where that
+    brings each row into one line of the terminal and leaves the names different. Otherwise columns go on below; pandas
+    would leave some out."""
     width = max(pd.get_option("display.width") or 0, get_terminal_size((_WIDTH, 24)).columns)
-    for letters in (None, *_LETTERS):
-        with pd.option_context("display.max_columns", None, "display.width", 10**6):
-            text = repr(shown) if letters is None else _narrow(shown, letters)
-        if text and max(map(len, text.split("\n"))) <= width:
-            return text
+    for table in (shown, shown.drop(columns="lfsr", errors="ignore")):
+        for letters in (None, *_LETTERS):
+            with pd.option_context("display.max_columns", None, "display.width", 10**6):
+                text = repr(table) if letters is None else _narrow(table, letters)
+            if text and max(map(len, text.split("\n"))) <= width:
+                return text
     with pd.option_context("display.max_columns", None, "display.width", width):
         return repr(shown)
 

@@ -91,3 +91,12 @@ def test_a_share_is_certain_only_where_all_draws_say_so(frame):
     text = repr(frame)
     assert ">0.999" in text
     assert "<0.001" in text
+
+
+def test_lfsr_is_printed_where_there_is_room(frame, monkeypatch):
+    frame.insert(5, "lfsr", [0.003, 0.0005, 0.0003, np.nan])
+    narrow = repr(frame)
+    assert "lfsr" not in narrow
+    assert max(map(len, narrow.split("\n"))) <= 80
+    monkeypatch.setenv("COLUMNS", "140")
+    assert "lfsr" in repr(frame)
