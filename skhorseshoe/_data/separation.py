@@ -112,11 +112,12 @@ class _Rows:
 
         seen : numbers of the rows that are looked at first.
         """
+        n_sides = 1 if margin else len(self.sign)  # that the value is a sum of
         while self.have_room(seen):
             plane, least, value = _best(self.some(seen), total, margin)
             if value is None:
                 return None, None
-            if value <= _ROUNDING * len(self.sign) ** (1 - margin):
+            if value <= _ROUNDING * n_sides:
                 return None, seen
             short = self.sides(plane) < least - _ROUNDING
             short[seen] = False

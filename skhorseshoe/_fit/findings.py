@@ -78,8 +78,17 @@ class Chains(NamedTuple):
     is_all: bool  # whether no other draws were made
     sweeps: int  # after burn-in
     stopped_by: str
-    sampler: str
     sweep: float  # seconds a sweep
+
+    @property
+    def wanted(self):
+        """The least effective sample size that is enough."""
+        return MIN_ESS_PER_CHAIN * self.n_chains
+
+    @property
+    def failed(self):
+        """Which quantities have not converged; (k,) bool. What cannot be computed is not known to be well."""
+        return ~((self.rhat <= MAX_RHAT) & (self.ess >= self.wanted))
 
 
 class Unbounded(NamedTuple):
@@ -125,13 +134,8 @@ def chains_of(fitted, names, informative, sweep):
     extra = others(fitted)
     checks = convergence(np.stack(list(extra.values()), axis=-1))
     rhat, ess = np.append(fitted.rhat_[informative], checks.rhat), np.append(fitted.ess_[informative], checks.ess_bulk)
-    shape, how = fitted.global_scale_draws_.shape, (fitted.n_iter_, fitted.stopped_by_, fitted.sampler_, sweep)
+    shape, how = fitted.global_scale_draws_.shape, (fitted.n_iter_, fitted.stopped_by_, sweep)
     return Chains([*names[informative], *extra], rhat, ess, *shape, fitted.moments_ is None, *how)
-
-
-def are_wrong(chains):
-    """Whether one of the quantities has not converged, or nobody can tell."""
-    return not ((chains.rhat <= MAX_RHAT) & (chains.ess >= MIN_ESS_PER_CHAIN * chains.n_chains)).all()
 
 
 def unbounded_in(fitted, names, run, slab_scale, is_asked):
@@ -192,9 +196,7 @@ def _curable(names, unbounded):
 
 def _not_converged(params, chains, curable):
     """What R-hat and the effective sample sizes say. curable : (k,) bool, of the quantities."""
-    rhat, ess, wanted = chains.rhat, chains.ess, MIN_ESS_PER_CHAIN * chains.n_chains
-    # Where nothing can be computed (fewer than four draws) nothing is known to be well.
-    failed = ~((rhat <= MAX_RHAT) & (ess >= wanted))
+    rhat, ess, wanted, failed = chains.rhat, chains.ess, chains.wanted, chains.failed
     if not failed.any():
         return []
     few_kept = (
@@ -229,7 +231,7 @@ def _longer(params, chains, facts, fold=1.0, far=False):
     if chains.stopped_by in ("interrupt", "callback"):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
     elif chains.stopped_by == "target_ess":
-        changes = {"target_ess": MIN_ESS_PER_CHAIN * chains.n_chains}
+        changes = {"target_ess": chains.wanted}
     elif params.warm_start:
         anew = f" R-hat is very large: better start again with a longer burn_in (now {params.burn_in})." if far else ""
         adds = nice(max(_LEAST if chains.n_draws < 4 else 1, max(1.0, _MARGIN * fold - 1.0) * chains.sweeps))

@@ -96,7 +96,7 @@ def fit(model, X, y, sample_weight, lease):
                 raise
             fitted = _summarise(params, data, plan, run, known)
             chains = findings.chains_of(fitted, names, rows.columns.informative, sweep)
-            is_asked = findings.are_wrong(chains) or any(finding.changes for finding in of_columns)
+            is_asked = chains.failed.any() or any(finding.changes for finding in of_columns)
             unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, is_asked)
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))

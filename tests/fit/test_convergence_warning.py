@@ -20,7 +20,7 @@ LEVEL = {"shrunk": np.array(["x1"], object)}
 def chains(rhat=WELL, ess=900 * WELL, n_draws=4000, stopped_by="n_iter", is_all=True):
     """Four chains whose first quantities have these diagnostics, and the others good ones."""
     rhat, ess = (np.append(some, good[len(some) :]) for some, good in ((rhat, WELL), (ess, 900 * WELL)))
-    return Chains(QUANTITIES, rhat, ess, 4, n_draws, is_all, 4000, stopped_by, "hmc", 0.01)
+    return Chains(QUANTITIES, rhat, ess, 4, n_draws, is_all, 4000, stopped_by, 0.01)
 
 
 def said(judged=None, unbounded=None, **params):
