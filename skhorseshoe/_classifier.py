@@ -216,8 +216,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "n_iter": [Interval(Integral, 1, _MOST, closed="both")],
-        "burn_in": [Interval(Integral, 0, _MOST, closed="both")],
+        "n_iter": [Interval(Integral, 1, _MOST, closed="both"), StrOptions({"auto"})],
+        "burn_in": [Interval(Integral, 0, _MOST, closed="both"), StrOptions({"auto"})],
         "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
         "thin": [Interval(Integral, 1, _MOST, closed="both")],
         "max_draws": [Interval(Integral, 2, _MOST, closed="both"), None],
@@ -252,8 +252,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     def __init__(
         self,
         *,
-        n_iter=1000,
-        burn_in=1000,
+        n_iter="auto",
+        burn_in="auto",
         n_chains=4,
         thin=1,
         max_draws=None,

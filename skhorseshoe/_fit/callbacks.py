@@ -1,7 +1,8 @@
 """scikit-learn's callbacks (1.9 and later): what a fit tells them, and when.
 
 A fit is a task whose subtasks are blocks of sweeps. On its own it has parts between, each with a progress bar: burn-in,
-and the halves of sampling, the second of which says how the chains stand. Inside a search or a pipeline it is one bar.
+and the halves of sampling, the second of which says how the chains stand; where nobody knows how long sampling will be,
+parts of it that double. Inside a search or a pipeline it is one bar.
 """
 
 import math
@@ -9,12 +10,13 @@ import time
 
 import numpy as np
 
+from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import STORED
 from .._utils.sklearn_compat import HAS_CALLBACKS
 from ..diagnostics import rhat
 
 _BLOCKS = 20  # about, of sweeps; each is kept until the fit ends, and takes a bar half a millisecond
-_PARTS = 2  # of sampling; each is a line to draw ten times a second, 0.2 ms every time
+_BLOCK, _PART = 100, 250  # sweeps of a block and of the first part, where the number of all is not known
 _SHARE = 0.001  # of the time so far that R-hat may take
 _SECONDS = 5e-8  # that it takes for a number
 _FEWEST = 100  # draws of a chain that it is computed from
@@ -39,23 +41,44 @@ class _NoTasks:
 class _Tasks:
     def __init__(self, model, given, known, run):
         self.given, self.known, self.run, self.begun = given, known, run, time.monotonic()
-        self.now, last = run.chains.state.sweep, run.settings.burn_in + run.settings.n_iter
-        self.size = max(1, -(-(last - self.now) // _BLOCKS))
+        self.now = run.sweep
+        self.is_open = run.settings.target_ess is not None or run.settings.burn_in == AUTO
+        self.size = _BLOCK if self.is_open else max(1, -(-(self._last() - self.now) // _BLOCKS))
         self.nested = hasattr(model, "_parent_callback_ctx")
         self.heard = bool(getattr(model, "_skl_callbacks", None))
-        burn_in = run.settings.burn_in
-        halves = np.linspace(max(burn_in, self.now), last, _PARTS + 1).astype(int)
-        self.edges = sorted({edge for edge in (burn_in, *halves[1:]) if edge > self.now})
-        n = _blocks(self.now, last, self.size) if self.nested else len(self.edges)
+        # Of sampling, when each part is a line to draw ten times a second, 0.2 ms every time.
+        self.half = (max(run.burn_in, self.now) + self._last()) // 2
         self.stop = False  # whether a callback has asked for it; that is obeyed when there is a draw
         self.open = []  # the tasks that have begun: the fit, its part if there are parts, the block
-        self._begin(model._init_callback_context(max_subtasks=n))
-        if self.edges:
+        self._begin(model._init_callback_context(max_subtasks=self._n_subtasks()))
+        if self.now < self._last():
             self._begin_block()
 
+    def _last(self):
+        """The sweep with which the fit ends at the latest, as it is planned now."""
+        return self.run.burn_in + self.run.settings.n_iter
+
+    def _n_subtasks(self):
+        """Blocks or parts of the fit; None if that is not known."""
+        if self.is_open:
+            return None
+        if self.nested:
+            return _blocks(self.now, self._last(), self.size)
+        return sum(edge > self.now for edge in {self.run.burn_in, self.half, self._last()})
+
+    def _end_of_part(self):
+        """The sweep with which the part that begins now ends."""
+        burn_in, last = self.run.burn_in, self._last()
+        if self.now < burn_in:
+            return burn_in
+        if not self.is_open:
+            return self.half if self.now < self.half else last
+        done = self.now - burn_in
+        return min(last, burn_in + (_PART << (done // _PART).bit_length()))
+
     def __call__(self, t):
-        end_of_part = not self.nested and t in self.edges
-        if (t - self.now) >= self.size or end_of_part or t >= self.edges[-1]:
+        end_of_part = not self.nested and t == self.end
+        if (t - self.now) >= self.size or end_of_part or t >= self._last():
             self._tell(t, end_of_part)
         return self.stop
 
@@ -66,7 +89,7 @@ class _Tasks:
         if end_of_part:
             self._end()
         over = self.run.stopped_by != "n_iter" or (self.stop and self.run.draws.n)
-        if t < self.edges[-1] and not over:
+        if t < self._last() and not over:
             self._begin_block(new_part=end_of_part)
 
     def close(self):
@@ -77,9 +100,9 @@ class _Tasks:
     def _begin_block(self, new_part=True):
         """Begin the next block, and its part if there are parts."""
         if not self.nested and new_part:
-            end = next(edge for edge in self.edges if edge > self.now)
-            n = _blocks(self.now, end, self.size)
-            self._begin(self.open[-1].subcontext(task_name=self._name(end), max_subtasks=n))
+            self.end = self._end_of_part()
+            n = _blocks(self.now, self.end, self.size)
+            self._begin(self.open[-1].subcontext(task_name=self._name(self.end), max_subtasks=n))
         self._begin(self.open[-1].subcontext(task_name="sweeps"))
 
     def _begin(self, task):
@@ -93,7 +116,7 @@ class _Tasks:
         self.stop |= task.call_on_fit_task_end(**self.given, reconstruction_attributes=fitted)
 
     def _name(self, end):
-        burn_in = self.run.settings.burn_in
+        burn_in = self.run.burn_in
         if end <= burn_in:
             return f"burn-in, {burn_in} sweeps"
         name = f"sweeps {self.now - burn_in + 1}-{end - burn_in}"  # short: a terminal has 80 columns, or 120

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._data.separation import COMPLETE, NONE, QUASI
+from .._mcmc.burn_in import AUTO
 from .._posterior.estimates import interval, others
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .recipe import nice
@@ -76,6 +77,7 @@ class Chains(NamedTuple):
     n_chains: int
     n_draws: int  # of each chain, that are kept
     is_all: bool  # whether no other draws were made
+    burn_in: int  # sweeps
     sweeps: int  # after burn-in
     stopped_by: str
     sweep: float  # seconds a sweep
@@ -134,7 +136,7 @@ def chains_of(fitted, names, informative, sweep):
     extra = others(fitted)
     checks = convergence(np.stack(list(extra.values()), axis=-1))
     rhat, ess = np.append(fitted.rhat_[informative], checks.rhat), np.append(fitted.ess_[informative], checks.ess_bulk)
-    shape, how = fitted.global_scale_draws_.shape, (fitted.n_iter_, fitted.stopped_by_, sweep)
+    shape, how = fitted.global_scale_draws_.shape, (fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, sweep)
     return Chains([*names[informative], *extra], rhat, ess, *shape, fitted.moments_ is None, *how)
 
 
@@ -227,13 +229,14 @@ def _longer(params, chains, facts, fold=1.0, far=False):
     far : whether the chains are so far apart that burn-in was too short.
     """
     cure, changes = "", {}
-    more = nice(max(_LEAST, _MARGIN * fold * params.n_iter))
+    n_iter = chains.sweeps if params.n_iter == AUTO else params.n_iter
+    more = nice(max(_LEAST, _MARGIN * fold * n_iter))
     if chains.stopped_by in ("interrupt", "callback"):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
     elif chains.stopped_by == "target_ess":
         changes = {"target_ess": chains.wanted}
     elif params.warm_start:
-        anew = f" R-hat is very large: better start again with a longer burn_in (now {params.burn_in})." if far else ""
+        anew = f" R-hat is very large: better start again with a longer burn_in (now {chains.burn_in})." if far else ""
         adds = nice(max(_LEAST if chains.n_draws < 4 else 1, max(1.0, _MARGIN * fold - 1.0) * chains.sweeps))
         cure = f"Fit again with n_iter={adds}, which adds draws.{anew}"
     elif params.checkpoint is not None and not far:
@@ -242,8 +245,8 @@ def _longer(params, chains, facts, fold=1.0, far=False):
         cure = f"Lower thin (now {params.thin}), which leaves only {chains.n_draws} draws of each chain."
     else:
         changes = {"n_iter": more}
-        if far or params.burn_in < _LEAST:
-            changes["burn_in"] = max(_LEAST, more // 2, 2 * params.burn_in if far else 0)
+        if far or (params.burn_in != AUTO and chains.burn_in < _LEAST):
+            changes["burn_in"] = max(_LEAST, more // 2, 2 * chains.burn_in if far else 0)
     return cure, facts, changes
 
 
@@ -262,6 +265,6 @@ def _short_of_target(params, chains):
     elif params.warm_start:
         cure = f"Fit again with n_iter={(factor - 1) * chains.sweeps}, which adds draws."
     else:
-        changes = {"n_iter": nice(factor * params.n_iter)}
+        changes = {"n_iter": nice(factor * chains.sweeps)}
     facts = {"target": params.target_ess, "sweeps": chains.sweeps, "ess": ess, "worst": worst}
     return [Finding("short of target", [], cure, facts, changes)]

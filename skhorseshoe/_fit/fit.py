@@ -31,7 +31,7 @@ from .recipe import recipe_of
 from .sample import sample
 
 DEVICES = _device.NAMES
-_REPORTED = "burn_in", "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
+_REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
 
 
 class Fitted(NamedTuple):
@@ -156,7 +156,8 @@ def _summarise(params, data, plan, run, known):
     fitted.intercept_ = np.atleast_1d(estimates.point(draws.intercept, intercept, *how))
     checks = convergence(draws.coef)
     fitted.rhat_, fitted.ess_ = checks.rhat, checks.ess_bulk
-    fitted.n_iter_, fitted.stopped_by_, fitted.tuning_ = run.done, run.stopped_by, run.chains.tuning
+    fitted.n_iter_, fitted.burn_in_, fitted.stopped_by_ = run.done, run.burn_in, run.stopped_by
+    fitted.tuning_ = run.chains.tuning
     n, columns = rows.size(), rows.columns
     fitted.prior_ = describe_prior(*prior, columns.sd[: columns.n_shrunk], n, rows.share())
     fitted._column_means = columns.mean_of_X  # by weight; what contributions are measured from

@@ -8,15 +8,20 @@ from .._backends import device as _device
 from .._backends.limits import is_without_factor
 from .._data.validation import made_of
 from .._data.weights import arrange
+from .._mcmc.burn_in import AUTO
 from .._mcmc.run import Settings
 from .._utils.memmap import is_on_disk
 from .._utils.memory import check_copy
 from .._utils.threads import count_threads
+from ..diagnostics import MIN_ESS_PER_CHAIN
 from .warnings import Finding
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
 _REPEATED = 10  # times as many rows as there are, which "auto" does not make for the sake of whole weights
+MOST_SWEEPS = 10_000  # after burn-in, of n_iter="auto"
+_ROOM = 2**30  # bytes of the draws that n_iter="auto" keeps
+_FEWEST = 4 * MIN_ESS_PER_CHAIN  # draws of a chain that it keeps all the same, so that they can reach its goal
 _JUDGED = 8  # draws of a chain, of which at least half are kept: R-hat takes four
 
 
@@ -37,7 +42,7 @@ def plan_fit(params, data, done):
     many, heavy = is_without_factor(data.shape[1]), data.times > _REPEATED and not data.wide
     sampler = choose(params.sampler, params.burn_in, data.whole and (many or not heavy), data.wide, many)
     settings = {name: getattr(params, name) for name in Settings._fields}
-    settings = Settings(**{**settings, "sampler": sampler, "n_iter": params.n_iter + done})
+    settings = Settings(**{**settings, "sampler": sampler, **_lengths(params, data.shape[1], done)})
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:
         if sampler == "collapsed" or (data.weighted_by and sampler != "hmc"):
@@ -57,17 +62,21 @@ def plan_fit(params, data, done):
 
 def check_counts(params):
     """Raise a ValueError where parameters contradict one another."""
-    n_iter, thin, target, most = params.n_iter, params.thin, params.target_ess, params.max_draws
-    if n_iter < thin:
-        raise ValueError(f"thin must not exceed n_iter (thin={thin}, n_iter={n_iter}): no draw would be kept.")
+    n_iter, thin, target, most = params.n_iter, params.thin, target_of(params), params.max_draws
+    if _sweeps(n_iter) < thin:
+        name = f"the {MOST_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"
+        raise ValueError(f"thin must not exceed {name} (thin={thin}, n_iter={n_iter}): no draw would be kept.")
+    given = (
+        f"target_ess={target}" if params.target_ess is not None else f"n_iter='auto', which means target_ess={target},"
+    )
     if None not in (target, most) and most < _JUDGED:
         raise ValueError(
-            f"target_ess={target} is judged by the draws that are kept, and max_draws={most} keeps too few of them to "
+            f"{given} is judged by the draws that are kept, and max_draws={most} keeps too few of them to "
             f"tell: raise max_draws to {_JUDGED} or more, or leave it out."
         )
     if None not in (target, most) and most * params.n_chains < target:
         raise ValueError(
-            f"target_ess={target} cannot be reached with max_draws={most} draws of each of {params.n_chains} chains, "
+            f"{given} cannot be reached with max_draws={most} draws of each of {params.n_chains} chains, "
             f"{most * params.n_chains} in all: raise max_draws, or leave it out."
         )
     if params.checkpoint is not None and params.warm_start:
@@ -77,6 +86,25 @@ def check_counts(params):
         )
 
 
+def target_of(params):
+    """The effective sample size with which sampling ends; None if it goes on for ``n_iter`` sweeps."""
+    automatic = params.n_iter == AUTO and params.target_ess is None
+    return MIN_ESS_PER_CHAIN * params.n_chains if automatic else params.target_ess
+
+
+def _sweeps(n_iter):
+    return MOST_SWEEPS if n_iter == AUTO else n_iter
+
+
+def _lengths(params, p, done):
+    """How long to sample, and how many draws to keep. done : sweeps of earlier fits."""
+    n_iter, most = _sweeps(params.n_iter) + done, params.max_draws
+    if params.n_iter == AUTO and most is None:  # nobody has asked for so many that they fill the memory
+        room = int(_ROOM / (params.n_chains * (np.dtype(params.draws_dtype).itemsize * p + 24)))
+        most = None if room >= n_iter // params.thin else max(_FEWEST, room)
+    return {"n_iter": n_iter, "max_draws": most, "target_ess": target_of(params)}
+
+
 def choose(sampler, burn_in, whole_weights, wide, many):
     """The sampler for "auto": "collapsed" where there are more columns than rows (``wide``), else "hmc", unless burn-in
     is too short to tune it or the columns are too ``many`` for its factors; but only "hmc" can have all weights."""
@@ -84,7 +112,7 @@ def choose(sampler, burn_in, whole_weights, wide, many):
         return sampler
     if wide and whole_weights:
         return "collapsed"
-    return "hmc" if (burn_in >= _TUNING and not many) or not whole_weights else "pxda"
+    return "hmc" if ((burn_in == AUTO or burn_in >= _TUNING) and not many) or not whole_weights else "pxda"
 
 
 def _costs(params, data, sampler, heavy):

@@ -1,6 +1,9 @@
 """The recipe at the end of a warning: all parameters to fit again with, at once, and how long that will take."""
 
+from .._mcmc.burn_in import AUTO
+
 _USUAL = 4000  # sweeps after another scale or slab, of which no figure tells yet
+_AUTOMATIC = 2000  # that are made then, burn-in with them, if nobody says how many
 _ANEW = {"separated", "scales"}  # findings after which figures of the chains tell nothing of the next
 _KEPT = 10_000  # draws of a chain that are enough to keep
 
@@ -17,18 +20,20 @@ def recipe_of(findings, params, chains):
     is_another = bool(changes.keys() & {"slab_scale", "standardize"})  # model, whose chains begin anew
     if is_another:
         told = 0 if _ANEW & {finding.kind for finding in findings} else changes.get("n_iter", 0)
-        changes |= {"n_iter": max(params.n_iter, told, _USUAL)}
-        changes |= {"burn_in": max(params.burn_in, changes.get("burn_in", 0), 1000)}
+        for name, least in (("n_iter", max(told, _USUAL)), ("burn_in", max(changes.get("burn_in", 0), 1000))):
+            asked = getattr(params, name)
+            changes[name] = asked if asked == AUTO else max(asked, least)
     changes = {name: value for name, value in changes.items() if value != getattr(params, name)}
     n_iter, burn_in = (changes.get(name, getattr(params, name)) for name in ("n_iter", "burn_in"))
-    if params.max_draws is None and n_iter > params.thin * _KEPT:
+    sweeps = _AUTOMATIC if n_iter == AUTO else n_iter + (chains.burn_in if burn_in == AUTO else burn_in)
+    if n_iter != AUTO and params.max_draws is None and n_iter > params.thin * _KEPT:
         changes["thin"] = -(-n_iter // _KEPT)
     if is_another and params.warm_start:
         changes["warm_start"] = False
     if params.checkpoint is not None and (is_another or "burn_in" in changes or "thin" in changes):
         changes["checkpoint"] = "<another folder>"
     words = ", ".join(f"{name}={value!r}" for name, value in changes.items())
-    return f"Fit again with {words}: {_time(chains.sweep * (n_iter + burn_in))}."
+    return f"Fit again with {words}: {_time(chains.sweep * sweeps)}."
 
 
 def _time(seconds):

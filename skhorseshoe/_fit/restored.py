@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._backends.limits import MAX_STEPS
-from .._mcmc.adaptation_window import ends
+from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, of_no_tuning, of_tuning
 
 # Shapes, a letter for each axis: C chains, n rows, P columns of X, p of them shrunk, q coefficients, M = P + 2 moments,
 # s = 1 + p widths; * is any number above 0, k any at all.
@@ -29,7 +29,7 @@ _NOT_YET = {"points": "00", **dict.fromkeys(("beta", "score", "first", "last", "
 _DRAWS = {"coef": "C*P", "intercept": "C*", "global_scale": "C*", "acceptance": "C*"}
 _COUNTS = {"seen": "", "stride": "", "next_kappa": "", "kappa_sum": "p", "kappa_weight": ""}
 _MOMENTS = {"all_n_draws": "", "all_mean": "CM", "all_squares": "CM", "all_positive": "CM"}
-_WHOLE = {"n_iter", "key", "sweep", "slow", "every", "stage_length", "stage_n"}
+_WHOLE = {"n_iter", "key", "sweep", "extensions", "slow", "every", "stage_length", "stage_n"}
 _WHOLE |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws"}
 _ABOVE_0 = "lambda_sq_inv", "tau_sq_inv", "nu_inv", "xi_inv", "global_scale", "spread"
 
@@ -46,17 +46,25 @@ def check(saved, problem, settings):
     top = {name: value for name, value in saved.items() if name not in ("chains", "draws")}
     _check_arrays(top, {"n_iter": "", "key": "2"}, sizes)
     _require("sweep" in chains and {"seen", "stride"} <= draws.keys(), "'sweep', 'seen' or 'stride' is missing")
-    sweep, done = int(chains["sweep"]), int(saved["n_iter"])
-    _require(done == max(0, sweep - settings.burn_in) and sweep >= 0, f"it has made {sweep} sweeps, and {done} to keep")
-    _check_chains(chains, sweep, settings, sizes)
+    sweep, done, burn_in = int(chains["sweep"]), int(saved["n_iter"]), _burn_in(chains, settings)
+    _require(done == max(0, sweep - burn_in.end) and sweep >= 0, f"it has made {sweep} sweeps, and {done} to keep")
+    _check_chains(chains, sweep, burn_in, settings, sizes)
     _check_draws(draws, done, settings, sizes)
 
 
-def _check_chains(chains, sweep, settings, sizes):
+def _burn_in(chains, settings):
+    """``BurnIn`` as it was planned by then."""
+    if settings.burn_in == AUTO:
+        _require("extensions" in chains, "'extensions' is missing")
+        _require(int(chains["extensions"]) in range(MOST_EXTENSIONS + 1), "its burn-in is longer than any")
+    return BurnIn(settings.burn_in, of_tuning if settings.sampler == "hmc" else of_no_tuning, chains)
+
+
+def _check_chains(chains, sweep, burn_in, settings, sizes):
     sampler = "gibbs" if settings.sampler == "pxda" else settings.sampler
-    expected = {**_STATE, **_STATES[sampler]}
+    expected = {**_STATE, **_STATES[sampler], **burn_in.shapes(sweep)}
     if sampler == "hmc":
-        stages = ends(settings.burn_in)
+        stages = burn_in.phases.ends
         expected |= {"H": "qq"} if sweep < stages[0] else _REFERENCE
         if stages[0] <= sweep < stages[-1]:
             start, stop = max(t for t in stages if t <= sweep), min(t for t in stages if t > sweep)

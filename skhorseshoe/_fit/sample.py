@@ -42,8 +42,8 @@ def _checkpoint(params, problem, settings, device):
 
 def _go(run, verbose, checkpoint, callbacks):
     """Run to the end; returns the seconds that a sweep of the second half has taken, when all was compiled."""
-    first, end = run.sweep, run.settings.burn_in + run.settings.n_iter
-    log, times = _log(verbose, run.settings.burn_in, end), {first: time.monotonic()}
+    log, first = _log(verbose, run), run.sweep
+    marks = 2 * [(0, time.monotonic())]  # sweeps of this fit, twice as many each time, and when they were done
 
     def save():
         if checkpoint is not None and run.whole:
@@ -52,8 +52,8 @@ def _go(run, verbose, checkpoint, callbacks):
     with nullcontext(lambda: None) if checkpoint is None else held_back() as call_handler:
 
         def report(t):
-            if t == (first + end) // 2:
-                times[t] = time.monotonic()
+            if t - first >= 2 * marks[-1][0]:
+                marks.append((t - first, time.monotonic()))
             log(t)
             if checkpoint is not None and checkpoint.is_due():
                 checkpoint.write(run)
@@ -69,21 +69,25 @@ def _go(run, verbose, checkpoint, callbacks):
             raise
         save()
     callbacks.close()
-    start = max(times)
-    return (time.monotonic() - times[start]) / max(1, run.sweep - start)
+    done, then = marks[-2]
+    return (time.monotonic() - then) / max(1, run.sweep - first - done)
 
 
-def _log(verbose, burn_in, end):
+def _log(verbose, run):
     """A function of the number of sweeps done that logs a line now and then, and warns of a fit of hours."""
+    of, about = ("of", "about") if run.settings.target_ess is None else ("of at most", "at most")
+
+    def end():
+        return run.burn_in + run.settings.n_iter
 
     def line(t, left):
-        about = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} minutes"
-        return f"{'burn-in' if t <= burn_in else 'sampling'}: sweep {t} of {end}, about {about} left"
+        time_left = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} minutes"
+        return f"{'burn-in' if t <= run.burn_in else 'sampling'}: sweep {t} {of} {end()}, {about} {time_left} left"
 
     def too_long(t, sweep, left):
         hours = left / 3600
         return (
-            f"At {sweep:.2g} s a sweep, the {end - t} sweeps that are left of {end} take about "
+            f"At {sweep:.2g} s a sweep, the {end() - t} sweeps that are left {of} {end()} take {about} "
             f"{f'{hours:.0f} hours' if hours < 48 else f'{hours / 24:.0f} days'}. To shorten it, set target_ess or "
             "reduce rows or columns; checkpoint saves progress, verbose=1 reports progress, and Ctrl-C ends the fit "
             "with the draws so far."

@@ -11,6 +11,7 @@ from .._backends import limits
 from .._backends.lines import every, line_widths
 from . import collapsed, conjugate_gradients, gibbs
 from .adaptation_window import some_points
+from .burn_in import BurnIn, of_no_tuning
 
 _COLUMNS = 300  # moves of single coefficients in a sweep of "collapsed", at most
 _SPLITS = 4  # its split moves
@@ -20,13 +21,14 @@ _INFORMATION = 0.25  # of a row about its linear predictor; at most it is 2 / pi
 class _UntunedChains:
     """Nothing is tuned. The second half of burn-in tells where the shrinkage is measured.
 
-    problem : ``Problem``. start : the state to begin with. saved : what ``arrays`` gave, or None.
+    problem : ``Problem``. start : the state to begin with. burn_in : sweeps, or "auto". saved : what ``arrays`` gave,
+    or None.
     """
 
     tuning: dict = {}  # noqa: RUF012 - there is none, for ever
 
     def __init__(self, problem, start, burn_in, saved):
-        self.problem = problem
+        self.problem, self.burn_in = problem, BurnIn(burn_in, of_no_tuning, saved)
         self.information = None  # the Fisher information, once the shrinkage has been asked for
         if saved is None:
             self.state, points = start, start.beta
@@ -34,12 +36,13 @@ class _UntunedChains:
             *names, _ = start._fields
             state = type(start)(*(saved[name] for name in names), int(saved["sweep"]))
             self.state, points = map(problem.rows.ops.to_device, (state, saved["points"]))
-        self.points = _BurnInPoints(burn_in, points)
+        self.points = _BurnInPoints(points)
 
     def advance(self):
         """One sweep."""
         self.state = self._sweep(self.state)
-        self.points.add(self.state)
+        self.points.add(self.state, self.burn_in.end)
+        self.burn_in.see(self.state.sweep, self.state.beta, self.problem.rows.ops)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
@@ -49,7 +52,8 @@ class _UntunedChains:
 
     def arrays(self):
         """All that a later run needs to go on."""
-        return {**self.state._asdict(), "points": self._points()}
+        burn_in = self.burn_in.arrays(self.problem.rows.ops)
+        return {**self.state._asdict(), "points": self._points(), **burn_in}
 
     def _points(self):
         """States of burn-in, of all chains; (m, q)."""
@@ -138,15 +142,15 @@ class _BurnInPoints:
     kept : coefficients, (some, q) each.
     """
 
-    def __init__(self, burn_in, points):
-        self.burn_in, self.kept = burn_in, (points,)
+    def __init__(self, points):
+        self.kept = (points,)
 
-    def add(self, state):
-        """The state after a sweep."""
-        seen = state.sweep - 1 - self.burn_in // 2
-        if seen < 0 or state.sweep > self.burn_in:
+    def add(self, state, burn_in):
+        """The state after a sweep. burn_in : sweeps, as they are planned now."""
+        seen = state.sweep - 1 - burn_in // 2
+        if seen < 0 or state.sweep > burn_in:
             return
-        n_states = (self.burn_in - self.burn_in // 2) * len(state.beta)
+        n_states = (burn_in - burn_in // 2) * len(state.beta)
         new = (beta.copy() for beta in some_points(state.beta, seen, n_states))
         self.kept = (*(self.kept if seen else ()), *new)
 

@@ -4,9 +4,10 @@ from math import isqrt
 
 import numpy as np
 
-from ..diagnostics import MAX_RHAT, convergence
+from ..diagnostics import MAX_RHAT, ess_bulk, rhat
 
 STORED = "coef", "intercept", "global_scale", "acceptance"
+_AT_ONCE = 32  # columns that are judged before the next ones are
 
 
 class Draws:
@@ -30,6 +31,7 @@ class Draws:
         self.torn = False  # whether half of the draws is being given up, so that not all arrays have done so
         self.moments = None  # ``Moments`` of coefficients, intercept (0 without one) and tau, once draws are given up
         self.kappa = MeanShrinkage(columns.n_shrunk)
+        self.failed = 0  # place, among the columns that are not constant, of those that did not suffice
 
     @property
     def n(self):
@@ -85,10 +87,19 @@ class Draws:
     def suffice(self, target_ess):
         """Whether every coefficient of a column that is not constant, the intercept and tau have this bulk effective
         sample size and an R-hat of at most 1.01."""
-        judged = {"coef": self.columns.informative, "intercept": self.columns.fit_intercept, "global_scale": True}
-        for name, which in judged.items():
-            checks = convergence(getattr(self, name)[:, : self.n])
-            if (which & ~((checks.ess_bulk >= target_ess) & (checks.rhat <= MAX_RHAT))).any():
+
+        def do(draws):
+            return (ess_bulk(draws) >= target_ess).all() and (rhat(draws) <= MAX_RHAT).all()
+
+        if not do(self.global_scale[:, : self.n]) or (
+            self.columns.fit_intercept and not do(self.intercept[:, : self.n])
+        ):
+            return False
+        # First those among which one has failed the last time, as it will most often do again.
+        columns = np.roll(np.flatnonzero(self.columns.informative), -self.failed)
+        for first in range(0, len(columns), _AT_ONCE):
+            if not do(self.coef[:, : self.n, columns[first : first + _AT_ONCE]]):
+                self.failed = (self.failed + first) % len(columns)
                 return False
         return True
 

@@ -5,6 +5,7 @@ climb     The first tenth of burn-in runs data augmentation with E[z] in place o
 windows   Each tunes the steps and ends with a better reference: the means of beta and of the score over its second
           half, and the information averaged over points of it, which describes the log-likelihood over the whole
           posterior and not only at one point.
+          An automatic burn-in repeats the last but one, twice as long, until the chains agree in it.
 sample    All of it is frozen.
 """
 
@@ -16,7 +17,8 @@ import numpy as np
 from .._backends import COEF
 from .._backends.lines import SELDOM, every, line_widths, singles
 from . import gibbs, hmc
-from .adaptation_window import DualAveraging, Window, ends, enough_steps
+from .adaptation_window import DualAveraging, Window, enough_steps
+from .burn_in import BurnIn, of_tuning
 from .chains import shrinkage
 
 _SETTINGS = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # of the first window
@@ -28,13 +30,13 @@ _Tuned = namedtuple("_Tuned", (*hmc.HmcState._fields, "step", "tau_step"))
 
 
 class HmcChains:
-    """Chains of ``hmc``, which are tuned while ``state.sweep`` is below ``burn_in``.
+    """Chains of ``hmc``, which are tuned while ``state.sweep`` is below ``burn_in.end``.
 
-    problem : ``Problem``. start : ``gibbs.State``. saved : what ``arrays`` gave, or None.
+    problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what ``arrays`` gave, or None.
     """
 
     def __init__(self, problem, start, burn_in, saved=None):
-        self.problem, self.ends = problem, ends(burn_in)
+        self.problem, self.burn_in = problem, BurnIn(burn_in, of_tuning, saved)
         rows, fixed, _, _ = problem
         ops, p, (n_chains, q) = rows.ops, rows.columns.n_shrunk, start.beta.shape
         H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
@@ -56,6 +58,11 @@ class HmcChains:
         self._record()
 
     @property
+    def ends(self):
+        """The sweeps with which the phases of burn-in end."""
+        return self.burn_in.phases.ends
+
+    @property
     def tuning(self):
         """What burn-in has chosen, and how often proposals have been accepted since."""
         total, count = self.accepted
@@ -65,11 +72,11 @@ class HmcChains:
 
     def advance(self):
         """One sweep, and what the end of its phase brings."""
-        t = self.state.sweep
+        t, ends = self.state.sweep, self.ends
         with_lines = t % self.every == 0
-        if t < self.ends[0]:
+        if t < ends[0]:
             self.state = self.sweeps(self.state)
-        elif t < self.ends[-1]:
+        elif t < ends[-1]:
             window = self.window
             sweep = self.sweeps[window.moves, with_lines]
             *state, window.step, window.tau_step = sweep(_Tuned(*self.state, window.step, window.tau_step))
@@ -79,8 +86,10 @@ class HmcChains:
             self.state = self.sweeps[with_lines](self.state)
             total, count = self.accepted
             self.accepted = total + self.state.acceptance.mean(), count + 1
-        if t < self.ends[-1] and t + 1 in self.ends:
-            self._next_phase()
+        if t < ends[-1]:
+            self.burn_in.see(t + 1, self.state.beta, self.problem.rows.ops)
+            if t + 1 in ends:
+                self._next_phase()
 
     def _record(self):
         """The kinds of sweeps of this phase, as the device repeats them quickest.
@@ -197,6 +206,7 @@ class HmcChains:
             "slow": np.array(slow, int),
             "accepted": np.array([float(value) for value in self.accepted]),
             "every": self.every,
+            **self.burn_in.arrays(self.problem.rows.ops),
         }
         if self.reference is None:
             out["H"] = self.precision.H

@@ -29,7 +29,7 @@ class Settings(NamedTuple):
 
     sampler: str
     n_iter: int  # sweeps of each chain after burn-in, those of earlier runs included
-    burn_in: int
+    burn_in: int | str  # sweeps, or "auto"
     n_chains: int
     thin: int
     target_ess: float | None
@@ -66,6 +66,11 @@ class Run:
         return self.chains.state.sweep
 
     @property
+    def burn_in(self):
+        """Sweeps of burn-in; while an automatic one runs, as it is planned by then."""
+        return self.chains.burn_in.end
+
+    @property
     def draws(self):
         """``Draws``, when all that are under way have arrived."""
         self._outbox.flush()
@@ -74,7 +79,7 @@ class Run:
     @property
     def done(self):
         """Sweeps after burn-in."""
-        return max(0, self.sweep - self.settings.burn_in)
+        return max(0, self.sweep - self.burn_in)
 
     def go(self, report):
         """Run to the end; ``report`` is called with the number of sweeps done, and may return True to end it.

@@ -89,7 +89,7 @@ def header(model, frame):
         + ("" if prior["slab_scale"] is None else f", slab of standard deviation {prior['slab_scale']:g}"),
         "Weights": asked.get("weights"),  # None for none
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
-        "Draws": f"{kept}burn_in={asked['burn_in']}, thin={asked['thin']}, ended by {model.stopped_by_} after "
+        "Draws": f"{kept}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "
         f"{model.n_iter_} sweeps",
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
         "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "

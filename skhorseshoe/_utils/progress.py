@@ -44,7 +44,7 @@ def reporter(verbose, end, line, too_long=None):
     """A function of the number of steps done that logs a line now and then, if that is wanted, or else one line if more
     than a minute is left.
 
-    end : the number of all steps, or None if it is not known. line : function of the steps done and the seconds left,
+    end : function that returns the number of all steps, or None if it is not known. line : function of the steps done and the seconds left,
     None if not known. too_long : function of the steps done, the seconds a step takes and those left, whose words are a
     warning if hours are left.
     """
@@ -56,10 +56,10 @@ def reporter(verbose, end, line, too_long=None):
         now = time.monotonic()
         if first is None:  # in the first step kernels may have been compiled
             begin, first = now, t
-        if now - last < _SECONDS and t != end:
+        if now - last < _SECONDS and (end is None or t != end()):
             return
         last, step = now, (now - begin) / max(1, t - first)
-        left = None if end is None else step * (end - t)
+        left = None if end is None else step * (end() - t)
         if verbose:
             logger.info(line(t, left))
         if not told and now - begin > _SOON and left > _MINUTE:

@@ -1,0 +1,118 @@
+"""How long burn-in takes: as many sweeps as were asked for, or ("auto") until halves of the chains agree."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .adaptation_window import ends
+
+AUTO = "auto"
+_SHORTEST = 400  # sweeps of an automatic burn-in that tunes, if its first look is content; half of it without tuning
+MOST_EXTENSIONS = 4  # each twice as long as the one before: 3400 sweeps in all, or 3200
+_AGREED = 1.2  # split R-hat of every coefficient: what burn-in learns, halves of chains then tell alike
+
+
+class Phases(NamedTuple):
+    """The sweeps at which phases of burn-in end, and those after which an automatic one looks at the chains."""
+
+    ends: list
+    start: int
+    stop: int
+
+
+def of_tuning(burn_in, extensions=0):
+    """The climb, the windows, and the last window, which tunes the steps for the last reference. An extension learns
+    that reference once more, from a window twice as long."""
+    *learning, last = ends(_SHORTEST if burn_in == AUTO else burn_in)
+    if burn_in != AUTO:
+        return Phases([*learning, last], last, last)
+    length, rest = learning[-1] - learning[-2], last - learning[-1]
+    for i in range(extensions):
+        learning.append(learning[-1] + (length << (1 + i)))
+    stop = learning[-1]
+    return Phases([*learning, stop + rest], (learning[-2] + stop) // 2, stop)
+
+
+def of_no_tuning(burn_in, extensions=0):
+    """One phase; an extension doubles it."""
+    end = (_SHORTEST // 2) << extensions if burn_in == AUTO else burn_in
+    return Phases([end], end // 2, end)
+
+
+class BurnIn:
+    """Burn-in of chains that run.
+
+    asked : sweeps, or "auto". schedule : ``of_tuning`` or ``of_no_tuning``. saved : what ``arrays`` gave, or None.
+    """
+
+    def __init__(self, asked, schedule, saved=None):
+        self.asked, self.schedule = asked, schedule
+        self.extensions = 0 if asked != AUTO or saved is None else int(saved["extensions"])
+        self.seen = None  # ``Halves`` of the chains in the sweeps that are looked at
+        if saved is not None and "halves_squares" in saved:
+            self.seen = Halves(*(saved[f"halves_{name}"] for name in Halves._fields))
+
+    @property
+    def phases(self):
+        """``Phases`` as they are planned now."""
+        return self.schedule(self.asked, self.extensions)
+
+    @property
+    def end(self):
+        """The sweep with which burn-in ends, as it is planned now."""
+        return self.phases.ends[-1]
+
+    def see(self, sweep, beta, ops):
+        """The coefficients (n_chains, q) after so many sweeps. Where the chains do not agree, burn-in is extended."""
+        _, start, stop = self.phases
+        if self.asked != AUTO or not start < sweep <= stop:
+            return
+        if self.seen is None:
+            self.seen = Halves.from_first(beta)
+        self.seen = self.seen.with_next(beta, half=int(2 * (sweep - start) > stop - start))
+        if sweep == stop:
+            if self.extensions < MOST_EXTENSIONS and not ops.to_host(self.seen).agree(stop - start):
+                self.extensions += 1
+            self.seen = None
+
+    def arrays(self, ops):
+        """All that ``asked`` does not say, by name, on the host."""
+        if self.asked != AUTO:
+            return {}
+        seen = {} if self.seen is None else ops.to_host(self.seen)._asdict()
+        return {"extensions": self.extensions, **{f"halves_{name}": value for name, value in seen.items()}}
+
+    def shapes(self, sweep):
+        """The shapes of ``arrays`` after so many sweeps, by name, in letters: C chains, q coefficients."""
+        if self.asked != AUTO:
+            return {}
+        _, start, stop = self.phases
+        halves = {"halves_origin": "q", "halves_sums": "2Cq", "halves_squares": "q"} if start < sweep < stop else {}
+        return {"extensions": "", **halves}
+
+
+class Halves(NamedTuple):
+    """Sums over the first and over the second half of each chain, on the device."""
+
+    origin: object  # (q,) from which coefficients are measured, so that no digits cancel
+    sums: object  # (2, n_chains, q)
+    squares: object  # (q,) of all
+
+    @classmethod
+    def from_first(cls, beta):
+        """Of no states yet; beta is the first to come."""
+        origin = beta.mean(axis=0)
+        return cls(origin, 0 * (beta - origin)[None].repeat(2, axis=0), 0 * origin)
+
+    def with_next(self, beta, half):
+        """With one more state (n_chains, q) of the first (0) or second (1) half."""
+        offset, sums = beta - self.origin, self.sums.copy()
+        sums[half] += offset
+        return Halves(self.origin, sums, self.squares + (offset**2).sum(axis=0))
+
+    def agree(self, n):
+        """Whether R-hat of each coefficient over halves of chains is small. n : states of a chain; of the host."""
+        sizes = np.array([n // 2, n - n // 2])[:, None, None]
+        means = (self.sums / sizes).reshape(-1, len(self.origin))
+        within = (self.squares - (sizes * (self.sums / sizes) ** 2).sum(axis=(0, 1))) / (n * self.sums.shape[1])
+        return bool((means.var(axis=0, ddof=1) <= (_AGREED**2 - 1) * within).all())
