@@ -1,8 +1,9 @@
 """Open the built pages as a reader would: python docs/check_pages.py docs/_build/html
 
 Every page is loaded in a headless Chromium from a local server. Wrong are: a link or an anchor that leads nowhere, a
-picture that does not show, a request that fails or leaves this machine, an error on the console; a method that the API
-lacks, a ConvergenceWarning in the output of the gallery.
+picture that does not show, a request that fails or leaves this machine, an error on the console; code or a table that
+is clipped at 1280 pixels, a page that is wider than a telephone; a method that the API lacks, a ConvergenceWarning in
+the output of the gallery.
 """
 
 import shutil
@@ -25,6 +26,13 @@ LOAD_ALL = """async () => {
   for (const i of document.images) i.loading = 'eager';
   await Promise.all([...document.images].map(i => i.decode().catch(() => null)));
 }"""
+
+# A bar to scroll by clips too. A pixel is allowed for rounding.
+CLIPPED = """() => [...document.querySelectorAll('.main *')].filter(e => e.clientWidth
+  && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX != 'visible')
+  .map(e => `${e.tagName} of ${e.scrollWidth} pixels in ${e.clientWidth}: ${e.textContent.trim().slice(0, 40)}`)"""
+PAGE_WIDTH = "document.documentElement.scrollWidth"
+DESKTOP, TELEPHONE = ({"width": width, "height": 900} for width in (1280, 390))
 
 UNCONVERGED = "gallery/plot_2_chains.html"  # shows such chains
 # Methods of the package and methods that are inherited: a page has those of its class only if it is told so.
@@ -49,7 +57,7 @@ def serve(folder):
 
 def look(browser, root, path, wrong):
     """Load a page, note in `wrong` what it complains of, and return its links and its anchors."""
-    page = browser.new_page()
+    page = browser.new_page(viewport=DESKTOP)
     page.on("console", lambda message: message.type == "error" and wrong.append(f"{path}: console: {message.text}"))
     page.on("pageerror", lambda error: wrong.append(f"{path}: error: {error}"))
     page.on("requestfailed", lambda request: wrong.append(f"{path}: not loaded: {request.url}"))
@@ -60,7 +68,11 @@ def look(browser, root, path, wrong):
     wrong.extend(f"{path}: broken picture: {src}" for src in page.evaluate(BROKEN))
     if path != UNCONVERGED and "ConvergenceWarning" in page.evaluate(OUTPUT):
         wrong.append(f"{path}: a ConvergenceWarning")
+    wrong.extend(f"{path}: clipped: {what}" for what in page.evaluate(CLIPPED))
     found = page.evaluate(LINKS), set(page.evaluate(IDS))
+    page.set_viewport_size(TELEPHONE)
+    if (width := page.evaluate(PAGE_WIDTH)) > TELEPHONE["width"]:
+        wrong.append(f"{path}: {width} pixels wide on a screen of {TELEPHONE['width']}")
     page.close()
     return found
 

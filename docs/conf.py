@@ -16,6 +16,7 @@ copyright = author
 version = release = skhorseshoe.__version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_gallery.gen_gallery"]
+extensions += ["matplotlib.sphinxext.plot_directive"]  # the picture of the front page is made by the code beside it
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
 default_role = "py:obj"
@@ -43,6 +44,10 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "download_all_examples": False,
 }
+
+plot_formats = [("png", 150)]
+plot_html_show_formats = plot_html_show_source_link = False
+plot_include_source = True
 
 html_theme = "furo"
 html_title = f"skhorseshoe {release}"

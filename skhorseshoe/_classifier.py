@@ -246,9 +246,6 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         "verbose": ["verbose"],
     }
 
-    _doc_link_module = "skhorseshoe"
-    _doc_link_template = "https://skhorseshoe.readthedocs.io/en/latest/generated/skhorseshoe.{estimator_name}.html"
-
     def __init__(
         self,
         *,

@@ -140,9 +140,6 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         "prefit": ["boolean"],
     }
 
-    _doc_link_module = "skhorseshoe"
-    _doc_link_template = "https://skhorseshoe.readthedocs.io/en/latest/generated/skhorseshoe.{estimator_name}.html"
-
     __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012 - the classifier is who requests it
 
     def __init__(self, estimator=None, *, rule="dss", level=None, q=0.1, effect=EFFECT, prefit=False):

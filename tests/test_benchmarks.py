@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["callbacks", "cpu", "disk", "mixing", "predict", "sparse_rows"])
+@pytest.mark.parametrize("name", ["callbacks", "cpu", "disk", "first_session", "mixing", "predict", "sparse_rows"])
 def test_a_benchmark_runs_and_writes_what_it_found(name, tmp_path):
     file = tmp_path / "out.json"
     command = [sys.executable, FOLDER / f"{name}.py", "--quick", "--output", file]
