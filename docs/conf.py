@@ -18,6 +18,7 @@ version = release = skhorseshoe.__version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_gallery.gen_gallery"]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
+autodoc_typehints = "none"  # the docstrings say more than the annotations do
 default_role = "py:obj"
 highlight_language = "none"  # of literal blocks; doctests are highlighted all the same
 toc_object_entries_show_parents = "hide"

@@ -315,9 +315,3 @@ def test_dir_and_html_evaluate_nothing_of_ours(fitted, monkeypatch):
     monkeypatch.setattr(HorseshoeProbitClassifier, "summary", None)
     assert {"summary", "coef_draws_"} < set(dir(fitted))
     assert len(estimator_html_repr(fitted)) < 200_000
-
-
-def test_html_links_the_documentation(fitted):
-    link = "https://skhorseshoe.readthedocs.io/en/latest/generated/skhorseshoe.HorseshoeProbitClassifier.html"
-    assert link in estimator_html_repr(fitted)
-    assert link in estimator_html_repr(HorseshoeProbitClassifier())
