@@ -19,6 +19,7 @@ extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphin
 extensions += ["matplotlib.sphinxext.plot_directive"]  # the picture of the front page is made by the code beside it
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
+autodoc_typehints = "none"  # the docstrings say more than the annotations do
 default_role = "py:obj"
 highlight_language = "none"  # of literal blocks; doctests are highlighted all the same
 toc_object_entries_show_parents = "hide"

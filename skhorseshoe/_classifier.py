@@ -1,7 +1,10 @@
 """The estimator: its parameters, and ``fit``. It sees all that a fit and its answers need."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
 from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,6 +17,9 @@ from ._posterior.mixin import PosteriorMixin
 from ._utils import pickling
 from ._utils.sklearn_compat import CallbackSupportMixin, StrOptions, _fit_context
 from ._utils.sklearn_compat import Interval as _Interval
+
+if TYPE_CHECKING:
+    from ._types import ArrayLike, Device, Labels, Path, Rows, Sampler, Seed, Weights
 
 _MOST = 2**53  # sweeps or draws: a float still tells one from the next
 _MOST_THREADS = 1024
@@ -215,7 +221,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     (62, 9)
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
         "n_iter": [Interval(Integral, 1, _MOST, closed="both"), StrOptions({"auto"})],
         "burn_in": [Interval(Integral, 0, _MOST, closed="both"), StrOptions({"auto"})],
         "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
@@ -249,31 +255,31 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     def __init__(
         self,
         *,
-        n_iter="auto",
-        burn_in="auto",
-        n_chains=4,
-        thin=1,
-        max_draws=None,
-        draws_dtype="float64",
-        fit_intercept=True,
-        global_scale=None,
-        expected_nonzero=None,
-        slab_scale=None,
-        unpenalized=None,
-        standardize=False,
-        class_weight=None,
-        coef_summary="mean",
-        credible_level=0.9,
-        sampler="auto",
-        device="auto",
-        n_jobs=None,
-        target_ess=None,
-        checkpoint=None,
-        checkpoint_interval=60.0,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-    ):
+        n_iter: int | Literal["auto"] = "auto",
+        burn_in: int | Literal["auto"] = "auto",
+        n_chains: int = 4,
+        thin: int = 1,
+        max_draws: int | None = None,
+        draws_dtype: Literal["float64", "float32"] = "float64",
+        fit_intercept: bool = True,
+        global_scale: float | None = None,
+        expected_nonzero: float | None = None,
+        slab_scale: float | None = None,
+        unpenalized: ArrayLike | None = None,
+        standardize: bool = False,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        coef_summary: Literal["mean", "median", "selected"] = "mean",
+        credible_level: float = 0.9,
+        sampler: Sampler = "auto",
+        device: Device = "auto",
+        n_jobs: int | None = None,
+        target_ess: float | None = None,
+        checkpoint: Path | None = None,
+        checkpoint_interval: float = 60.0,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_iter = n_iter
         self.burn_in = burn_in
         self.n_chains = n_chains
@@ -306,7 +312,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Rows, y: Labels, sample_weight: Weights = None) -> Self:
         """Draw from the posterior.
 
         Parameters
@@ -357,8 +363,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         """
         with _fit.Lease() as lease:
             fitted = _fit.fit(self, X, y, sample_weight, lease)
-        vars(self).pop("feature_names_in_", None)  # those of an earlier fit
-        vars(self).update(fitted.attributes)
+        self.__dict__.pop("feature_names_in_", None)  # those of an earlier fit
+        self.__dict__.update(fitted.attributes)
         fitted.say()  # where a warning is made an error, the model stays fitted
         return self
 

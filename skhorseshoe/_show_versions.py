@@ -12,7 +12,7 @@ from ._utils.threads import count_threads
 _PACKAGES = ("skhorseshoe", "numpy", "scipy", "scikit-learn", "pandas", "numba", "cupy-cuda13x", "cupy-cuda12x")
 
 
-def show_versions():
+def show_versions() -> None:
     """Print versions, the libraries for linear algebra, the threads, and whether a GPU can be used and why not.
 
     The GPU is tried out: a kernel is compiled and run, and the libraries are loaded.

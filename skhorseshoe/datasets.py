@@ -4,10 +4,17 @@
 `make_sparse_probit` and of `make_rare_events`.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
+
+if TYPE_CHECKING:
+    from ._types import DTypeLike, Floats, Ints, NDArray, Seed
 
 __all__ = ["RARE_EVENT_SIGNALS", "SIGNALS", "make_correlated_probit", "make_rare_events", "make_sparse_probit"]
 
@@ -15,7 +22,9 @@ SIGNALS = (1.3, 4.0, -1.0, 1.6, 5.0, -2.0)
 RARE_EVENT_SIGNALS = (1.0, -0.8, 0.6, -0.4, 0.3)
 
 
-def make_sparse_probit(n_samples=2000, n_features=50, *, dtype=np.float64, random_state=None):
+def make_sparse_probit(
+    n_samples: int = 2000, n_features: int = 50, *, dtype: DTypeLike = np.float64, random_state: Seed = None
+) -> tuple[NDArray[Any], Ints, Floats]:
     """Independent standard normal columns, six of which matter, and a probit response.
 
     The generator of Terenin, Dong & Draper (2019), section 4: x ~ N(0, 1), beta = (1.3, 4, -1, 1.6, 5, -2, 0, ...),
@@ -58,8 +67,14 @@ def make_sparse_probit(n_samples=2000, n_features=50, *, dtype=np.float64, rando
 
 
 def make_rare_events(
-    n_samples=20_000, n_features=50, *, event_rate=0.005, rho=0.5, dtype=np.float64, random_state=None
-):
+    n_samples: int = 20_000,
+    n_features: int = 50,
+    *,
+    event_rate: float = 0.005,
+    rho: float = 0.5,
+    dtype: DTypeLike = np.float64,
+    random_state: Seed = None,
+) -> tuple[NDArray[Any], Ints, Floats, float]:
     """Correlated columns, five of which matter, an intercept, and few ones in the probit response.
 
     Each row is a stationary autoregression along its columns: standard normal, with correlation ``rho ** |j - k|``
@@ -117,8 +132,15 @@ def make_rare_events(
 
 
 def make_correlated_probit(
-    n_samples=100, n_features=300, *, rho=0.6, n_signals=5, signal=2.0, dtype=np.float64, random_state=None
-):
+    n_samples: int = 100,
+    n_features: int = 300,
+    *,
+    rho: float = 0.6,
+    n_signals: int = 5,
+    signal: float = 2.0,
+    dtype: DTypeLike = np.float64,
+    random_state: Seed = None,
+) -> tuple[NDArray[Any], Ints, Floats]:
     """More correlated columns than rows, a few of which matter, and a probit response.
 
     Each row is a stationary autoregression along its columns: standard normal, with correlation ``rho ** |j - k|``

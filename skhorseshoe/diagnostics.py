@@ -14,7 +14,7 @@ References
 from functools import cached_property
 from math import log10, prod
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.fft import next_fast_len
@@ -53,7 +53,7 @@ class Convergence(NamedTuple):
     mcse_mean: np.ndarray
 
 
-def convergence(draws):
+def convergence(draws: Any) -> Convergence:
     """All diagnostics of this module, at less than the cost of asking for each.
 
     Parameters
@@ -77,7 +77,7 @@ def convergence(draws):
     return Convergence(*_diagnose(draws, Convergence._fields))
 
 
-def rhat(draws):
+def rhat(draws: Any) -> Any:
     """Rank-normalised split R-hat: the larger of the bulk and the folded one.
 
     Parameters
@@ -99,7 +99,7 @@ def rhat(draws):
     return _diagnose(draws, ["rhat"])[0]
 
 
-def ess_bulk(draws):
+def ess_bulk(draws: Any) -> Any:
     """Effective sample size in the bulk: of the rank-normalised split chains.
 
     Parameters
@@ -116,7 +116,7 @@ def ess_bulk(draws):
     return _diagnose(draws, ["ess_bulk"])[0]
 
 
-def ess_tail(draws):
+def ess_tail(draws: Any) -> Any:
     """Effective sample size in the tails: the smaller of those for the 5 % and the 95 % quantile.
 
     Parameters
@@ -132,7 +132,7 @@ def ess_tail(draws):
     return _diagnose(draws, ["ess_tail"])[0]
 
 
-def mcse_mean(draws):
+def mcse_mean(draws: Any) -> Any:
     """Monte Carlo standard error of the mean of all draws.
 
     Parameters
@@ -149,7 +149,7 @@ def mcse_mean(draws):
     return _diagnose(draws, ["mcse_mean"])[0]
 
 
-def autocorrelation(draws, max_lag):
+def autocorrelation(draws: Any, max_lag: int) -> np.ndarray:
     """Autocorrelation over all chains, at lags from 0 to `max_lag`: what the effective sample size is made from.
 
     Parameters

@@ -1,8 +1,10 @@
 """Columns that go together: groups of them, to ask what the posterior says of each group as a whole, and sets of them
 that the posterior is sure of."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, issparse
@@ -19,6 +21,9 @@ from ._utils.finite import first_not_finite
 from ._utils.memory import check_matrices
 from ._utils.names import names_of
 from ._utils.sklearn_compat import _get_feature_names
+
+if TYPE_CHECKING:
+    from ._types import ArrayLike, DataFrame, Model, Rows
 
 __all__ = ["CredibleSets", "correlated_groups", "credible_sets"]
 
@@ -42,11 +47,11 @@ class CredibleSets(NamedTuple):
         effect beyond ``effect`` on the side of its set; mean, sd and interval of its part of the sum.
     """
 
-    sets: object
-    members: object
+    sets: DataFrame
+    members: DataFrame
 
 
-def correlated_groups(X, threshold=0.7):
+def correlated_groups(X: Rows, threshold: float = 0.7) -> dict[str, dict[Any, float]]:
     """Groups of columns that are correlated, by average linkage of one minus the absolute correlation.
 
     If columns are strongly correlated, the posterior often cannot say which of them matters, but may well be sure that
@@ -107,7 +112,17 @@ def correlated_groups(X, threshold=0.7):
     return groups
 
 
-def credible_sets(model, X=None, *, correlations=None, groups=None, level=0.95, effect=EFFECT, q=0.1, threshold=0.5):
+def credible_sets(
+    model: Model,
+    X: Rows = None,
+    *,
+    correlations: ArrayLike | None = None,
+    groups: Mapping[str, Any] | None = None,
+    level: float = 0.95,
+    effect: float = EFFECT,
+    q: float = 0.1,
+    threshold: float = 0.5,
+) -> CredibleSets:
     """Disjoint sets of columns, as small as possible, each of which has an effect that the posterior is sure of.
 
     Where columns stand in for one another, the posterior is not sure of any of them, but may well be of them together.

@@ -5,6 +5,10 @@ whose best estimator is one of these; each may be in a FrozenEstimator. X are ro
 before any scaler.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
 import numpy as np
 
 from ._posterior import effects
@@ -12,6 +16,9 @@ from ._posterior.mixin import check_max_draws, level_of
 from ._posterior.pipeline import named, names_of, prepared, unwrap
 from ._posterior.signals import EFFECT
 from .selection import HorseshoeSelector
+
+if TYPE_CHECKING:
+    from ._types import DataFrame, Floats, Labels, Mapping, Model, Rows, Rule, Sequence, Weights
 
 __all__ = [
     "contributions",
@@ -24,7 +31,16 @@ __all__ = [
 ]
 
 
-def marginal_effects(model, X, features=None, *, change="auto", level=None, sample_weight=None, max_draws=None):
+def marginal_effects(
+    model: Model,
+    X: Rows,
+    features: str | int | Sequence[str | int] | None = None,
+    *,
+    change: Literal["auto", "unit", "sd", "binary"] | float = "auto",
+    level: float | None = None,
+    sample_weight: Weights = None,
+    max_draws: int | None = None,
+) -> DataFrame:
     """Average marginal effects: how much the mean probability of the second class changes with each column.
 
     In all rows one column is changed and the others stay as they are. Under each draw of the coefficients the
@@ -93,7 +109,7 @@ def marginal_effects(model, X, features=None, *, change="auto", level=None, samp
     return effects.effects_frame(classifier, before, X, features, change, level, sample_weight, max_draws)
 
 
-def contributions(model, X, reference=None, *, level=None):
+def contributions(model: Model, X: Rows, reference: Rows = None, *, level: float | None = None) -> DataFrame:
     """What each column adds to the score of single rows, beside a reference: (x_j - reference_j) beta_j.
 
     The score is x beta + intercept; under a draw the probability is the normal distribution function of it. The
@@ -143,7 +159,7 @@ def contributions(model, X, reference=None, *, level=None):
     return effects.contributions_frame(classifier, before, X, reference, level)
 
 
-def summary(model, level=None, sort_by=None):
+def summary(model: Model, level: float | None = None, sort_by: str | None = None) -> DataFrame:
     """``HorseshoeProbitClassifier.summary`` of the classifier in the model, with the names of the Pipeline.
 
     Parameters
@@ -173,7 +189,7 @@ def summary(model, level=None, sort_by=None):
     return named(*unwrap(model)).summary(level, sort_by)
 
 
-def group_summary(model, groups, level=None):
+def group_summary(model: Model, groups: Mapping[str, Any], level: float | None = None) -> DataFrame:
     """``HorseshoeProbitClassifier.group_summary`` of the classifier in the model, with the names of the Pipeline.
 
     Parameters
@@ -190,7 +206,7 @@ def group_summary(model, groups, level=None):
     return named(*unwrap(model)).group_summary(groups, level)
 
 
-def predict_interval(model, X, level=0.9):
+def predict_interval(model: Model, X: Rows, level: float | None = 0.9) -> Floats:
     """``HorseshoeProbitClassifier.predict_interval`` of rows as the model takes them.
 
     Parameters
@@ -211,7 +227,7 @@ def predict_interval(model, X, level=0.9):
     return classifier.predict_interval(prepared(before, X), level)
 
 
-def predict_proba_samples(model, X, max_draws=None):
+def predict_proba_samples(model: Model, X: Rows, max_draws: int | None = None) -> Floats:
     """``HorseshoeProbitClassifier.predict_proba_samples`` of rows as the model takes them.
 
     Parameters
@@ -231,7 +247,17 @@ def predict_proba_samples(model, X, max_draws=None):
     return classifier.predict_proba_samples(prepared(before, X), max_draws)
 
 
-def select(model, X, y=None, *, rule="dss", level=None, q=0.1, effect=EFFECT, sample_weight=None):
+def select(
+    model: Model,
+    X: Rows,
+    y: Labels = None,
+    *,
+    rule: Rule = "dss",
+    level: float | None = None,
+    q: float = 0.1,
+    effect: float = EFFECT,
+    sample_weight: Weights = None,
+) -> HorseshoeSelector:
     """A `HorseshoeSelector <skhorseshoe.HorseshoeSelector>` that reads the posterior of the classifier in the model.
 
     Parameters

@@ -1,7 +1,10 @@
 """Which columns matter: a scikit-learn selector over four rules that read a posterior."""
 
+from __future__ import annotations
+
 from contextlib import contextmanager, nullcontext
 from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -32,6 +35,9 @@ from ._utils.sklearn_compat import (
     _fit_context,
 )
 from ._utils.threads import count_threads, open_threads
+
+if TYPE_CHECKING:
+    from ._types import Labels, Rows, Rule, Weights
 
 __all__ = ["HorseshoeSelector"]
 
@@ -131,7 +137,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     (2000, 6)
     """
 
-    _parameter_constraints: dict = {  # noqa: RUF012
+    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
         "estimator": "no_validation",  # by ``fit``, which says what is allowed
         "rule": [StrOptions({"dss", "interval", "shrinkage", "fsr"})],
         "level": [Interval(Real, 0, 1, closed="neither"), None],
@@ -142,7 +148,16 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012 - the classifier is who requests it
 
-    def __init__(self, estimator=None, *, rule="dss", level=None, q=0.1, effect=EFFECT, prefit=False):
+    def __init__(
+        self,
+        estimator: HorseshoeProbitClassifier | None = None,
+        *,
+        rule: Rule = "dss",
+        level: float | None = None,
+        q: float = 0.1,
+        effect: float = EFFECT,
+        prefit: bool = False,
+    ) -> None:
         self.estimator = estimator
         self.rule = rule
         self.level = level
@@ -157,7 +172,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         """Weights go where the classifier's ``fit`` requests them.
 
         Returns
@@ -169,7 +184,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return MetadataRouter(owner=self).add(estimator=unfrozen(self._classifier()), method_mapping=mapping)
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Rows, y: Labels = None, sample_weight: Weights = None) -> Self:
         """Fit the classifier, unless ``prefit``, and select columns.
 
         Parameters

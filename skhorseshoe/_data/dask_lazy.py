@@ -1,11 +1,15 @@
 """Methods that stay lazy on Dask collections."""
 
 import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from .validation import is_dask
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
-def by_blocks(method):
+
+def by_blocks(method: _Method) -> _Method:
     """A method of a fitted model whose answer for a row depends on it alone: of a Dask collection of rows it returns
     a lazy Dask array of what the ordinary method answers."""
 
@@ -17,7 +21,7 @@ def by_blocks(method):
 
         return map_rows(getattr(model, method.__name__), X, args, kwargs)
 
-    return answer
+    return cast(_Method, answer)
 
 
 def in_client(score):

@@ -1,6 +1,9 @@
 """What a fitted model answers: probabilities, classes, a table of its coefficients, and its draws for ArviZ."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,12 +15,36 @@ from .._data.dask_lazy import by_blocks
 from .._utils.sklearn_compat import _check_sample_weight
 from . import predict as _predict
 
+if TYPE_CHECKING:
+    from .._types import DataFrame, Floats, Labels, Mapping, NDArray, Rows, Weights
+
 
 class PosteriorMixin:
     """The methods of a fitted classifier that read its draws and never change them."""
 
+    classes_: NDArray[Any]
+    coef_: Floats
+    intercept_: Floats
+    coef_draws_: NDArray[Any]
+    intercept_draws_: Floats
+    global_scale_draws_: Floats
+    acceptance_draws_: Floats
+    moments_: dict[str, Any] | None
+    shrinkage_: Floats
+    inclusion_score_: Floats
+    rhat_: Floats
+    ess_: Floats
+    n_iter_: int
+    stopped_by_: str
+    sampler_: str
+    tuning_: dict[str, Any]
+    prior_: dict[str, Any]
+    device_: str
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
     @by_blocks
-    def predict_proba(self, X):
+    def predict_proba(self, X: Rows) -> Floats:
         """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
 
         Deterministic; the result for a row does not depend on the other rows of X.
@@ -42,7 +69,7 @@ class PosteriorMixin:
         return self._from_probabilities(X, lambda proba: proba)
 
     @by_blocks
-    def predict_proba_samples(self, X, max_draws=None):
+    def predict_proba_samples(self, X: Rows, max_draws: int | None = None) -> Floats:
         """The probability of the second class under every draw: a sample of its posterior for each row.
 
         Its average over all draws is ``predict_proba``. The result for a row does not depend on the other rows of X.
@@ -72,7 +99,7 @@ class PosteriorMixin:
         return device.put_beside(X, _predict.probability_samples(self, X, check_max_draws(max_draws)))
 
     @by_blocks
-    def predict_interval(self, X, level=0.9):
+    def predict_interval(self, X: Rows, level: float | None = 0.9) -> Floats:
         """Equal-tailed posterior interval of the probability of the second class.
 
         It says how precisely P(y = 1 | x) is known if the model is right; it is not an interval for y. The result for
@@ -99,7 +126,7 @@ class PosteriorMixin:
         return device.put_beside(X, _predict.probability_interval(self, X, level_of(self, level)))
 
     @by_blocks
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Rows) -> Floats:
         """Logarithm of ``predict_proba``.
 
         Parameters
@@ -114,7 +141,7 @@ class PosteriorMixin:
         return self._from_probabilities(X, lambda proba: np.log(_positive(proba)))
 
     @by_blocks
-    def decision_function(self, X):
+    def decision_function(self, X: Rows) -> Floats:
         """Phi^-1 of the posterior predictive probability of the second class, computed from the smaller tail.
 
         It is not x ``coef_.T`` + ``intercept_``: the average of Phi over the draws is not Phi of the average.
@@ -137,7 +164,7 @@ class PosteriorMixin:
         return self._from_probabilities(X, quantile)
 
     @by_blocks
-    def predict(self, X):
+    def predict(self, X: Rows) -> NDArray[Any]:
         """The more probable class of each row.
 
         Parameters
@@ -151,7 +178,7 @@ class PosteriorMixin:
         """
         return self._from_probabilities(X, lambda proba: self.classes_[proba.argmax(axis=1)])
 
-    def summary(self, level=None, sort_by=None):
+    def summary(self, level: float | None = None, sort_by: str | None = None) -> DataFrame:
         """The posterior of every coefficient, the intercept and the global scale, as a frame.
 
         The text above the frame says whether the chains have converged and how many columns clearly matter, which is
@@ -188,7 +215,7 @@ class PosteriorMixin:
         check_is_fitted(self)
         return summary_frame(self, level_of(self, level), sort_by)
 
-    def group_summary(self, groups, level=None):
+    def group_summary(self, groups: Mapping[str, Any], level: float | None = None) -> DataFrame:
         """The posterior of sums of coefficients: of groups of correlated columns, or of contrasts between columns.
 
         If columns are strongly correlated, each interval is wide, but that of their sum may be narrow: the data tell
@@ -222,7 +249,9 @@ class PosteriorMixin:
         check_is_fitted(self)
         return group_frame(self, groups, level_of(self, level))
 
-    def to_arviz(self, X=None, y=None, sample_weight=None, *, max_draws=None):
+    def to_arviz(
+        self, X: Rows = None, y: Labels = None, sample_weight: Weights = None, *, max_draws: int | None = None
+    ) -> Any:
         """The draws for ArviZ, with the names of the features as coordinates.
 
         Parameters

@@ -1,10 +1,19 @@
 """The names that scikit-learn keeps private and that its own third-party guide tells estimators to use, and those that
 older versions do not have."""
 
-from sklearn.base import _fit_context
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
+
+if TYPE_CHECKING:  # scikit-learn has no types, and what an untyped decorator returns has none either
+    _Method = TypeVar("_Method", bound=Callable[..., Any])
+
+    def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]: ...
+else:
+    from sklearn.base import _fit_context
 
 try:
     from sklearn.callback import CallbackSupportMixin

@@ -1,7 +1,10 @@
 """Rows on disk: tables and arrays of any size, converted once to the form that ``fit`` reads fastest."""
 
+from __future__ import annotations
+
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,10 +15,22 @@ from ._rows import ToRows
 from ._sources import open_source
 from ._writer import begun, writing
 
+if TYPE_CHECKING:
+    from .._types import NDArray, Sequence
+    from .._types import Path as _Path
+
 __all__ = ["convert", "load"]
 
 
-def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0):
+def convert(
+    source: Any,
+    folder: _Path,
+    *,
+    y: Any = None,
+    columns: Sequence[str] | None = None,
+    dtype: Literal["float16", "float32", "float64"] | None = None,
+    verbose: int = 0,
+) -> tuple[pd.DataFrame | np.memmap[Any, Any], NDArray[Any] | None]:
     """Write rows to a folder, row after row in binary, so that a fit can read them from the disk.
 
     The rows are read and checked part by part. A call that was killed, or ended with an error, goes on where it has
@@ -92,7 +107,7 @@ def convert(source, folder, *, y=None, columns=None, dtype=None, verbose=0):
     return load(folder)
 
 
-def load(folder, *, check=False):
+def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memmap[Any, Any], NDArray[Any] | None]:
     """Open rows that ``convert`` has written.
 
     Parameters

@@ -1,6 +1,9 @@
 """What the chains look like: traces, ranks and autocorrelations of named quantities."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -10,6 +13,9 @@ from .._posterior.pipeline import names_of, unwrap
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
 from ._common import MUTED, Display, check_count, drawable, places
+
+if TYPE_CHECKING:
+    from .._types import Axes, Floats, Model, NDArray, Sequence
 
 _MOST_CURVES = 8
 _FEWEST = 4  # draws of a chain with an autocorrelation
@@ -58,11 +64,19 @@ class TraceDisplay:
     (2, 2)
     """
 
-    names: list
-    draws: np.ndarray
+    names: Sequence[str]
+    draws: Floats
 
     @classmethod
-    def from_estimator(cls, estimator, *, names=None, worst=3, n_bins=20, ax=None):
+    def from_estimator(
+        cls,
+        estimator: Model,
+        *,
+        names: str | Sequence[str] | None = None,
+        worst: int = 3,
+        n_bins: int = 20,
+        ax: Axes | NDArray[Any] | None = None,
+    ) -> Self:
         """Take the draws of some quantities and draw them.
 
         Parameters
@@ -86,7 +100,7 @@ class TraceDisplay:
         names, draws = _choose(estimator, names, worst)
         return cls(names=names, draws=draws).plot(n_bins=n_bins, ax=ax)
 
-    def plot(self, *, n_bins=20, ax=None):
+    def plot(self, *, n_bins: int = 20, ax: Axes | NDArray[Any] | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -119,8 +133,8 @@ class TraceDisplay:
         axes[0, 1].set_title("ranks (dashed: even)", fontsize="medium", loc="left")
         axes[-1, 0].set_xlabel("draw")
         axes[-1, 1].set_xlabel("rank among all draws")
-        for ax in axes.flat:
-            ax.spines[["right", "top"]].set_visible(False)
+        for one in axes.flat:
+            one.spines[["right", "top"]].set_visible(False)
         return self
 
     def _grid(self, ax):
@@ -174,12 +188,20 @@ class AutocorrelationDisplay(Display):
     (2, 31)
     """
 
-    names: list
-    autocorrelations: np.ndarray
-    ess: np.ndarray
+    names: Sequence[str]
+    autocorrelations: Floats
+    ess: Floats
 
     @classmethod
-    def from_estimator(cls, estimator, *, names=None, worst=4, max_lag=50, ax=None):
+    def from_estimator(
+        cls,
+        estimator: Model,
+        *,
+        names: str | Sequence[str] | None = None,
+        worst: int = 4,
+        max_lag: int = 50,
+        ax: Axes | None = None,
+    ) -> Self:
         """Compute the autocorrelations and draw them.
 
         Parameters
@@ -210,7 +232,7 @@ class AutocorrelationDisplay(Display):
         curves = autocorrelation(draws, max_lag=min(max_lag, draws.shape[1] // 2 - 1))
         return cls(names=names, autocorrelations=curves.T, ess=convergence(draws).ess_bulk).plot(ax=ax)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -225,7 +247,7 @@ class AutocorrelationDisplay(Display):
         n_curves, n_lags = self.autocorrelations.shape
         ax = self._axes(ax, height=3.2 + 0.2 * n_curves)
         gap = max(1, n_lags // 10)
-        self.lines_ = []
+        self.lines_: list[Any] = []
         for i, (name, curve, colour) in enumerate(
             zip(drawable(self.names), self.autocorrelations, _shades(n_curves), strict=True)
         ):

@@ -1,6 +1,9 @@
 """The coefficients with their intervals, and how far each is shrunk."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -8,6 +11,9 @@ from .._posterior import estimates
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import names_of, unwrap
 from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, listing
+
+if TYPE_CHECKING:
+    from .._types import ArrayLike, Axes, Bools, Floats, Model, Order
 
 _ORDERS = ("size", "name", "original")
 
@@ -81,14 +87,23 @@ class CoefficientsDisplay(_FeaturesDisplay):
     ['x4', 'x1', 'x5', 'x3', 'x0', 'x2']
     """
 
-    names: list
-    mean: np.ndarray
-    interval: np.ndarray
+    names: list[str]
+    mean: Floats
+    interval: Floats
     level: float
-    selected: np.ndarray | None = None
+    selected: Bools | None = None
 
     @classmethod
-    def from_estimator(cls, estimator, *, level=None, selected=None, top=20, order="size", ax=None):
+    def from_estimator(
+        cls,
+        estimator: Model,
+        *,
+        level: float | None = None,
+        selected: ArrayLike | None = None,
+        top: int | None = 20,
+        order: Order = "size",
+        ax: Axes | None = None,
+    ) -> Self:
         """Compute the intervals and draw them.
 
         Parameters
@@ -129,7 +144,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
         )
         return display.plot(top=top, order=order, ax=ax)
 
-    def plot(self, *, top=20, order="size", ax=None):
+    def plot(self, *, top: int | None = 20, order: Order = "size", ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -197,11 +212,19 @@ class ShrinkageDisplay(_FeaturesDisplay):
     ['x0', 'x1', 'x2', 'x3', 'x4', 'x5']
     """
 
-    names: list
-    shrinkage: np.ndarray
+    names: list[str]
+    shrinkage: Floats
 
     @classmethod
-    def from_estimator(cls, estimator, *, top=None, order="size", threshold=0.5, ax=None):
+    def from_estimator(
+        cls,
+        estimator: Model,
+        *,
+        top: int | None = None,
+        order: Order = "size",
+        threshold: float = 0.5,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the attribute ``shrinkage_`` of a fitted classifier.
 
         Parameters
@@ -225,7 +248,9 @@ class ShrinkageDisplay(_FeaturesDisplay):
         display = cls(names=names_of(before, classifier), shrinkage=classifier.shrinkage_)
         return display.plot(top=top, order=order, threshold=threshold, ax=ax)
 
-    def plot(self, *, top=None, order="size", threshold=0.5, ax=None):
+    def plot(
+        self, *, top: int | None = None, order: Order = "size", threshold: float = 0.5, ax: Axes | None = None
+    ) -> Self:
         """Draw.
 
         Parameters

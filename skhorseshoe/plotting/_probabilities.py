@@ -1,7 +1,10 @@
 """The predicted probabilities: how sure each is, and whether they come true."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -21,6 +24,9 @@ from ._common import (
     check_option,
     drawable,
 )
+
+if TYPE_CHECKING:
+    from .._types import Axes, Floats, Labels, Model, NDArray, Rows, Seed, Sequence
 
 _HISTOGRAM_HEIGHT = 0.12  # of that of the axes
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
@@ -68,15 +74,25 @@ class ProbabilityIntervalDisplay(RowsDisplay):
     (2, 5)
     """
 
-    names: list
-    mean: np.ndarray
-    interval: np.ndarray
+    names: Sequence[Any]
+    mean: Floats
+    interval: Floats
     level: float
-    classes: np.ndarray
-    y: np.ndarray | None = None
+    classes: NDArray[Any]
+    y: NDArray[Any] | None = None
 
     @classmethod
-    def from_estimator(cls, estimator, X, y=None, *, level=None, order="probability", threshold=0.5, ax=None):
+    def from_estimator(
+        cls,
+        estimator: Model,
+        X: Rows,
+        y: Labels = None,
+        *,
+        level: float | None = None,
+        order: Literal["probability", "original"] = "probability",
+        threshold: float | None = 0.5,
+        ax: Axes | None = None,
+    ) -> Self:
         """Compute the intervals and draw them.
 
         Parameters
@@ -116,7 +132,13 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         )
         return display.plot(order=order, threshold=threshold, ax=ax)
 
-    def plot(self, *, order="probability", threshold=0.5, ax=None):
+    def plot(
+        self,
+        *,
+        order: Literal["probability", "original"] = "probability",
+        threshold: float | None = 0.5,
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -131,7 +153,8 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         check_option("order", order, tuple(_ROW_LABELS))
         n_rows = len(self.mean)
         first, second = drawable(self.classes, letters=SHORT)
-        marked, labels = np.ones(n_rows, dtype=bool), [None]
+        labels: list[str | None] = [None]
+        marked = np.ones(n_rows, dtype=bool)
         if self.y is not None:
             marked, labels = self.y == self.classes[1], [f"in truth {second}", f"in truth {first}"]
         return self._draw(
@@ -204,15 +227,26 @@ class PosteriorCalibrationDisplay(Display):
     True
     """
 
-    predicted: np.ndarray
-    observed: np.ndarray
-    band: np.ndarray
-    counts: np.ndarray
+    predicted: Floats
+    observed: Floats
+    band: Floats
+    counts: NDArray[Any]
     level: float
     label: object
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, level=None, n_draws=400, random_state=0, limit=1.0, ax=None):
+    def from_estimator(
+        cls,
+        estimator: Model,
+        X: Rows,
+        y: Labels,
+        *,
+        level: float | None = None,
+        n_draws: int = 400,
+        random_state: Seed = 0,
+        limit: float = 1.0,
+        ax: Axes | None = None,
+    ) -> Self:
         """Compare the predictions for labelled rows with the labels; best use rows that the model has not seen.
 
         Parameters
@@ -263,7 +297,7 @@ class PosteriorCalibrationDisplay(Display):
         )
         return display.plot(limit=limit, ax=ax)
 
-    def plot(self, *, limit=1.0, ax=None):
+    def plot(self, *, limit: float = 1.0, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters

@@ -1,7 +1,10 @@
 """How many columns are needed to predict as the whole posterior does."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -9,6 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._posterior.pipeline import flat_steps, joined, names_of, where_it_is
 from ..selection import HorseshoeSelector
 from ._common import MAX_NAMES, RowsDisplay, check_count
+
+if TYPE_CHECKING:
+    from .._types import Axes, Bools, Floats, Model
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -55,14 +61,14 @@ class SelectionPathDisplay(RowsDisplay):
     ['+ x0', '+ x1', '+ x2', '+ x3', '+ x4', '+ x5']
     """
 
-    names: list
-    supports: np.ndarray
-    distances: np.ndarray
+    names: list[str]
+    supports: Bools
+    distances: Floats
     radius: float
     level: float
 
     @classmethod
-    def from_estimator(cls, estimator, *, beyond=5, ax=None):
+    def from_estimator(cls, estimator: Model, *, beyond: int | None = 5, ax: Axes | None = None) -> Self:
         """Draw the attribute ``path_`` of a fitted selector.
 
         Parameters
@@ -92,7 +98,7 @@ class SelectionPathDisplay(RowsDisplay):
         )
         return display.plot(beyond=beyond, ax=ax)
 
-    def plot(self, *, beyond=5, ax=None):
+    def plot(self, *, beyond: int | None = 5, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters

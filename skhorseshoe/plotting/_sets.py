@@ -1,11 +1,18 @@
 """Sets of columns that the posterior is sure of, and their columns."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from math import floor
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ._common import MAX_NAMES, RowsDisplay
+
+if TYPE_CHECKING:
+    from .._types import Axes, Bools, Floats
+    from ..groups import CredibleSets
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -48,14 +55,14 @@ class CredibleSetsDisplay(RowsDisplay):
     ['x0', 'x1', 'x2', 'x3', 'x4', 'x5']
     """
 
-    names: list
-    mean: np.ndarray
-    interval: np.ndarray
+    names: list[str]
+    mean: Floats
+    interval: Floats
     level: str
-    is_set: np.ndarray
+    is_set: Bools
 
     @classmethod
-    def from_sets(cls, found, *, ax=None):
+    def from_sets(cls, found: CredibleSets, *, ax: Axes | None = None) -> Self:
         """Draw what `credible_sets <skhorseshoe.groups.credible_sets>` has found.
 
         Parameters
@@ -76,7 +83,7 @@ class CredibleSetsDisplay(RowsDisplay):
             rows.append(row[["mean", *ends]].to_numpy(np.float64))
             is_set.append(True)
             if row["n_columns"] > 1:
-                members = found.members.loc[title]
+                members: Any = found.members.xs(title)
                 names += [f"\N{MIDDLE DOT} {_row(*pair)}" for pair in members["probability"].items()]
                 rows += list(members[["mean", *ends]].to_numpy(np.float64))
                 is_set += [False] * len(members)
@@ -91,7 +98,7 @@ class CredibleSetsDisplay(RowsDisplay):
         )
         return display.plot(ax=ax)
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters

@@ -1,0 +1,53 @@
+"""The types that public signatures name.
+
+Only type checkers read this module (``if TYPE_CHECKING``): nothing heavy is imported for them at run time.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from pandas import DataFrame
+
+__all__ = [
+    "ArrayLike",
+    "Axes",
+    "Bools",
+    "DTypeLike",
+    "DataFrame",
+    "Device",
+    "Floats",
+    "Ints",
+    "Labels",
+    "Mapping",
+    "Model",
+    "NDArray",
+    "Order",
+    "Path",
+    "Rows",
+    "Rule",
+    "Sampler",
+    "Seed",
+    "Sequence",
+    "Weights",
+]
+
+Rows = Any  # an array, table, sparse matrix, CuPy array or Dask collection: most of their libraries are optional
+Labels = Any  # an array-like of one of these kinds
+Weights = Any
+Model = Any  # a classifier, or a Pipeline or search that ends with one: scikit-learn has no types
+
+# Answers are annotated for rows in memory. They are CuPy arrays for CuPy rows and lazy Dask arrays for Dask rows.
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+Path = str | PathLike[str]
+Seed = int | np.random.RandomState | None
+Sampler = Literal["auto", "hmc", "collapsed", "pxda", "gibbs"]
+Rule = Literal["dss", "interval", "shrinkage", "fsr"]
+Order = Literal["size", "name", "original"]
+Device = str  # "auto", "cpu", "cuda" or "cuda:N"

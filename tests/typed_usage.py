@@ -1,0 +1,59 @@
+"""How users call the public names, for a type checker: every type that it infers is stated."""
+
+from typing import Any, assert_type
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skhorseshoe import (
+    HorseshoeProbitClassifier,
+    HorseshoeSelector,
+    datasets,
+    diagnostics,
+    disk,
+    groups,
+    inspection,
+    plotting,
+    show_versions,
+)
+
+Floats = NDArray[np.float64]
+
+
+def answers_of_a_model() -> None:
+    X, y, coef = datasets.make_sparse_probit(200, 8, random_state=0)
+    assert_type(coef, Floats)
+    model = HorseshoeProbitClassifier(n_iter=200, sampler="hmc", target_ess=None, random_state=0).fit(X, y)
+    assert_type(model, HorseshoeProbitClassifier)
+    assert_type(model.predict_proba(X), Floats)
+    assert_type(model.predict_interval(X, level=0.5), Floats)
+    assert_type(model.predict(X), NDArray[Any])
+    assert_type(model.coef_, Floats)
+    assert_type(model.summary(sort_by="mean"), pd.DataFrame)
+    assert_type(model.group_summary({"both": ["x0", "x1"]}), pd.DataFrame)
+    assert_type(diagnostics.convergence(model.coef_draws_), diagnostics.Convergence)
+    assert_type(inspection.marginal_effects(model, X, change=0.5), pd.DataFrame)
+    assert_type(groups.credible_sets(model, X).sets, pd.DataFrame)
+    assert_type(show_versions(), None)
+
+
+def selection_and_displays(X: pd.DataFrame, y: pd.Series, model: HorseshoeProbitClassifier) -> None:
+    selector = HorseshoeSelector(model, rule="fsr", q=0.1, prefit=True).fit(X)
+    assert_type(selector, HorseshoeSelector)
+    assert_type(inspection.select(model, X), HorseshoeSelector)
+    display = plotting.CoefficientsDisplay.from_estimator(model, selected=selector.support_, order="name")
+    assert_type(display.plot(top=3), plotting.CoefficientsDisplay)
+    assert_type(plotting.CredibleSetsDisplay.from_sets(groups.credible_sets(model, X)), plotting.CredibleSetsDisplay)
+    rows, labels = disk.convert(X, "folder", y="ill", dtype="float32")
+    assert_type(rows, pd.DataFrame | np.memmap[Any, Any])
+    assert_type(labels, NDArray[Any] | None)
+
+
+def mistakes_are_found() -> None:
+    # An ignore that is not needed is an error, so each of these lines must be one.
+    HorseshoeProbitClassifier(sampler="nuts")  # type: ignore[arg-type]
+    HorseshoeProbitClassifier(n_itr=100)  # type: ignore[call-arg]
+    HorseshoeSelector(rule=0.5)  # type: ignore[arg-type]
+    inspection.summary(None, level="high")  # type: ignore[arg-type]
+    plotting.TraceDisplay.from_estimator(None, worst="3")  # type: ignore[arg-type]
