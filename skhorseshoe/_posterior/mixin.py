@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._backends import device
 from .._data import validation
 from .._data.dask_lazy import by_blocks
-from .._utils.sklearn_compat import _check_sample_weight
 from . import predict as _predict
 
 
@@ -261,12 +260,7 @@ class PosteriorMixin:
         if (X is None) != (y is None) or (X is None and sample_weight is not None):
             raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
         max_draws = check_max_draws(max_draws)
-        rows = None
-        if X is not None:
-            X, positive = self._check_rows(X), validation.is_second(y, X, self.classes_)
-            if sample_weight is not None:
-                sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            rows = X, positive, sample_weight
+        rows = None if X is None else _predict.labelled(self, X, y, sample_weight)
         return from_model(self, rows, max_draws)
 
     def _from_probabilities(self, X, answer):
