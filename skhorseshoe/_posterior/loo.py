@@ -27,8 +27,8 @@ class LeaveOneOut:
     elpd_i : ndarray of shape (n_samples,), float64
         Log predictive density of each row given the others, times its weight.
     pareto_k : ndarray of shape (n_samples,), float64
-        Shape of the Pareto distribution of the largest importance ratios of each row: up to ``good_k`` its ``elpd_i`` is
-        to be trusted. It is infinite where no distribution can be fitted, and 0 where all draws weigh the same.
+        Shape of the Pareto distribution of the largest importance ratios of each row: up to ``good_k`` its ``elpd_i``
+        is to be trusted. It is infinite where no distribution can be fitted, and 0 where all draws weigh the same.
     good_k : float
         min(1 - 1 / log10(n_draws), 0.7).
     n_high_k : int
@@ -80,8 +80,8 @@ def leave_one_out(model, X, positive, weight, max_draws):
     predict.each_log_likelihood(model, X, positive, weight, coef, intercept, use)
     if not np.isfinite(elpd).all():
         raise ValueError(
-            f"Row {int(np.argmin(np.isfinite(elpd)))} of X is so far on the wrong side that its log-likelihood is beyond "
-            "float64. Are its columns on the scale that they had in fit?"
+            f"Row {int(np.argmin(np.isfinite(elpd)))} of X is so far on the wrong side that its log-likelihood is "
+            "beyond float64. Are its columns on the scale that they had in fit?"
         )
     good_k = min(1 - 1 / log10(n_draws), 0.7)
     total, n_high = float(elpd.sum()), int((k > good_k).sum())

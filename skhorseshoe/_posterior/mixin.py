@@ -227,7 +227,8 @@ class PosteriorMixin:
         Parameters
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features), default=None
-            The rows of ``fit``, to add their log-likelihood for ``arviz.loo`` and, in ArviZ 0.x, ``arviz.waic``.
+            The rows of ``fit``, to add their log-likelihood for ``arviz.loo``, ``arviz.psense_summary`` and, in ArviZ
+            0.x, ``arviz.waic``. ``skhorseshoe.inspection.loo`` is for many rows.
         y : array-like of shape (n_samples,), default=None
             Their labels. X and y are given together or not at all.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -242,8 +243,11 @@ class PosteriorMixin:
         -------
         data : arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x. Group "posterior": coef (chain, draw, feature),
-            intercept and global_scale (chain, draw); group "sample_stats": acceptance_rate (chain, draw). With X and y
-            also "log_likelihood": y (chain, draw, row), and "observed_data": y (row), 1 for the second class, else 0.
+            intercept and global_scale (chain, draw); group "sample_stats": acceptance_rate (chain, draw); group
+            "log_prior", logarithms of prior densities: of global_scale (chain, draw), with the factor of a slab; of
+            intercept (chain, draw), if there is one; and of the coefficients of columns that are not shrunk, if any:
+            unpenalized (chain, draw, unpenalized_feature). With X and y also "log_likelihood": y (chain, draw, row),
+            and "observed_data": y (row), 1 for the second class, else 0.
 
         Raises
         ------
@@ -253,6 +257,12 @@ class PosteriorMixin:
             If one of X and y is missing, y holds a label that is not in ``classes_``, or a weight is negative.
         MemoryError
             If the log-likelihood does not fit in memory; before anything is computed.
+
+        Notes
+        -----
+        ``arviz.psense_summary(data)`` of ArviZ 1.x, and ``arviz.psens`` of 0.x, scale the priors in "log_prior" by a
+        power. The priors of shrunk coefficients given the global scale are not among them: in a hierarchy it is the
+        top level to scale (Kallioinen, Paananen, Bürkner & Vehtari 2024, Statistics and Computing 34, 57).
         """
         from .arviz import from_model
 
