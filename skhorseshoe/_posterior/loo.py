@@ -28,7 +28,8 @@ class LeaveOneOut:
         Log predictive density of each row given the others, times its weight.
     pareto_k : ndarray of shape (n_samples,), float64
         Shape of the Pareto distribution of the largest importance ratios of each row: up to ``good_k`` its ``elpd_i``
-        is to be trusted. It is infinite where no distribution can be fitted, and 0 where all draws weigh the same.
+        is to be trusted. It is infinite where no distribution can be fitted, and 0 where the weights of all draws are
+        within 1 % of one another.
     good_k : float
         min(1 - 1 / log10(n_draws), 0.7).
     n_high_k : int

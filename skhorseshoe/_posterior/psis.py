@@ -7,7 +7,9 @@ distribution is that of Zhang & Stephens (2009), Technometrics 51, 316-325, with
 import numpy as np
 
 _WIDEST = -np.log(np.finfo(float).tiny)  # logarithms of ratios further apart have no ratio in float64
-_EQUAL = 1e-10  # logarithms of ratios as near as this weigh all draws alike
+# Ratios within 1 % of one another weigh all draws alike: leaving out such a row changes nothing, whatever the shape of
+# its tail. Of rows that all draws are nearly sure of, that shape is often a heavy one.
+_EQUAL = 0.01
 
 
 def tail_length(n_draws, r_eff):
@@ -19,7 +21,7 @@ def leave_one_out(loglik, n_tail):
     """Of log-likelihoods (n, n_draws), which are overwritten: the log predictive density of each row given the others,
     the shape k of its Pareto distribution, and its log predictive density given all rows; (n,) each.
 
-    k is infinite where no distribution can be fitted, so that nothing is smoothed, and 0 where all ratios are equal.
+    k is infinite where no distribution can be fitted, so that nothing is smoothed, and 0 where ratios are nearly equal.
     """
     n_draws = loglik.shape[1]
     log_ratio = np.negative(loglik, out=loglik)

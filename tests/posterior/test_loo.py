@@ -67,6 +67,16 @@ def test_extreme_rows_have_no_nan():
     assert (elpd <= given_all + 1e-12).all()
 
 
+def test_heavy_tails_of_equal_weights_do_not_count(seed):
+    """A row that all draws are nearly sure of: as left out or not, it has nearly the same score."""
+    tail = genpareto.rvs(1.0, size=1000, random_state=seed)
+    loglik = -np.outer([0.009, 0.9], tail / np.ptp(tail))
+    elpd, k, given_all = psis.leave_one_out(loglik, psis.tail_length(1000, 1.0))
+    assert k[0] == 0
+    assert k[1] > 0.5
+    assert abs(elpd - given_all)[0] < 1e-4
+
+
 @pytest.fixture(scope="module")
 def result(fitted, problem):
     with warnings.catch_warnings():
