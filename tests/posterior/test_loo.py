@@ -173,5 +173,8 @@ def test_what_cannot_be_computed_is_refused(fitted, problem, short_fit):
     beyond = 1e160 * np.sign(fitted.coef_)
     with pytest.raises(ValueError, match="Row 0 of X is so far on the wrong side"):
         loo(fitted, beyond, [0])
+    lazy = type("Array", (), {"__module__": "dask.array.core"})()
+    with pytest.raises(TypeError, match="not a Dask collection"):
+        loo(fitted, lazy, y)
     with pytest.raises(TypeError, match="HorseshoeProbitClassifier is wanted"):
         loo(StandardScaler().fit(X), X, y)
