@@ -31,7 +31,7 @@ class LeaveOneOut:
         is to be trusted. It is infinite where no distribution can be fitted, and 0 where the weights of all draws are
         within 1 % of one another.
     good_k : float
-        min(1 - 1 / log10(n_draws), 0.7).
+        Highest k of a row that is to be trusted: min(1 - 1 / log10(n_draws), 0.7).
     n_high_k : int
         Number of rows whose ``pareto_k`` is above ``good_k``.
     n_draws : int

@@ -98,7 +98,7 @@ def test_streamed_leave_one_out_is_that_of_arviz(labelled, monkeypatch, sampler,
     np.testing.assert_allclose(own.elpd_i, of_rows.values, rtol=tolerance)
     np.testing.assert_allclose(own.pareto_k, theirs.pareto_k.values, rtol=0, atol=20 * tolerance)
     assert own.p_loo == pytest.approx(p, rel=tolerance)
-    assert own.good_k == pytest.approx(theirs.good_k)
+    assert own.good_k == pytest.approx(1 - 1 / np.log10(900))  # which ArviZ 0.18 does not tell
     assert own.se == pytest.approx(theirs.se * (np.sqrt(200 / 199) if LINE == 0 else 1), rel=tolerance)
 
 
