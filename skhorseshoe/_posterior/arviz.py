@@ -1,7 +1,7 @@
 """The draws in the form of ArviZ, of either of its two lines: InferenceData of 0.x, DataTree of 1.x."""
 
 from .._utils.names import names_of
-from . import predict
+from . import log_prior, predict
 
 
 def from_model(model, rows, max_draws):
@@ -17,12 +17,15 @@ def from_model(model, rows, max_draws):
     }
     groups = {"posterior": {name: predict.evenly(values, max_draws) for name, values in draws.items()}}
     groups["sample_stats"] = {"acceptance_rate": predict.evenly(model.acceptance_draws_, max_draws)}
+    priors = log_prior.of_draws(model, max_draws)
     if rows is not None:
         groups["log_likelihood"] = {"y": predict.log_likelihood(model, *rows, max_draws)}
         groups["observed_data"] = {"y": rows[1].astype(int)}
+    columns = names_of(model)
+    free = [name for name, kappa in zip(columns, model.shrinkage_, strict=True) if kappa == 0]
     names = {
-        "coords": {"feature": names_of(model)},
-        "dims": {"coef": ["feature"], "y": ["row"]},
+        "coords": {"feature": columns, "unpenalized_feature": free},
+        "dims": {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"]},
     }
     from .._version import __version__
 
@@ -33,5 +36,9 @@ def from_model(model, rows, max_draws):
         **{f"tuning_{name}": value for name, value in model.tuning_.items()},
     }
     if int(arviz.__version__.split(".")[0]) == 0:
-        return arviz.from_dict(**groups, **names, posterior_attrs=attrs)
+        data = arviz.from_dict(**groups, **names, posterior_attrs=attrs)
+        if priors:
+            data.add_groups({"log_prior": priors}, **names)
+        return data
+    groups |= {"log_prior": priors} if priors else {}
     return arviz.from_dict(groups, **names, attrs={"posterior": attrs})

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._backends import device
 from .._data import validation
 from .._data.dask_lazy import by_blocks
-from .._utils.sklearn_compat import _check_sample_weight
 from . import predict as _predict
 
 if TYPE_CHECKING:
@@ -257,7 +256,8 @@ class PosteriorMixin:
         Parameters
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features), default=None
-            The rows of ``fit``, to add their log-likelihood for ``arviz.loo`` and, in ArviZ 0.x, ``arviz.waic``.
+            The rows of ``fit``, to add their log-likelihood for ``arviz.loo``, ``arviz.psense_summary`` and, in ArviZ
+            0.x, ``arviz.waic``. ``skhorseshoe.inspection.loo`` is for many rows.
         y : array-like of shape (n_samples,), default=None
             Their labels. X and y are given together or not at all.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -272,8 +272,11 @@ class PosteriorMixin:
         -------
         data : arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x. Group "posterior": coef (chain, draw, feature),
-            intercept and global_scale (chain, draw); group "sample_stats": acceptance_rate (chain, draw). With X and y
-            also "log_likelihood": y (chain, draw, row), and "observed_data": y (row), 1 for the second class, else 0.
+            intercept and global_scale (chain, draw); group "sample_stats": acceptance_rate (chain, draw); group
+            "log_prior", logarithms of prior densities: of global_scale (chain, draw), with the factor of a slab; of
+            intercept (chain, draw), if there is one; and of the coefficients of columns that are not shrunk, if any:
+            unpenalized (chain, draw, unpenalized_feature). With X and y also "log_likelihood": y (chain, draw, row),
+            and "observed_data": y (row), 1 for the second class, else 0.
 
         Raises
         ------
@@ -283,6 +286,12 @@ class PosteriorMixin:
             If one of X and y is missing, y holds a label that is not in ``classes_``, or a weight is negative.
         MemoryError
             If the log-likelihood does not fit in memory; before anything is computed.
+
+        Notes
+        -----
+        ``arviz.psense_summary(data)`` of ArviZ 1.x, and ``arviz.psens`` of 0.x, scale the priors in "log_prior" by a
+        power. The priors of shrunk coefficients given the global scale are not among them: in a hierarchy it is the
+        top level to scale (Kallioinen, Paananen, Bürkner & Vehtari 2024, Statistics and Computing 34, 57).
         """
         from .arviz import from_model
 
@@ -290,12 +299,7 @@ class PosteriorMixin:
         if (X is None) != (y is None) or (X is None and sample_weight is not None):
             raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
         max_draws = check_max_draws(max_draws)
-        rows = None
-        if X is not None:
-            X, positive = self._check_rows(X), validation.is_second(y, X, self.classes_)
-            if sample_weight is not None:
-                sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            rows = X, positive, sample_weight
+        rows = None if X is None else _predict.labelled(self, X, y, sample_weight)
         return from_model(self, rows, max_draws)
 
     def _from_probabilities(self, X, answer):

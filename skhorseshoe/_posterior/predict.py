@@ -5,8 +5,10 @@ import sklearn
 from scipy.special import log_ndtr
 
 from .._backends import device
+from .._data import validation
 from .._utils.finite import first_not_finite
 from .._utils.memory import check_result
+from .._utils.sklearn_compat import _check_sample_weight
 from .._utils.threads import count_threads, open_threads
 
 
@@ -63,17 +65,36 @@ def log_likelihood(model, X, positive, weight, max_draws):
     coef, intercept = _flat(model, max_draws)
     check_result(X.shape[0], len(coef))
     out = np.empty((len(coef), X.shape[0]))
+
+    def use(values, rows):
+        out[:, rows] = values.T
+
+    each_log_likelihood(model, X, positive, weight, coef, intercept, use)
+    return out.reshape(len(model.intercept_draws_), -1, X.shape[0])
+
+
+def labelled(model, X, y, sample_weight):
+    """Rows as users give them, checked: X, whether each label is the second class (n,), and weights (n,) or None."""
+    X = model._check_rows(X)
+    positive = validation.is_second(y, X, model.classes_)
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return X, positive, sample_weight
+
+
+def each_log_likelihood(model, X, positive, weight, coef, intercept, use):
+    """Call use(values, rows) with blocks of w_i log P(y_i | x_i), (rows, m) on the host, which may be overwritten."""
     sign = np.where(positive, 1.0, -1.0)[:, None]
 
-    def use(eta, rows, ops):
-        signed = ops.to_host(eta)
-        signed *= sign[rows]
-        out[:, rows] = log_ndtr(signed, out=signed).T
+    def of_rows(eta, rows, ops):
+        values = ops.to_host(eta)
+        values *= sign[rows]
+        log_ndtr(values, out=values)
+        if weight is not None:
+            values *= weight[rows, None]
+        use(values, rows)
 
-    _each_predictor(model, X, coef, intercept, use)
-    if weight is not None:
-        out *= weight
-    return out.reshape(len(model.intercept_draws_), -1, X.shape[0])
+    _each_predictor(model, X, coef, intercept, of_rows)
 
 
 def _check_finite(eta, rows, ops):

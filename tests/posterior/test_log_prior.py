@@ -1,0 +1,85 @@
+"""The logarithm of the prior at the draws: against quadrature, and against fits with another prior."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import halfcauchy, norm
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._mcmc.prior import describe_prior
+from skhorseshoe._posterior import log_prior
+from skhorseshoe.diagnostics import mcse_mean
+
+
+@cache
+def of_slab(tau, slab):
+    """The integral over lambda and a coefficient of N(b; 0, tau lambda) exp(-b^2 / (2 c^2))."""
+
+    def integrand(t):
+        return halfcauchy.pdf(np.exp(t)) * np.exp(t) / np.sqrt(1 + (tau * np.exp(t) / slab) ** 2)
+
+    return quad(integrand, -40, 40, points=[0, np.log(slab / tau)], limit=500, epsabs=0)[0]
+
+
+@pytest.mark.parametrize(("tau_0", "slab", "p"), [(0.7, None, 4), (1.0, 2.0, 3), (3.0, 0.01, 300), (1e-3, 5.0, 20)])
+def test_density_of_the_global_scale_is_that_by_quadrature(tau_0, slab, p):
+    def density(log_tau):
+        return np.exp(log_prior.log_global_scale(np.exp(log_tau), tau_0, slab, p) + log_tau)
+
+    middle = np.log(tau_0)
+    ends, peaks = (middle - 45, middle + 35), [middle - 8, middle]
+    assert quad(density, *ends, points=peaks, limit=1000)[0] == pytest.approx(1, abs=1e-8)
+    tau = tau_0 * np.array([1e-3, 0.1, 1.0, 5.0])
+    expected = halfcauchy.logpdf(tau, scale=tau_0)
+    if slab is not None:
+        expected += p * np.log([of_slab(t, slab) for t in tau])
+    found = log_prior.log_global_scale(tau, tau_0, slab, p)
+    np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-7, atol=1e-7)
+    median = np.log(describe_prior(tau_0, slab, np.ones(p), 100, 0.5)["tau_median"])
+    assert quad(density, ends[0], median, points=[median - 8, median - 1], limit=1000)[0] == pytest.approx(
+        0.5, abs=2e-3
+    )
+
+
+def test_extreme_scales_have_finite_densities():
+    tau = np.array([1e-100, 1e-3, 1.0, 1e100])
+    for tau_0 in (1e-100, 1.0, 1e100):
+        for slab in (None, 1e-100, 1.0, 1e100):
+            assert np.isfinite(log_prior.log_global_scale(tau, tau_0, slab, 10**6)).all()
+    assert log_prior._log_slab(np.ones(1))[0] == pytest.approx(np.log(2 / np.pi))
+
+
+def test_weighted_draws_are_those_of_another_prior(weak_problem, seed):
+    """The ratio of two densities of tau turns the posterior with one prior into the posterior with the other."""
+    fits = [
+        HorseshoeProbitClassifier(
+            n_iter=4000, burn_in=500, global_scale=scale, slab_scale=0.5, n_chains=4, random_state=seed
+        ).fit(*weak_problem)
+        for scale in (1.0, 0.1)
+    ]
+    wide, narrow = (np.log(fit.global_scale_draws_) for fit in fits)
+    ratio = np.exp(
+        log_prior.log_global_scale(np.exp(wide), 0.1, 0.5, 3) - log_prior.of_draws(fits[0], None)["global_scale"]
+    )
+    found, expected = (ratio * wide).mean() / ratio.mean(), narrow.mean()
+    error = np.hypot(mcse_mean(ratio * (wide - found)) / ratio.mean(), mcse_mean(narrow))
+    assert abs(found - expected) < 4 * error
+    assert expected < wide.mean() - 4 * error
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_what_is_not_shrunk_has_its_wide_normal_prior(weak_problem, short_fit, fit_intercept):
+    X, y = weak_problem[0] * [1.0, 3.0, 1.0] + [5.0, -2.0, 0.0], weak_problem[1]
+    model = short_fit(X, y, unpenalized=[1], fit_intercept=fit_intercept, n_chains=2, standardize=True)
+    terms = log_prior.of_draws(model, 10)
+    at = np.array([4, 12, 20, 28, 36])  # evenly spaced
+    coef, intercept = model.coef_draws_[:, at], model.intercept_draws_[:, at]
+    size = X[:, 1].std() if fit_intercept else np.sqrt((X[:, 1] ** 2).mean())
+    np.testing.assert_allclose(terms["unpenalized"], norm.logpdf(coef[..., [1]], scale=100 / size), rtol=1e-9)
+    assert terms["global_scale"].shape == (2, 5)
+    if fit_intercept:
+        expected = norm.logpdf(intercept + coef @ X.mean(axis=0), scale=100)
+        np.testing.assert_allclose(terms["intercept"], expected, rtol=1e-9)
+    assert terms.keys() == {"global_scale", "unpenalized"} | ({"intercept"} if fit_intercept else set())

@@ -1,0 +1,180 @@
+"""PSIS-LOO in blocks of rows: the smoothing against known laws, and the rows that it takes."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.stats import genpareto, norm
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skhorseshoe._posterior import psis
+from skhorseshoe.inspection import loo, predict_proba_samples
+
+
+def test_scores_of_a_normal_mean_are_those_without_the_row(seed):
+    """The mean of n values given the others is normal, and so is the predictive law of the one that is left out."""
+    rng = np.random.default_rng(seed)
+    n, n_draws = 20, 4000
+    y = rng.standard_normal(n)
+    draws = y.mean() + rng.standard_normal(n_draws) / np.sqrt(n)
+    loglik = norm.logpdf(y[:, None], draws)
+    found, k, given_all = psis.leave_one_out(loglik.copy(), psis.tail_length(n_draws, 1.0))
+    others = (y.sum() - y) / (n - 1)
+    expected = norm.logpdf(y, others, np.sqrt(1 + 1 / (n - 1)))
+    weight = norm.pdf(draws[:, None], others, 1 / np.sqrt(n - 1)) / norm.pdf(draws, y.mean(), 1 / np.sqrt(n))[:, None]
+    error = (weight * (np.exp(loglik.T - expected) - 1)).std(axis=0) / np.sqrt(n_draws)
+    assert (np.abs(found - expected) < 5 * error + 1e-3).all()
+    assert (np.abs(found - expected) < np.abs(given_all - expected)).mean() > 0.7
+    assert k.max() < 0.7
+
+
+@pytest.mark.parametrize("shape", [-0.4, 0.0, 0.3, 0.7, 1.2])
+def test_pareto_fit_finds_shape_and_scale(shape, seed):
+    m, rows = 1000, 40
+    x = genpareto.rvs(shape, scale=3.0, size=(rows, m), random_state=seed)
+    k, sigma = psis._fit_pareto(np.sort(x, axis=1))
+    k = (k * (m + 10) - 5) / m  # without the prior
+    error = (1 + shape) / np.sqrt(m * rows)
+    assert abs(k.mean() - shape) < 5 * error + 0.01  # of which the bias of the estimate at -0.4 is a part
+    assert abs(np.log(sigma / 3).mean()) < 5 * np.sqrt(2 * (1 + max(shape, 0)) / (m * rows)) + 0.01
+    np.testing.assert_allclose(psis._fit_pareto(1e-9 * np.sort(x, axis=1))[0], psis._fit_pareto(np.sort(x, axis=1))[0])
+
+
+def test_extreme_rows_have_no_nan():
+    rng = np.random.default_rng(0)
+    loglik = np.array(
+        [
+            np.full(500, -1e-300),  # certain under all draws
+            np.full(500, -1e6),
+            -1e-13 * rng.exponential(size=500),
+            -np.exp(12 * rng.standard_normal(500)),  # ratios that float64 cannot hold side by side
+            np.repeat([-1.0, -2.0], 250),  # a tail of equal ratios
+            np.where(np.arange(500) < 3, -900.0, -0.1),
+        ]
+    )
+    elpd, k, given_all = psis.leave_one_out(loglik.copy(), psis.tail_length(500, 1.0))
+    assert np.isfinite(elpd).all()
+    assert np.isfinite(given_all).all()
+    assert not np.isnan(k).any()
+    np.testing.assert_allclose(elpd[:2], [-1e-300, -1e6], rtol=1e-10, atol=1e-12)
+    assert k[:3].tolist() == [0, 0, 0]
+    assert (k[3:] > 0.7).all()
+    assert elpd[4] == pytest.approx(-np.log(np.exp([1.0, 2.0]).mean()))  # the harmonic mean, as nothing is smoothed
+    assert (elpd <= given_all + 1e-12).all()
+
+
+def test_heavy_tails_of_equal_weights_do_not_count(seed):
+    """A row that all draws are nearly sure of: as left out or not, it has nearly the same score."""
+    tail = genpareto.rvs(1.0, size=1000, random_state=seed)
+    loglik = -np.outer([0.009, 0.9], tail / np.ptp(tail))
+    elpd, k, given_all = psis.leave_one_out(loglik, psis.tail_length(1000, 1.0))
+    assert k[0] == 0
+    assert k[1] > 0.5
+    assert abs(elpd - given_all)[0] < 1e-4
+
+
+@pytest.fixture(scope="module")
+def result(fitted, problem):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return loo(fitted, *problem)
+
+
+@pytest.mark.filterwarnings("ignore:.*Pareto k")
+def test_a_row_scores_the_same_wherever_it_is(fitted, problem, result, tmp_path):
+    X, y = problem
+    order = np.random.default_rng(0).permutation(len(y))
+    moved = loo(fitted, X[order], y[order])
+    assert np.array_equal(moved.elpd_i, result.elpd_i[order])
+    assert np.array_equal(moved.pareto_k, result.pareto_k[order])
+    on_disk = np.memmap(tmp_path / "X", X.dtype, "w+", shape=X.shape)
+    on_disk[:] = X
+    assert np.array_equal(loo(fitted, on_disk, y).elpd_i, result.elpd_i)
+    np.testing.assert_allclose(loo(fitted, sp.csr_array(X), y).elpd_i, result.elpd_i, rtol=1e-9)
+    pieces = [loo(fitted, X[i : i + 1], y[i : i + 1]) for i in range(3)]
+    assert [piece.elpd_i[0] for piece in pieces] == result.elpd_i[:3].tolist()
+    assert np.isnan(pieces[0].se)
+
+
+def test_sums_are_those_of_the_rows(fitted, problem, result):
+    X, y = problem
+    p = predict_proba_samples(fitted, X)
+    p = np.where(y[:, None], p, 1 - p).mean(axis=1)
+    assert result.elpd_loo == pytest.approx(result.elpd_i.sum())
+    assert result.p_loo == pytest.approx((np.log(p) - result.elpd_i).sum())
+    assert result.se == pytest.approx(np.sqrt(200) * result.elpd_i.std(ddof=1))
+    assert result.n_high_k == (result.pareto_k > result.good_k).sum()
+    assert result.n_draws == fitted.intercept_draws_.size
+    assert f"{result.elpd_loo:.2f}" in repr(result)
+    assert 0 < result.r_eff < 2
+
+
+@pytest.mark.filterwarnings("ignore:.*Pareto k")
+def test_weights_multiply_the_terms_of_rows(fitted, problem):
+    X, y = problem
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    found = loo(fitted, X, y, weight, max_draws=300)
+    eta = X @ fitted.coef_draws_.reshape(-1, 8).T + fitted.intercept_draws_.ravel()
+    from skhorseshoe._posterior.predict import evenly
+
+    at = evenly(np.arange(eta.shape[1]).reshape(3, -1), 300).ravel()
+    loglik = weight[:, None] * norm.logcdf(np.where(y, 1, -1)[:, None] * eta[:, at])
+    expected, k, _ = psis.leave_one_out(loglik, psis.tail_length(300, found.r_eff))
+    np.testing.assert_allclose(found.elpd_i, expected, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(found.pareto_k, k, rtol=1e-6)
+    assert (found.elpd_i[weight == 0] == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*Pareto k")
+def test_a_pipeline_takes_rows_before_its_scaler(problem, short_fit):
+    X, y = pd.DataFrame(problem[0]).add_prefix("c"), np.where(problem[1], "yes", "no")
+    scaler = StandardScaler().fit(X)
+    clf = short_fit(scaler.transform(X), y)
+    both = make_pipeline(scaler, clf)
+    assert np.array_equal(loo(both, 5 * X, y).elpd_i, loo(clf, scaler.transform(5 * X), y).elpd_i)
+
+
+def test_rows_beside_the_predictor_take_little_memory(fitted, problem):
+    n = 40_000
+    X, y = np.tile(problem[0], (n // 200, 1)), np.tile(problem[1], n // 200)
+    tracemalloc.start()
+    try:
+        with pytest.warns(UserWarning, match="Pareto k above"):
+            loo(
+                fitted, X[:200].clip(-3, 3), 1 - y[:200], max_draws=150
+            )  # what it says where rows are not to be trusted
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            loo(fitted, X, y, max_draws=150)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert peak < 60 * n + 2**22  # a number for each row and draw would be 48 MB
+
+
+def test_what_cannot_be_computed_is_refused(fitted, problem, short_fit):
+    X, y = problem
+    with pytest.raises(ValueError, match="100 draws or more, and there are 99"):
+        loo(fitted, X, y, max_draws=99)
+    with pytest.raises(ValueError, match="labels that fit has not seen: \\[2\\]"):
+        loo(fitted, X, y + 1)
+    with pytest.raises(ValueError, match="inconsistent"):
+        loo(fitted, X, y[1:])
+    with pytest.raises(ValueError, match="sample_weight"):
+        loo(fitted, X, y, -np.ones(len(y)))
+    with pytest.raises(ValueError, match="max_draws must be a positive integer"):
+        loo(fitted, X, y, max_draws=0)
+    beyond = 1e160 * np.sign(fitted.coef_)
+    with pytest.raises(ValueError, match="Row 0 of X is so far on the wrong side"):
+        loo(fitted, beyond, [0])
+    lazy = type("Array", (), {"__module__": "dask.array.core"})()
+    with pytest.raises(TypeError, match="not a Dask collection"):
+        loo(fitted, lazy, y)
+    with pytest.raises(TypeError, match="HorseshoeProbitClassifier is wanted"):
+        loo(StandardScaler().fit(X), X, y)
