@@ -36,7 +36,8 @@ class CredibleSets(NamedTuple):
         A row for each set, indexed by its name, the most probable first: n_columns; probability, that it holds a
         signal; mean, sd and the ends of the equal-tailed interval of its effect, the weighted sum of coefficients;
         purity, the least absolute correlation between two of its columns (nan where correlations are not known).
-        ``sets.attrs["header"]`` says in words what was asked, and the share of false sets to expect.
+        ``sets.attrs["header"]`` says in words what was asked, and the share of false sets to expect;
+        ``sets.attrs["classes"]`` has the labels, of which positive effects favour the second one.
     members : pandas.DataFrame
         A row for each column of each set, indexed by both names: weight; probability, that the column alone has an
         effect beyond ``effect`` on the side of its set; mean, sd and interval of its part of the sum.

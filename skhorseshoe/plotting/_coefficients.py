@@ -7,7 +7,7 @@ import numpy as np
 from .._posterior import estimates
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import names_of, unwrap
-from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, listing
+from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, favoured, listing
 
 _ORDERS = ("size", "name", "original")
 
@@ -60,6 +60,8 @@ class CoefficientsDisplay(_FeaturesDisplay):
         Level of the intervals, in (0, 1).
     selected : ndarray of shape (n_features,), bool, or None, default=None
         The features to mark. None marks those whose interval excludes zero.
+    classes : ndarray of shape (2,) or None, default=None
+        The labels; positive coefficients favour the second one, as the axis then says.
 
     Attributes
     ----------
@@ -86,6 +88,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
     interval: np.ndarray
     level: float
     selected: np.ndarray | None = None
+    classes: np.ndarray | None = None
 
     @classmethod
     def from_estimator(cls, estimator, *, level=None, selected=None, top=20, order="size", ax=None):
@@ -126,6 +129,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
             interval=estimates.interval(classifier.coef_draws_, level),
             level=level,
             selected=selected,
+            classes=classifier.classes_,
         )
         return display.plot(top=top, order=order, ax=ax)
 
@@ -158,15 +162,16 @@ class CoefficientsDisplay(_FeaturesDisplay):
             marked=marked,
             labels=labels,
             reference=0,
-            value_label=f"coefficient: mean and {100 * self.level:g} % interval",
+            value_label=f"coefficient: mean and {100 * self.level:g} % interval{favoured(self.classes)}",
         )
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ShrinkageDisplay(_FeaturesDisplay):
-    """The shrinkage kappa_j of all coefficients: near 1 shrunk to zero, near 0 not shrunk.
+    """The shrinkage kappa_j of coefficients: near 1 shrunk to zero, near 0 not shrunk.
 
-    Make it with `from_estimator`.
+    What is below one half is a screen for data in which few of many columns matter, without a stated rate of errors: it
+    lets in noise. `CoefficientsDisplay` shows which signs are clear. Make it with `from_estimator`.
 
     Parameters
     ----------
@@ -201,15 +206,16 @@ class ShrinkageDisplay(_FeaturesDisplay):
     shrinkage: np.ndarray
 
     @classmethod
-    def from_estimator(cls, estimator, *, top=None, order="size", threshold=0.5, ax=None):
+    def from_estimator(cls, estimator, *, top=20, order="size", threshold=0.5, ax=None):
         """Draw the attribute ``shrinkage_`` of a fitted classifier.
 
         Parameters
         ----------
         estimator : HorseshoeProbitClassifier, Pipeline or search
             A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
-        top : int or None, default=None
-            Number of features to draw, the least shrunk. None draws all.
+        top : int or None, default=20
+            Number of features to draw, the least shrunk. None draws all; more than 60 are drawn side by side, without
+            names.
         order : {"size", "name", "original"}, default="size"
             The least shrunk first, by name, or as in X.
         threshold : float, default=0.5
@@ -225,7 +231,7 @@ class ShrinkageDisplay(_FeaturesDisplay):
         display = cls(names=names_of(before, classifier), shrinkage=classifier.shrinkage_)
         return display.plot(top=top, order=order, threshold=threshold, ax=ax)
 
-    def plot(self, *, top=None, order="size", threshold=0.5, ax=None):
+    def plot(self, *, top=20, order="size", threshold=0.5, ax=None):
         """Draw.
 
         Parameters

@@ -14,12 +14,11 @@ from ._common import (
     MAX_NAMES,
     MUTED,
     PALE,
-    SHORT,
     Display,
     RowsDisplay,
     check_count,
     check_option,
-    drawable,
+    class_texts,
 )
 
 _HISTOGRAM_HEIGHT = 0.12  # of that of the axes
@@ -130,7 +129,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         """
         check_option("order", order, tuple(_ROW_LABELS))
         n_rows = len(self.mean)
-        first, second = drawable(self.classes, letters=SHORT)
+        first, second = class_texts(self.classes)
         marked, labels = np.ones(n_rows, dtype=bool), [None]
         if self.y is not None:
             marked, labels = self.y == self.classes[1], [f"in truth {second}", f"in truth {first}"]
@@ -286,7 +285,7 @@ class PosteriorCalibrationDisplay(Display):
         heights = heights * (_HISTOGRAM_HEIGHT * limit / max(1, heights.max()))
         self.bars_ = ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=MUTED, linewidth=0, zorder=2.5)
         ax.set(xlim=(0, limit), ylim=(0, limit), aspect="equal")
-        (label,) = drawable([self.label], letters=SHORT)
+        (label,) = class_texts([self.label])
         return self._finish(f"predicted probability of {label}", f"observed share of {label}")
 
 

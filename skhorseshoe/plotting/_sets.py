@@ -5,7 +5,7 @@ from math import floor
 
 import numpy as np
 
-from ._common import MAX_NAMES, RowsDisplay
+from ._common import MAX_NAMES, RowsDisplay, favoured
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -27,6 +27,8 @@ class CredibleSetsDisplay(RowsDisplay):
         Level of the intervals, in words.
     is_set : ndarray of shape (n_rows,), bool
         Which rows are sets.
+    classes : sequence of length 2 or None, default=None
+        The labels; positive effects favour the second one, as the axis then says.
 
     Attributes
     ----------
@@ -53,6 +55,7 @@ class CredibleSetsDisplay(RowsDisplay):
     interval: np.ndarray
     level: str
     is_set: np.ndarray
+    classes: list | None = None
 
     @classmethod
     def from_sets(cls, found, *, ax=None):
@@ -88,6 +91,7 @@ class CredibleSetsDisplay(RowsDisplay):
             interval=np.array(interval),
             level=f"{high - low:g} %",
             is_set=np.array(is_set, bool),
+            classes=found.sets.attrs.get("classes"),
         )
         return display.plot(ax=ax)
 
@@ -112,7 +116,7 @@ class CredibleSetsDisplay(RowsDisplay):
             marked=self.is_set,
             labels=("sets, and how probably each holds a signal", "their columns, and how probably each is one"),
             reference=0,
-            value_label=f"effect on the score of one standard deviation: mean and {self.level} interval",
+            value_label=f"effect of one standard deviation on the score: mean and {self.level} interval{favoured(self.classes)}",
             row_label=None if len(self.mean) <= MAX_NAMES else "sets and their columns",
         )
 
