@@ -120,7 +120,7 @@ class SelectionPathDisplay(RowsDisplay):
             labels=(f"needed: {n_columns} column{'' if n_columns == 1 else 's'}", "not needed"),
             reference=self.radius,
             value_label=(
-                "divergence in nats: the rise of the log loss, summed over the rows\n"
+                "divergence in nats: rise of the log loss over all rows\n"
                 f"(dashed: {100 * self.level:g} % of the draws are nearer)"
             ),
             row_label=None if few else "columns, in the order of the path",

@@ -107,6 +107,7 @@ class CredibleSetsDisplay(RowsDisplay):
         -------
         self : CredibleSetsDisplay
         """
+        effect = f"effect of one standard deviation on the score: mean and {self.level} interval"
         return self._draw(
             ax,
             np.arange(len(self.mean)),
@@ -116,7 +117,7 @@ class CredibleSetsDisplay(RowsDisplay):
             marked=self.is_set,
             labels=("sets, and how probably each holds a signal", "their columns, and how probably each is one"),
             reference=0,
-            value_label=f"effect of one standard deviation on the score: mean and {self.level} interval{favoured(self.classes)}",
+            value_label=f"{effect}{favoured(self.classes)}",
             row_label=None if len(self.mean) <= MAX_NAMES else "sets and their columns",
         )
 

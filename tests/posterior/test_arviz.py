@@ -10,7 +10,7 @@ from scipy.stats import norm
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior import predict
 
-arviz = pytest.importorskip("arviz", reason="ArviZ is optional: pip install skhorseshoe[arviz]")
+arviz = pytest.importorskip("arviz", reason="ArviZ is optional: pip install arviz")
 LINE = int(arviz.__version__.split(".")[0])
 
 
