@@ -24,7 +24,10 @@ def have_converged(fitted, rows, failed, informative):
     X, _, weight = rows or (None, None, None)
     if not isinstance(X, np.ndarray) or is_on_disk(X) or X.shape[1] > _MOST_COLUMNS or X.size > _MOST_NUMBERS:
         return False
-    sums = _sums(fitted, X, weight, alone)
+    try:
+        sums = _sums(fitted, X, weight, alone)
+    except (MemoryError, KeyboardInterrupt):  # the draws stay
+        return False
     if sums is None:
         return False
     checks = convergence(sums)

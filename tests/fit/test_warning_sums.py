@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._fit.sums import have_converged
+from skhorseshoe._utils import memory
 
 
 def model_of(X, draws, weight=None):
@@ -70,6 +71,11 @@ def test_rows_that_are_not_looked_at(twins, tmp_path):
     held[:] = X
     assert not judged(held, draws)
     assert not have_converged(model_of(X, draws), None, FAILED, np.ones(4, bool))
+
+
+def test_no_room_for_correlations_loses_no_fit(twins, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 1)
+    assert not judged(*twins)
 
 
 @pytest.mark.slow
