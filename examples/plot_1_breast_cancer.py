@@ -15,8 +15,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe.plotting import CoefficientsDisplay, ShrinkageDisplay
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+from skhorseshoe.plotting import CoefficientsDisplay, SelectionPathDisplay
 
 # %%
 # The data are a pandas frame with a name for each column. The label is 0 for malignant and 1 for benign. Three tenths
@@ -61,16 +61,17 @@ summary.loc[certainty.nlargest(10).index].round(2)
 # Which columns matter
 # --------------------
 #
-# Two rules. The strict one asks whether the 90 % interval leaves out zero, so that the sign is clear. The other asks
-# whether the data say more about the coefficient than the prior does, that is, whether the shrinkage is below one half.
+# Two rules. One asks whether the 90 % interval leaves out zero, so that the sign is clear. The other, "dss", asks which
+# few columns predict as well as all of them, within the uncertainty of the posterior.
 
 CoefficientsDisplay.from_estimator(model, top=None)
 plt.show()
 
 # %%
-# Squares have passed the strict rule. Below they have passed the other.
+# Squares have a clear sign. Below, they are needed to predict.
 
-ShrinkageDisplay.from_estimator(model)
+selector = HorseshoeSelector(clf, rule="dss", prefit=True).fit(model[:-1].transform(X_train))
+SelectionPathDisplay.from_estimator(selector)
 plt.show()
 
 # %%

@@ -31,12 +31,13 @@ for rule in RULES:
     print(f"{rule}: {(chosen & truth).sum()} of {truth.sum()} found, {(chosen & ~truth).sum()} others let in")
 
 # %%
-# The same as pictures: the intervals of the twelve largest coefficients, and the shrinkage of all columns, which is 1
-# less the inclusion score that the rule "shrinkage" looks at. Squares are the columns that the rule keeps.
+# The same as pictures: the intervals of the twelve largest coefficients, and the shrinkage of all columns, at which the
+# rule "shrinkage" looks. That is a screen where few of many columns matter, without a stated rate of errors. Squares
+# are the columns that the rule keeps.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 CoefficientsDisplay.from_estimator(clf, top=12, ax=axes[0])
-ShrinkageDisplay.from_estimator(clf, order="original", ax=axes[1])
+ShrinkageDisplay.from_estimator(clf, order="original", top=None, ax=axes[1])
 plt.show()
 
 # %%
@@ -91,6 +92,6 @@ axes[0].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# "shrinkage" finds a few more of the weak effects and lets in a little more; "dss" keeps what is needed to predict, and
-# hardly any noise. That holds where few columns matter; :doc:`/user_guide/which_columns_matter` shows what happens
-# where many do, and where columns are strongly correlated.
+# "shrinkage", the screen, finds a few more of the weak effects and lets in a little more; "dss" keeps what is needed to
+# predict, and hardly any noise. That holds where few columns matter; :doc:`/user_guide/which_columns_matter` shows what
+# happens where many do, and where columns are strongly correlated.

@@ -8,7 +8,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=0)
@@ -32,8 +32,8 @@ print(classifier.summary(), "\n")
 interval = classifier.summary(level=0.9)
 selected = interval.index[(interval["5%"] > 0) | (interval["95%"] < 0)]
 print("90 % interval excludes zero:", ", ".join(name for name in selected if not name.startswith("(")))
-kept = X.columns[classifier.inclusion_score_ > 0.5]
-print("inclusion score above 0.5:  ", ", ".join(kept), "\n")
+selector = HorseshoeSelector(classifier, rule="dss", prefit=True).fit(horseshoe[:-1].transform(X_train))
+print("predict as well as all do:  ", ", ".join(selector.get_feature_names_out()), "\n")
 
 models = {"horseshoe probit": horseshoe, "L1 logistic regression": lasso}
 proba = {name: model.predict_proba(X_test)[:, 1] for name, model in models.items()}

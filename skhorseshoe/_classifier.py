@@ -161,10 +161,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         to zero; near 0 the data dominate. For orthogonal columns it is 1 / (1 + information_j lambda_j^2 tau^2); for
         unpenalised columns it is 0.
     inclusion_score_ : ndarray of shape (n_features,)
-        ``1 - shrinkage_``. Above 0.5 the data outweigh the prior: the rule of Carvalho, Polson & Scott (2010), for
-        ``SelectFromModel(clf, importance_getter="inclusion_score_", threshold=0.5)``. It compares the data with a
-        prior that is learnt from all columns: if a large share of the columns matters, it lets noise in; then use the
-        credible interval.
+        ``1 - shrinkage_``. Above 0.5 the data outweigh the prior (Carvalho, Polson & Scott 2010): a screen where few of
+        many columns matter, without a stated rate of errors, for
+        ``SelectFromModel(clf, importance_getter="inclusion_score_", threshold=0.5)``. The prior is learnt from all
+        columns: if a large share of them matters, noise is let in. `HorseshoeSelector` has rules that do better.
     rhat_ : ndarray of shape (n_features,)
         Rank-normalised split R-hat of each coefficient; nan with fewer than four draws per chain, and if all draws are
         equal, as for a constant column.

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, issparse
+from scipy.sparse import issparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_scalar
 
 from ._backends import device
 from ._data import validation
+from ._posterior.correlated import ROUNDING, clusters, trees
 from ._posterior.group_weights import title_of, weights_of
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.signals import EFFECT, check_draws, check_share, column_sd
 from ._utils.finite import first_not_finite
-from ._utils.memory import check_matrices
 from ._utils.names import names_of
 from ._utils.sklearn_compat import _get_feature_names
 
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CredibleSets", "correlated_groups", "credible_sets"]
 
-_ROUNDING = 1e-12  # of a standard deviation, relative to the largest value, and of a correlation
 _UNEVEN = 1e-6  # in a matrix of correlations that was computed in float32
-_BLOCK = 2**22  # correlations that are looked at together
 
 
 class CredibleSets(NamedTuple):
@@ -41,7 +39,8 @@ class CredibleSets(NamedTuple):
         A row for each set, indexed by its name, the most probable first: n_columns; probability, that it holds a
         signal; mean, sd and the ends of the equal-tailed interval of its effect, the weighted sum of coefficients;
         purity, the least absolute correlation between two of its columns (nan where correlations are not known).
-        ``sets.attrs["header"]`` says in words what was asked, and the share of false sets to expect.
+        ``sets.attrs["header"]`` says in words what was asked, and the share of false sets to expect;
+        ``sets.attrs["classes"]`` has the labels, of which positive effects favour the second one.
     members : pandas.DataFrame
         A row for each column of each set, indexed by both names: weight; probability, that the column alone has an
         effect beyond ``effect`` on the side of its set; mean, sd and interval of its part of the sum.
@@ -99,13 +98,11 @@ def correlated_groups(X: Rows, threshold: float = 0.7) -> dict[str, dict[Any, fl
         column = wrong[1] if names is None else repr(names[wrong[1]])
         raise ValueError(f"Column {column} holds NaN or infinity: impute (SimpleImputer) or drop such rows.")
     sd = X.std(axis=0)
-    varies = np.flatnonzero(sd > _ROUNDING * np.abs(X).max(axis=0))
+    varies = np.flatnonzero(sd > ROUNDING * np.abs(X).max(axis=0))
     Z = (X[:, varies] - X[:, varies].mean(axis=0)) / (sd[varies] * np.sqrt(len(X)))  # Z'Z are the correlations
     groups = {}
-    for members in _linked(_of_rows(Z), len(varies), threshold):
-        r = Z[:, members].T @ Z[:, members]
-        centre = np.argmax(np.abs(r).sum(axis=0))
-        weights = np.where(r[centre] < 0, -1.0, 1.0) * sd[varies[members]]
+    for members, signs, centre in clusters(Z, threshold, "correlated_groups"):
+        weights = signs * sd[varies[members]]
         columns = [int(j) if names is None else names[j] for j in varies[members]]
         title = title_of(f"x{columns[centre]}" if names is None else columns[centre], len(members))
         groups[title] = dict(zip(columns, weights.tolist(), strict=True))
@@ -216,7 +213,7 @@ def credible_sets(
     if r is not None:
         # Slices of all columns are taken without a copy.
         within = r if len(shrunk) == len(scale) else lambda a, b: r(shrunk[a], shrunk[b])
-        for members, merges in _trees(within, len(shrunk), threshold, "credible_sets"):
+        for members, merges in trees(within, len(shrunk), threshold, "credible_sets"):
             if len(members) > 1:
                 found += claims.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
     if groups is not None:
@@ -256,7 +253,7 @@ def _given_correlations(model, X, correlations, scale):
         raise ValueError(f"X must have two rows or more, to tell correlations; got {len(X)}.")
     Z = X - X.mean(axis=0, dtype=np.float64)
     size = np.sqrt(np.einsum("ij,ij->j", Z, Z))
-    constant = size <= _ROUNDING * np.sqrt(len(X)) * np.abs(X).max(axis=0)
+    constant = size <= ROUNDING * np.sqrt(len(X)) * np.abs(X).max(axis=0)
     Z *= np.where(constant, 0.0, 1 / np.where(constant, 1.0, size))
     return lambda a, b: Z[:, a].T @ Z[:, b]
 
@@ -282,66 +279,3 @@ def _user_groups(model, groups, scale, r):
                 own = own * np.where(correlation[np.abs(correlation).sum(axis=0).argmax()] < 0, -1.0, 1.0)
         found.append((columns, own, title))
     return found
-
-
-def _of_rows(Z):
-    """A function of two sets of columns, for their correlations Z'Z."""
-    return lambda a, b: Z[:, a].T @ Z[:, b]
-
-
-def _linked(r, p, threshold):
-    """Lists of the columns of each cluster, by average linkage, in the order of their first ones."""
-    from scipy.cluster.hierarchy import fcluster  # heavy, as csgraph is
-
-    clusters = []
-    for members, merges in _trees(r, p, threshold, "correlated_groups"):
-        labels = np.arange(len(members))
-        if len(members) > 1:
-            labels = fcluster(merges, 1 - threshold + _ROUNDING, "distance")
-        clusters += _members(labels, members)
-    return sorted(clusters, key=lambda cluster: cluster[0])
-
-
-def _trees(r, p, threshold, caller):
-    """The members of each set of columns that hang together, and their merges by average linkage.
-
-    Clusters become one only if some of their columns are correlated by the threshold: each is within such a set, and
-    those are small even where the columns are many. r : function of two sets of columns. caller : by name, in an error.
-    """
-    from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import squareform
-
-    for members in _hanging_together(r, p, threshold - 2 * _ROUNDING):
-        if len(members) == 1:
-            yield members, np.empty((0, 4))
-            continue
-        cure = "Take fewer columns or a higher threshold."
-        check_matrices(3, (len(members),) * 2, f"{caller}(threshold={threshold})", cure)
-        distance = np.abs(r(members, members))
-        np.subtract(1, np.minimum(distance, 1, out=distance), out=distance)
-        np.fill_diagonal(distance, 0.0)
-        yield members, linkage(squareform(distance, checks=False), "average")
-
-
-def _hanging_together(r, p, least):
-    """Lists of columns between which there are ways along correlations of at least ``least``."""
-    from scipy.sparse.csgraph import connected_components
-
-    labels = np.arange(p)
-    step = max(1, _BLOCK // max(p, 1))
-    for start in range(0, p, step):
-        near = np.nonzero(np.abs(r(slice(start, start + step), slice(start, None))) >= least)
-        ends = np.append(near[0] + start, np.arange(p)), np.append(near[1] + start, labels)
-        links = coo_array((np.ones(len(ends[0]), bool), ends), shape=(p, p))
-        parts = connected_components(links, directed=False)[1]
-        _, first, place = np.unique(parts, return_index=True, return_inverse=True)
-        labels = first[place]  # of each column the first one of its part
-    return _members(labels, np.arange(p))
-
-
-def _members(labels, columns):
-    """The columns of each label, ascending within it."""
-    if not len(labels):
-        return []
-    order = np.argsort(labels, kind="stable")
-    return np.split(columns[order], 1 + np.flatnonzero(np.diff(labels[order])))

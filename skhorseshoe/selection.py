@@ -58,12 +58,13 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     estimator : HorseshoeProbitClassifier or None, default=None
         The classifier to fit, or a fitted one with ``prefit=True``. None means default parameters,
         which a grid search then cannot change.
-    rule : {"dss", "interval", "shrinkage", "fsr"}, default="dss"
+    rule : {"dss", "interval", "fsr", "shrinkage"}, default="dss"
         Which columns to keep. "dss", decoupled shrinkage and selection: the fewest that predict as well as the
         whole posterior, within its own uncertainty. "interval": those whose equal-tailed credible interval excludes
-        zero. "shrinkage": those with kappa_j below 1/2, for which the data outweigh the prior. "fsr": as many as have
-        an expected share of false ones of at most ``q``; a column is false if its effect has the other sign than the
-        more probable one, or is below ``effect``.
+        zero. "fsr": as many as have an expected share of false ones of at most ``q``; a column is false if its effect
+        has the other sign than the more probable one, or is below ``effect``. "shrinkage": those with kappa_j below
+        1/2, for which the data outweigh the prior: a screen where few of many columns matter, without a stated rate of
+        errors.
     level : float or None, default=None
         Level, in (0, 1), of the credible interval, or for "dss" of the credible region of the predictions. A higher
         level keeps fewer columns. None is 0.9 for "interval", as in the paper of Terenin, Dong & Draper (2019), and
@@ -272,8 +273,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         """Before the classifier is fitted, which may take hours."""
         if self.rule == "dss" and validation.is_dask(X):
             raise ValueError(
-                "rule='dss' reads the rows in memory, and X is a Dask collection. Take rule='interval' or 'shrinkage', "
-                "or fit with prefit=True on rows that fit in memory, such as a sample."
+                "rule='dss' reads the rows in memory, and X is a Dask collection. Take rule='interval' or 'fsr', or "
+                "fit with prefit=True on rows that fit in memory, such as a sample."
             )
         if self.rule != "dss" or len(getattr(X, "shape", ())) != 2:
             return
@@ -281,9 +282,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         if device.is_sparse(X) and is_without_factor(shape[0]):
             raise ValueError(
                 f"rule='dss' works with a matrix of {shape[0]} x {shape[1]}, which does not fit in memory. Take "
-                "rule='interval' or 'shrinkage'."
+                "rule='interval' or 'fsr'."
             )
-        check_matrices(_MATRICES, shape, "rule='dss'", "Take rule='interval' or 'shrinkage'.")
+        check_matrices(_MATRICES, shape, "rule='dss'", "Take rule='interval' or 'fsr'.")
 
     def _get_support_mask(self):
         check_is_fitted(self)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from skhorseshoe import groups as groups_module
+from skhorseshoe._posterior import correlated
 from skhorseshoe._utils import memory
 from skhorseshoe.diagnostics import ess_bulk
 from skhorseshoe.groups import correlated_groups
@@ -41,7 +41,7 @@ def test_correlated_columns_are_in_one_group_with_their_signs(blocks):
 
 @pytest.mark.parametrize("block", [1, 10_000])
 def test_groups_are_those_of_a_linkage_of_all_columns(block, monkeypatch, seed):
-    monkeypatch.setattr(groups_module, "_BLOCK", block)
+    monkeypatch.setattr(correlated, "_BLOCK", block)
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 40)) + rng.standard_normal((30, 5))[:, rng.integers(0, 5, 40)]
     distance = 1 - np.abs(np.corrcoef(X, rowvar=False))

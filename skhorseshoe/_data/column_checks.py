@@ -110,6 +110,12 @@ def far_out(rows, spread):
     return which, usual[which]
 
 
+def two_valued(rows):
+    """Which columns hold two values, or one; (k,) bool. rows : as ``sample`` gives them."""
+    rows = rows.toarray() if issparse(rows) else rows
+    return ((rows == rows.min(axis=0)) | (rows == rows.max(axis=0))).all(axis=0)
+
+
 def _usual(rows):
     """The range of the central values of each column; of few rows, not on the way to the last."""
     rows = rows.toarray() if issparse(rows) else rows

@@ -26,7 +26,8 @@ try:
     from .dask_worker import make_segment, without_mask
 except ImportError as error:
     raise ImportError(
-        f"Rows in Dask collections need dask and distributed: pip install 'skhorseshoe[dask]' ({error})."
+        "Rows in Dask collections need dask and distributed: pip install 'dask[array,dataframe]' distributed "
+        f"({error})."
     ) from error
 
 
@@ -202,7 +203,8 @@ def _gather(client, tasks):
         return client.gather(futures)
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"The workers lack {error.name!r}: install skhorseshoe[dask] there, in the version that is installed here."
+            f"The workers lack {error.name!r}: install skhorseshoe with its extra 'dask' there, in the version that is "
+            "installed here."
         ) from error
     finally:
         for future in futures:

@@ -6,7 +6,7 @@ from .._backends.device import on_gpu
 from .._backends.lines import choose
 from .._utils.memmap import is_on_disk
 from .._utils.threads import Threads
-from .column_checks import far_out, one_sided, step_of
+from .column_checks import far_out, one_sided, step_of, two_valued
 from .columns import Columns
 from .row_blocks import ADD, Segment, collapse, layout
 from .separation import separation
@@ -144,6 +144,13 @@ class Rows:
         """Numbers of the columns whose spread is that of a few values, and the range of the others."""
         (rows,) = self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))
         return far_out(rows, self.spread)
+
+    def two_valued(self, columns):
+        """Which of the columns with these numbers hold two values, as far as a sample of the rows tells; bool."""
+        if not len(columns):
+            return np.zeros(0, bool)
+        (rows,) = self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))
+        return two_valued(rows[:, columns])
 
     def separation(self):
         """How planes separate the classes, see ``separation.py``; None if that is not known."""

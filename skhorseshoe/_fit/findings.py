@@ -1,5 +1,6 @@
 """What a fit finds wrong with its columns and its chains, each with its cure; ``warnings.py`` says it."""
 
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from .._mcmc.burn_in import AUTO
 from .._posterior.estimates import interval, others
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .recipe import nice
-from .warnings import Finding
+from .warnings import SUMS, Finding
 
 MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
 MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
@@ -81,6 +82,7 @@ class Chains(NamedTuple):
     sweeps: int  # after burn-in
     stopped_by: str
     sweep: float  # seconds a sweep
+    are_sums_well: bool = False  # whether only single columns have not converged, but sums over groups of them have
 
     @property
     def wanted(self):
@@ -103,6 +105,11 @@ class Unbounded(NamedTuple):
     free: np.ndarray = ()  # columns that are not shrunk, on whose own coefficient the data place no limit
     is_one_sided: bool = False  # whether there is a column, noise or not, that puts all values of a class on one side
     loose: np.ndarray = ()  # columns that are not shrunk, and that only their wide prior bounds
+    levels: np.ndarray = ()  # those of these columns that hold two values, as the level of a category has
+
+    def have_levels(self, columns):
+        """Whether some of these columns are levels."""
+        return bool(np.isin(columns, self.levels).any())
 
 
 def of_outcome(params, chains, unbounded, columns=()):
@@ -112,23 +119,29 @@ def of_outcome(params, chains, unbounded, columns=()):
     """
     found, length = list(columns), _not_converged(params, chains, _curable(chains.names, unbounded))
     if len(unbounded.loose) and not (unbounded.separated == COMPLETE or len(unbounded.free)):
-        cure = "Drop one of these columns (OneHotEncoder(drop='first')), or remove them from unpenalized."
-        found.append(Finding("undetermined", unbounded.loose, cure, {}))
+        with_levels = unbounded.have_levels(unbounded.loose)
+        drop = " (OneHotEncoder(drop='first'))" if with_levels else ""
+        cure = f"Drop one of these columns{drop}, or remove them from unpenalized."
+        example = "one-hot columns for every level of a category" if with_levels else "one that is the sum of others"
+        found.append(Finding("undetermined", unbounded.loose, cure, {"example": f"for example, {example}"}))
     explained = unbounded.separated == QUASI and unbounded.is_one_sided
     if unbounded.separated and not explained and (length or any(finding.changes for finding in found)):
         changes = {"slab_scale": SLAB} | ({} if is_bound(SLAB, unbounded.widest) else {"standardize": True})
         found.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
     if len(unbounded.shrunk):
-        found.append(Finding("one-sided", unbounded.shrunk, *_bound(params, unbounded.span)))
+        found.append(_one_sided("one-sided", unbounded.shrunk, unbounded, *_bound(params, unbounded)))
     if len(unbounded.free):
-        cure = (
-            "Remove the column from unpenalized and set slab_scale=2, merge a rare level with another, or drop the "
-            "column."
-        )
-        found.append(Finding("one-sided, unpenalized", unbounded.free, cure, {}))
+        merge = " merge a rare level with another," if unbounded.have_levels(unbounded.free) else ""
+        cure = f"Remove the column from unpenalized and set slab_scale=2,{merge} or drop the column."
+        found.append(_one_sided("one-sided, unpenalized", unbounded.free, unbounded, cure))
     if not length and params.target_ess is not None and chains.stopped_by == "n_iter":
         length = _short_of_target(params, chains)
     return found + length
+
+
+def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
+    example = ", for example because a level occurs in one class only" if unbounded.have_levels(columns) else ""
+    return Finding(kind, columns, cure, {"example": example}, changes)
 
 
 def chains_of(fitted, names, informative, sweep):
@@ -151,7 +164,10 @@ def unbounded_in(fitted, names, run, slab_scale, is_asked):
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
     is_asked = (is_asked or len(loose)) and not is_bound(slab_scale, widest) and run.stopped_by != "interrupt"
     separated, span = _separated(rows, run) if is_asked else "", spans[shrunk].max(initial=0.0)
-    return Unbounded(separated, widest, names[found[shrunk]], span, names[found[free]], len(found) > 0, names[loose])
+    named = np.concatenate([found[shrunk | free], loose])
+    levels = names[named[rows.two_valued(named)]]
+    of = names[found[shrunk]], span, names[found[free]], len(found) > 0, names[loose], levels
+    return Unbounded(separated, widest, *of)
 
 
 def _separated(rows, run):
@@ -170,14 +186,16 @@ def is_bound(slab_scale, span, far=FAR_SLAB):
     return np.zeros(np.shape(span), bool) if slab_scale is None else slab_scale * span <= far
 
 
-def _bound(params, span):
-    """The cure in words, the facts and the changes for columns on one side whose values lie so far apart."""
+def _bound(params, unbounded):
+    """The cure in words and the changes for the shrunk columns on one side."""
     changes = {} if params.slab_scale is not None and params.slab_scale <= SLAB else {"slab_scale": SLAB}
-    if is_bound(SLAB, span, FARTHEST_SLAB):
-        return "", {}, changes
+    if is_bound(SLAB, unbounded.span, FARTHEST_SLAB):
+        return "", changes
     if not params.standardize:
-        return "", {}, changes | {"standardize": True}
-    return "Merge so rare a level with another, or drop the column.", {}, changes
+        return "", changes | {"standardize": True}
+    with_levels = unbounded.have_levels(unbounded.shrunk)
+    first = "Merge so rare a level with another" if with_levels else "Clip its values far out"
+    return f"{first}, or drop the column.", changes
 
 
 def _loose(draws, free, spread):
@@ -214,6 +232,7 @@ def _not_converged(params, chains, curable):
     worst = int(np.argmax(np.where(failed, np.nan_to_num(badness, nan=0.0), -1.0)))
     facts = {"failed": failed.sum(), "judged": len(failed), "max_rhat": MAX_RHAT, "per_chain": MIN_ESS_PER_CHAIN}
     facts |= {"worst": chains.names[worst], "rhat": rhat[worst], "ess": ess[worst], "wanted": wanted}
+    facts["sums"] = SUMS if chains.are_sums_well else ""
     to_do, cure, changes = failed & curable, "", {}
     if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:
         cure = few_kept
@@ -231,6 +250,7 @@ def _longer(params, chains, facts, fold=1.0, far=False):
     cure, changes = "", {}
     n_iter = chains.sweeps if params.n_iter == AUTO else params.n_iter
     more = nice(max(_LEAST, _MARGIN * fold * n_iter))
+    few = "1 draw" if chains.n_draws == 1 else f"{chains.n_draws} draws"
     if chains.stopped_by in ("interrupt", "callback"):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
     elif chains.stopped_by == "target_ess":
@@ -242,7 +262,7 @@ def _longer(params, chains, facts, fold=1.0, far=False):
     elif params.checkpoint is not None and not far:
         cure = f"Fit again with n_iter={more}: the run continues from the checkpoint."
     elif chains.n_draws < MIN_ESS_PER_CHAIN and params.thin > 1:
-        cure = f"Lower thin (now {params.thin}), which leaves only {chains.n_draws} draws of each chain."
+        cure = f"Lower thin (now {params.thin}), which leaves only {few} of each chain."
     else:
         changes = {"n_iter": more}
         if far or (params.burn_in != AUTO and chains.burn_in < _LEAST):

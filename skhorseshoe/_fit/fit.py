@@ -22,7 +22,7 @@ from .._utils.names import names_of
 from .._utils.threads import open_threads
 from .._utils.warn import warn
 from ..diagnostics import convergence
-from . import findings, warm_start, warnings
+from . import findings, sums, warm_start, warnings
 from .callbacks import callbacks_of
 from .data import validate
 from .memory_forecast import check_memory
@@ -95,7 +95,10 @@ def fit(model, X, y, sample_weight, lease):
                     warnings.say(of_columns, "Set standardize=True." if any(one.changes for one in of_columns) else "")
                 raise
             fitted = _summarise(params, data, plan, run, known)
-            chains = findings.chains_of(fitted, names, rows.columns.informative, sweep)
+            informative = rows.columns.informative
+            chains = findings.chains_of(fitted, names, informative, sweep)
+            are_well = sums.have_converged(fitted, plan.rows, chains.failed, informative)
+            chains = chains._replace(are_sums_well=are_well)
             is_asked = chains.failed.any() or any(finding.changes for finding in of_columns)
             unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, is_asked)
     found = findings.of_outcome(params, chains, unbounded, of_columns)

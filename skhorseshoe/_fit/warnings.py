@@ -5,13 +5,16 @@ from typing import NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
-from .._utils.warn import warn
+from .._utils.warn import is_one_of_many, warn, warn_once
 
 _NAMED = 3  # columns in a warning
 _ONE_SIDED = (
-    "{columns}: all values in one class lie on one side of those in the other (quasi-complete separation), for example "
-    "because a level occurs in one class only. The likelihood keeps rising as the coefficient grows, so the data do "
-    "not bound it"
+    "{columns}: all values in one class lie on one side of those in the other (quasi-complete separation){example}. "
+    "The likelihood keeps rising as the coefficient grows, so the data do not bound it"
+)
+SUMS = (
+    "But sums over groups of correlated columns have, and so have all other quantities: "
+    "group_summary(skhorseshoe.groups.correlated_groups(X)) can be trusted. Single columns need longer chains. "
 )
 
 # What weights cost; the scale of the columns; what nothing bounds; the length of the chains.
@@ -37,9 +40,8 @@ TEMPLATES = {
         "deviation are shrunk more."
     ),
     "undetermined": (
-        "{columns}: unpenalized columns are collinear with each other or with the intercept (for example, a one-hot "
-        "column for every level, or a column that is the sum of others), so only the prior bounds their coefficients. "
-        "{cure}"
+        "{columns}: unpenalized columns are collinear with each other or with the intercept ({example}), so only the "
+        "prior bounds their coefficients. {cure}"
     ),
     "separated": (
         "The columns separate the classes ({how} separation), so the data do not bound the coefficients. slab_scale "
@@ -51,12 +53,27 @@ TEMPLATES = {
     "not converged": (
         "The chains have not converged for {failed} of {judged} quantities. The worst is {worst!r} with R-hat "
         "{rhat:.4f} (at most {max_rhat} is wanted) and a bulk effective sample size of {ess:.0f} (at least {wanted}, "
-        "{per_chain} a chain). {cure}"
+        "{per_chain} a chain). {sums}{cure}"
     ),
     "short of target": (
         "target_ess={target} has not been reached: after {sweeps} sweeps the smallest bulk effective sample size is "
         "{ess:.0f} ({worst!r}). {cure}"
     ),
+}
+# The same causes where many fits have them: without figures, so that Python's filters show each of them once.
+_BRIEFLY = {
+    "repeated rows": "rows are repeated as often as their weights say",
+    "slow weights": "weights are not integers, so the sampler is 'hmc', with large matrices",
+    "far from zero": "columns lie so far from zero that rounding removes their variation",
+    "far out": "columns have a few values far out",
+    "scales": "columns are on very different scales (standardize=True is a cure)",
+    "undetermined": "unpenalized columns are collinear",
+    "separated": "the columns separate the classes (slab_scale=2 is a cure)",
+    "one-sided": "all values of a column in one class lie on one side of those in the other (slab_scale=2 is a cure)",
+    "one-sided, unpenalized": "an unpenalized column has all values in one class on one side of those in the other",
+    "too few draws": "draws are too few to tell whether the chains have converged",
+    "not converged": "chains have not converged",
+    "short of target": "target_ess has not been reached",
 }
 _ORDER = {kind: place for place, kind in enumerate(TEMPLATES)}
 
@@ -73,10 +90,19 @@ class Finding(NamedTuple):
 
 def say(findings, recipe=""):
     """One warning with all findings, first what is to be cured first, and the recipe; a ConvergenceWarning if the draws
-    cannot be trusted for one of them."""
-    if findings:
-        of_draws = max(_ORDER[finding.kind] for finding in findings) >= _ORDER["separated"]
-        warn(in_words(findings, recipe), ConvergenceWarning if of_draws else UserWarning)
+    cannot be trusted for one of them. In a search a warning for each finding, the same for all fits."""
+    if not findings:
+        return
+    if is_one_of_many():
+        for kind in sorted({finding.kind for finding in findings}, key=_ORDER.get):
+            words = f"In a fit of this search or cross-validation {_BRIEFLY[kind]}."
+            warn_once(f"{words} A fit of the classifier by itself tells figures and what to do.", _category(kind))
+    else:
+        warn(in_words(findings, recipe), _category(max((finding.kind for finding in findings), key=_ORDER.get)))
+
+
+def _category(kind):
+    return ConvergenceWarning if _ORDER[kind] >= _ORDER["separated"] else UserWarning
 
 
 def in_words(findings, recipe=""):

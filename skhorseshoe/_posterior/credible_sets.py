@@ -151,6 +151,7 @@ def _sets(claims, sets, members, q, level):
     frame = Summary(sets, columns=["set", *columns]).set_index("set").astype({"n_columns": int})
     false = 0.0 if frame.empty else 1 - frame["probability"].mean()
     n_sets, n_columns = len(frame), sum(map(len, members))
+    frame.attrs["classes"] = claims.model.classes_.tolist()
     frame.attrs["header"] = in_lines(
         f"{n_sets} set{'' if n_sets == 1 else 's'} of {n_columns} of {len(claims.scale)} columns, expected share of "
         f"false ones {false:.2g} (at most {q:g}). Each has an effect beyond {claims.effect:g} with a probability of at "

@@ -53,7 +53,7 @@ def follow(draws, form, level, given=None):
         raise ValueError(
             "rule='dss' compares the probabilities of the rows, but here every draw gives probabilities of exactly 0 "
             "or 1 in floating point (or X is zero). The columns can separate the classes completely: set slab_scale=2 "
-            "on the classifier, or use rule='interval' or 'shrinkage'."
+            "on the classifier, or use rule='interval' or 'fsr'."
         )
     given = np.zeros(draws.shape[2], bool) if given is None else given
     form = form.profiled(np.append(given, np.ones(len(form.diagonal) - len(given), bool)))

@@ -170,7 +170,7 @@ def _data_set(file, kind):
         from pyarrow import csv, dataset, fs
     except ImportError as error:
         raise ImportError(
-            f'Reading {str(file)!r} needs pyarrow, which is not installed: pip install "skhorseshoe[disk]". Or give an '
+            f"Reading {str(file)!r} needs pyarrow, which is not installed: pip install pyarrow. Or give an "
             "iterable of tables or arrays as the source."
         ) from error
     given = {"format": kind, "filesystem": fs.LocalFileSystem()}

@@ -10,10 +10,10 @@ import numpy as np
 from .._posterior import estimates
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import names_of, unwrap
-from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, listing
+from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, favoured, listing
 
 if TYPE_CHECKING:
-    from .._types import ArrayLike, Axes, Bools, Floats, Model, Order
+    from .._types import ArrayLike, Axes, Bools, Floats, Model, NDArray, Order
 
 _ORDERS = ("size", "name", "original")
 
@@ -66,6 +66,8 @@ class CoefficientsDisplay(_FeaturesDisplay):
         Level of the intervals, in (0, 1).
     selected : ndarray of shape (n_features,), bool, or None, default=None
         The features to mark. None marks those whose interval excludes zero.
+    classes : ndarray of shape (2,) or None, default=None
+        The labels; positive coefficients favour the second one, as the axis then says.
 
     Attributes
     ----------
@@ -92,6 +94,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
     interval: Floats
     level: float
     selected: Bools | None = None
+    classes: NDArray | None = None
 
     @classmethod
     def from_estimator(
@@ -141,6 +144,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
             interval=estimates.interval(classifier.coef_draws_, level),
             level=level,
             selected=selected,
+            classes=classifier.classes_,
         )
         return display.plot(top=top, order=order, ax=ax)
 
@@ -173,15 +177,16 @@ class CoefficientsDisplay(_FeaturesDisplay):
             marked=marked,
             labels=labels,
             reference=0,
-            value_label=f"coefficient: mean and {100 * self.level:g} % interval",
+            value_label=f"coefficient: mean and {100 * self.level:g} % interval{favoured(self.classes)}",
         )
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ShrinkageDisplay(_FeaturesDisplay):
-    """The shrinkage kappa_j of all coefficients: near 1 shrunk to zero, near 0 not shrunk.
+    """The shrinkage kappa_j of coefficients: near 1 shrunk to zero, near 0 not shrunk.
 
-    Make it with `from_estimator`.
+    What is below one half is a screen for data in which few of many columns matter, without a stated rate of errors: it
+    lets in noise. `CoefficientsDisplay` shows which signs are clear. Make it with `from_estimator`.
 
     Parameters
     ----------
@@ -220,7 +225,7 @@ class ShrinkageDisplay(_FeaturesDisplay):
         cls,
         estimator: Model,
         *,
-        top: int | None = None,
+        top: int | None = 20,
         order: Order = "size",
         threshold: float = 0.5,
         ax: Axes | None = None,
@@ -231,8 +236,9 @@ class ShrinkageDisplay(_FeaturesDisplay):
         ----------
         estimator : HorseshoeProbitClassifier, Pipeline or search
             A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
-        top : int or None, default=None
-            Number of features to draw, the least shrunk. None draws all.
+        top : int or None, default=20
+            Number of features to draw, the least shrunk. None draws all; more than 60 are drawn side by side, without
+            names.
         order : {"size", "name", "original"}, default="size"
             The least shrunk first, by name, or as in X.
         threshold : float, default=0.5
@@ -249,7 +255,7 @@ class ShrinkageDisplay(_FeaturesDisplay):
         return display.plot(top=top, order=order, threshold=threshold, ax=ax)
 
     def plot(
-        self, *, top: int | None = None, order: Order = "size", threshold: float = 0.5, ax: Axes | None = None
+        self, *, top: int | None = 20, order: Order = "size", threshold: float = 0.5, ax: Axes | None = None
     ) -> Self:
         """Draw.
 

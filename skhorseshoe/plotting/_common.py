@@ -65,6 +65,17 @@ def _shorten(name, letters, end=""):
     return name + end
 
 
+def class_texts(labels):
+    """Labels of classes as texts to draw: what is a text in quotes, and with a word before it what is none."""
+    texts = zip(labels, drawable(labels, letters=SHORT), strict=True)
+    return [f"'{text}'" if isinstance(label, str) else f"class {text}" for label, text in texts]
+
+
+def favoured(classes):
+    """Which class a positive coefficient favours, on a line of its own; nothing where the classes are not known."""
+    return "" if classes is None else f"\n(positive favours {class_texts(classes)[1]})"
+
+
 def listing(names, which):
     """The first of the names at these places, in parentheses on lines of their own; nothing for none."""
     if not len(which):

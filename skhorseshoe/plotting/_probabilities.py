@@ -17,12 +17,11 @@ from ._common import (
     MAX_NAMES,
     MUTED,
     PALE,
-    SHORT,
     Display,
     RowsDisplay,
     check_count,
     check_option,
-    drawable,
+    class_texts,
 )
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         """
         check_option("order", order, tuple(_ROW_LABELS))
         n_rows = len(self.mean)
-        first, second = drawable(self.classes, letters=SHORT)
+        first, second = class_texts(self.classes)
         labels: list[str | None] = [None]
         marked = np.ones(n_rows, dtype=bool)
         if self.y is not None:
@@ -320,7 +319,7 @@ class PosteriorCalibrationDisplay(Display):
         heights = heights * (_HISTOGRAM_HEIGHT * limit / max(1, heights.max()))
         self.bars_ = ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=MUTED, linewidth=0, zorder=2.5)
         ax.set(xlim=(0, limit), ylim=(0, limit), aspect="equal")
-        (label,) = drawable([self.label], letters=SHORT)
+        (label,) = class_texts([self.label])
         return self._finish(f"predicted probability of {label}", f"observed share of {label}")
 
 

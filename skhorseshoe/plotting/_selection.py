@@ -32,7 +32,8 @@ class SelectionPathDisplay(RowsDisplay):
     supports : ndarray of shape (n_supports, n_features), bool
         Columns of the summaries, the first with none, or only with those that are not shrunk.
     distances : ndarray of shape (n_supports,)
-        Kullback-Leibler divergence of each from the posterior mean, summed over the rows of X, in nats.
+        Kullback-Leibler divergence of each from the posterior mean, summed over the rows of X, in nats, the unit of the
+        log loss (natural logarithms): by how much that is expected to rise, if the posterior mean is right.
     radius : float
         Largest divergence allowed, in the same unit.
     level : float
@@ -124,7 +125,10 @@ class SelectionPathDisplay(RowsDisplay):
             marked=np.arange(len(self.distances)) <= chosen,
             labels=(f"needed: {n_columns} column{'' if n_columns == 1 else 's'}", "not needed"),
             reference=self.radius,
-            value_label=f"divergence in nats (dashed: {100 * self.level:g} % of the draws are nearer)",
+            value_label=(
+                "divergence in nats: rise of the log loss over all rows\n"
+                f"(dashed: {100 * self.level:g} % of the draws are nearer)"
+            ),
             row_label=None if few else "columns, in the order of the path",
         )
         self._scale("x" if few else "y")

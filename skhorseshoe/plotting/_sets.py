@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ._common import MAX_NAMES, RowsDisplay
+from ._common import MAX_NAMES, RowsDisplay, favoured
 
 if TYPE_CHECKING:
     from .._types import Axes, Bools, Floats
@@ -34,6 +34,8 @@ class CredibleSetsDisplay(RowsDisplay):
         Level of the intervals, in words.
     is_set : ndarray of shape (n_rows,), bool
         Which rows are sets.
+    classes : sequence of length 2 or None, default=None
+        The labels; positive effects favour the second one, as the axis then says.
 
     Attributes
     ----------
@@ -60,6 +62,7 @@ class CredibleSetsDisplay(RowsDisplay):
     interval: Floats
     level: str
     is_set: Bools
+    classes: list[Any] | None = None
 
     @classmethod
     def from_sets(cls, found: CredibleSets, *, ax: Axes | None = None) -> Self:
@@ -95,6 +98,7 @@ class CredibleSetsDisplay(RowsDisplay):
             interval=np.array(interval),
             level=f"{high - low:g} %",
             is_set=np.array(is_set, bool),
+            classes=found.sets.attrs.get("classes"),
         )
         return display.plot(ax=ax)
 
@@ -110,6 +114,7 @@ class CredibleSetsDisplay(RowsDisplay):
         -------
         self : CredibleSetsDisplay
         """
+        effect = f"effect of one standard deviation on the score: mean and {self.level} interval"
         return self._draw(
             ax,
             np.arange(len(self.mean)),
@@ -119,7 +124,7 @@ class CredibleSetsDisplay(RowsDisplay):
             marked=self.is_set,
             labels=("sets, and how probably each holds a signal", "their columns, and how probably each is one"),
             reference=0,
-            value_label=f"effect on the score of one standard deviation: mean and {self.level} interval",
+            value_label=f"{effect}{favoured(self.classes)}",
             row_label=None if len(self.mean) <= MAX_NAMES else "sets and their columns",
         )
 

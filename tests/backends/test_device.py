@@ -34,7 +34,7 @@ def card():
 
 
 MISSING = {
-    "no CuPy": r"CuPy is not installed: pip install 'skhorseshoe\[cuda13\]' \(or \[cuda12\]",
+    "no CuPy": r"CuPy is not installed: pip install 'cupy-cuda13x\[ctk\]' \(or cupy-cuda12x",
     "broken CuPy": r"CuPy cannot be imported \(ImportError: libsomething\.so\): pip install",
     "no driver": r"CuPy 0.0.0 finds no NVIDIA driver or card \(RuntimeError: cudaErrorInsufficientDriver\)",
     "a fork": r"initialization error\). A process forked from one .* start it by 'spawn' or joblib's 'loky'",

@@ -14,7 +14,7 @@ import pytest
 
 if os.name != "posix":
     pytest.skip("signals are those of POSIX", allow_module_level=True)
-needs = "needs Dask: pip install 'skhorseshoe[dask]'"
+needs = "needs Dask: pip install 'dask[array,dataframe]' distributed"
 delayed = pytest.importorskip("dask", reason=needs).delayed
 da = pytest.importorskip("dask.array", reason=needs)
 dd = pytest.importorskip("dask.dataframe", reason=needs)

@@ -299,7 +299,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert "pip install 'skhorseshoe[dask]'" in run_python(code)
+    assert "pip install 'dask[array,dataframe]' distributed" in run_python(code)
 
 
 @pytest.mark.slow

@@ -162,7 +162,9 @@ def test_a_level_of_one_class_is_cured_by_a_slab(ess, length):
 
 def test_columns_that_lie_far_apart_are_to_be_scaled_too():
     assert "slab_scale=2, standardize=True: about" in said(chains(), {**LEVEL, "span": 1000.0})
-    assert "Merge so rare a level" in said(chains(), {**LEVEL, "span": 1000.0}, standardize=True, slab_scale=2)
+    scaled = {"standardize": True, "slab_scale": 2}
+    assert "Clip its values" in said(chains(), {**LEVEL, "span": 1000.0}, **scaled)
+    assert "Merge so rare a level" in said(chains(), {**LEVEL, "span": 1000.0, "levels": LEVEL["shrunk"]}, **scaled)
 
 
 def test_noise_that_separates_does_not_hide_the_length():
@@ -198,7 +200,7 @@ ADVICE = {
     "few draws": ({"n_iter": 40, "burn_in": 10}, 40, "n_iter=4000, burn_in=2000: about 60 s."),
     "many draws": ({}, 4000, "n_iter=400000, burn_in=200000, thin=40: about 100 minutes."),
     "thinned away": ({"thin": 20}, 10, "Lower thin (now 20), which leaves only 10 draws of each chain."),
-    "thinned to nothing": ({"thin": 100}, 2, "Lower thin (now 100), which leaves only 2 draws of each chain."),
+    "thinned to nothing": ({"thin": 100}, 1, "Lower thin (now 100), which leaves only 1 draw of each chain."),
     "warm start": ({"warm_start": True}, 40, "longer burn_in (now 1000)."),
     "checkpoint": ({"checkpoint": "run"}, 40, "thin=40, checkpoint='<another folder>': about 100 minutes."),
 }

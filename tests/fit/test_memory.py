@@ -86,7 +86,7 @@ def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):
 def test_matrices_of_a_selection_without_room_are_refused(monkeypatch):
     for shape, matrix in (((30, 500), (30, 500)), ((30, 20), (20, 20))):  # the rows, if they are fewer than the columns
         monkeypatch.setattr(memory, "available", lambda size=matrix[0] * matrix[1]: 8 * 6 * size - 1)
-        expected = rf"rule='dss' needs .* for matrices of {matrix[0]} x {matrix[1]}.*'interval' or 'shrinkage'"
+        expected = rf"rule='dss' needs .* for matrices of {matrix[0]} x {matrix[1]}.*'interval' or 'fsr'"
         with pytest.raises(MemoryError, match=expected):
             HorseshoeSelector().fit(np.zeros(shape), Y)
 

@@ -30,7 +30,7 @@ def made(display, names, label="well"):
     classes = np.array(["ill", label], dtype=object)
     p, curves = np.linspace(0, 1, 9), 0.8 ** np.arange(30) * np.ones((min(n, 8), 1))
     arguments = {
-        CoefficientsDisplay: {"names": names, "mean": mean, "interval": interval, "level": 0.9},
+        CoefficientsDisplay: {"names": names, "mean": mean, "interval": interval, "level": 0.9, "classes": classes},
         ShrinkageDisplay: {"names": names, "shrinkage": mean},
         ProbabilityIntervalDisplay: {
             **{"names": names, "mean": mean, "interval": interval, "level": 0.9},
@@ -111,8 +111,8 @@ def test_names_in_a_legend_are_literal():
 @pytest.mark.parametrize("label", STRANGE)
 def test_labels_of_classes_are_literal(label):
     shown = made(ProbabilityIntervalDisplay, STRANGE, label=label).plot()
-    assert looks_like(shown.ax_.xaxis.label, f"probability of {label} and 90 % interval")
-    assert looks_like(shown.legend_.get_texts()[0], f"in truth {label}")
+    assert looks_like(shown.ax_.xaxis.label, f"probability of '{label}' and 90 % interval")
+    assert looks_like(shown.legend_.get_texts()[0], f"in truth '{label}'")
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])

@@ -19,9 +19,9 @@ def test_probability_intervals_are_those_of_the_draws(model, clf, data):
     draws = ndtr(np.einsum("cdp,np->ncd", clf.coef_draws_, scaled) + clf.intercept_draws_)
     np.testing.assert_allclose(segments(display.lines_, 1), np.quantile(draws, [0.25, 0.75], axis=(1, 2)))
     np.testing.assert_array_equal(display.points_[0].get_ydata(), np.flatnonzero(y[:30] == "well"))
-    assert texts(display.ax_) == ["in truth well", "in truth ill"]
+    assert texts(display.ax_) == ["in truth 'well'", "in truth 'ill'"]
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == list(X.index[:30])
-    assert display.ax_.get_xlabel() == "probability of well and 50 % interval"
+    assert display.ax_.get_xlabel() == "probability of 'well' and 50 % interval"
 
 
 def test_rows_without_labels_are_all_alike_by_probability(model, data):
@@ -70,7 +70,7 @@ def test_calibration_curve_is_the_isotonic_regression(model, data):
     assert display.counts.sum() == len(X)
     lower, upper = display.band
     assert (lower <= upper).all()
-    assert display.ax_.get_ylabel() == "observed share of well"
+    assert display.ax_.get_ylabel() == "observed share of 'well'"
 
 
 def test_the_band_holds_the_curve_if_the_model_is_right(weak_problem, short_fit, seed):

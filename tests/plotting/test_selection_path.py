@@ -38,6 +38,7 @@ def test_the_path_is_that_of_the_selector(selector):
     assert 0 < kept < 8
     assert texts(display.ax_) == [f"needed: {kept} columns", "not needed"]
     assert "20 % of the draws are nearer" in display.ax_.get_xlabel()
+    assert "nats: rise of the log loss" in display.ax_.get_xlabel()
     # The columns by name, until the chosen summary has those that are selected.
     added = {name for text in row_texts(display)[1 : chosen + 1] for name in text.removeprefix("+ ").split(", ")}
     assert added == {NAMES[j] for j in selector.get_support(indices=True)}

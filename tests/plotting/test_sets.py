@@ -30,7 +30,7 @@ def test_sets_stand_above_their_columns(found):
     np.testing.assert_allclose(segments(display.lines_, 1)[:, display.is_set].T, found.sets[["5%", "95%"]])
     np.testing.assert_allclose(drawn(display.points_, 1)[~display.is_set], found.members.loc["x0 and 1 more", "mean"])
     assert texts(display.ax_)[0].startswith("sets")
-    assert "90 % interval" in display.ax_.get_xlabel()
+    assert display.ax_.get_xlabel().endswith("90 % interval\n(positive favours class True)")
     assert outside(display.figure_) == []
 
 

@@ -10,7 +10,7 @@ from scipy.stats import halfcauchy, norm
 from skhorseshoe import HorseshoeProbitClassifier, inspection
 from skhorseshoe._posterior import loo, predict
 
-arviz = pytest.importorskip("arviz", reason="ArviZ is optional: pip install skhorseshoe[arviz]")
+arviz = pytest.importorskip("arviz", reason="ArviZ is optional: pip install arviz")
 LINE = int(arviz.__version__.split(".")[0])
 
 

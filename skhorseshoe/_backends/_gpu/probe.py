@@ -2,7 +2,7 @@
 
 import warnings
 
-_EXTRAS = "pip install 'skhorseshoe[cuda13]' (or [cuda12], for a driver below 580)."
+_EXTRAS = "pip install 'cupy-cuda13x[ctk]' (or cupy-cuda12x, for a driver below 580)."
 
 _FORKED = " A process forked from one that has used the GPU cannot use it: start it by 'spawn' or joblib's 'loky'."
 

@@ -1,0 +1,51 @@
+"""Warnings of the fits of a search: once for each cause, at the user's line; and a recipe where a fit stands alone."""
+
+import warnings
+
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+
+SHORT = HorseshoeProbitClassifier(n_iter=30, burn_in=10, random_state=0)
+
+
+def said(fit, *args, **kwargs):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        fit(*args, **kwargs)
+    assert {warning.filename for warning in caught} == {__file__}
+    return [str(warning.message) for warning in caught]
+
+
+def test_a_search_says_each_cause_once(weak_problem):
+    X, y = weak_problem[0] * [1, 1, 1e4], weak_problem[1]
+    search = GridSearchCV(make_pipeline(SHORT), {"horseshoeprobitclassifier__global_scale": [0.1, 1]}, cv=2)
+    for _ in range(2):  # another search says it again
+        scales, chains, whole = said(search.fit, X, y)
+        assert "search or cross-validation columns are on very different scales" in scales
+        assert "search or cross-validation chains have not converged" in chains
+        assert "Fit again with standardize=True" in whole  # of the fit to all rows
+
+
+def test_a_cross_validation_says_it_once(weak_problem):
+    pipeline = make_pipeline(StandardScaler(), HorseshoeSelector(SHORT), LogisticRegression())
+    (text,) = said(cross_val_score, pipeline, *weak_problem, cv=3)
+    assert "chains have not converged" in text
+
+
+def test_a_selector_in_a_pipeline_stands_alone(weak_problem):
+    (text,) = said(make_pipeline(StandardScaler(), HorseshoeSelector(SHORT), LogisticRegression()).fit, *weak_problem)
+    assert "Fit again with" in text
+
+
+def test_each_fit_fails_where_warnings_are_errors(weak_problem):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", ConvergenceWarning)
+        with pytest.raises(ValueError, match="All the 3 fits failed"):
+            cross_val_score(SHORT, *weak_problem, cv=3)
