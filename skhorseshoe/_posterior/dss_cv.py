@@ -1,0 +1,180 @@
+"""How well summaries of each size predict rows that neither the posterior nor the choice of their columns has seen.
+
+A summary on some columns predicts with all draws, each of them projected. The score of a row has the law N(x beta, 1);
+of the laws N(x gamma, s^2), with gamma zero outside the columns, the nearest in Kullback-Leibler divergence, summed over
+the rows of the fit, has the gamma of least squares and s^2 = 1 + the mean squared residual of x beta (the latent
+projection of Catalina, Buerkner & Vehtari 2021). So the probability of the second class is the mean over the draws of
+Phi(x gamma / s). With all columns it is that of the model itself: the comparison is of columns and of nothing else. The
+coefficients at which the search judges a support would not do: a plug-in is compared with a mean over the posterior
+there, and a divergence to second order has no s, so that small summaries are far too sure of themselves.
+"""
+
+import numpy as np
+from scipy.special import ndtr
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, gen_batches, indexable
+
+from .._backends import device
+from .._data import validation
+from .._data.weights import of_classes, rows_that_count
+from .._utils.sklearn_compat import _check_sample_weight
+from .dss import follow, form_of
+from .pipeline import unfrozen
+from .predict import evenly
+
+_DRAWS = 400  # that are projected
+_EACH, _MOST = 20, 200  # columns up to which all sizes are judged, and some
+_NUMBERS = 2**21  # predictors that are held together
+
+
+def compare(model, supports, splits, task, X, y, sample_weight=None):
+    """The columns of the smallest size that predicts as well as the full model, and what says so, for ``sizes_``.
+
+    supports : (k, p) bool, those on the path of the fitted model. splits : pairs of rows to fit and rows to hold out.
+    task : makes the context of a fit of a classifier.
+    """
+    X, y, sizes = indexable(X)[0], validation.check_labels(y), sizes_of(model)
+    weight = _row_weights(model, y, sample_weight)
+    scores, times = np.zeros((len(y), len(sizes))), np.zeros(len(y))  # a row may be held out more than once
+    for train, test in splits:
+        given = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[train]}
+        with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)):
+            fold.fit(part := _safe_indexing(X, train), y[train], **given)
+        rows = weighted(fold, part, y[train], **given)
+        held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
+        positive = validation.is_second(y[test], held_out, fold.classes_)
+        np.add.at(scores, test, _fold_scores(fold, *rows, sizes[:-1], held_out, positive))
+        np.add.at(times, test, 1)
+    counts = (times > 0) & (weight > 0)
+    found = _differences(scores[counts] * (weight[counts] / times[counts])[:, None])
+    suggested = sizes[np.argmax(found["difference"] >= -found["se"])]
+    given = model.shrinkage_ == 0
+    support = _movable(model) | given if suggested == sizes[-1] else _supports_of(supports, given, [suggested])[0]
+    return support, {"sizes": sizes, **found, "suggested": int(suggested)}
+
+
+def _differences(terms):
+    """What the sizes lose against the full model. terms : (n, k), weighted log scores of rows, the full model's last.
+
+    Each row is one observation, whatever its weight: what a large weight says is less certain, not more.
+    """
+    if len(terms) < 2:
+        raise ValueError(f"cv holds out {len(terms)} rows of positive weight: at least 2 are needed.")
+    lost = terms - terms[:, -1:]
+    se = np.sqrt(len(terms)) * lost.std(axis=0, ddof=1)
+    return {"difference": lost.sum(axis=0), "se": se, "log_score": terms[:, -1].sum(), "n_rows": len(terms)}
+
+
+def weighted(model, X, y, sample_weight=None):
+    """The rows that count on the host, and their weights, those of the classes included; (0,) for none."""
+    X = device.to_host(validation.check_X(model, X, reset=False))
+    class_weight = model._asked["class_weight"]
+    if class_weight is not None:
+        if y is None:
+            raise ValueError(
+                "The classifier was fitted with a class_weight, which weights rows by their labels: rule='dss' needs "
+                "y, also with prefit=True."
+            )
+        X, _, sample_weight, _ = rows_that_count(X, validation.check_labels(y), sample_weight, class_weight)
+    if sample_weight is None:
+        return X, np.empty(0)
+    return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def _row_weights(model, y, sample_weight):
+    """Weights of all rows, those of the classes included; (n,)."""
+    weight = np.ones(len(y))
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+    if (class_weight := model._asked["class_weight"]) is not None:
+        classes, codes = validation.encode_labels(y)
+        weight = weight * of_classes(class_weight, classes, y, weight)[codes]
+    return weight
+
+
+def _movable(model):
+    """The columns that are shrunk and not constant; (p,) bool."""
+    return (model.shrinkage_ > 0) & (model.coef_draws_.mean(axis=(0, 1)) != 0)
+
+
+def sizes_of(model):
+    """The sizes to judge: all up to 20, then steps of a tenth up to 200, and all columns; (k,) of int, ascending."""
+    steps = np.rint(_EACH * 1.1 ** np.arange(1, 25)).astype(int)
+    sizes, n = np.concatenate([np.arange(_EACH + 1), steps[steps <= _MOST]]), _movable(model).sum()
+    return np.append(sizes[sizes < n], n)
+
+
+def _supports_of(supports, given, sizes):
+    """The first of these supports (k, p) with each number of columns besides the given ones; (k, p) bool.
+
+    Where there is none, as of columns that join together, it is the largest below.
+    """
+    counts = (supports & ~given).sum(axis=1)
+    return supports[[np.argmax(counts == counts[counts <= size].max()) for size in sizes]]
+
+
+def search(model, X, weight, level, columns=0):
+    """The ``Path`` of a fitted model. X, weight : its rows and (n,) or (0,) for none."""
+    return follow(model.coef_draws_, form_of(model, X, weight)[0], level, model.shrinkage_ == 0, columns)
+
+
+def _fold_scores(model, X, weight, sizes, held_out, positive):
+    """Log scores of rows that were held out, with the summaries of these sizes and, last, with the model; (n, k + 1).
+
+    X, weight : the rows of the fit, (n,) or (0,) for none. held_out, positive : the others, and whether each is of the
+    second class, (n,) bool.
+    """
+    path = search(model, X, weight, 0.5, sizes.max(initial=0))
+    form, centre = form_of(model, X, weight, informed=False)
+    coef, intercept = (
+        few.reshape(-1, *few.shape[2:]).astype(np.float64)
+        for few in (evenly(draws, max(_DRAWS, len(draws))) for draws in (model.coef_draws_, model.intercept_draws_))
+    )
+    intercept = intercept + coef @ centre
+    has_intercept = len(form.diagonal) > len(centre)
+    draws = np.column_stack([coef, intercept]) if has_intercept else coef
+    project = _projection(draws, form, weight.sum() if len(weight) else X.shape[0])
+
+    def score(columns, coef, intercept):
+        return _log_score(held_out, positive, np.flatnonzero(columns), centre, coef, intercept)
+
+    def of_summary(support):
+        gamma = project(np.append(support, True) if has_intercept else support)
+        return score(support, gamma[:, : support.sum()], gamma[:, -1] if has_intercept else np.zeros(len(gamma)))
+
+    scores = [of_summary(support) for support in _supports_of(path.supports, model.shrinkage_ == 0, sizes)]
+    return np.column_stack([*scores, score(np.ones(len(centre), bool), coef, intercept)])
+
+
+def _projection(draws, form, n_rows):
+    """A function of a support (q,) bool: the draws (m, q) projected on it, in units of the noise of the score; (m, k).
+
+    n_rows : the sum of the weights behind the form.
+    """
+    products = form.times(draws)
+    squares = np.einsum("ij,ij->i", products, draws)
+
+    def onto(support):
+        columns = np.flatnonzero(support)
+        inner, right = form.block(columns), products[:, columns]
+        scale = np.sqrt(np.where(inner.diagonal() == 0, 1.0, inner.diagonal()))[:, None]
+        gamma = np.linalg.lstsq(inner / scale / scale.T, right.T / scale, rcond=None)[0] / scale
+        # What cancels here is added to 1.
+        left = np.maximum(squares - np.einsum("ij,ji->i", right, gamma), 0.0) / n_rows
+        return (gamma / np.sqrt(1 + left)).T
+
+    return onto
+
+
+def _log_score(X, positive, columns, centre, coef, intercept):
+    """Log of the probability of the label of each row, averaged over the draws; (n,).
+
+    coef, intercept : (m, k) and (m,), of the columns, about their centre.
+    """
+    out, sign = np.empty(X.shape[0]), np.where(positive, 1.0, -1.0)
+    for rows in gen_batches(len(out), max(1, _NUMBERS // max(len(coef), len(columns)))):
+        block = X[rows][:, columns]
+        block = (block.toarray() if hasattr(block, "toarray") else block) - centre[columns]
+        eta = block @ coef.T + intercept
+        out[rows] = ndtr(sign[rows, None] * eta).mean(axis=1)
+    return np.log(np.maximum(out, np.finfo(float).tiny))  # as ``predict_log_proba``
