@@ -84,18 +84,19 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         With ``rule="dss"``, the basis of the choice: "supports" of shape (n_supports, n_features), bool, the columns
         of ever larger summaries, the first with only unpenalised ones; "distances" of shape (n_supports,), from
         each to the posterior mean, the Kullback-Leibler divergence summed over the (weighted) rows; "radius", within
-        which the summary has to be; "chosen", the number of the first that is and, without ``cv``, becomes ``support_``;
+        which the summary has to be; "chosen", the number of the first that is and, without ``cv``, is ``support_``;
         "level", the share of the draws within the radius. `SelectionPathDisplay
         <skhorseshoe.plotting.SelectionPathDisplay>` draws it.
     suggested_size_ : int or None
-        With ``cv``, the smallest number of columns whose log score on rows held out is at most one standard error below
-        that of all columns; ``support_`` is the first summary on the path of all rows with that many. Columns that are
-        not shrunk do not count and are always kept, so 0 is the model with these and the intercept alone.
+        With ``cv``, the smallest number of columns whose log score on rows held out is at most one standard error, or 4
+        nats, below that of all columns; ``support_`` is the first summary with that many on the path of all rows.
+        Columns that are not shrunk do not count and are always kept: 0 is the model with these and the intercept alone.
     sizes_ : dict or None
-        With ``cv``, what the suggestion is based on: "sizes" of shape (n_sizes,), numbers of columns, all up to 20, then
-        some up to 200, and all; "difference" of shape (n_sizes,), the log score of summaries of that size less that of
-        the full model, in nats, summed over the (weighted) rows held out, 0 for all columns; "se" of shape (n_sizes,),
-        its standard error; "log_score", that of the full model; "n_rows", how many rows were held out.
+        With ``cv``, what the suggestion is based on: "sizes" of shape (n_sizes,), the numbers of columns judged, all up
+        to 20, then some up to 200, and all columns; "difference" of shape (n_sizes,), the log score of summaries of
+        that size less that of the full model, in nats, summed over the (weighted) rows held out, 0 for all columns;
+        "se" of shape (n_sizes,), its standard error, each row being one observation; "log_score", that of the full
+        model; "n_rows", the number of rows held out.
         `ModelSizeDisplay <skhorseshoe.plotting.ModelSizeDisplay>` draws it.
     error_ : ndarray of shape (n_features,) or None
         With ``rule="fsr"``, the probability of each column to be false. The mean over the kept columns that are
@@ -116,8 +117,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     With ``cv`` a summary predicts with all draws of the fold (400 of them), each projected on its columns by least
     squares of the score, to the noise of which what the columns cannot express is added (the latent projection of
     Catalina, Buerkner & Vehtari 2021). So all columns give the model itself, and only what is left out makes a
-    difference. The rule for the size is that of projpred's ``suggest_size``. The score that is best of many sizes is a
-    little too good, as with any choice by cross-validation.
+    difference. The rule for the size is that of projpred's ``suggest_size`` with ``thres_elpd=-4``: of a difference
+    below 4 nats the standard error says little (Sivula, Magnusson, Matamoros & Vehtari 2020), and with it alone one of
+    ten to thirty data sets of pure noise would keep columns.
 
     "fsr" puts the columns in order of their probability of being false and takes them as long as its mean is at most
     ``q``: the Bayesian false discovery rate (Mueller et al. 2004) of signs (Stephens 2017).
@@ -131,6 +133,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     regions. Journal of the American Statistical Association 107, 1610-1624.
 
     Catalina, A., Buerkner, P. & Vehtari, A. (2021). Latent space projection predictive inference. arXiv:2109.04702.
+
+    Sivula, T., Magnusson, M., Matamoros, A. A. & Vehtari, A. (2020). Uncertainty in Bayesian leave-one-out
+    cross-validation based model comparison. arXiv:2008.10296.
 
     Carvalho, C. M., Polson, N. G. & Scott, J. G. (2010). The horseshoe estimator. Biometrika 97, 465-480.
 

@@ -1,12 +1,13 @@
 """How well summaries of each size predict rows that neither the posterior nor the choice of their columns has seen.
 
-A summary on some columns predicts with all draws, each of them projected. The score of a row has the law N(x beta, 1);
-of the laws N(x gamma, s^2), with gamma zero outside the columns, the nearest in Kullback-Leibler divergence, summed over
-the rows of the fit, has the gamma of least squares and s^2 = 1 + the mean squared residual of x beta (the latent
-projection of Catalina, Buerkner & Vehtari 2021). So the probability of the second class is the mean over the draws of
-Phi(x gamma / s). With all columns it is that of the model itself: the comparison is of columns and of nothing else. The
-coefficients at which the search judges a support would not do: a plug-in is compared with a mean over the posterior
-there, and a divergence to second order has no s, so that small summaries are far too sure of themselves.
+A summary on some columns predicts with all draws, each of them projected. The score of a row has the law N(x beta, 1).
+Of the laws N(x gamma, s^2), with gamma zero outside the columns, the nearest in Kullback-Leibler divergence, summed
+over the rows of the fit, has the gamma of least squares, and s^2 = 1 + the mean squared residual of x beta: the latent
+projection of Catalina, Buerkner & Vehtari (2021). So the probability of the second class is the mean over the draws of
+Phi(x gamma / s). With all columns it is that of the model itself: only what is left out makes a difference.
+
+The coefficients by which the search judges a support would not do. They are one point, and the full model's probability
+is a mean over the posterior; and the divergence to second order has no s, so small summaries are far too sure.
 """
 
 import numpy as np
@@ -24,6 +25,7 @@ from .predict import evenly
 
 _DRAWS = 400  # that are projected
 _EACH, _MOST = 20, 200  # columns up to which all sizes are judged, and some
+SMALL = 4.0  # nats, below which a difference is small and its standard error says little (Sivula et al. 2020)
 _NUMBERS = 2**21  # predictors that are held together
 
 
@@ -47,7 +49,7 @@ def compare(model, supports, splits, task, X, y, sample_weight=None):
         np.add.at(times, test, 1)
     counts = (times > 0) & (weight > 0)
     found = _differences(scores[counts] * (weight[counts] / times[counts])[:, None])
-    suggested = sizes[np.argmax(found["difference"] >= -found["se"])]
+    suggested = sizes[np.argmax(found["difference"] >= -np.maximum(found["se"], SMALL))]
     given = model.shrinkage_ == 0
     support = _movable(model) | given if suggested == sizes[-1] else _supports_of(supports, given, [suggested])[0]
     return support, {"sizes": sizes, **found, "suggested": int(suggested)}

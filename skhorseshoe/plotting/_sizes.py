@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._common import DARK, MUTED, Display, check_count
+from .._posterior.dss_cv import SMALL
+from ._common import DARK, MUTED, PALE, Display, check_count
 from ._selection import selector_in
 
 
@@ -13,8 +14,8 @@ class ModelSizeDisplay(Display):
     """What is lost on rows held out with ever more columns, against the model of all columns.
 
     Each point is the log score of the summaries of that size less that of the full model, with one standard error on
-    each side; the dashed line is the full model. The scale is linear about it and, for large losses, logarithmic beyond.
-    Make it with `from_estimator`.
+    each side; the dashed line is the full model, and losses in the grey band, of less than 4 nats, are small. The scale
+    is linear about them and, for large losses, logarithmic beyond. Make it with `from_estimator`.
 
     Parameters
     ----------
@@ -100,6 +101,7 @@ class ModelSizeDisplay(Display):
         self.shown_ = np.arange(len(self.sizes))[: None if beyond is None else suggested + 1 + beyond]
         sizes, value, se = self.sizes[self.shown_], self.difference[self.shown_], self.se[self.shown_]
         ax.axhline(0, color="black", linewidth=0.8, linestyle="--", zorder=1)
+        ax.axhspan(-SMALL, 0, color=PALE, linewidth=0, zorder=0)
         ax.plot(sizes, value, color=MUTED, linewidth=0.8, zorder=1)
         self.points_, self.lines_ = [], []
         is_it, s = self.shown_ == suggested, "" if self.suggested_size == 1 else "s"
@@ -111,9 +113,9 @@ class ModelSizeDisplay(Display):
             self.lines_.append(ax.vlines(sizes[rows], *ends, colors=colour, linewidth=1.8, zorder=2))
             style = {"color": colour, "markerfacecolor": face, "markersize": 5, "zorder": 3}
             self.points_ += ax.plot(sizes[rows], value[rows], marker, label=label, **style)
-        self._scale(4 * max(se[suggested], 1.0), max(np.abs(value)))
-        legend = "columns (dashed: all of them; bars: \N{PLUS-MINUS SIGN} 1 standard error)"
-        return self._finish(legend, "log score less the full model's, nats")
+        self._scale(4 * max(se[suggested], SMALL / 2), max(np.abs(value)))
+        meaning = f"columns (dashed: all of them; bars: \N{PLUS-MINUS SIGN} 1 standard error; grey: {SMALL:g} nats)"
+        return self._finish(meaning, "log score less the full model's, nats")
 
     def _scale(self, linear, largest):
         """In proportion near the full model, logarithmic beyond; whole numbers of columns."""
