@@ -96,7 +96,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         to 20, then some up to 200, and all columns; "difference" of shape (n_sizes,), the log score of summaries of
         that size less that of the full model, in nats, summed over the (weighted) rows held out, 0 for all columns;
         "se" of shape (n_sizes,), its standard error, each row being one observation; "log_score", that of the full
-        model; "n_rows", the number of rows held out.
+        model with the same draws; "n_rows", the number of rows held out.
         `ModelSizeDisplay <skhorseshoe.plotting.ModelSizeDisplay>` draws it.
     error_ : ndarray of shape (n_features,) or None
         With ``rule="fsr"``, the probability of each column to be false. The mean over the kept columns that are
@@ -114,12 +114,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     that the penalty has shrunk, and taken if these lie in the credible region about the posterior mean in that loss
     (Bondell & Reich 2012).
 
-    With ``cv`` a summary predicts with all draws of the fold (400 of them), each projected on its columns by least
-    squares of the score, to the noise of which what the columns cannot express is added (the latent projection of
-    Catalina, Buerkner & Vehtari 2021). So all columns give the model itself, and only what is left out makes a
-    difference. The rule for the size is that of projpred's ``suggest_size`` with ``thres_elpd=-4``: of a difference
-    below 4 nats the standard error says little (Sivula, Magnusson, Matamoros & Vehtari 2020), and with it alone one of
-    ten to thirty data sets of pure noise would keep columns.
+    With ``cv`` a summary predicts with 100 draws of the fold, each projected on its columns: on what predicts most like
+    the draw with all columns, in Kullback-Leibler divergence (Goutis & Robert 1998), so that only what is left out
+    makes a difference. The rule for the size is that of projpred's ``suggest_size`` with ``thres_elpd=-4``: of a
+    difference below 4 nats the standard error says little (Sivula, Magnusson, Matamoros & Vehtari 2020), and with it
+    alone one in about fifteen data sets of pure noise would keep columns.
 
     "fsr" puts the columns in order of their probability of being false and takes them as long as its mean is at most
     ``q``: the Bayesian false discovery rate (Mueller et al. 2004) of signs (Stephens 2017).
@@ -132,7 +131,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     Bondell, H. D. & Reich, B. J. (2012). Consistent high-dimensional Bayesian variable selection via penalized credible
     regions. Journal of the American Statistical Association 107, 1610-1624.
 
-    Catalina, A., Buerkner, P. & Vehtari, A. (2021). Latent space projection predictive inference. arXiv:2109.04702.
+    Goutis, C. & Robert, C. P. (1998). Model choice in generalised linear models: a Bayesian approach via
+    Kullback-Leibler projections. Biometrika 85, 29-37.
 
     Sivula, T., Magnusson, M., Matamoros, A. A. & Vehtari, A. (2020). Uncertainty in Bayesian leave-one-out
     cross-validation based model comparison. arXiv:2008.10296.

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 
-SHORT = HorseshoeProbitClassifier(n_iter=60, burn_in=60, n_chains=2, random_state=0)
+SHORT = HorseshoeProbitClassifier(n_iter=50, burn_in=60, n_chains=2, random_state=0)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -27,7 +27,7 @@ def selected(problem):
     return HorseshoeSelector(clone(SHORT).set_params(n_iter=200, burn_in=200), cv=4).fit(*problem)
 
 
-@parametrize_with_checks([HorseshoeSelector(clone(SHORT).set_params(n_iter=20, burn_in=20), cv=2)])
+@parametrize_with_checks([HorseshoeSelector(clone(SHORT).set_params(n_iter=8, burn_in=4), cv=2)])
 def test_common_check_with_folds(estimator, check):
     check(estimator)
 

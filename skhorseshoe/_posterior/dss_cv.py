@@ -1,19 +1,13 @@
 """How well summaries of each size predict rows that neither the posterior nor the choice of their columns has seen.
 
-A summary on some columns predicts with all draws, each of them projected. The score of a row has the law N(x beta, 1).
-Of the laws N(x gamma, s^2), with gamma zero outside the columns, the nearest in Kullback-Leibler divergence, summed
-over the rows of the fit, has the gamma of least squares, and s^2 = 1 + the mean squared residual of x beta: the latent
-projection of Catalina, Buerkner & Vehtari (2021). So the probability of the second class is the mean over the draws of
-Phi(x gamma / s). With all columns it is that of the model itself: only what is left out makes a difference.
-
-The coefficients by which the search judges a support would not do. They are one point, and the full model's probability
-is a mean over the posterior; and the divergence to second order has no s, so small summaries are far too sure.
+A summary on some columns predicts with the draws, each projected on the columns, as the model does with all of them: so
+only what is left out makes a difference. The coefficients by which the search judges a support would not do. They are
+one point, and the model's probability is a mean over the posterior.
 """
 
 import numpy as np
-from scipy.special import ndtr
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, gen_batches, indexable
+from sklearn.utils import _safe_indexing, indexable
 
 from .._backends import device
 from .._data import validation
@@ -21,12 +15,10 @@ from .._data.weights import of_classes, rows_that_count
 from .._utils.sklearn_compat import _check_sample_weight
 from .dss import follow, form_of
 from .pipeline import unfrozen
-from .predict import evenly
+from .projection import Projection
 
-_DRAWS = 400  # that are projected
 _EACH, _MOST = 20, 200  # columns up to which all sizes are judged, and some
 SMALL = 4.0  # nats, below which a difference is small and its standard error says little (Sivula et al. 2020)
-_NUMBERS = 2**21  # predictors that are held together
 
 
 def compare(model, supports, splits, task, X, y, sample_weight=None):
@@ -100,8 +92,8 @@ def _movable(model):
 
 
 def sizes_of(model):
-    """The sizes to judge: all up to 20, then steps of a tenth up to 200, and all columns; (k,) of int, ascending."""
-    steps = np.rint(_EACH * 1.1 ** np.arange(1, 25)).astype(int)
+    """The sizes to judge: all up to 20, then steps of a fifth up to 200, and all columns; (k,) of int, ascending."""
+    steps = np.rint(_EACH * 1.2 ** np.arange(1, 13)).astype(int)
     sizes, n = np.concatenate([np.arange(_EACH + 1), steps[steps <= _MOST]]), _movable(model).sum()
     return np.append(sizes[sizes < n], n)
 
@@ -126,57 +118,11 @@ def _fold_scores(model, X, weight, sizes, held_out, positive):
     X, weight : the rows of the fit, (n,) or (0,) for none. held_out, positive : the others, and whether each is of the
     second class, (n,) bool.
     """
-    path = search(model, X, weight, 0.5, sizes.max(initial=0))
-    form, centre = form_of(model, X, weight, informed=False)
-    coef, intercept = (
-        few.reshape(-1, *few.shape[2:]).astype(np.float64)
-        for few in (evenly(draws, max(_DRAWS, len(draws))) for draws in (model.coef_draws_, model.intercept_draws_))
-    )
-    intercept = intercept + coef @ centre
-    has_intercept = len(form.diagonal) > len(centre)
-    draws = np.column_stack([coef, intercept]) if has_intercept else coef
-    project = _projection(draws, form, weight.sum() if len(weight) else X.shape[0])
+    path, projection = search(model, X, weight, 0.5, int(sizes.max(initial=0))), Projection(model, X, weight)
 
-    def score(columns, coef, intercept):
-        return _log_score(held_out, positive, np.flatnonzero(columns), centre, coef, intercept)
+    def score(columns, coef):
+        return projection.log_score(held_out, positive, columns, coef)
 
-    def of_summary(support):
-        gamma = project(np.append(support, True) if has_intercept else support)
-        return score(support, gamma[:, : support.sum()], gamma[:, -1] if has_intercept else np.zeros(len(gamma)))
-
-    scores = [of_summary(support) for support in _supports_of(path.supports, model.shrinkage_ == 0, sizes)]
-    return np.column_stack([*scores, score(np.ones(len(centre), bool), coef, intercept)])
-
-
-def _projection(draws, form, n_rows):
-    """A function of a support (q,) bool: the draws (m, q) projected on it, in units of the noise of the score; (m, k).
-
-    n_rows : the sum of the weights behind the form.
-    """
-    products = form.times(draws)
-    squares = np.einsum("ij,ij->i", products, draws)
-
-    def onto(support):
-        columns = np.flatnonzero(support)
-        inner, right = form.block(columns), products[:, columns]
-        scale = np.sqrt(np.where(inner.diagonal() == 0, 1.0, inner.diagonal()))[:, None]
-        gamma = np.linalg.lstsq(inner / scale / scale.T, right.T / scale, rcond=None)[0] / scale
-        # What cancels here is added to 1.
-        left = np.maximum(squares - np.einsum("ij,ji->i", right, gamma), 0.0) / n_rows
-        return (gamma / np.sqrt(1 + left)).T
-
-    return onto
-
-
-def _log_score(X, positive, columns, centre, coef, intercept):
-    """Log of the probability of the label of each row, averaged over the draws; (n,).
-
-    coef, intercept : (m, k) and (m,), of the columns, about their centre.
-    """
-    out, sign = np.empty(X.shape[0]), np.where(positive, 1.0, -1.0)
-    for rows in gen_batches(len(out), max(1, _NUMBERS // max(len(coef), len(columns)))):
-        block = X[rows][:, columns]
-        block = (block.toarray() if hasattr(block, "toarray") else block) - centre[columns]
-        eta = block @ coef.T + intercept
-        out[rows] = ndtr(sign[rows, None] * eta).mean(axis=1)
-    return np.log(np.maximum(out, np.finfo(float).tiny))  # as ``predict_log_proba``
+    supports = map(np.flatnonzero, _supports_of(path.supports, model.shrinkage_ == 0, sizes))
+    scores = [score(columns, projection.onto(columns)) for columns in supports]
+    return np.column_stack([*scores, score(np.arange(X.shape[1]), projection.draws)])

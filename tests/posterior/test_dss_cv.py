@@ -5,10 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import xlogy
 from scipy.stats import norm
 
 from skhorseshoe._posterior import dss_cv
-from skhorseshoe._posterior.dss import form_of
+from skhorseshoe._posterior.projection import Projection
 
 
 def model_of(draws, fit_intercept=True, unpenalized=()):
@@ -36,18 +38,42 @@ def case(request, seed):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_draws_are_projected_by_least_squares(case, fit_intercept):
+def test_the_search_starts_from_least_squares(case, fit_intercept):
     X, weight, draws = case
-    model, support = model_of(draws, fit_intercept), np.arange(X.shape[1]) % 3 == 0
-    form, centre = form_of(model, X, weight, informed=False)
-    Z = np.column_stack([X - centre, np.ones(len(X))]) if fit_intercept else X
-    coef = draws[..., : X.shape[1]].reshape(60, -1)
-    flat = np.column_stack([coef, draws[..., -1].ravel() + coef @ centre]) if fit_intercept else coef
-    found = dss_cv._projection(flat, form, weight.sum())(np.append(support, True)[: Z.shape[1]])
-    free, root, eta = Z[:, np.append(support, True)[: Z.shape[1]]], np.sqrt(weight)[:, None], Z @ flat.T
+    model, columns = model_of(draws, fit_intercept), np.arange(0, X.shape[1], 3)
+    projection = Projection(model, X, weight)
+    Z = np.column_stack([X - np.average(X, axis=0, weights=weight), np.ones(len(X))]) if fit_intercept else X
+    free = Z[:, np.append(columns, X.shape[1]) if fit_intercept else columns]
+    root, eta = np.sqrt(weight)[:, None], Z @ projection.draws.T
     best = np.linalg.lstsq(root * free, root * eta, rcond=None)[0]
     noise = np.sqrt(1 + np.average((eta - free @ best) ** 2, axis=0, weights=weight))
-    np.testing.assert_allclose(found, (best / noise).T, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(projection._latent(columns), (best / noise).T, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_no_coefficients_predict_more_alike(seed, make):
+    """With skewed columns, of which least squares is far off."""
+    rng = np.random.default_rng(seed)
+    X, weight = np.exp(rng.standard_normal((300, 6))), rng.uniform(0.5, 2, 300)
+    draws = np.array([0.8, -0.8, 0.5, 0.3, 0.0, 0.1, -2.0]) * rng.uniform(0.5, 1.5, (2, 4, 1))
+    projection, columns = Projection(model_of(draws), make(X), weight), np.array([0, 2])
+    free = np.column_stack([X - np.average(X, axis=0, weights=weight), np.ones(300)])
+    target = norm.cdf(free @ projection.draws.T).T
+    free = free[:, [*columns, 6]]
+
+    def divergence(gamma, p):
+        eta = free @ gamma
+        kl = xlogy(p, p) + xlogy(1 - p, 1 - p) - p * norm.logcdf(eta) - (1 - p) * norm.logcdf(-eta)
+        return weight @ kl
+
+    found, start = (
+        list(map(divergence, coef, target)) for coef in (projection.onto(columns), projection._latent(columns))
+    )
+    least = [
+        minimize(divergence, gamma, args=(p,)).fun for gamma, p in zip(projection.onto(columns), target, strict=True)
+    ]
+    np.testing.assert_allclose(found, least, atol=0.1)
+    assert sum(start) > sum(least) + 2
 
 
 def test_a_projected_probit_is_that_of_the_kept_columns(seed):
@@ -55,8 +81,7 @@ def test_a_projected_probit_is_that_of_the_kept_columns(seed):
     rng = np.random.default_rng(seed)
     X, beta = rng.standard_normal((20_000, 4)), np.array([1.0, -0.5, 2.0, 0.3])
     model = model_of(np.tile(np.append(beta, 0.4), (2, 3, 1)))
-    form, _ = form_of(model, X, np.empty(0), informed=False)
-    found = dss_cv._projection(np.tile(np.append(beta, 0.4), (6, 1)), form, len(X))(np.array([1, 1, 0, 0, 1], bool))
+    found = Projection(model, X, np.empty(0)).onto(np.array([0, 1]))
     expected = np.array([1.0, -0.5, 0.4]) / np.sqrt(1 + 2.0**2 + 0.3**2)
     np.testing.assert_allclose(found, np.tile(expected, (6, 1)), atol=0.05)
 
