@@ -41,10 +41,15 @@ def compare(model, supports, splits, task, X, y, sample_weight=None):
         np.add.at(times, test, 1)
     counts = (times > 0) & (weight > 0)
     found = _differences(scores[counts] * (weight[counts] / times[counts])[:, None])
-    suggested = sizes[np.argmax(found["difference"] >= -np.maximum(found["se"], SMALL))]
+    suggested = _suggested(sizes, found["difference"], found["se"])
     given = model.shrinkage_ == 0
     support = _movable(model) | given if suggested == sizes[-1] else _supports_of(supports, given, [suggested])[0]
     return support, {"sizes": sizes, **found, "suggested": int(suggested)}
+
+
+def _suggested(sizes, difference, se):
+    """The smallest size that loses at most one standard error, or next to nothing; the last one loses nothing."""
+    return sizes[np.argmax(difference >= -np.maximum(se, SMALL))]
 
 
 def _differences(terms):

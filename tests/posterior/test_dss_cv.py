@@ -120,6 +120,19 @@ def test_sizes_end_with_all_columns_that_can_be_chosen(n):
     assert len(sizes) < 50
 
 
+@pytest.mark.parametrize(
+    ("difference", "se", "size"),
+    [
+        ([-3.9, -1, 0], [0.1, 0.1, 0], 0),
+        ([-4.1, -1, 0], [4, 1, 0], 3),
+        ([-9, -6, 0], [10, 7, 0], 0),
+        ([-9, -6, 0], 1, 9),
+    ],
+)
+def test_the_smallest_size_that_loses_little(difference, se, size):
+    assert dss_cv._suggested(np.array([0, 3, 9]), np.array(difference), np.broadcast_to(se, 3)) == size
+
+
 def test_differences_and_their_errors(seed):
     terms = np.random.default_rng(seed).standard_normal((40, 3))
     found = dss_cv._differences(terms)
