@@ -42,8 +42,10 @@ def compare(model, supports, splits, task, X, y, sample_weight=None):
     counts = (times > 0) & (weight > 0)
     found = _differences(scores[counts] * (weight[counts] / times[counts])[:, None])
     suggested = _suggested(sizes, found["difference"], found["se"])
-    given = model.shrinkage_ == 0
-    support = _movable(model) | given if suggested == sizes[-1] else _supports_of(supports, given, [suggested])[0]
+    if suggested == sizes[-1]:
+        support = _movable(model)
+    else:
+        (support,) = _supports_of(supports, model.shrinkage_ == 0, [suggested])
     return support, {"sizes": sizes, **found, "suggested": int(suggested)}
 
 
