@@ -227,6 +227,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             rows), ``cv`` is given with another rule than "dss" or cannot split the rows, ``rule="fsr"`` is to reach a
             ``q`` that the draws are too few for, or ``rule="dss"`` is to select from more than 8000 sparse columns of
             more than 8000 rows or where all probabilities are 0 or 1 under every draw; the message says why.
+
+        Warns
+        -----
+        ConvergenceWarning, UserWarning
+            Those of the classifier; with ``cv`` one more of each for all folds together.
         """
         model = self._classifier()
         self._check_rule(X)

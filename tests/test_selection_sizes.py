@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -126,6 +127,16 @@ def test_what_cannot_be_split_is_refused(problem):
     groups = np.repeat(np.arange(30), 10)
     by_group = HorseshoeSelector(SHORT, cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
     assert by_group.sizes_["n_rows"] == 300
+
+
+@pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
+def test_the_folds_warn_once(problem):
+    with pytest.warns(ConvergenceWarning) as said:
+        HorseshoeSelector(clone(SHORT).set_params(n_iter=5, burn_in=5), cv=3).fit(*problem)
+    texts = [str(one.message) for one in said]
+    assert len(texts) == 2
+    assert texts[1].startswith("Fits without a fold gave 3 warnings in 3 folds")
+    assert said[1].filename == __file__
 
 
 def noise(seed, n=200, p=20):

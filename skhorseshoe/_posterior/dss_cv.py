@@ -5,6 +5,8 @@ only what is left out makes a difference. The coefficients by which the search j
 one point, and the model's probability is a mean over the posterior.
 """
 
+from warnings import catch_warnings
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
@@ -13,6 +15,7 @@ from .._backends import device
 from .._data import validation
 from .._data.weights import of_classes, rows_that_count
 from .._utils.sklearn_compat import _check_sample_weight
+from .._utils.warn import warn
 from .dss import follow, form_of
 from .pipeline import unfrozen
 from .projection import Projection
@@ -30,15 +33,18 @@ def compare(model, supports, splits, task, X, y, sample_weight=None):
     X, y, sizes = indexable(X)[0], validation.check_labels(y), sizes_of(model)
     weight = _row_weights(model, y, sample_weight)
     scores, times = np.zeros((len(y), len(sizes))), np.zeros(len(y))  # a row may be held out more than once
+    said = []
     for train, test in splits:
         given = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[train]}
-        with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)):
+        with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)), catch_warnings(record=True) as heard:
             fold.fit(part := _safe_indexing(X, train), y[train], **given)
+        said += heard
         rows = weighted(fold, part, y[train], **given)
         held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
         positive = validation.is_second(y[test], held_out, fold.classes_)
         np.add.at(scores, test, _fold_scores(fold, *rows, sizes[:-1], held_out, positive))
         np.add.at(times, test, 1)
+    _say(said, len(splits))
     counts = (times > 0) & (weight > 0)
     found = _differences(scores[counts] * (weight[counts] / times[counts])[:, None])
     suggested = _suggested(sizes, found["difference"], found["se"])
@@ -47,6 +53,16 @@ def compare(model, supports, splits, task, X, y, sample_weight=None):
     else:
         (support,) = _supports_of(supports, model.shrinkage_ == 0, [suggested])
     return support, {"sizes": sizes, **found, "suggested": int(suggested)}
+
+
+def _say(said, n_folds):
+    """One warning of each category, in place of as many as there are folds."""
+    for category in dict.fromkeys(one.category for one in said):
+        texts = [str(one.message) for one in said if one.category is category]
+        warn(
+            f"Fits without a fold gave {len(texts)} warnings in {n_folds} folds, of which the first: {texts[0]}",
+            category,
+        )
 
 
 def _suggested(sizes, difference, se):

@@ -126,6 +126,6 @@ class ModelSizeDisplay(Display):
             self.ax_.set_yscale("symlog", linthresh=linear)
             powers = 10.0 ** np.arange(np.floor(np.log10(linear)), np.ceil(np.log10(largest)))
             ticks = np.outer(powers, (1, 2, 5)).ravel()
-            ticks = ticks[(ticks > linear / 3) & (ticks < largest)]
+            ticks = ticks[(ticks > linear / 5) & (ticks < largest)]
             self.ax_.yaxis.set_major_locator(FixedLocator(np.r_[-ticks, 0, ticks]))
             self.ax_.yaxis.set_major_formatter("{x:g}")
