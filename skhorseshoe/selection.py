@@ -72,7 +72,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         and its path searched anew without each fold, with the parameters of the classifier (but its ``checkpoint``),
         one fold after another. An int, at least 2, is the number of folds, stratified by y and not shuffled; an
         iterable has pairs of the numbers of the rows to fit and of those to hold out, such as
-        ``list(GroupKFold(5).split(X, y, groups))``. None is the choice by ``level``, without cross-validation.
+        ``list(GroupKFold(5).split(X, y, groups))``. The rows of a fit are copied. None is the choice by ``level``.
 
     Attributes
     ----------

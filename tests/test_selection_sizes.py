@@ -146,6 +146,6 @@ def noise(seed, n=200, p=20):
 
 @pytest.mark.slow
 def test_of_pure_noise_no_column_is_kept(seed):
-    model = HorseshoeProbitClassifier(n_iter=300, burn_in=200, random_state=seed)
+    model = HorseshoeProbitClassifier(n_iter=250, burn_in=150, random_state=seed)
     sizes = [HorseshoeSelector(model, cv=5).fit(*noise(20 * seed + k)).suggested_size_ for k in range(20)]
     assert np.count_nonzero(sizes) <= 1
