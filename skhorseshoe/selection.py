@@ -68,11 +68,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         Whether ``estimator`` is already fitted and used as it is. ``fit`` then takes the X that it was fitted on, with
         its weights, and needs no y unless the classifier has a ``class_weight`` or there is a ``cv``.
     cv : int, cross-validation splitter, iterable or None, default=None
-        For "dss": choose the number of columns by how well it predicts rows that were held out. The posterior is drawn
-        and its path searched anew without each fold, with the parameters of the classifier (but its ``checkpoint``),
-        one fold after another. An int, at least 2, is the number of folds, stratified by y and not shuffled; an
-        iterable has pairs of the numbers of the rows to fit and of those to hold out, such as
-        ``list(GroupKFold(5).split(X, y, groups))``. The rows of a fit are copied. None is the choice by ``level``.
+        For "dss" (the other rules ignore it): choose the number of columns by how well it predicts rows that were held
+        out. The posterior is drawn and its path searched anew without each fold, with the parameters of the classifier
+        (but its ``checkpoint``), one fold after another; the rows are copied. An int, at least 2, is the number of
+        folds, stratified by y and not shuffled; an iterable has pairs of the numbers of the rows to fit and of those to
+        hold out, such as ``list(GroupKFold(5).split(X, y, groups))``. None is the choice by ``level``.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = not self.prefit or self.cv is not None
+        tags.target_tags.required = not self.prefit or self._has_folds()
         tags.input_tags.sparse = self.estimator is None or get_tags(self.estimator).input_tags.sparse
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
@@ -224,7 +224,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             If it is not fitted and ``prefit=True``.
         ValueError
             If X or y cannot be used (with ``prefit=True``, all rules but "dss" look at the columns alone, not at the
-            rows), ``cv`` is given with another rule than "dss" or cannot split the rows, ``rule="fsr"`` is to reach a
+            rows), ``cv`` cannot split the rows, ``rule="fsr"`` is to reach a
             ``q`` that the draws are too few for, or ``rule="dss"`` is to select from more than 8000 sparse columns of
             more than 8000 rows or where all probabilities are 0 or 1 under every draw; the message says why.
 
@@ -334,14 +334,13 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         path = dss_cv.search(model, *dss_cv.weighted(model, X, y, sample_weight), level, columns)
         return path.supports[path.chosen], {"path": {**path._asdict(), "chosen": path.chosen, "level": level}}
 
+    def _has_folds(self):
+        return self.cv is not None and self.rule == "dss"
+
     def _splits(self, X, y):
         """The rows to fit and to hold out; before the classifier is fitted, which may take hours."""
-        if self.cv is None:
+        if not self._has_folds():
             return []
-        if self.rule != "dss":
-            raise ValueError(
-                f"cv={self.cv!r} chooses the number of columns for rule='dss', and rule is {self.rule!r}: set cv=None."
-            )
         if y is None:
             raise ValueError(
                 "This HorseshoeSelector requires y to be passed, but the target y is None: cv scores labels."

@@ -51,6 +51,7 @@ def test_the_search_goes_on_without_folds_too(selected, problem):
     assert alone.sizes_ is alone.suggested_size_ is None
     np.testing.assert_array_equal(alone.support_, alone.path_["supports"][alone.path_["chosen"]])
     np.testing.assert_array_equal(selected.estimator_.coef_draws_, alone.estimator_.coef_draws_)
+    assert clone(selected).set_params(rule="interval").fit(*problem).sizes_ is None  # which has no sizes
     np.testing.assert_array_equal(selected.path_["supports"][: len(alone.path_["supports"])], alone.path_["supports"])
 
 
@@ -116,7 +117,6 @@ def test_what_cannot_be_split_is_refused(problem):
     never = HorseshoeProbitClassifier(n_iter=10**9)  # so that it must be refused before the fit
     for selector, error, message in (
         (HorseshoeSelector(never, cv=1), ValueError, "'cv' parameter"),
-        (HorseshoeSelector(never, rule="fsr", cv=5), ValueError, r"cv=5 .* rule is 'fsr': set cv=None"),
         (HorseshoeSelector(never, cv=GroupKFold(3)), ValueError, r"cv=list\(splitter.split\(X, y, groups\)\)"),
         (HorseshoeSelector(never, cv=301), ValueError, "n_splits=301"),
     ):

@@ -73,7 +73,7 @@ class ModelSizeDisplay(Display):
         selector = selector_in(estimator)[1]
         found = selector.sizes_
         if found is None:
-            raise ValueError("This selector was fitted without cross-validation: fit it with cv=5.")
+            raise ValueError("This selector was fitted without cross-validation: fit it with rule='dss', cv=5.")
         display = cls(
             sizes=found["sizes"],
             difference=found["difference"],
