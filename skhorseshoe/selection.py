@@ -7,23 +7,22 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
+from sklearn.model_selection import check_cv
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._backends import device
 from ._backends.limits import is_without_factor
 from ._classifier import HorseshoeProbitClassifier
 from ._data import validation
-from ._data.weights import rows_that_count
-from ._posterior.dss import ByMatrix, ByRows, follow, weighted_rows
+from ._posterior import dss_cv
 from ._posterior.estimates import interval
 from ._posterior.pipeline import unfrozen
-from ._posterior.predict import evenly
 from ._posterior.signals import EFFECT, check_draws, largest_set, wrong_columns
 from ._utils.memory import check_matrices
 from ._utils.sklearn_compat import (
@@ -31,10 +30,8 @@ from ._utils.sklearn_compat import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
-    _check_sample_weight,
     _fit_context,
 )
-from ._utils.threads import count_threads, open_threads
 
 if TYPE_CHECKING:
     from ._types import Labels, Rows, Rule, Weights
@@ -42,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["HorseshoeSelector"]
 
 _MATRICES = 6  # that "dss" has at the same time, of the shape of X'WX or, where that is smaller, of X
-_POINTS = 32  # of the posterior, at which the information is averaged
 
 
 class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -77,7 +73,13 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         0 any effect counts whose sign is right.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and used as it is. ``fit`` then takes the X that it was fitted on, with
-        its weights, and needs no y unless the classifier has a ``class_weight``.
+        its weights, and needs no y unless the classifier has a ``class_weight`` or there is a ``cv``.
+    cv : int, cross-validation splitter, iterable or None, default=None
+        For "dss" (the other rules ignore it): choose the number of columns by how well it predicts rows that were held
+        out. The posterior is drawn and its path searched anew without each fold, with the parameters of the classifier
+        (but its ``checkpoint``), one fold after another; the rows are copied. An int, at least 2, is the number of
+        folds, stratified by y and not shuffled; an iterable has pairs of the numbers of the rows to fit and of those to
+        hold out, such as ``list(GroupKFold(5).split(X, y, groups))``. None is the choice by ``level``.
 
     Attributes
     ----------
@@ -89,9 +91,20 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         With ``rule="dss"``, the basis of the choice: "supports" of shape (n_supports, n_features), bool, the columns
         of ever larger summaries, the first with only unpenalised ones; "distances" of shape (n_supports,), from
         each to the posterior mean, the Kullback-Leibler divergence summed over the (weighted) rows; "radius", within
-        which the summary has to be; "chosen", the number of the first that is and becomes ``support_``; "level", the
-        share of the draws within the radius. `SelectionPathDisplay <skhorseshoe.plotting.SelectionPathDisplay>` draws
-        it.
+        which the summary has to be; "chosen", the number of the first that is and, without ``cv``, is ``support_``;
+        "level", the share of the draws within the radius. `SelectionPathDisplay
+        <skhorseshoe.plotting.SelectionPathDisplay>` draws it.
+    suggested_size_ : int or None
+        With ``cv``, the smallest number of columns whose log score on rows held out is at most one standard error, or 4
+        nats, below that of all columns; ``support_`` is the first summary with that many on the path of all rows.
+        Columns that are not shrunk do not count and are always kept: 0 is the model with these and the intercept alone.
+    sizes_ : dict or None
+        With ``cv``, what the suggestion is based on: "sizes" of shape (n_sizes,), the numbers of columns judged, all up
+        to 20, then some up to 200, and all columns; "difference" of shape (n_sizes,), the log score of summaries of
+        that size less that of the full model, in nats, summed over the (weighted) rows held out, 0 for all columns;
+        "se" of shape (n_sizes,), its standard error, each row being one observation; "log_score", that of the full
+        model with the same draws; "n_rows", the number of rows held out.
+        `ModelSizeDisplay <skhorseshoe.plotting.ModelSizeDisplay>` draws it.
     error_ : ndarray of shape (n_features,) or None
         With ``rule="fsr"``, the probability of each column to be false. The mean over the kept columns that are
         shrunk is the expected share. It is at least 1 / ``ess_``: the draws cannot tell smaller ones.
@@ -108,6 +121,12 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     that the penalty has shrunk, and taken if these lie in the credible region about the posterior mean in that loss
     (Bondell & Reich 2012).
 
+    With ``cv`` a summary predicts with 100 draws of the fold, each projected on its columns: on what predicts most like
+    the draw with all columns, in Kullback-Leibler divergence (Goutis & Robert 1998), so that only what is left out
+    makes a difference. The rule for the size is that of projpred's ``suggest_size`` with ``thres_elpd=-4``: of a
+    difference below 4 nats the standard error says little (Sivula, Magnusson, Matamoros & Vehtari 2020), and with it
+    alone one in about fifteen data sets of pure noise would keep columns.
+
     "fsr" puts the columns in order of their probability of being false and takes them as long as its mean is at most
     ``q``: the Bayesian false discovery rate (Mueller et al. 2004) of signs (Stephens 2017).
 
@@ -118,6 +137,12 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     Bondell, H. D. & Reich, B. J. (2012). Consistent high-dimensional Bayesian variable selection via penalized credible
     regions. Journal of the American Statistical Association 107, 1610-1624.
+
+    Goutis, C. & Robert, C. P. (1998). Model choice in generalised linear models: a Bayesian approach via
+    Kullback-Leibler projections. Biometrika 85, 29-37.
+
+    Sivula, T., Magnusson, M., Matamoros, A. A. & Vehtari, A. (2020). Uncertainty in Bayesian leave-one-out
+    cross-validation based model comparison. arXiv:2008.10296.
 
     Carvalho, C. M., Polson, N. G. & Scott, J. G. (2010). The horseshoe estimator. Biometrika 97, 465-480.
 
@@ -145,6 +170,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         "q": [Interval(Real, 0, 1, closed="neither")],
         "effect": [Interval(Real, 0, None, closed="left")],
         "prefit": ["boolean"],
+        "cv": ["cv_object"],
     }
 
     __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012 - the classifier is who requests it
@@ -158,6 +184,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         q: float = 0.1,
         effect: float = EFFECT,
         prefit: bool = False,
+        cv: Any = None,
     ) -> None:
         self.estimator = estimator
         self.rule = rule
@@ -165,10 +192,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         self.q = q
         self.effect = effect
         self.prefit = prefit
+        self.cv = cv
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = not self.prefit
+        tags.target_tags.required = not self.prefit or self._has_folds()
         tags.input_tags.sparse = self.estimator is None or get_tags(self.estimator).input_tags.sparse
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
@@ -193,7 +221,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             As for the classifier.
         y : array-like of shape (n_samples,), default=None
-            Labels of two classes. Not needed with ``prefit=True`` and no ``class_weight``.
+            Labels of two classes. Not needed with ``prefit=True``, no ``class_weight`` and no ``cv``.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows, as for the classifier. "dss" judges predictions on the weighted rows (weights by
             ``class_weight`` included); the other rules read the posterior alone.
@@ -210,9 +238,14 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             If it is not fitted and ``prefit=True``.
         ValueError
             If X or y cannot be used (with ``prefit=True``, all rules but "dss" look at the columns alone, not at the
-            rows), ``rule="fsr"`` is to reach a ``q`` that the draws are too few for, or ``rule="dss"`` is to select
-            from more than 8000 sparse columns of more than 8000 rows or where all probabilities are 0 or 1 under every
-            draw; the message says why.
+            rows), ``cv`` cannot split the rows, ``rule="fsr"`` is to reach a
+            ``q`` that the draws are too few for, or ``rule="dss"`` is to select from more than 8000 sparse columns of
+            more than 8000 rows or where all probabilities are 0 or 1 under every draw; the message says why.
+
+        Warns
+        -----
+        ConvergenceWarning, UserWarning
+            Those of the classifier; with ``cv`` one more of each for all folds together.
         """
         model = self._classifier()
         self._check_rule(X)
@@ -221,23 +254,28 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             given = process_routing(self, "fit", **given).estimator.fit
         if self.prefit:
             check_is_fitted(model)
-        with self._task(X, y) as task:
+        splits = self._splits(X, y)
+        with self._task(X, y, len(splits)) as task:
             if not self.prefit:
                 with task(model := clone(model)):
                     model.fit(X, y, **given)
             support, found = getattr(self, f"_{self.rule}")(model, X, y, **given)
+            if splits:
+                support, found["sizes"] = dss_cv.compare(model, found["path"]["supports"], splits, task, X, y, **given)
         self._take_names(model, X)
         self.estimator_, self.path_, self.error_ = model, found.get("path"), found.get("error")
+        self.sizes_ = found.get("sizes")
+        self.suggested_size_ = None if self.sizes_ is None else self.sizes_.pop("suggested")
         self.support_ = support | (model.shrinkage_ == 0)  # of unpenalised columns
         return self
 
     @contextmanager
-    def _task(self, X, y):
-        """Tells scikit-learn's callbacks of the fit; yields a context in which the classifier has them too."""
+    def _task(self, X, y, n_folds):
+        """Tells scikit-learn's callbacks of the fit; yields a context in which a classifier has them too."""
         if not HAS_CALLBACKS:
             yield nullcontext
             return
-        whole = self._init_callback_context(max_subtasks=int(not self.prefit))
+        whole = self._init_callback_context(max_subtasks=int(not self.prefit) + n_folds)
         whole.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
         @contextmanager
@@ -305,40 +343,29 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return support, {"error": error}
 
     def _dss(self, model, X, y, sample_weight=None):
-        X = device.to_host(validation.check_X(model, X, reset=False))
-        X, weight = _weighted(model, X, y, sample_weight)
-        centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        points = _few(model.coef_draws_)
-        ops = device.resolve("cpu", sparse=issparse(X)).ops
-        if model._asked["fit_intercept"]:  # about their means, the columns lose no digits to the intercept
-            centre, _ = ops.moments(X, weight)
-            points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
-        if X.shape[0] < X.shape[1]:
-            form = ByRows(weighted_rows(ops, X, weight, centre, points, model._asked["fit_intercept"]))
-        else:
-            with open_threads(count_threads(model.n_jobs)) as threads:
-                form = ByMatrix(ops.gram(X, weight, centre, scale, model._asked["fit_intercept"], threads, points))
         level = 0.5 if self.level is None else self.level
-        path = follow(model.coef_draws_, form, level, model.shrinkage_ == 0)
+        columns = 0 if self.cv is None else int(dss_cv.sizes_of(model)[:-1].max(initial=0))
+        path = dss_cv.search(model, *dss_cv.weighted(model, X, y, sample_weight), level, columns)
         return path.supports[path.chosen], {"path": {**path._asdict(), "chosen": path.chosen, "level": level}}
 
+    def _has_folds(self):
+        return self.cv is not None and self.rule == "dss"
 
-def _weighted(model, X, y, sample_weight):
-    """The rows that count and their weights, those of the classes included; (0,) for none."""
-    class_weight = model._asked["class_weight"]
-    if class_weight is not None:
+    def _splits(self, X, y):
+        """The rows to fit and to hold out; before the classifier is fitted, which may take hours."""
+        if not self._has_folds():
+            return []
         if y is None:
             raise ValueError(
-                "The classifier was fitted with a class_weight, which weights rows by their labels: rule='dss' needs "
-                "y, also with prefit=True."
+                "This HorseshoeSelector requires y to be passed, but the target y is None: cv scores labels."
             )
-        X, _, sample_weight, _ = rows_that_count(X, validation.check_labels(y), sample_weight, class_weight)
-    if sample_weight is None:
-        return X, np.empty(0)
-    return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-
-
-def _few(draws):
-    """About ``_POINTS`` draws of all chains, in one axis."""
-    few = evenly(draws, max(_POINTS, len(draws)))
-    return few.reshape(-1, *few.shape[2:])
+        y = validation.check_labels(y)
+        check_classification_targets(y)
+        try:
+            return list(check_cv(self.cv, y, classifier=True).split(X, y))
+        except ValueError as error:
+            if "'groups'" not in str(error):
+                raise
+            raise ValueError(
+                f"cv={self.cv!r} splits by groups: give the pairs that it makes, cv=list(splitter.split(X, y, groups))."
+            ) from error

@@ -8,8 +8,6 @@ parts of it that double. Inside a search or a pipeline it is one bar.
 import math
 import time
 
-import numpy as np
-
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import STORED
 from .._utils.sklearn_compat import HAS_CALLBACKS

@@ -22,7 +22,12 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import issparse
 from sklearn.linear_model import lars_path, lars_path_gram
 
+from .._backends import device
+from .._utils.threads import count_threads, open_threads
+from .predict import evenly
+
 _FIRST_STEPS = 16  # of the path; then twice as many until one is good enough
+_POINTS = 32  # of the posterior, at which the information is averaged
 
 
 class Path(NamedTuple):
@@ -42,12 +47,39 @@ class Path(NamedTuple):
         return int(np.argmax(self.distances <= self.radius))
 
 
-def follow(draws, form, level, given=None):
+def form_of(model, X, weight, informed=True):
+    """X'WX bordered by the intercept, if there is one, and the centre (p,) that the columns of X are taken from.
+
+    weight : (n,) or (0,) for none, of the rows. W is the Fisher information of a row times its weight; or, where the
+    form is not ``informed``, the weight alone.
+    """
+    fit_intercept = model._asked["fit_intercept"]
+    centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    points = _few(model.coef_draws_) if informed else None
+    ops = device.resolve("cpu", sparse=issparse(X)).ops
+    if fit_intercept:  # about their means, the columns lose no digits to the intercept
+        centre, _ = ops.moments(X, weight)
+        if informed:
+            points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
+    if X.shape[0] < X.shape[1]:
+        return ByRows(weighted_rows(ops, X, weight, centre, points, fit_intercept)), centre
+    with open_threads(count_threads(model.n_jobs)) as threads:
+        return ByMatrix(ops.gram(X, weight, centre, scale, fit_intercept, threads, points)), centre
+
+
+def _few(draws):
+    """About ``_POINTS`` draws of all chains, in one axis."""
+    few = evenly(draws, max(_POINTS, len(draws)))
+    return few.reshape(-1, *few.shape[2:])
+
+
+def follow(draws, form, level, given=None, columns=0):
     """The ``Path``; its last summary, if no other one, is good enough.
 
     draws : (n_chains, n_draws, p). form : of X'WX (q, q), which is bordered by the intercept if there is one; for the
     choice its scale does not matter. given : (p,) bool, the columns that belong to every summary; None is none of them.
-    ValueError if the information is zero.
+    columns : how many others the path is followed to at least, if it goes so far. ValueError if the information is
+    zero.
     """
     if not form.diagonal.any():
         raise ValueError(
@@ -65,26 +97,29 @@ def follow(draws, form, level, given=None):
     size = mean**2 * form.diagonal
     moves = np.flatnonzero(size > 0)
     largest = size.max(initial=0.0) or 1.0
-    supports, distances = _lasso_path(form.scaled(mean, moves, largest), radius / largest)  # ends early where small
+    form = form.scaled(mean, moves, largest)
+    supports, distances = _lasso_path(form, radius / largest, columns)  # ends early where small
     of_all = np.tile(given, (len(supports), 1))
     of_all[:, np.flatnonzero(~given)[moves]] = supports
     return Path(of_all, distances * (largest / 2), radius / 2)
 
 
-def _lasso_path(form, radius):
-    """Supports (k, p) on the lasso path, at least until one is good enough, and how far from 1 is the best on each."""
+def _lasso_path(form, radius, columns):
+    """Supports (k, p) on the lasso path, and how far from 1 is the best on each: at least until one is good enough and
+    one has so many columns, if the path goes so far."""
     p = len(form.diagonal)
     if p == 0:
         return np.zeros((1, 0), dtype=bool), np.zeros(1)
-    steps = _FIRST_STEPS
+    steps = max(_FIRST_STEPS, columns)
     while True:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the path ends early where columns are copies
             supports = form.path(steps).T != 0
         distances = _projected_distances(form, supports)
-        if (distances <= radius).any():
+        ended = len(supports) <= steps
+        if (distances <= radius).any() and (ended or supports.sum(axis=1).max() >= columns):
             return supports, distances
-        if len(supports) <= steps:
+        if ended:
             return np.vstack([supports, np.ones(p, dtype=bool)]), np.append(distances, 0.0)
         steps *= 2
 
@@ -148,6 +183,10 @@ class ByMatrix:
         """v'Sv for each row of v (m, q)."""
         return np.einsum("ij,ij->i", v @ self.S, v)
 
+    def times(self, v):
+        """S times each row of v (m, q); (m, q)."""
+        return v @ self.S
+
     @cached_property
     def times_ones(self):
         """S 1; (q,)."""
@@ -187,6 +226,9 @@ class ByRows:
     def of(self, v):
         return _squares((v @ self.R.T).T)
 
+    def times(self, v):
+        return (v @ self.R.T) @ self.R
+
     @cached_property
     def times_ones(self):
         return self.R.T @ self.R.sum(axis=1)
@@ -201,14 +243,17 @@ class ByRows:
 def weighted_rows(ops, X, weight, centre, points, fit_intercept):
     """W^(1/2) (X - centre), with a column for the intercept if there is one; (n, q) float64.
 
-    weight : (n,) or (0,) for none. points : (m, q), at which the Fisher information of a row is averaged.
+    weight : (n,) or (0,) for none. points : (m, q), at which the Fisher information of a row is averaged, or None for
+    a W of the weights alone.
     """
     n, p = X.shape
     R = np.ones((n, p + fit_intercept))
     R[:, :p] = X.toarray() if issparse(X) else X
     R[:, :p] -= centre
-    information = ops.information_weights(R, points, 0.0)
-    R *= np.sqrt(information * weight if len(weight) else information)[:, None]
+    squared = weight if len(weight) else np.ones(n)
+    if points is not None:
+        squared = squared * ops.information_weights(R, points, 0.0)
+    R *= np.sqrt(squared)[:, None]
     return R
 
 

@@ -44,7 +44,8 @@ def reporter(verbose, end, line, too_long=None):
     """A function of the number of steps done that logs a line now and then, if that is wanted, or else one line if more
     than a minute is left.
 
-    end : function that returns the number of all steps, or None if it is not known. line : function of the steps done and the seconds left,
+    end : function that returns the number of all steps, or None if it is not known. line : function of the steps done
+    and the seconds left,
     None if not known. too_long : function of the steps done, the seconds a step takes and those left, whose words are a
     warning if hours are left.
     """

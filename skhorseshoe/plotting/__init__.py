@@ -9,11 +9,13 @@ from ._coefficients import CoefficientsDisplay, ShrinkageDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 from ._selection import SelectionPathDisplay
 from ._sets import CredibleSetsDisplay
+from ._sizes import ModelSizeDisplay
 
 __all__ = [
     "AutocorrelationDisplay",
     "CoefficientsDisplay",
     "CredibleSetsDisplay",
+    "ModelSizeDisplay",
     "PosteriorCalibrationDisplay",
     "ProbabilityIntervalDisplay",
     "SelectionPathDisplay",

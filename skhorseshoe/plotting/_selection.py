@@ -86,7 +86,7 @@ class SelectionPathDisplay(RowsDisplay):
         -------
         display : SelectionPathDisplay
         """
-        before, selector = _selector_in(estimator)
+        before, selector = selector_in(estimator)
         path = selector.path_
         if path is None:
             raise ValueError(f"Only rule='dss' has a path; this selector was fitted with rule={selector.rule!r}.")
@@ -142,7 +142,7 @@ class SelectionPathDisplay(RowsDisplay):
         getattr(self.ax_, f"{axis}axis").set_major_formatter("{x:g}")
 
 
-def _selector_in(estimator):
+def selector_in(estimator):
     """The steps before the selector, or None, and the fitted selector, which may be a step of a Pipeline."""
     steps = flat_steps(estimator)
     found = [k for k, step in enumerate(steps) if isinstance(step, HorseshoeSelector)]

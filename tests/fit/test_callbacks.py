@@ -200,15 +200,15 @@ def test_in_a_pipeline_too(problem):
     assert len(recorder.blocks()) == 20
 
 
-@pytest.mark.parametrize("prefit", [False, True])
+@pytest.mark.parametrize(("prefit", "cv", "n_fits"), [(False, None, 1), (True, None, 0), (False, 2, 3), (True, 2, 2)])
 @pytest.mark.filterwarnings("error:The estimator HorseshoeSelector")
-def test_the_classifier_of_a_selector_is_heard(problem, prefit):
+def test_the_classifiers_of_a_selector_are_heard(problem, prefit, cv, n_fits):
     recorder = Recorder()
     inner = classifier().fit(*problem) if prefit else classifier()
-    selector = HorseshoeSelector(inner, prefit=prefit, rule="shrinkage")
+    selector = HorseshoeSelector(inner, prefit=prefit, rule="dss", cv=cv)
     make_pipeline(StandardScaler(), selector, LogisticRegression()).set_callbacks(recorder).fit(*problem)
     assert recorder.is_whole()
-    assert len(recorder.blocks()) == (0 if prefit else 20)
+    assert len(recorder.blocks()) == 20 * n_fits
     assert recorder.closed == 1
     assert not {"_callback_fit_ctx", "_parent_callback_ctx"} & set(vars(selector))
 

@@ -18,8 +18,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, plotting
 
-# All but the one that takes a selector, whose tests are in test_selection_path.py.
-_OTHERS = {"SelectionPathDisplay", "CredibleSetsDisplay"}  # not of a classifier alone
+# All but those that take a selector, whose tests are in test_selection_path.py and test_sizes.py.
+_OTHERS = {"SelectionPathDisplay", "ModelSizeDisplay", "CredibleSetsDisplay"}  # not of a classifier alone
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__ if name not in _OTHERS]
 
 

@@ -1,0 +1,151 @@
+"""How well summaries of each size predict rows that neither the posterior nor the choice of their columns has seen.
+
+A summary on some columns predicts with the draws, each projected on the columns, as the model does with all of them: so
+only what is left out makes a difference. The coefficients by which the search judges a support would not do. They are
+one point, and the model's probability is a mean over the posterior.
+"""
+
+from warnings import catch_warnings
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, indexable
+
+from .._backends import device
+from .._data import validation
+from .._data.weights import of_classes, rows_that_count
+from .._utils.sklearn_compat import _check_sample_weight
+from .._utils.warn import warn
+from .dss import follow, form_of
+from .pipeline import unfrozen
+from .projection import Projection
+
+_EACH, _MOST = 20, 200  # columns up to which all sizes are judged, and some
+SMALL = 4.0  # nats, below which a difference is small and its standard error says little (Sivula et al. 2020)
+
+
+def compare(model, supports, splits, task, X, y, sample_weight=None):
+    """The columns of the smallest size that predicts as well as the full model, and what says so, for ``sizes_``.
+
+    supports : (k, p) bool, those on the path of the fitted model. splits : pairs of rows to fit and rows to hold out.
+    task : makes the context of a fit of a classifier.
+    """
+    X, y, sizes = indexable(X)[0], validation.check_labels(y), sizes_of(model)
+    weight = _row_weights(model, y, sample_weight)
+    scores, times = np.zeros((len(y), len(sizes))), np.zeros(len(y))  # a row may be held out more than once
+    said = []
+    for train, test in splits:
+        given = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[train]}
+        with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)), catch_warnings(record=True) as heard:
+            fold.fit(part := _safe_indexing(X, train), y[train], **given)
+        said += heard
+        rows = weighted(fold, part, y[train], **given)
+        held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
+        positive = validation.is_second(y[test], held_out, fold.classes_)
+        np.add.at(scores, test, _fold_scores(fold, *rows, sizes[:-1], held_out, positive))
+        np.add.at(times, test, 1)
+    _say(said, len(splits))
+    counts = (times > 0) & (weight > 0)
+    found = _differences(scores[counts] * (weight[counts] / times[counts])[:, None])
+    suggested = _suggested(sizes, found["difference"], found["se"])
+    if suggested == sizes[-1]:
+        support = _movable(model)
+    else:
+        (support,) = _supports_of(supports, model.shrinkage_ == 0, [suggested])
+    return support, {"sizes": sizes, **found, "suggested": int(suggested)}
+
+
+def _say(said, n_folds):
+    """One warning of each category, in place of as many as there are folds."""
+    for category in dict.fromkeys(one.category for one in said):
+        texts = [str(one.message) for one in said if one.category is category]
+        warn(
+            f"Fits without a fold gave {len(texts)} warnings in {n_folds} folds, of which the first: {texts[0]}",
+            category,
+        )
+
+
+def _suggested(sizes, difference, se):
+    """The smallest size that loses at most one standard error, or next to nothing; the last one loses nothing."""
+    return sizes[np.argmax(difference >= -np.maximum(se, SMALL))]
+
+
+def _differences(terms):
+    """What the sizes lose against the full model. terms : (n, k), weighted log scores of rows, the full model's last.
+
+    Each row is one observation, whatever its weight: what a large weight says is less certain, not more.
+    """
+    if len(terms) < 2:
+        raise ValueError(f"cv holds out {len(terms)} rows of positive weight: at least 2 are needed.")
+    lost = terms - terms[:, -1:]
+    se = np.sqrt(len(terms)) * lost.std(axis=0, ddof=1)
+    return {"difference": lost.sum(axis=0), "se": se, "log_score": terms[:, -1].sum(), "n_rows": len(terms)}
+
+
+def weighted(model, X, y, sample_weight=None):
+    """The rows that count on the host, and their weights, those of the classes included; (0,) for none."""
+    X = device.to_host(validation.check_X(model, X, reset=False))
+    class_weight = model._asked["class_weight"]
+    if class_weight is not None:
+        if y is None:
+            raise ValueError(
+                "The classifier was fitted with a class_weight, which weights rows by their labels: rule='dss' needs "
+                "y, also with prefit=True."
+            )
+        X, _, sample_weight, _ = rows_that_count(X, validation.check_labels(y), sample_weight, class_weight)
+    if sample_weight is None:
+        return X, np.empty(0)
+    return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def _row_weights(model, y, sample_weight):
+    """Weights of all rows, those of the classes included; (n,)."""
+    weight = np.ones(len(y))
+    if sample_weight is not None:
+        weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+    if (class_weight := model._asked["class_weight"]) is not None:
+        classes, codes = validation.encode_labels(y)
+        weight = weight * of_classes(class_weight, classes, y, weight)[codes]
+    return weight
+
+
+def _movable(model):
+    """The columns that are shrunk and not constant; (p,) bool."""
+    return (model.shrinkage_ > 0) & (model.coef_draws_.mean(axis=(0, 1)) != 0)
+
+
+def sizes_of(model):
+    """The sizes to judge: all up to 20, then steps of a fifth up to 200, and all columns; (k,) of int, ascending."""
+    steps = np.rint(_EACH * 1.2 ** np.arange(1, 13)).astype(int)
+    sizes, n = np.concatenate([np.arange(_EACH + 1), steps[steps <= _MOST]]), _movable(model).sum()
+    return np.append(sizes[sizes < n], n)
+
+
+def _supports_of(supports, given, sizes):
+    """The first of these supports (k, p) with each number of columns besides the given ones; (k, p) bool.
+
+    Where there is none, as of columns that join together, it is the largest below.
+    """
+    counts = (supports & ~given).sum(axis=1)
+    return supports[[np.argmax(counts == counts[counts <= size].max()) for size in sizes]]
+
+
+def search(model, X, weight, level, columns=0):
+    """The ``Path`` of a fitted model. X, weight : its rows and (n,) or (0,) for none."""
+    return follow(model.coef_draws_, form_of(model, X, weight)[0], level, model.shrinkage_ == 0, columns)
+
+
+def _fold_scores(model, X, weight, sizes, held_out, positive):
+    """Log scores of rows that were held out, with the summaries of these sizes and, last, with the model; (n, k + 1).
+
+    X, weight : the rows of the fit, (n,) or (0,) for none. held_out, positive : the others, and whether each is of the
+    second class, (n,) bool.
+    """
+    path, projection = search(model, X, weight, 0.5, int(sizes.max(initial=0))), Projection(model, X, weight)
+
+    def score(columns, coef):
+        return projection.log_score(held_out, positive, columns, coef)
+
+    supports = map(np.flatnonzero, _supports_of(path.supports, model.shrinkage_ == 0, sizes))
+    scores = [score(columns, projection.onto(columns)) for columns in supports]
+    return np.column_stack([*scores, score(np.arange(X.shape[1]), projection.draws)])
