@@ -40,7 +40,7 @@ def test_claims_are_judged_by_what_they_say():
     assert judged([], coef, sd)["false share"] == 0
 
 
-@pytest.mark.parametrize("fields", [{"omitted": 10}, {"noise": "logistic"}, {"noise": "t3"}])
+@pytest.mark.parametrize("fields", [{"omitted": 10, "nonzero": 12}, {"noise": "logistic"}, {"noise": "t3"}])
 def test_scores_of_data_have_the_law_that_is_stated(fields):
     """Given all columns, y is 1 with the probability of the stated noise; without those left out, of the probit."""
     from selection_data import FromModel
