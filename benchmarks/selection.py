@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from _measure import Report
 from selection_data import Blocks, Case, FromModel, Paper, Twins
-from selection_errors import DEFAULT, QUICK, SHORT, blocks, compared, fit, noise, rates, speed, twins
+from selection_errors import DEFAULT, QUICK, SHORT, WIDE, blocks, compared, fit, noise, rates, speed, twins
 from selection_peers import Environment
 from sklearn.metrics import log_loss
 
@@ -102,7 +102,8 @@ def errors(report, parts, n_seeds, n_rates, n_wrong, environment, quick):
         for case in (Case(500, 50, 0), Case(200, 20, 0, rho=0.7)):
             noise(report, case, n_seeds, default)
     if "sets" in parts or "peers" in parts:
-        blocks(report, Blocks(100, 200 if quick else 2000), n_seeds, default, environment if "peers" in parts else None)
+        long, p = (QUICK, 60) if quick else (WIDE, 2000)
+        blocks(report, Blocks(100, p), n_seeds, long, environment if "peers" in parts else None)
     if "peers" in parts:
         report.figures["other packages"] = environment.found
 

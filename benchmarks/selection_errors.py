@@ -18,7 +18,8 @@ from skhorseshoe.groups import credible_sets
 EFFECT = 0.1  # the least that counts, in all rates of false signs and sets
 N_JOBS = 2  # processes, each of which does one fit at a time
 RULES = ("interval", "dss")  # beside "fsr" and sets
-SHORT, DEFAULT, QUICK = (300, 500), (1000, 1000), (100, 200)  # burn_in and n_iter of four chains
+# burn_in and n_iter of four chains
+SHORT, WIDE, DEFAULT, QUICK = (300, 500), (500, 1000), (1000, 1000), (100, 200)
 
 
 def fit(X, y, seed, length=DEFAULT, **parameters):
@@ -93,6 +94,7 @@ def summed(counts):
         "data sets": len(counts),
         "false share": float(false.mean()),
         "false share, Monte Carlo error": float(false.std() / np.sqrt(len(false))),
+        "false of all claims": sum(one["false share"] * one["claims"] for one in counts) / max(1, total["claims"]),
         "wrong sign": total["wrong sign"] / len(counts),
         "data sets with a claim": sum(one["claims"] > 0 for one in counts),
         "signals": total["signals"],
