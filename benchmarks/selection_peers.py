@@ -107,11 +107,14 @@ class Environment:
 
     def claims(self, sets, n_jobs):
         """{rule: {share asked for: for each (X, y) of sets the lists of columns of its claims, None where it failed}},
-        and {rule: processor seconds a data set}."""
+        and {rule: processor seconds a data set}; both are empty where the environment cannot be used."""
         with tempfile.TemporaryDirectory() as folder:
             data, out = Path(folder) / "data.npz", Path(folder) / "claims.json"
             np.savez(data, X=[X for X, _ in sets], y=[y for _, y in sets], n_jobs=n_jobs)
-            subprocess.run([self.python, __file__, data, out], check=True, stdout=subprocess.DEVNULL)
+            done = subprocess.run([self.python, __file__, data, out], check=False, stdout=subprocess.DEVNULL)
+            if done.returncode:
+                self.found["failed"] = f"{self.python} {Path(__file__).name} ended with {done.returncode}"
+                return {}, {}
             answer = json.loads(out.read_text())
         self.found = answer["versions"] | self.found
         return answer["claims"], answer["seconds"]
