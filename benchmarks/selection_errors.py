@@ -59,11 +59,12 @@ def members(frame, title, side=1.0):
 
 def judged(claims, coef, sd):
     """Counts of what is claimed of one data set. A claim without weights is that one of its columns has an effect."""
-    effects, false, wrong = coef * sd, 0, 0
+    effects, false, wrong, located = coef * sd, 0, 0, 0.0
     signals, covered = abs(effects) > EFFECT, np.zeros(len(coef), bool)
     for columns, weights in claims:
         value = abs(effects[columns]).max() if weights is None else coef[columns] @ weights
         false, wrong = false + (value <= EFFECT), wrong + (value < 0)
+        located += (value > EFFECT) / len(columns)
         covered[columns] = True
     n = len(claims)
     return {
@@ -71,6 +72,7 @@ def judged(claims, coef, sd):
         "false share": float(false / n) if n else 0.0,
         "wrong sign": float(wrong / n) if n else 0.0,
         "columns": int(sum(len(columns) for columns, _ in claims)),
+        "located": float(located),
         "found": int((covered & signals).sum()),
         "signals": int(signals.sum()),
     }
@@ -99,6 +101,7 @@ def summed(counts):
         "data sets with a claim": sum(one["claims"] > 0 for one in counts),
         "signals": total["signals"],
         "signals found": total["found"] / max(1, total["signals"]),
+        "signals located": total["located"] / max(1, total["signals"]),
         "columns per claim": total["columns"] / max(1, total["claims"]),
     }
 
@@ -137,6 +140,7 @@ def compared(report, case, counts, n_sets, environment):
                 every[_title(title, rule, q)] = {**summed(kept), "processor seconds a data set": seconds[rule]}
     for what, figures in every.items():
         report.add(f"{what}, share of signals found", figures["signals found"])
+        report.add(f"{what}, located", figures["signals located"])
     report.figures |= every
 
 
@@ -169,7 +173,8 @@ def blocks(report, case, n_seeds, length, environment=None):
     if environment is not None:
         theirs, seconds = environment.claims([case.make(seed, case.n)[:2] for seed in range(n_seeds)], N_JOBS)
         for rule, asked in theirs.items():
-            found[rule] = asked[ANY] if ANY in asked else asked["0.1"]
+            if asked:
+                found[rule] = asked[ANY] if ANY in asked else asked["0.1"]
         report.figures[f"{case}: processor seconds a data set"] = seconds
     right, wrong = {}, {}
     for rule, claims in found.items():

@@ -144,7 +144,8 @@ def _main(data, out):
         except PackageNotFoundError:
             answer["versions"][package] = "not installed"
             continue
-        done = Parallel(int(given["n_jobs"]))(delayed(_one)(rule, X[k], y[k], k) for k in range(len(X)))
+        workers = Parallel(int(given["n_jobs"]), max_nbytes=None)  # pyblip cannot use arrays that are read-only
+        done = workers(delayed(_one)(rule, X[k], y[k], k) for k in range(len(X)))
         shares = next((found for found, _ in done if found is not None), {})
         answer["claims"][rule] = {q: [found and _lists(found[q]) for found, _ in done] for q in shares}
         answer["seconds"][rule] = sum(seconds for _, seconds in done) / len(done)

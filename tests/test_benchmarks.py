@@ -34,7 +34,7 @@ def test_claims_are_judged_by_what_they_say():
     wrong = [(np.array([1]), np.array([2.0])), (np.array([2]), np.array([1.0])), ([2, 3], None)]
     counts = judged(right, coef, sd)
     assert (counts["claims"], counts["false share"], counts["wrong sign"]) == (3, 0, 0)
-    assert (counts["found"], counts["signals"], counts["columns"]) == (2, 2, 5)
+    assert (counts["found"], counts["signals"], counts["columns"], counts["located"]) == (2, 2, 5, 2)
     counts = judged(wrong, coef, sd)
     assert (counts["false share"], counts["wrong sign"], counts["found"]) == (1, 1 / 3, 1)
     assert judged([], coef, sd)["false share"] == 0
