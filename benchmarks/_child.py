@@ -25,11 +25,11 @@ def memory(n, p, dtype, n_draws, when):
     clf = HorseshoeProbitClassifier(n_iter=int(n_draws), burn_in=3, n_chains=4, n_jobs=2, random_state=0)
     if when == "later fit":
         HorseshoeProbitClassifier(n_iter=10, burn_in=3, n_jobs=2).fit(X[:1000, :2].copy(), y[:1000])
-    before, libraries = _resident("VmRSS"), _resident("RssFile")
+    before, libraries = resident("VmRSS"), resident("RssFile")
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     clf.fit(X, y)
-    peak = _resident("VmHWM")
-    return {"growth": peak - before, "libraries": _resident("RssFile") - libraries, "process": peak}
+    peak = resident("VmHWM")
+    return {"growth": peak - before, "libraries": resident("RssFile") - libraries, "process": peak}
 
 
 def fit_on_disk(path, p, n_sweeps, allowed):
@@ -51,13 +51,13 @@ def fit_on_disk(path, p, n_sweeps, allowed):
     X = np.memmap(path, np.float32, "r", shape=(n, p))  # anew: what making y has read of the old one is not counted
     data = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (data + allowed,) * 2)
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     begin = time.perf_counter()
     clf.fit(X, y)
     seconds = time.perf_counter() - begin
     expected = sum(forecast(n, p, clf.n_chains, clf.n_iter, 2, "hmc")) + 2 * 16 * 2**20
-    return {"growth": _resident("VmHWM") - before, "forecast": expected, "allowed": allowed, "seconds": seconds}
+    return {"growth": resident("VmHWM") - before, "forecast": expected, "allowed": allowed, "seconds": seconds}
 
 
 def _reserve_blas(n_threads):
@@ -93,14 +93,14 @@ def sparse_fit(n, p, density, dtype, sampler, sweeps):
     )
     if int(p) < 8000:
         clf.fit(X[:2000], y[:2000])  # what is compiled or loaded is there
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     begin = time.perf_counter()
     clf.fit(X, y)
     return {
         "arrays": X.data.nbytes + X.indices.nbytes + X.indptr.nbytes,
-        "growth": _resident("VmHWM") - before,
-        "process": _resident("VmHWM"),
+        "growth": resident("VmHWM") - before,
+        "process": resident("VmHWM"),
         "seconds": time.perf_counter() - begin,
         "sweeps": 2 * int(sweeps),
     }
@@ -131,7 +131,7 @@ def first_fits():
     return seconds
 
 
-def _resident(name):
+def resident(name):
     """VmRSS, what is resident now, RssFile, what of it are files such as libraries, or VmHWM, the most there was."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status[name].split()[0]) * 1024

@@ -5,13 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import logistic, norm, t
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["callbacks", "cpu", "disk", "first_session", "mixing", "predict", "sparse_rows"])
+@pytest.mark.parametrize("name", ["callbacks", "cpu", "disk", "mixing", "predict", "selection", "sparse_rows"])
 def test_a_benchmark_runs_and_writes_what_it_found(name, tmp_path):
     file = tmp_path / "out.json"
     command = [sys.executable, FOLDER / f"{name}.py", "--quick", "--output", file]
@@ -21,3 +23,34 @@ def test_a_benchmark_runs_and_writes_what_it_found(name, tmp_path):
     assert record["table"]
     assert record["machine"]["cores"]
     assert record["commit"]
+
+
+def test_claims_are_judged_by_what_they_say():
+    """A claim with weights is of the sum of its columns, on one side; one without is of any of its columns."""
+    from selection_errors import judged
+
+    coef, sd = np.array([1.0, -0.5, 0.05, 0.0]), np.array([1.0, 2.0, 1.0, 1.0])
+    right = [(np.array([0, 2]), np.array([1.0, 1.0])), (np.array([1]), np.array([-2.0])), ([0, 3], None)]
+    wrong = [(np.array([1]), np.array([2.0])), (np.array([2]), np.array([1.0])), ([2, 3], None)]
+    counts = judged(right, coef, sd)
+    assert (counts["claims"], counts["false share"], counts["wrong sign"]) == (3, 0, 0)
+    assert (counts["found"], counts["signals"], counts["columns"], counts["located"]) == (2, 2, 5, 2)
+    counts = judged(wrong, coef, sd)
+    assert (counts["false share"], counts["wrong sign"], counts["found"]) == (1, 1 / 3, 1)
+    assert judged([], coef, sd)["false share"] == 0
+
+
+@pytest.mark.parametrize("fields", [{"omitted": 10, "nonzero": 12}, {"noise": "logistic"}, {"noise": "t3"}])
+def test_scores_of_data_have_the_law_that_is_stated(fields):
+    """Given all columns, y is 1 with the probability of the stated noise; without those left out, of the probit."""
+    from selection_data import FromModel
+
+    n, laws = (
+        200_000,
+        {"logistic": logistic(scale=norm.ppf(0.75) / np.log(3)), "t3": t(3, scale=norm.ppf(0.75) / t(3).ppf(0.75))},
+    )
+    X, y, truths = FromModel(n, 15, pairs=2, tau_0=0.5, **fields).make_judged(1, n)
+    p = laws.get(fields.get("noise"), norm).cdf(X @ truths.get("associations", truths["effects"]))
+    Z = np.column_stack([np.ones(n), X, p])  # what is left of y goes along with nothing
+    moments = (y - p) @ Z / np.sqrt((p * (1 - p)) @ Z**2)
+    assert abs(moments).max() < 4.5

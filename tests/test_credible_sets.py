@@ -231,11 +231,12 @@ def test_other_models_are_refused(model):
 @short_chains
 def test_rates_of_false_sets_on_data_from_the_model():
     """40 data sets, drawn from the prior with tau = 0.05: the share of false sets at q is at most q, but for chance."""
-    from selection import FromModel, realised
+    from selection_data import FromModel
+    from selection_errors import realised
 
-    counts = [realised(FromModel(150, 20, pairs=5), seed, n_iter=500) for seed in range(40)]
+    counts = [realised(FromModel(150, 20, pairs=5), seed) for seed in range(40)]
     for q in (0.05, 0.1, 0.2):
         for rule in ("fsr", "sets"):
-            false = np.array([count[rule, q]["false share"] for count in counts])
+            false = np.array([count[rule, q, "effects"]["false share"] for count in counts])
             assert false.mean() <= q + 2 * false.std() / np.sqrt(len(false)), (rule, q)
-        assert sum(count["sets", q]["found"] for count in counts) > 20
+        assert sum(count["sets", q, "effects"]["found"] for count in counts) > 20

@@ -45,9 +45,8 @@ def reporter(verbose, end, line, too_long=None):
     than a minute is left.
 
     end : function that returns the number of all steps, or None if it is not known. line : function of the steps done
-    and the seconds left,
-    None if not known. too_long : function of the steps done, the seconds a step takes and those left, whose words are a
-    warning if hours are left.
+    and the seconds left, None if not known. too_long : function of the steps done, the seconds a step takes and those
+    left, whose words are a warning if hours are left.
     """
     begin = last = time.monotonic()
     first, told, warned = None, verbose or end is None, too_long is None
