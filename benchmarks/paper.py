@@ -5,14 +5,12 @@ import os
 import tempfile
 import time
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from _measure import Report
+from _measure import Report, sweep_times
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._utils import progress
 from skhorseshoe.datasets import make_rare_events
 
 ROWS, COLUMNS, SWEEPS = (1000, 10_000, 100_000, 1_000_000), (10, 100, 1000), 10_000
@@ -58,24 +56,12 @@ def ten_thousand(X, y, sampler, threads, allowed):
     fit(X[:50], y[:50], sampler, threads, 4)  # what is compiled is loaded
     swept = 8
     while True:
-        times = {}
-        with each_sweep(times):
+        with sweep_times() as times:
             fit(X, y, sampler, threads, swept)
         took = times[max(times)] - times[max(times) - swept]
         if swept == SWEEPS or took > allowed / 4:
             return took * SWEEPS / swept, swept
         swept = int(min(SWEEPS, swept * np.clip(allowed / (2 * took), 2, 100)))
-
-
-@contextmanager
-def each_sweep(times):
-    """Note when each sweep ended."""
-    reporter = progress.reporter
-    progress.reporter = lambda *args: lambda t: times.__setitem__(t, time.perf_counter())
-    try:
-        yield
-    finally:
-        progress.reporter = reporter
 
 
 def fit(X, y, sampler, threads, n_iter, **settings):

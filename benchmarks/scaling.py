@@ -1,11 +1,12 @@
 """How seconds and bytes grow with the work: log-log slopes beside the expected; README.md says how."""
 
 import argparse
+import statistics
 import warnings
 from pathlib import Path
 
 import numpy as np
-from _measure import Report, child, per_sweep
+from _measure import Report, child, sweep_times
 from scipy import sparse
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -48,29 +49,32 @@ def problem(what, value, quick=False):
     return X, eta + rng.standard_normal(n) > 0, settings
 
 
-def fit(X, y, sampler, settings, n_iter):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # short chains do not converge
-        model = HorseshoeProbitClassifier(sampler=sampler, burn_in=100, n_iter=n_iter, random_state=0, **settings)
-        model.fit(X, y)
-
-
 def seconds(report, options):
-    """Of a sweep: the difference of two fits that share all but the sweeps of one."""
+    """Of a sweep after burn-in: the median over fits."""
     for what, (values, expected) in WHOLE.items():
         for sampler in ("hmc", "gibbs"):
             at = []
             for value in TINY[what] if options.quick else values:
                 X, y, settings = problem(what, value, options.quick)
-                few, many = (2, 6) if options.quick else (5, 5 + sweeps_for(X, settings))
-                run = {"fit": lambda k, X=X, y=y, s=settings, sampler=sampler: fit(X, y, sampler, s, k)}
-                took = per_sweep(run, few, many, 1 if options.quick else options.repeats)["fit"]
-                at.append((value, max(took["minimum"] if options.quick else took["median"], 1e-9)))
+                n_iter = 20 if options.quick else sweeps_for(X, settings)
+                repeats = 1 if options.quick else options.repeats
+                fits = [sweep(X, y, sampler, settings, n_iter) for _ in range(repeats + 1)]
+                at.append((value, statistics.median(fits[1:])))  # the first one may have compiled something
             line(report, f'a sweep of "{sampler}"', what, "seconds", at, expected)
 
 
+def sweep(X, y, sampler, settings, n_iter):
+    """Seconds a sweep."""
+    burn_in = 100 if sampler == "hmc" else 10
+    model = HorseshoeProbitClassifier(sampler=sampler, burn_in=burn_in, n_iter=n_iter, random_state=0, **settings)
+    with warnings.catch_warnings(), sweep_times() as times:
+        warnings.simplefilter("ignore")  # short chains do not converge
+        model.fit(X, y)
+    return (times[burn_in + n_iter] - times[burn_in]) / n_iter
+
+
 def sweeps_for(X, settings):
-    """So many that the difference takes some tenths of a second."""
+    """So many that they take some tenths of a second."""
     size = X.nnz if sparse.issparse(X) else X.size
     return int(np.clip(4e8 / (size * settings.get("n_chains", 4) ** 0.5), 10, 1000))
 

@@ -211,24 +211,27 @@ def p_values(cases):
 
 
 def scaling(record, folder):
-    lines = record["figures"]["lines"]
-    figure = Figure(figsize=(7, 2.6 * -(-len(lines) // 3)), layout="constrained")
-    axes = figure.subplots(-(-len(lines) // 3), 3, squeeze=False).ravel()
-    for ax in axes[len(lines) :]:
+    """A panel for each thing that grows; the samplers beside one another."""
+    panels = {}
+    for line in record["figures"]["lines"].values():
+        panels.setdefault((line["x"], line["y"]), []).append(line)
+    height = -(-len(panels) // 3)
+    figure = Figure(figsize=(7, 2 * height), layout="constrained")
+    axes = figure.subplots(height, 3, squeeze=False).ravel()
+    for ax in axes[len(panels) :]:
         ax.remove()
     rows = []
-    for ax, line in zip(axes, lines.values(), strict=False):
-        x, y = np.array(line["at"]).T
-        ax.loglog(x, y, "o")
-        ax.loglog(x, np.exp(np.polyval(np.polyfit(np.log(x), np.log(y), 1), np.log(x))), "-", color="0.6")
-        ax.set(xlabel=line["x"], ylabel=line["y"])
-        rows.append([line["what"], line["x"], line["y"], f"{line['slope']:.2f}", line["expected"]])
+    for ax, ((grows, measured), lines) in zip(axes, panels.items(), strict=False):
+        for line, marker in zip(lines, "os", strict=False):
+            ax.loglog(*np.array(line["at"]).T, f"{marker}-")
+            rows.append([line["what"], grows, measured, f"{line['slope']:.2f}", line["expected"]])
+        ax.minorticks_off()
+        ax.set(xlabel=grows, ylabel=measured)
+    handles = axes[0].get_lines()
+    figure.legend(handles, ['"hmc"', '"gibbs"'], loc="outside upper center", ncols=2, frameon=False)
     figure.savefig(folder / "scaling.png", dpi=120)
-    return (
-        picture("scaling", "seconds and bytes as work grows")
-        + "\n\n"
-        + table(["what", "grows with", "of", "slope", "expected"], rows)
-    )
+    head = ["what", "grows with", "of", "slope", "expected"]
+    return picture("scaling", "seconds and bytes as work grows") + "\n\n" + table(head, rows)
 
 
 def paper(record, folder):
