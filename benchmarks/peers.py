@@ -49,6 +49,11 @@ class Bench:
         self.python, self.options, self.folder = python, options, folder
         cache = {} if options.here else {"NUMBA_CACHE_DIR": str(options.environment.absolute() / "numba")}
         self.env = {**os.environ, **ONE_THREAD, **cache, "JAX_PLATFORMS": "cpu"}
+        # Chains one after another have the same program, which is compiled for each otherwise.
+        self.env |= {
+            "JAX_COMPILATION_CACHE_DIR": str(folder / "jax"),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        }
         self.cores = queue.SimpleQueue()
         for core in sorted(os.sched_getaffinity(0))[: options.jobs]:
             self.cores.put(core)

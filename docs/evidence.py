@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 SMALL = {"font.size": 8, "axes.spines.top": False, "axes.spines.right": False}
@@ -68,14 +69,11 @@ def peers(record, folder):
             for k, e in enumerate(sets.values())
             if "ESS/s" in e["methods"][m]
         ]
-        for which in (True, False):
-            some = np.array([(x, k) for x, k, ok in at if ok is which]).reshape(-1, 2)
-            colour = f"C{samplers.index(m)}"
-            ax.plot(
-                *some.T, marker, color=colour, mfc=colour if which else "none", label=m if which else None, alpha=0.9
-            )
-        if not any(ok for *_, ok in at):
-            ax.plot([], [], marker, color=f"C{samplers.index(m)}", mfc="none", label=m)
+        colour, converged = f"C{samplers.index(m)}", any(ok for *_, ok in at)
+        for which, fill in ((True, colour), (False, "none")):
+            some = [(x, k) for x, k, ok in at if ok is which]
+            label = m if some and which is converged else None
+            ax.plot(*np.reshape(some, (-1, 2)).T, marker, color=colour, mfc=fill, label=label)
     ax.set(xscale="log", yticks=range(len(sets)), yticklabels=[e["what"] for e in sets.values()])
     ax.set_xlabel(
         "effective draws a second of the slowest coefficient, one thread, burn-in included; open: not converged"
@@ -225,7 +223,11 @@ def scaling(record, folder):
         for line, marker in zip(lines, "os", strict=False):
             ax.loglog(*np.array(line["at"]).T, f"{marker}-")
             rows.append([line["what"], grows, measured, f"{line['slope']:.2f}", line["expected"]])
+        values = [x for x, _ in lines[0]["at"]]
         ax.minorticks_off()
+        ax.set_xticks(values, [f"{x:,}" for x in values], rotation=20, ha="right")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.yaxis.set_major_formatter("{x:g}")
         ax.set(xlabel=grows, ylabel=measured)
     handles = axes[0].get_lines()
     figure.legend(handles, ['"hmc"', '"gibbs"'], loc="outside upper center", ncols=2, frameon=False)
