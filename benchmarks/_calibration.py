@@ -26,7 +26,7 @@ class Case(NamedTuple):
     simulate: object  # rng -> X, y, weights or None, the true coefficients (p,), intercept and tau
     settings: dict = {}  # noqa: RUF012
     thin: int = 30
-    n_sets: int = 150
+    n_sets: int = 100
     intercept: bool = False
 
 
@@ -110,7 +110,7 @@ CASES = {
     "hmc, sparse": Case("hmc", sparse_rows),
     "hmc, float32": Case("hmc", single),
     "pxda": Case("pxda", plain, thin=100),
-    "collapsed": Case("collapsed", plain, thin=10, n_sets=60),
+    "collapsed": Case("collapsed", plain, thin=10, n_sets=50),
     "gibbs": Case("gibbs", plain, thin=1000, n_sets=100),
 }
 
