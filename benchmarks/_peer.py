@@ -41,12 +41,11 @@ def draw(name, data, out, budget, sweeps):
     X, y, slab, spent = data["X"], data["y"], float(data["slab"]), 0.0
     while True:
         signal.alarm(int(budget - spent) + COMPILATION)
-        before = _start_of_peak()
         begin = time.perf_counter()
         run = SAMPLERS[name](X, y, slab, sweeps, sweeps, 1)
         signal.alarm(0)
         whole = time.perf_counter() - begin - run.compilation
-        found = {"sweeps": sweeps, **convergence(run), **times(run), "memory": _resident("VmHWM") - before}
+        found = {"sweeps": sweeps, **convergence(run), **times(run), "peak memory": _resident("VmHWM")}
         found |= scores(probabilities(run, data["X_new"]), data["y_new"])
         out.write_text(json.dumps(found))
         spent += whole
@@ -86,23 +85,17 @@ def predict(name, data, out, budget):
     signal.alarm(int(budget) + COMPILATION)
     folds = min(5, int(np.bincount(data["y"]).min()))
     model = PREDICTORS[name](folds)
-    before, begin = _start_of_peak(), time.perf_counter()
+    begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(data["X"], data["y"])
-    found = {"seconds": {"fit": time.perf_counter() - begin}, "memory": _resident("VmHWM") - before}
+    found = {"seconds": {"fit": time.perf_counter() - begin}, "peak memory": _resident("VmHWM")}
     out.write_text(json.dumps(found | scores(model.predict_proba(data["X_new"])[:, 1], data["y_new"])))
 
 
 def scores(probability, y):
     clipped = np.clip(probability, 1e-9, 1 - 1e-9)
     return {"log loss": float(log_loss(y, clipped)), "AUC": float(roc_auc_score(y, probability))}
-
-
-def _start_of_peak():
-    """What is resident now; the peak so far is forgotten. Linux only."""
-    Path("/proc/self/clear_refs").write_text("5")
-    return _resident("VmRSS")
 
 
 def main(name, data, out, budget, sweeps, core):

@@ -78,7 +78,7 @@ def peers(record, folder):
     ax.set_xlabel(
         "effective draws a second of the slowest coefficient, one thread, burn-in included; open: not converged"
     )
-    ax.invert_yaxis()
+    ax.set_ylim(len(sets) - 0.5, -0.5)
     ax.grid(axis="x", alpha=0.3)
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
     figure.savefig(folder / "peers.png", dpi=120)
@@ -111,7 +111,7 @@ def speed(sets, samplers):
                     *speeds,
                     f"{one['rhat']:.3f}{state}",
                     digits(one["seconds"]["compilation"]),
-                    f"{one['memory'] / 1e6:.0f}",
+                    f"{one['peak memory'] / 1e6:.0f}",
                 ]
             )
     head = ["data", "sampler", "ESS a second", "without burn-in", "worst R-hat", "compilation, s", "peak memory, MB"]
