@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -56,6 +57,19 @@ def per_sweep(runs, few, many, repeats):
     """
     timed = in_turns({(name, n): lambda r=run, n=n: r(n) for name, run in runs.items() for n in (few, many)}, repeats)
     return {name: combine(lambda a, b: (b - a) / (many - few), timed[name, few], timed[name, many]) for name in runs}
+
+
+@contextmanager
+def sweep_times():
+    """In place of the reports of progress of a fit: {number of the sweep, burn-in included: when it ended}."""
+    from skhorseshoe._utils import progress
+
+    reporter, times = progress.reporter, {}
+    progress.reporter = lambda *args: lambda t: times.__setitem__(t, time.perf_counter())
+    try:
+        yield times
+    finally:
+        progress.reporter = reporter
 
 
 def child(*arguments, **environment):

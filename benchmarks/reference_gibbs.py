@@ -9,7 +9,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 
-def reference_gibbs(X, y, n_iter, burn_in, n_chains, rng, global_scale=1.0, intercept_sd=100.0):
+def reference_gibbs(X, y, n_iter, burn_in, n_chains, rng, global_scale=1.0, intercept_sd=100.0, slab_scale=np.inf):
     """Draws from the posterior of probit regression with an intercept and the horseshoe prior.
 
     X : (n, p) float32 or float64; products with X are made in its dtype, the rest in float64.
@@ -38,7 +38,7 @@ def reference_gibbs(X, y, n_iter, burn_in, n_chains, rng, global_scale=1.0, inte
 
         precision = np.repeat(gram[None], n_chains, axis=0)
         diagonal = np.einsum("cjj->cj", precision)
-        diagonal[:, :p] += tau_sq_inv[:, None] * lambda_sq_inv
+        diagonal[:, :p] += tau_sq_inv[:, None] * lambda_sq_inv + slab_scale**-2.0
         diagonal[:, p] += intercept_sd**-2.0
         for c, factor in enumerate(np.linalg.cholesky(precision)):
             half = solve_triangular(factor, xtz[c], lower=True) + rng.standard_normal(p + 1)

@@ -3,9 +3,14 @@
 sphinx-build -W -b html docs docs/_build/html
 """
 
+import sys
 import warnings
+from pathlib import Path
 
 import skhorseshoe
+
+sys.path.insert(0, str(Path(__file__).parent))
+from evidence import draw_all
 
 # The gallery shows a warning as a reader of its pages needs it: without the file that raised it.
 warnings.formatwarning = lambda message, category, *_args, **_kwargs: f"{category.__name__}: {message}\n"
@@ -56,3 +61,7 @@ html_static_path = ["_static"]
 html_css_files = ["wide.css"]
 html_copy_source = False
 html_show_sphinx = False
+
+
+def setup(app):
+    app.connect("builder-inited", draw_all)

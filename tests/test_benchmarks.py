@@ -7,13 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _calibration import CASES, ranks
 from scipy.stats import logistic, norm, t
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["callbacks", "cpu", "disk", "mixing", "predict", "selection", "sparse_rows"])
+@pytest.mark.parametrize(
+    "name", ["callbacks", "cpu", "disk", "mixing", "paper", "predict", "scaling", "selection", "sparse_rows"]
+)
 def test_a_benchmark_runs_and_writes_what_it_found(name, tmp_path):
     file = tmp_path / "out.json"
     command = [sys.executable, FOLDER / f"{name}.py", "--quick", "--output", file]
@@ -54,3 +57,24 @@ def test_scores_of_data_have_the_law_that_is_stated(fields):
     Z = np.column_stack([np.ones(n), X, p])  # what is left of y goes along with nothing
     moments = (y - p) @ Z / np.sqrt((p * (1 - p)) @ Z**2)
     assert abs(moments).max() < 4.5
+
+
+@pytest.mark.slow
+def test_peers_that_need_no_environment_are_compared(tmp_path):
+    methods = ["skhorseshoe", "Gibbs in NumPy", "logistic regression, L1", "gradient boosting"]
+    command = [sys.executable, FOLDER / "peers.py", "--quick", "--here", "--only", "iris", "--methods", *methods]
+    subprocess.run([*command, "--output", tmp_path / "out.json"], check=True)
+    found = json.loads((tmp_path / "out.json").read_text())["figures"]["iris"]["methods"]
+    assert all("failed" not in one and one["log loss"] > 0 for one in found.values())
+    assert found["skhorseshoe"]["ESS/s"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [None, 0.002])
+def test_ranks_show_a_wrong_scale_of_tau(scale, monkeypatch):
+    """The mean rank of tau over 30 data sets, in its own standard error."""
+    if scale:
+        monkeypatch.setitem(CASES, "hmc", CASES["hmc"]._replace(settings={"global_scale": scale}))
+    of_tau = np.array([ranks("hmc", seed)[-1] for seed in range(30)])
+    z = (of_tau.mean() - 49.5) / (29 / np.sqrt(30))
+    assert abs(z) < 4 if scale is None else z > 5

@@ -1,0 +1,136 @@
+"""Whether the draws have the law that they should have; README.md says how to run it."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from xml.etree import ElementTree
+
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # before Numba is there, for the processes that follow
+
+import numpy as np
+from _calibration import CASES, N_CHAINS, N_DRAWS, ranks
+from _measure import HERE, Report
+from scipy import sparse, stats
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.diagnostics import mcse_mean, rhat
+
+TESTS = HERE.parent / "tests"
+N_BINS = 10
+FITS = {  # sampler, sweeps, a draw is kept every
+    "hmc": ("hmc", 10_000, 2),
+    "hmc, float32": ("hmc", 10_000, 2),
+    "hmc, sparse": ("hmc", 10_000, 2),
+    "hmc, each row twice with weight 1/2": ("hmc", 10_000, 2),
+    "pxda": ("pxda", 20_000, 5),
+    "gibbs": ("gibbs", 40_000, 10),
+}
+
+
+def calibration(report, options):
+    """Rank histograms: counts in ten bins of the rank of each coefficient, the intercept and tau, over data sets."""
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for name, case in CASES.items():
+            n_sets = 3 if options.quick else case.n_sets
+            found = np.array(list(pool.map(partial(ranks, name), range(n_sets))))
+            bins = found * N_BINS // (N_CHAINS * N_DRAWS + 1)
+            counts = np.array([np.bincount(column, minlength=N_BINS) for column in bins.T])
+            p_values = stats.chisquare(counts, axis=1).pvalue
+            p = counts.shape[0] - 1 - case.intercept
+            names = [f"x{j}" for j in range(p)] + ["tau"] + ["intercept"] * case.intercept
+            report.figures.setdefault("calibration", {})[name] = {
+                "data sets": n_sets,
+                "counts": dict(zip(names, map(tuple, counts.tolist()), strict=True)),
+                "p": dict(zip(names, p_values.tolist(), strict=True)),
+            }
+            report.add(f"calibration: {name}, {n_sets} data sets, least of {len(names)} p values", p_values.min())
+
+
+def agreement(report, options):
+    """Against long runs of NUTS, of another package, and of a plain Gibbs sampler, on 300 x 20: means and quantiles.
+
+    Differences are in their own standard errors. Those of means and shares below quantiles are about standard normal.
+    """
+    with np.load(TESTS / "data" / "gold_synthetic_300x20.npz") as file:
+        gold = dict(file)
+    for name, (sampler, n_iter, thin) in FITS.items():
+        if options.quick:
+            n_iter, thin = 200, 1
+        X, y, weight = gold["X"], gold["y"], None
+        if "float32" in name:
+            X = X.astype(np.float32)
+        if "sparse" in name:
+            X = sparse.csr_array(X)
+        if "twice" in name:
+            X, y, weight = np.repeat(X, 2, axis=0), np.repeat(y, 2), np.full(2 * len(y), 0.5)
+        model = HorseshoeProbitClassifier(fit_intercept=False, sampler=sampler, n_iter=n_iter, thin=thin, burn_in=1000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # R-hat is in the table
+            model.set_params(n_jobs=options.jobs, random_state=1).fit(X, y, sample_weight=weight)
+        z, worst = [], 0.0
+        for what, draws in {"beta": model.coef_draws_, "logtau": np.log(model.global_scale_draws_)[..., None]}.items():
+            mean = draws.mean(axis=(0, 1)) - gold[f"{what}_mean"]
+            z.append(mean / np.hypot(mcse_mean(draws), gold[f"{what}_mcse_mean"]))
+            worst = max(worst, float(rhat(draws).max()))
+        z = np.concatenate(list(map(np.atleast_1d, z)))
+        entry = {"n": len(z), "largest": float(abs(z).max()), "rms": float(np.sqrt((z**2).mean())), "rhat": worst}
+        report.figures.setdefault("agreement", {})[name] = entry | {"sweeps": n_iter}
+        report.add(f"agreement with NUTS: {name}, largest of {len(z)} differences of means", entry["largest"], "errors")
+
+
+def geweke(report, options):
+    """The joint tests of tests/mcmc, sweeps as they are and with planted errors: the largest change in errors."""
+    which = "gewekes_joint_test and (False or noise)" if options.quick else "geweke"
+    files = [TESTS / "mcmc" / "test_gibbs_law.py"] if options.quick else sorted((TESTS / "mcmc").glob("test_*_law.py"))
+    with tempfile.TemporaryDirectory() as folder:
+        xml = Path(folder) / "out.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "-n", options.jobs, "-m", "slow or not slow", "-k", which]
+        command += [f"--junit-xml={xml}", "-o", "junit_logging=all", *files]
+        subprocess.run(list(map(str, command)), cwd=HERE.parent, stdout=subprocess.DEVNULL, check=False)
+        cases = ElementTree.parse(xml).iter("testcase")
+        for case in cases:
+            z = re.findall(r"z = ([\d.]+)", "".join(case.itertext()))
+            if not z:
+                continue
+            file, test = case.get("classname").removeprefix("tests.mcmc."), case.get("name")
+            planted, passed = "catches" in test, case.find("failure") is None
+            entry = {"z": float(z[-1]), "planted": planted, "passed": passed}
+            report.figures.setdefault("geweke", {})[f"{file}.{test}"] = entry
+    found = report.figures.get("geweke", {}).values()
+    right, wrong = ([one["z"] for one in found if one["planted"] is planted] for planted in (False, True))
+    if right:
+        report.add(f"Geweke's joint test, {len(right)} sweeps as they are: largest change", max(right), at_most=4)
+    if wrong:
+        report.add(f"Geweke's joint test, {len(wrong)} planted errors: least change", min(wrong), at_least=6)
+
+
+SECTIONS = {"calibration": calibration, "agreement": agreement, "geweke": geweke}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="sections to run")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run?")
+    parser.add_argument(
+        "--output", type=Path, help="default: results/exactness-<date>.json, if all is run at full size"
+    )
+    options = parser.parse_args()
+
+    report = Report()
+    report.head()
+    report.figures["settings"] = {"quick": options.quick}
+    for name in options.only:
+        SECTIONS[name](report, options)
+    report.write("exactness", options.output, complete=not options.quick and set(options.only) == set(SECTIONS))
+
+
+if __name__ == "__main__":
+    main()

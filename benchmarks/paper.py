@@ -1,0 +1,133 @@
+"""Figure 1 of Terenin, Dong & Draper (2019) and its real data, in size, on this machine; README.md says how."""
+
+import argparse
+import os
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from _measure import Report, sweep_times
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.datasets import make_rare_events
+
+ROWS, COLUMNS, SWEEPS = (1000, 10_000, 100_000, 1_000_000), (10, 100, 1000), 10_000
+REAL = 1_295_848, 141
+# Seconds of 10,000 sweeps of one chain on a Titan X that the paper states, for these shapes.
+PAPER = {(10_000, 1000): 41.0, (1_000_000, 1000): 120.0, REAL: 176.0}
+# The least that an H200 can take for them: bandwidth and arithmetic on paper, four chains; nothing was measured.
+MODELLED = {(10_000, 1000): 7.0, (100_000, 1000): 8.0, (1_000_000, 1000): 17.5, REAL: 4.0}
+
+
+def figure_1(report, options):
+    """Seconds of 10,000 sweeps of one chain, from fewer where 10,000 would take longer than is allowed."""
+    rows, columns = ((500, 1000), (5, 10)) if options.quick else (options.rows, options.columns)
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for n in rows:
+        for p in columns:
+            if 8 * n * p > free / 2:
+                print(f"  {n:,} x {p:,} in float32 is left out: X and making it take more than half of the memory")
+                continue
+            X, y = data(n, p)
+            for sampler in ("gibbs", "hmc"):
+                if sampler == "hmc" and n * p > 5e8 and not options.real:
+                    continue  # its burn-in alone takes minutes
+                for threads in sorted({1, options.threads}):
+                    seconds, swept = ten_thousand(X, y, sampler, threads, 0.05 if options.quick else options.seconds)
+                    entry = {"n": n, "p": p, "sampler": sampler, "threads": threads, "seconds": seconds, "swept": swept}
+                    report.figures["sweeps"].append(entry)
+                    how = "" if swept == SWEEPS else f"extrapolated from {swept}"
+                    report.add(f"{n:,} x {p:,}: 10,000 sweeps of {sampler}, {threads} threads", seconds, f"s {how}")
+
+
+def data(n, p):
+    """As the paper makes them, float32, without a second copy of X."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p), dtype=np.float32)
+    beta = np.zeros(p, np.float32)
+    beta[:6] = (1.3, 4.0, -1.0, 1.6, 5.0, -2.0)[:p]
+    return X, (X @ beta + rng.standard_normal(n, dtype=np.float32) > 0).astype(np.uint8)
+
+
+def ten_thousand(X, y, sampler, threads, allowed):
+    """Seconds of 10,000 sweeps after burn-in, and how many were made: more and more, until they take long enough."""
+    fit(X[:50], y[:50], sampler, threads, 4)  # what is compiled is loaded
+    swept = 8
+    while True:
+        with sweep_times() as times:
+            fit(X, y, sampler, threads, swept)
+        took = times[max(times)] - times[max(times) - swept]
+        if swept == SWEEPS or took > allowed / 4:
+            return took * SWEEPS / swept, swept
+        swept = int(min(SWEEPS, swept * np.clip(allowed / (2 * took), 2, 100)))
+
+
+def fit(X, y, sampler, threads, n_iter, **settings):
+    # One chain, as in the paper. "hmc" tunes its path in burn-in; 100 sweeps are the fewest that "auto" would give it.
+    settings = {"n_chains": 1, "burn_in": 100 if sampler == "hmc" else 10, "random_state": 0, **settings}
+    settings.setdefault("thin", max(1, n_iter // 1000))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return HorseshoeProbitClassifier(sampler=sampler, n_jobs=threads, n_iter=n_iter, **settings).fit(X, y)
+
+
+def real_data(report, options):
+    """Rare events of the size of the paper's real data: the time until every coefficient and tau have an ESS of 400."""
+    n, p = (2000, 8) if options.quick else REAL
+    X, y, *_ = make_rare_events(n, p, event_rate=0.05 if options.quick else 0.005, dtype=np.float32, random_state=0)
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        on_disk = np.memmap(Path(folder) / "rows", np.float32, "w+", shape=X.shape)
+        on_disk[:] = X
+        on_disk.flush()
+        for where, rows in (("in memory", X), ("on disk", np.memmap(on_disk.filename, np.float32, "r", shape=X.shape))):
+            begin = time.perf_counter()
+            burn_in = 200 if options.quick else 500
+            model = fit(rows, y, "hmc", options.threads, 4000, n_chains=4, burn_in=burn_in, thin=1, target_ess=400)
+            seconds = time.perf_counter() - begin
+            table = model.summary()
+            entry = {
+                "size": f"{n:,} x {p}",
+                "rows": where,
+                "sampler": "hmc",
+                "seconds": seconds,
+                "ess": float(table["ess"].min()),
+            }
+            report.figures.setdefault("real", []).append(entry | {"rhat": float(table["rhat"].max())})
+            report.add(f"{n:,} x {p}, rows {where}: {model.n_iter_} sweeps, least ESS {entry['ess']:.0f}", seconds, "s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
+    parser.add_argument("--columns", type=int, nargs="+", default=COLUMNS)
+    parser.add_argument(
+        "--seconds", type=float, default=6, help="of sweeps that are timed; 10,000 are extrapolated from them"
+    )
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="beside one")
+    parser.add_argument(
+        "--real", action="store_true", help='the size of the real data, and "hmc" for the largest; long'
+    )
+    parser.add_argument("--folder", type=Path, help="where its file of 0.7 GB goes; default: that of temporary files")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run? The figures mean nothing")
+    parser.add_argument("--output", type=Path, help="default: results/paper-<date>.json of a complete run")
+    options = parser.parse_args()
+
+    report = Report()
+    report.head()
+    beside = {"paper": entries(PAPER, "the paper, Titan X"), "modelled": entries(MODELLED, "H200, modelled")}
+    report.figures |= {"settings": {"quick": options.quick}, "sweeps": [], "beside": beside}
+    figure_1(report, options)
+    if options.real or options.quick:
+        real_data(report, options)
+    complete = not options.quick and tuple(options.rows) == ROWS and tuple(options.columns) == COLUMNS
+    report.write("paper", options.output, complete)
+
+
+def entries(table, what):
+    return [{"n": n, "p": p, "seconds": seconds, "what": what} for (n, p), seconds in table.items()]
+
+
+if __name__ == "__main__":
+    main()
