@@ -100,7 +100,7 @@ def convert(
     begin = Path(folder).expanduser(), what, dtype or "float32"
     if not begun(*begin)["complete"]:
         with _progress.visible(verbose), writing(*begin) as writer:
-            report = _progress.reporter(verbose, source.rows, partial(_line, source.rows))
+            report = _progress.reporter(verbose, source.rows and (lambda: source.rows), partial(_line, source.rows))
             _write(source, ToRows(name, columns, dtype, writer.manifest), writer, report)
     elif source.what is None:
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")

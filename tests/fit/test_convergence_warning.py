@@ -20,14 +20,16 @@ LEVEL = {"shrunk": np.array(["x1"], object)}
 def chains(rhat=WELL, ess=900 * WELL, n_draws=4000, stopped_by="n_iter", is_all=True):
     """Four chains whose first quantities have these diagnostics, and the others good ones."""
     rhat, ess = (np.append(some, good[len(some) :]) for some, good in ((rhat, WELL), (ess, 900 * WELL)))
-    return Chains(QUANTITIES, rhat, ess, 4, n_draws, is_all, 4000, stopped_by, 0.01)
+    return Chains(QUANTITIES, rhat, ess, 4, n_draws, is_all, 1000, 4000, stopped_by, 0.01)
 
 
 def said(judged=None, unbounded=None, **params):
     """What a classifier says of such chains."""
-    params = SimpleNamespace(**HorseshoeProbitClassifier(**{"n_iter": 4000, **params}).get_params())
-    found = of_outcome(params, judged or chains(), Unbounded(**(unbounded or {})))
-    return in_words(found, recipe_of(found, params, judged or chains()))
+    params = {"n_iter": 4000, "burn_in": 1000, **params}
+    judged = (judged or chains())._replace(burn_in=400 if params["burn_in"] == "auto" else params["burn_in"])
+    params = SimpleNamespace(**HorseshoeProbitClassifier(**params).get_params())
+    found = of_outcome(params, judged, Unbounded(**(unbounded or {})))
+    return in_words(found, recipe_of(found, params, judged))
 
 
 def test_an_easy_problem_does_not_warn(weak_problem, seed):

@@ -1,0 +1,134 @@
+"""n_iter="auto" and burn_in="auto": how long a fit takes when nobody says it."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._fit import plan
+from skhorseshoe._mcmc import burn_in
+from skhorseshoe._mcmc.burn_in import BurnIn, of_no_tuning, of_tuning
+from skhorseshoe.diagnostics import convergence
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "pxda", "collapsed"])
+def test_sampling_ends_when_everything_has_converged(weak_problem, sampler, seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = HorseshoeProbitClassifier(sampler=sampler, random_state=seed).fit(*weak_problem)
+    assert model.stopped_by_ == "target_ess"
+    for draws in (model.coef_draws_, model.intercept_draws_, model.global_scale_draws_):
+        checks = convergence(draws)
+        assert np.min(checks.ess_bulk) >= 400
+        assert np.max(checks.rhat) <= 1.01
+    assert 100 <= model.n_iter_ < plan.MOST_SWEEPS
+    assert 200 <= model.burn_in_ <= 3400
+
+
+def test_the_goal_can_be_set(weak_problem):
+    n_iter = [
+        HorseshoeProbitClassifier(target_ess=goal, random_state=0).fit(*weak_problem).n_iter_ for goal in (50, 4000)
+    ]
+    assert n_iter[0] < n_iter[1]
+
+
+def test_sampling_ends_at_the_latest_after_so_many_sweeps(weak_problem, monkeypatch):
+    monkeypatch.setattr(plan, "MOST_SWEEPS", 60)
+    with pytest.warns(ConvergenceWarning, match="n_iter="):
+        model = HorseshoeProbitClassifier(random_state=0).fit(*weak_problem)
+    assert (model.n_iter_, model.stopped_by_) == (60, "n_iter")
+
+
+def test_integers_mean_exactly_that_many(weak_problem):
+    model = HorseshoeProbitClassifier(n_iter=37, burn_in=123, target_ess=None, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(*weak_problem)
+    assert (model.n_iter_, model.burn_in_, model.coef_draws_.shape[1]) == (37, 123, 37)
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "pxda"])
+def test_draws_are_those_of_any_number_of_threads(weak_problem, sampler):
+    one, two = (
+        HorseshoeProbitClassifier(sampler=sampler, n_jobs=n_jobs, random_state=3).fit(*weak_problem)
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.coef_draws_, two.coef_draws_)
+
+
+@pytest.mark.parametrize("schedule", [of_tuning, of_no_tuning])
+def test_burn_in_is_extended_until_the_chains_agree(schedule, rng):
+    """Chains that come together after a while: burn-in ends after that, and not much later."""
+    ends = {}
+    for apart in (0, 700, 10**9):
+        length, sweep = BurnIn("auto", schedule), 0
+        while sweep < length.end:
+            sweep += 1
+            where = np.arange(4)[:, None] if sweep <= apart else 0
+            length.see(sweep, where + 0.1 * rng.standard_normal((4, 3)), NoDevice)
+        ends[apart] = length.end
+    assert ends[0] == schedule("auto").ends[-1]
+    assert 700 < ends[700] <= 2500
+    assert ends[10**9] == schedule("auto", burn_in.MOST_EXTENSIONS).ends[-1]
+
+
+class NoDevice:
+    @staticmethod
+    def to_host(values):
+        return values
+
+
+def test_one_chain_that_drifts_does_not_agree(rng):
+    length = BurnIn("auto", of_no_tuning)
+    for sweep in range(1, 201):
+        length.see(sweep, np.array([[0.01 * sweep]]) + 0.1 * rng.standard_normal((1, 1)), NoDevice)
+    assert length.end == 400
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "pxda", "collapsed"])
+def test_a_run_that_was_killed_ends_with_the_same_draws(weak_problem, sampler, tmp_path, monkeypatch):
+    """It is stopped in the middle of the sweeps that an automatic burn-in looks at, and of an extension."""
+    monkeypatch.setattr(burn_in, "_AGREED", 1.0)  # never, so that there are extensions
+    monkeypatch.setattr(burn_in, "MOST_EXTENSIONS", 1)
+    model = HorseshoeProbitClassifier(sampler=sampler, n_iter=20, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = clone(model).fit(*weak_problem)
+        for stop in (170, 250, 350):
+            folder = tmp_path / str(stop)
+            resumed = clone(model).set_params(checkpoint=folder, checkpoint_interval=0)
+            with monkeypatch.context() as patch, pytest.raises(OSError, match="killed"):
+                patch.setattr(BurnIn, "see", killed_at(stop, BurnIn.see))
+                resumed.fit(*weak_problem)
+            resumed.fit(*weak_problem)
+            np.testing.assert_array_equal(resumed.coef_draws_, whole.coef_draws_)
+            assert resumed.burn_in_ == whole.burn_in_
+
+
+def killed_at(stop, see):
+    def until(self, sweep, beta, ops):
+        if sweep == stop:
+            raise OSError("killed")
+        see(self, sweep, beta, ops)
+
+    return until
+
+
+def test_draws_that_nobody_asked_for_do_not_fill_the_memory(weak_problem, monkeypatch):
+    X, y = weak_problem
+    monkeypatch.setattr(plan, "_ROOM", 450 * 4 * (8 * X.shape[1] + 24))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = HorseshoeProbitClassifier(target_ess=800, random_state=0).fit(X, y)
+    assert model.coef_draws_.shape[1] <= 450
+    assert model.moments_ is None or model.moments_["n_draws"] == model.n_iter_
+
+
+def test_contradictions_name_the_automatic_length(weak_problem):
+    with pytest.raises(ValueError, match=r"n_iter='auto'.*max_draws=50"):
+        HorseshoeProbitClassifier(max_draws=50).fit(*weak_problem)
+    with pytest.raises(ValueError, match=r"thin must not exceed the 10000 sweeps"):
+        HorseshoeProbitClassifier(thin=20_000).fit(*weak_problem)
