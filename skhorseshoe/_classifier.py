@@ -46,12 +46,19 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     to nearly zero; large ones are hardly shrunk. ``fit`` draws from the posterior with several chains;
     predicted probabilities are averages over the draws.
 
+    Four parameters are what most fits need: ``standardize=True`` if the columns have different units; ``slab_scale=2``
+    (with standardised columns) if columns may separate the classes; ``expected_nonzero``, if there is a guess of how many
+    columns matter; and ``random_state``, for the same draws again. Everything else has a default that adapts to the data.
+
     Parameters
     ----------
-    n_iter : int, default=1000
-        Number of sweeps (iterations of the sampler) of each chain after burn-in.
-    burn_in : int, default=1000
-        Number of sweeps at the start of each chain that are discarded.
+    n_iter : int or "auto", default="auto"
+        Number of sweeps (iterations of the sampler) of each chain after burn-in. "auto" goes on until the chains have
+        converged: as ``target_ess=100 * n_chains`` with at most 10,000 sweeps. Of draws that take more than 1 GiB it
+        keeps fewer, as ``max_draws`` does.
+    burn_in : int or "auto", default="auto"
+        Number of sweeps at the start of each chain that are discarded. "auto" goes on until halves of the chains agree:
+        400, 600, 1000, 1800 or 3400 sweeps with "hmc", else 200, 400, 800, 1600 or 3200.
     n_chains : int, default=4
         Number of chains, 1 to 256. They share every pass over X; comparing them shows whether they have converged.
     thin : int, default=1
@@ -117,7 +124,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     target_ess : float or None, default=None
         Stop when every coefficient of a column that is not constant, the intercept and tau have this bulk effective
         sample size over all chains and an R-hat of at most 1.01; ``n_iter`` is then the maximum. Checked after
-        100 kept draws of each chain, then each time the number of draws has grown by a quarter.
+        100 kept draws of each chain, then each time the number of draws has grown by a quarter. None means 100 a chain
+        with ``n_iter="auto"``, and else to make all ``n_iter`` sweeps.
     checkpoint : path-like or None, default=None
         Folder in which the running fit is saved, created if needed. After a run was killed, the same call continues
         it, and ends with the draws of an uninterrupted run; a larger ``n_iter`` continues a run that has ended. A
@@ -127,7 +135,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         does. A SIGTERM handler of the program is called after the sweep, and so may end the run.
     warm_start : bool, default=False
         If True, ``fit`` keeps what it needs to continue, and another ``fit`` on the same data adds ``n_iter`` sweeps to
-        the draws, without burn-in: k and then m sweeps give the draws of k + m. ``n_iter``, ``target_ess``, ``n_jobs``,
+        the draws, without burn-in: k and then m sweeps give the draws of k + m; with "auto" it goes on only if
+        ``target_ess`` has not been reached. ``n_iter``, ``target_ess``, ``n_jobs``,
         ``coef_summary``, ``credible_level`` and ``verbose`` may change between the two.
     random_state : int, RandomState instance or None, default=None
         Seed. An int gives the same draws in every process, for any number of threads. None takes a fresh seed from
@@ -174,6 +183,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     n_iter_ : int
         Sweeps of each chain after burn-in, including those of earlier fits that ``warm_start`` or ``checkpoint``
         continued; fewer than ``n_iter`` if ``fit`` stopped early.
+    burn_in_ : int
+        Sweeps of each chain before those.
     stopped_by_ : {"n_iter", "target_ess", "interrupt", "callback"}
         Why sampling ended.
     sampler_ : str

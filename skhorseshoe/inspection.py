@@ -234,8 +234,8 @@ def loo(
     if is_dask(X, y, sample_weight):
         raise TypeError("loo takes rows of this process, not a Dask collection: give it rows that are computed.")
     max_draws = check_max_draws(max_draws)
-    rows = predict.labelled(classifier, prepared(before, X), y, sample_weight)
-    return leave_one_out(classifier, *rows, max_draws)
+    X, positive, weight = predict.labelled(classifier, prepared(before, X), y, sample_weight)
+    return leave_one_out(classifier, X, positive, weight, max_draws)
 
 
 def summary(model: Model, level: float | None = None, sort_by: str | None = None) -> DataFrame:

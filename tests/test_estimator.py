@@ -48,7 +48,7 @@ SHAPES = {
     **dict.fromkeys(("intercept_draws_", "global_scale_draws_", "acceptance_draws_"), (3, 150)),
     **{"coef_": (1, 8), "intercept_": (1,), "coef_draws_": (3, 150, 8)},
 }
-OTHERS = "classes n_features_in n_iter device moments prior sampler stopped_by tuning"
+OTHERS = "classes n_features_in n_iter burn_in device moments prior sampler stopped_by tuning"
 
 
 def test_fitted_attributes_are_arrays_of_the_stated_shapes(fitted):

@@ -34,6 +34,7 @@ class PosteriorMixin:
     rhat_: Floats
     ess_: Floats
     n_iter_: int
+    burn_in_: int
     stopped_by_: str
     sampler_: str
     tuning_: dict[str, Any]

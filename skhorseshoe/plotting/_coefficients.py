@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
     interval: Floats
     level: float
     selected: Bools | None = None
-    classes: NDArray | None = None
+    classes: NDArray[Any] | None = None
 
     @classmethod
     def from_estimator(

@@ -1,12 +1,18 @@
 """How many columns predict new rows as well as all of them do."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from .._posterior.dss_cv import SMALL
 from ._common import DARK, MUTED, PALE, Display, check_count
 from ._selection import selector_in
+
+if TYPE_CHECKING:
+    from .._types import Axes, Floats, Model, NDArray
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -48,13 +54,13 @@ class ModelSizeDisplay(Display):
     6
     """
 
-    sizes: np.ndarray
-    difference: np.ndarray
-    se: np.ndarray
+    sizes: NDArray[np.integer]
+    difference: Floats
+    se: Floats
     suggested_size: int
 
     @classmethod
-    def from_estimator(cls, estimator, *, beyond=15, ax=None):
+    def from_estimator(cls, estimator: Model, *, beyond: int | None = 15, ax: Axes | None = None) -> Self:
         """Draw the attribute ``sizes_`` of a fitted selector.
 
         Parameters
@@ -82,7 +88,7 @@ class ModelSizeDisplay(Display):
         )
         return display.plot(beyond=beyond, ax=ax)
 
-    def plot(self, *, beyond=15, ax=None):
+    def plot(self, *, beyond: int | None = 15, ax: Axes | None = None) -> Self:
         """Draw.
 
         Parameters
