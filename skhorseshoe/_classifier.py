@@ -47,8 +47,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     predicted probabilities are averages over the draws.
 
     Four parameters are what most fits need: ``standardize=True`` if the columns have different units; ``slab_scale=2``
-    (with standardised columns) if columns may separate the classes; ``expected_nonzero``, if there is a guess of how many
-    columns matter; and ``random_state``, for the same draws again. Everything else has a default that adapts to the data.
+    (with standardised columns) if columns may separate the classes; ``expected_nonzero``, if there is a guess of how
+    many columns matter; and ``random_state``, for the same draws again. The length adapts to the data.
 
     Parameters
     ----------
