@@ -1,0 +1,149 @@
+"""What a new user meets: default fits of twelve data sets, what they warn of, and how many rounds lead to a clean fit.
+
+    python benchmarks/first_contact.py           # about five minutes on two free cores
+    python benchmarks/first_contact.py --quick   # two small data sets
+
+A third of the rows is held out. A fit that warns is made again as the recipe at the end of its warning says. The fit with
+1000 + 1000 sweeps is what integers would have asked for; L1 logistic regression has a search and scaled columns.
+"""
+
+import argparse
+import ast
+import re
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from _measure import Report, figure
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.datasets import make_rare_events, make_sparse_probit
+
+_MOST = 3  # rounds
+_RECIPE = r"Fit again with (.+): about (a second|\d+ (s|minutes|hours))\.$"
+
+
+def one_class(load, which, prepare=lambda X: X):
+    X, y = load(return_X_y=True)
+    return prepare(X), y == which
+
+
+def digits():
+    X, y = load_digits(return_X_y=True)
+    rows = np.isin(y, (3, 8))
+    return X[rows], y[rows] == 8
+
+
+def spam(rng):
+    """Counts of 57 words, most of them 0."""
+    X = np.log1p(rng.gamma(0.3, 2.0, (4600, 57)) * (rng.random((4600, 57)) < 0.3))
+    return X, scale(X)[:, :20] @ (1.5 * rng.standard_normal(20)) + rng.standard_normal(4600) > 0
+
+
+def genes(rng, n_groups=25):
+    """80 rows of groups of 20 columns with correlations of 0.7."""
+    X = np.sqrt(0.7) * np.repeat(rng.standard_normal((80, n_groups)), 20, axis=1)
+    X += np.sqrt(0.3) * rng.standard_normal(X.shape)
+    return X, 2 * X[:, 5] - 2 * X[:, 405] + rng.standard_normal(80) > 0
+
+
+DATA = {
+    "wine": lambda rng: one_class(load_wine, 0),
+    "wine, scaled": lambda rng: one_class(load_wine, 0, scale),
+    "setosa": lambda rng: one_class(load_iris, 0),
+    "versicolor": lambda rng: one_class(load_iris, 1),
+    "virginica": lambda rng: one_class(load_iris, 2),
+    "breast cancer": lambda rng: one_class(load_breast_cancer, 1),
+    "breast cancer, scaled": lambda rng: one_class(load_breast_cancer, 1, scale),
+    "digits": lambda rng: digits(),
+    "spam": spam,
+    "genes": genes,
+    "500 x 20": lambda rng: make_sparse_probit(500, 20, random_state=rng.integers(1000))[:2],
+    "rare events": lambda rng: make_rare_events(20_000, 30, random_state=rng.integers(1000))[:2],
+}
+QUICK = "versicolor", "500 x 20"
+
+
+def fit(model, X, y):
+    """Seconds of a fit, and the messages of its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        begin = time.perf_counter()
+        model.fit(X, y)
+        return time.perf_counter() - begin, [str(one.message) for one in caught]
+
+
+def follow(model, message):
+    """Set the parameters that the recipe at the end of a message names; False if there is no recipe."""
+    recipe = re.search(_RECIPE, message)
+    if recipe:
+        call = ast.parse(f"f({recipe[1]})", mode="eval").body
+        model.set_params(**{word.arg: ast.literal_eval(word.value) for word in call.keywords})
+    return recipe is not None
+
+
+def scores(model, X, y):
+    proba = model.predict_proba(X)[:, 1]
+    return {"log loss": float(log_loss(y, proba)), "AUC": float(roc_auc_score(y, proba))}
+
+
+def contact(X, y):
+    """The figures of one data set."""
+    X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=0)
+    model = HorseshoeProbitClassifier(random_state=0)
+    seconds, said = fit(model, X, y)
+    found = {"seconds": seconds, "sweeps": [model.burn_in_, model.n_iter_], "warnings": len(said), "rounds": 0}
+    found |= {"ESS": float(np.nanmin(model.ess_)), "R-hat": float(np.nanmax(model.rhat_))}
+    fixed, _ = fit(clone(model).set_params(n_iter=1000, burn_in=1000), X, y)
+    found["seconds of 1000 + 1000"] = fixed
+    while said and found["rounds"] < _MOST and follow(model, said[0]):
+        _, said = fit(model, X, y)
+        found["rounds"] += 1
+    found |= {"clean": not said, **scores(model, X_test, y_test)}
+    lasso = LogisticRegressionCV(
+        Cs=10, l1_ratios=(1,), solver="liblinear", scoring="neg_log_loss", random_state=0, use_legacy_attributes=False
+    )
+    lasso = make_pipeline(StandardScaler(), lasso)
+    seconds, _ = fit(lasso, X, y)
+    return found | {"L1": {"seconds": seconds, **scores(lasso, X_test, y_test)}}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--output", type=Path, help="default: results/first-contact-<date>.json")
+    options = parser.parse_args()
+    for shape in ((200, 5), (20, 40)):  # compiles
+        fit(
+            HorseshoeProbitClassifier(n_iter=50, burn_in=100, random_state=0),
+            *make_sparse_probit(*shape, random_state=0)[:2],
+        )
+    report, found = Report(), {}
+    for name in QUICK if options.quick else DATA:
+        found[name] = one = contact(*DATA[name](np.random.default_rng(0)))
+        print(
+            name,
+            {key: round(value, 3) if isinstance(value, float) else value for key, value in one.items()},
+            flush=True,
+        )
+    report.figures, n = found, len(found)
+    report.head()
+    report.add("most rounds to a clean fit", max(one["rounds"] for one in found.values()), at_most=1)
+    report.add("data sets without a clean fit", sum(not one["clean"] for one in found.values()), at_most=0)
+    ratios = [one["seconds"] / one["seconds of 1000 + 1000"] for one in found.values()]
+    report.add("time of a default fit beside one of 1000 + 1000 sweeps", figure(ratios))
+    best = sum(one["log loss"] <= one["L1"]["log loss"] for one in found.values())
+    report.add(f"of {n} data sets: log loss at most that of L1", best, at_least=9 * n // 12)
+    report.write("first-contact", options.output, complete=not options.quick)
+
+
+if __name__ == "__main__":
+    main()
