@@ -3,8 +3,8 @@
     python benchmarks/first_contact.py           # about five minutes on two free cores
     python benchmarks/first_contact.py --quick   # two small data sets
 
-A third of the rows is held out. A fit that warns is made again as the recipe at the end of its warning says. The fit with
-1000 + 1000 sweeps is what integers would have asked for; L1 logistic regression has a search and scaled columns.
+A third of the rows is held out. A fit that warns is made again as the recipe at the end of its warning says. The fit
+with 1000 + 1000 sweeps is what integers would have asked for; L1 logistic regression has a search and scaled columns.
 """
 
 import argparse
