@@ -87,7 +87,11 @@ class BurnIn:
         if self.asked != AUTO:
             return {}
         _, start, stop = self.phases
-        halves = {"halves_origin": "q", "halves_sums": "2Cq", "halves_squares": "q"} if start < sweep < stop else {}
+        halves = (
+            {"halves_origin": "q", "halves_first": "Cq", "halves_second": "Cq", "halves_squares": "q"}
+            if start < sweep < stop
+            else {}
+        )
         return {"extensions": "", **halves}
 
 
@@ -95,24 +99,28 @@ class Halves(NamedTuple):
     """Sums over the first and over the second half of each chain, on the device."""
 
     origin: object  # (q,) from which coefficients are measured, so that no digits cancel
-    sums: object  # (2, n_chains, q)
+    first: object  # sum over the first half of each chain (n_chains, q)
+    second: object
     squares: object  # (q,) of all
 
     @classmethod
     def from_first(cls, beta):
         """Of no states yet; beta is the first to come."""
         origin = beta.mean(axis=0)
-        return cls(origin, 0 * (beta - origin)[None].repeat(2, axis=0), 0 * origin)
+        zero = 0 * beta
+        return cls(origin, zero, zero, 0 * origin)
 
     def with_next(self, beta, half):
         """With one more state (n_chains, q) of the first (0) or second (1) half."""
-        offset, sums = beta - self.origin, self.sums.copy()
-        sums[half] += offset
-        return Halves(self.origin, sums, self.squares + (offset**2).sum(axis=0))
+        offset = beta - self.origin
+        name = ("first", "second")[half]
+        squares = self.squares + (offset**2).sum(axis=0)
+        return self._replace(squares=squares, **{name: getattr(self, name) + offset})
 
     def agree(self, n):
         """Whether R-hat of each coefficient over halves of chains is small. n : states of a chain; of the host."""
-        sizes = np.array([n // 2, n - n // 2])[:, None, None]
-        means = (self.sums / sizes).reshape(-1, len(self.origin))
-        within = (self.squares - (sizes * (self.sums / sizes) ** 2).sum(axis=(0, 1))) / (n * self.sums.shape[1])
-        return bool((means.var(axis=0, ddof=1) <= (_AGREED**2 - 1) * within).all())
+        sizes = n // 2, n - n // 2
+        means = np.stack([self.first / sizes[0], self.second / sizes[1]])  # (2, n_chains, q)
+        explained = sizes[0] * (means[0] ** 2).sum(axis=0) + sizes[1] * (means[1] ** 2).sum(axis=0)
+        within = np.maximum(self.squares - explained, 0.0) / (n * len(self.first))
+        return bool((means.reshape(-1, len(self.origin)).var(axis=0, ddof=1) <= (_AGREED**2 - 1) * within).all())

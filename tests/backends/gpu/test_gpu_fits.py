@@ -12,6 +12,7 @@ from laws import agree
 from skhorseshoe._backends import limits
 from skhorseshoe._data.dask_worker import Shard
 from skhorseshoe._data.row_blocks import Segment, layout
+from skhorseshoe._mcmc import burn_in
 from skhorseshoe.datasets import make_correlated_probit
 
 OTHER_COLUMNS = {"standardize": True, "unpenalized": [1, 4]}
@@ -47,6 +48,17 @@ def test_chains_are_those_of_the_cpu(fit, kind, dtype, one_gpu, problem, sparse_
     tolerance = 1e-4 if dtype == "float64" else 1e-2  # rounding grows from sweep to sweep, float32's from 1e-7
     np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=tolerance)
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "pxda"])
+def test_an_automatic_burn_in_is_that_of_the_cpu(sampler, one_gpu, problem, short_fit, monkeypatch):
+    monkeypatch.setattr(burn_in, "_SHORTEST", 40)
+    monkeypatch.setattr(burn_in, "_AGREED", 1.0)  # never, so that it is extended
+    monkeypatch.setattr(burn_in, "MOST_EXTENSIONS", 1)
+    length = {"burn_in": "auto", "n_iter": 5}
+    ours, theirs = (short_fit(*problem, device=device, sampler=sampler, **length) for device in ("cuda", "cpu"))
+    assert ours.burn_in_ == theirs.burn_in_ > 30
+    np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(("sampler", "kind"), [("gibbs", "sparse"), ("pxda", "sparse"), ("pxda", "dense")])
