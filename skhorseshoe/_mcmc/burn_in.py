@@ -43,14 +43,16 @@ class BurnIn:
     """Burn-in of chains that run.
 
     asked : sweeps, or "auto". schedule : ``of_tuning`` or ``of_no_tuning``. saved : what ``arrays`` gave, or None.
+    ops : of the device where the chains are, for what was saved.
     """
 
-    def __init__(self, asked, schedule, saved=None):
+    def __init__(self, asked, schedule, saved=None, ops=None):
         self.asked, self.schedule = asked, schedule
         self.extensions = 0 if asked != AUTO or saved is None else int(saved["extensions"])
         self.seen = None  # ``Halves`` of the chains in the sweeps that are looked at
         if saved is not None and "halves_squares" in saved:
-            self.seen = Halves(*(saved[f"halves_{name}"] for name in Halves._fields))
+            seen = Halves(*(saved[f"halves_{name}"] for name in Halves._fields))
+            self.seen = seen if ops is None else ops.to_device(seen)
 
     @property
     def phases(self):
@@ -87,12 +89,8 @@ class BurnIn:
         if self.asked != AUTO:
             return {}
         _, start, stop = self.phases
-        halves = (
-            {"halves_origin": "q", "halves_first": "Cq", "halves_second": "Cq", "halves_squares": "q"}
-            if start < sweep < stop
-            else {}
-        )
-        return {"extensions": "", **halves}
+        sums = {"halves_origin": "q", "halves_first": "Cq", "halves_second": "Cq", "halves_squares": "q"}
+        return {"extensions": "", **(sums if start < sweep < stop else {})}
 
 
 class Halves(NamedTuple):

@@ -28,7 +28,7 @@ class _UntunedChains:
     tuning: dict = {}  # noqa: RUF012 - there is none, for ever
 
     def __init__(self, problem, start, burn_in, saved):
-        self.problem, self.burn_in = problem, BurnIn(burn_in, of_no_tuning, saved)
+        self.problem, self.burn_in = problem, BurnIn(burn_in, of_no_tuning, saved, problem.rows.ops)
         self.information = None  # the Fisher information, once the shrinkage has been asked for
         if saved is None:
             self.state, points = start, start.beta

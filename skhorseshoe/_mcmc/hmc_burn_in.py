@@ -36,7 +36,7 @@ class HmcChains:
     """
 
     def __init__(self, problem, start, burn_in, saved=None):
-        self.problem, self.burn_in = problem, BurnIn(burn_in, of_tuning, saved)
+        self.problem, self.burn_in = problem, BurnIn(burn_in, of_tuning, saved, problem.rows.ops)
         rows, fixed, _, _ = problem
         ops, p, (n_chains, q) = rows.ops, rows.columns.n_shrunk, start.beta.shape
         H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
