@@ -261,7 +261,7 @@ class Card:
         allocated(values.nbytes)
         if values.nbytes > self.free:
             raise OutOfMemoryError(f"Out of memory allocating {values.nbytes:,} bytes")
-        values.view(np.uint8).reshape(-1)[...] = 0xFF if values.size else 0
+        values.reshape(-1).view(np.uint8)[...] = 0xFF if values.size else 0
         return ndarray(values)
 
     def free_all_blocks(self):
