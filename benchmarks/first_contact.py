@@ -100,7 +100,7 @@ def contact(X, y):
     X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=0)
     model = HorseshoeProbitClassifier(random_state=0)
     seconds, said = fit(model, X, y)
-    found = {"seconds": seconds, "sweeps": [model.burn_in_, model.n_iter_], "warnings": len(said), "rounds": 0}
+    found = {"seconds": seconds, "burn-in": model.burn_in_, "sweeps": model.n_iter_, "warnings": len(said), "rounds": 0}
     found |= {"ESS": float(np.nanmin(model.ess_)), "R-hat": float(np.nanmax(model.rhat_))}
     fixed, _ = fit(clone(model).set_params(n_iter=1000, burn_in=1000), X, y)
     found["seconds of 1000 + 1000"] = fixed
