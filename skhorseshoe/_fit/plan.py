@@ -101,7 +101,7 @@ def _lengths(params, p, done):
     n_iter, most = _sweeps(params.n_iter) + done, params.max_draws
     if params.n_iter == AUTO and most is None:  # nobody has asked for so many that they fill the memory
         room = int(_ROOM / (params.n_chains * (np.dtype(params.draws_dtype).itemsize * p + 24)))
-        most = None if room >= n_iter // params.thin else max(_FEWEST, room)
+        most = None if room >= MOST_SWEEPS // params.thin else max(_FEWEST, room)  # of one fit, not of all so far
     return {"n_iter": n_iter, "max_draws": most, "target_ess": target_of(params)}
 
 

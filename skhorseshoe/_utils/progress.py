@@ -48,25 +48,26 @@ def reporter(verbose, end, line, too_long=None):
     and the seconds left, None if not known. too_long : function of the steps done, the seconds a step takes and those
     left, whose words are a warning if hours are left.
     """
-    begin = last = time.monotonic()
-    first, told, warned = None, verbose or end is None, too_long is None
+    begin = last = before = time.monotonic()
+    first, done, told, warned = None, 0, verbose or end is None, too_long is None
+    newest = 0.0  # seconds that a step has just taken
 
     def report(t):
-        nonlocal begin, first, last, told, warned
+        nonlocal begin, first, last, before, done, newest, told, warned
         now = time.monotonic()
         if first is None:  # in the first step kernels may have been compiled
             begin, first = now, t
+        earlier, newest, before, done = newest, (now - before) / max(1, t - done), now, t
         if now - last < _SECONDS and (end is None or t != end()):
             return
-        last, step = now, (now - begin) / max(1, t - first)
+        # Kernels are compiled in some steps, hardly in two one after the other.
+        last, step = now, min((now - begin) / max(1, t - first), newest, earlier)
         left = None if end is None else step * (end() - t)
         if verbose:
             logger.info(line(t, left))
         if not told and now - begin > _SOON and left > _MINUTE:
             told = True
-            logger.warning(
-                "%s (verbose=1 tells more)", line(t, left)
-            )  # on standard error, unless the user has handlers
+            logger.warning("%s (verbose=1 tells more)", line(t, left))  # to standard error, or the user's handlers
         if not warned and now - begin > _PATIENCE and left > _LONG:
             warned = True
             warn(too_long(t, step, left))

@@ -134,3 +134,15 @@ def test_contradictions_name_the_automatic_length(weak_problem):
         HorseshoeProbitClassifier(max_draws=50).fit(*weak_problem)
     with pytest.raises(ValueError, match=r"thin must not exceed the 10000 sweeps"):
         HorseshoeProbitClassifier(thin=20_000).fit(*weak_problem)
+
+
+@pytest.mark.parametrize("how", ["warm_start", "checkpoint"])
+def test_a_fit_that_was_enough_is_not_made_longer(weak_problem, how, tmp_path):
+    params = {"warm_start": True} if how == "warm_start" else {"checkpoint": tmp_path}
+    model = HorseshoeProbitClassifier(random_state=0, **params).fit(*weak_problem)
+    before = model.coef_draws_
+    model.fit(*weak_problem)
+    np.testing.assert_array_equal(model.coef_draws_, before)
+    longer = model.set_params(target_ess=2000).fit(*weak_problem).coef_draws_
+    assert longer.shape[1] > before.shape[1]
+    np.testing.assert_array_equal(longer[:, : before.shape[1]], before)

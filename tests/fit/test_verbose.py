@@ -81,6 +81,15 @@ def test_a_fit_of_minutes_is_told_in_one_line(problem, monkeypatch, caplog, swee
     assert [message.split(", ")[-1].split(" (verbose")[0] for message in caplog.messages] == lines
 
 
+def test_a_sweep_in_which_kernels_are_compiled_is_not_taken_for_one_of_many(monkeypatch, caplog):
+    times = iter(np.cumsum([0.0, *np.where(np.arange(60) == 50, 30.0, 0.01)]))
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    report = progress.reporter(0, lambda: 2000, lambda t, left: f"{left} s left")
+    for t in range(1, 61):
+        report(t)
+    assert not caplog.messages
+
+
 @pytest.mark.parametrize(("sweep", "said"), [(1.0, None), (30.0, "about 8 hours"), (3000.0, "about 35 days")])
 def test_a_fit_of_hours_is_told_once(problem, monkeypatch, sweep, said):
     stopped_after_30_sweeps(monkeypatch, sweep)
