@@ -4,13 +4,16 @@ import warnings
 
 import numpy as np
 import pytest
-from first_contact import DATA, fit, follow
+from first_contact import DATA as OF_BENCHMARK
+from first_contact import fit, follow, genes
+from laws import repeated
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 
 slow = pytest.mark.slow
 QUICK = "wine", "setosa"
+DATA = {**OF_BENCHMARK, "genes": lambda rng: genes(rng, repeated(25, 150))}  # groups of 20 columns
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else slow) for name in DATA])
