@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _child import _resident
+from _child import resident
 from _peer_samplers import SAMPLERS
 from scipy.special import expit, ndtr
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -45,7 +45,7 @@ def draw(name, data, out, budget, sweeps):
         run = SAMPLERS[name](X, y, slab, sweeps, sweeps, 1)
         signal.alarm(0)
         whole = time.perf_counter() - begin - run.compilation
-        found = {"sweeps": sweeps, **convergence(run), **times(run), "peak memory": _resident("VmHWM")}
+        found = {"sweeps": sweeps, **convergence(run), **times(run), "peak memory": resident("VmHWM")}
         found |= scores(probabilities(run, data["X_new"]), data["y_new"])
         out.write_text(json.dumps(found))
         spent += whole
@@ -89,7 +89,7 @@ def predict(name, data, out, budget):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(data["X"], data["y"])
-    found = {"seconds": {"fit": time.perf_counter() - begin}, "peak memory": _resident("VmHWM")}
+    found = {"seconds": {"fit": time.perf_counter() - begin}, "peak memory": resident("VmHWM")}
     out.write_text(json.dumps(found | scores(model.predict_proba(data["X_new"])[:, 1], data["y_new"])))
 
 
