@@ -52,7 +52,7 @@ def genes(rng, n_groups=25):
     """80 rows of groups of 20 columns with correlations of 0.7."""
     X = np.sqrt(0.7) * np.repeat(rng.standard_normal((80, n_groups)), 20, axis=1)
     X += np.sqrt(0.3) * rng.standard_normal(X.shape)
-    return X, 2 * X[:, 5] - 2 * X[:, 405] + rng.standard_normal(80) > 0
+    return X, 2 * X[:, 5] - 2 * X[:, 105] + rng.standard_normal(80) > 0
 
 
 DATA = {
