@@ -120,6 +120,20 @@ class Report:
         print(f"\nwritten: {path}")
 
 
+def run_sections(name, sections, parser):
+    """The main function of a benchmark: ``sections`` are functions of the report and the options, by name."""
+    parser.add_argument("--only", nargs="+", choices=sections, default=list(sections), help="sections to run")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run? The figures mean nothing")
+    parser.add_argument("--output", type=Path, help=f"default: results/{name}-<date>.json of a complete run")
+    options = parser.parse_args()
+    report = Report()
+    report.head()
+    report.figures["settings"] = {"quick": options.quick}
+    for section in options.only:
+        sections[section](report, options)
+    report.write(name, options.output, complete=not options.quick and set(options.only) == set(sections))
+
+
 def summarised(value):
     """The same with median, extremes and count in place of each list of numbers."""
     if isinstance(value, dict):

@@ -16,7 +16,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # before Numba is there, for th
 
 import numpy as np
 from _calibration import CASES, N_CHAINS, N_DRAWS, ranks
-from _measure import HERE, Report
+from _measure import HERE, run_sections
 from scipy import sparse, stats
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -116,20 +116,8 @@ SECTIONS = {"calibration": calibration, "agreement": agreement, "geweke": geweke
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="sections to run")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run?")
-    parser.add_argument(
-        "--output", type=Path, help="default: results/exactness-<date>.json, if all is run at full size"
-    )
-    options = parser.parse_args()
-
-    report = Report()
-    report.head()
-    report.figures["settings"] = {"quick": options.quick}
-    for name in options.only:
-        SECTIONS[name](report, options)
-    report.write("exactness", options.output, complete=not options.quick and set(options.only) == set(SECTIONS))
+    run_sections("exactness", SECTIONS, parser)
 
 
 if __name__ == "__main__":

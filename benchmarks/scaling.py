@@ -3,10 +3,9 @@
 import argparse
 import statistics
 import warnings
-from pathlib import Path
 
 import numpy as np
-from _measure import Report, child, sweep_times
+from _measure import child, run_sections, sweep_times
 from scipy import sparse
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -105,18 +104,8 @@ SECTIONS = {"seconds": seconds, "memory": memory}
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="sections to run")
     parser.add_argument("--repeats", type=int, default=3, help="of each pair of fits; the median counts")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run? The figures mean nothing")
-    parser.add_argument("--output", type=Path, help="default: results/scaling-<date>.json of a complete run")
-    options = parser.parse_args()
-
-    report = Report()
-    report.head()
-    report.figures["settings"] = {"quick": options.quick}
-    for name in options.only:
-        SECTIONS[name](report, options)
-    report.write("scaling", options.output, complete=not options.quick and set(options.only) == set(SECTIONS))
+    run_sections("scaling", SECTIONS, parser)
 
 
 if __name__ == "__main__":

@@ -248,8 +248,7 @@ def _longer(params, chains, facts, fold=1.0, far=False):
     far : whether the chains are so far apart that burn-in was too short.
     """
     cure, changes = "", {}
-    n_iter = chains.sweeps if params.n_iter == AUTO else params.n_iter
-    more = nice(max(_LEAST, _MARGIN * fold * n_iter))
+    more = nice(max(_LEAST, _MARGIN * fold * chains.sweeps))
     few = "1 draw" if chains.n_draws == 1 else f"{chains.n_draws} draws"
     if chains.stopped_by in ("interrupt", "callback"):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."

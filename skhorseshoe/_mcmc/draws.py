@@ -91,9 +91,8 @@ class Draws:
         def do(draws):
             return (ess_bulk(draws) >= target_ess).all() and (rhat(draws) <= MAX_RHAT).all()
 
-        if not do(self.global_scale[:, : self.n]) or (
-            self.columns.fit_intercept and not do(self.intercept[:, : self.n])
-        ):
+        others = [self.global_scale, *([self.intercept] if self.columns.fit_intercept else [])]
+        if not all(do(values[:, : self.n]) for values in others):
             return False
         # First those among which one has failed the last time, as it will most often do again.
         columns = np.roll(np.flatnonzero(self.columns.informative), -self.failed)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100
-_WIDE = 100.0  # standard deviation of the intercept and of unpenalised coefficients; wide on the probit scale
+WIDE = 100.0  # standard deviation of the intercept and of unpenalised coefficients; wide on the probit scale
 
 
 def tau_scale(global_scale, expected_nonzero, p, n, rate):
@@ -49,14 +49,14 @@ class FixedPrior:
 
     def __init__(self, columns, slab_scale):
         p = len(columns.mean)
-        self.anchor = np.append(columns.mean, 1.0) / _WIDE if columns.fit_intercept else np.zeros(p)
+        self.anchor = np.append(columns.mean, 1.0) / WIDE if columns.fit_intercept else np.zeros(p)
         self.slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
         self.diagonal = np.zeros(len(self.anchor))
         self.diagonal[: columns.n_shrunk] = self.slab_precision
         sd = columns.sd[columns.n_shrunk :]
-        self.diagonal[columns.n_shrunk : p] = (np.where(sd > 0, sd, 1.0) / _WIDE) ** 2
+        self.diagonal[columns.n_shrunk : p] = (np.where(sd > 0, sd, 1.0) / WIDE) ** 2
         # Prior variances of the coefficients that are not shrunk, and of the intercept at the mean of the columns.
-        self.variances = np.append(1.0 / self.diagonal[columns.n_shrunk : p], [_WIDE**2] * columns.fit_intercept)
+        self.variances = np.append(1.0 / self.diagonal[columns.n_shrunk : p], [WIDE**2] * columns.fit_intercept)
 
     def add_to(self, H):
         """H plus the precision, in place; (q, q)."""
@@ -79,8 +79,8 @@ class FixedPrior:
         return (self.anchor @ beta) ** 2 / 2 + self.diagonal @ beta**2 / 2
 
 
-_STEP = 0.05  # of the logarithms of the scales; sums over it are integrals to some ten digits
-_ENDS = 30.0  # a half-Cauchy variable is beyond e^30, or below e^-30, with a probability of 1e-13
+STEP = 0.05  # of the logarithms of the scales; sums over it are integrals to some ten digits
+ENDS = 30.0  # a half-Cauchy variable is beyond e^30, or below e^-30, with a probability of 1e-13
 
 
 def row_information(rate):
@@ -104,11 +104,11 @@ def describe_prior(tau_0, slab_scale, sd, n, rate):
     both scales are a convolution.
     """
     slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
-    below = _ENDS if slab_scale is None else _ENDS + max(0.0, log(tau_0 / slab_scale))
-    log_tau = _STEP * np.arange(-round(below / _STEP), round(_ENDS / _STEP) + 1)  # in units of tau_0
-    log_lambda = _STEP * np.arange(-round(_ENDS / _STEP), round(_ENDS / _STEP) + 1)
+    below = ENDS if slab_scale is None else ENDS + max(0.0, log(tau_0 / slab_scale))
+    log_tau = STEP * np.arange(-round(below / STEP), round(ENDS / STEP) + 1)  # in units of tau_0
+    log_lambda = STEP * np.arange(-round(ENDS / STEP), round(ENDS / STEP) + 1)
     first = log_tau[0] + log_lambda[0]
-    square = (tau_0 * np.exp(first + _STEP * np.arange(len(log_tau) + len(log_lambda) - 1))) ** 2  # (tau lambda)^2
+    square = (tau_0 * np.exp(first + STEP * np.arange(len(log_tau) + len(log_lambda) - 1))) ** 2  # (tau lambda)^2
     slab = 1 / np.sqrt(1 + square * slab_precision)
     of_lambda, of_tau = _half_cauchy(log_lambda), _half_cauchy(log_tau)
     factor = np.correlate(slab, of_lambda, "valid")  # of a column, given tau

@@ -9,7 +9,7 @@ from math import log, pi
 import numpy as np
 from scipy.special import logsumexp
 
-from .._mcmc.prior import _ENDS, _STEP, _WIDE
+from .._mcmc.prior import ENDS, STEP, WIDE
 from . import predict
 
 
@@ -27,10 +27,10 @@ def of_draws(model, max_draws):
     if not model._asked["fit_intercept"]:
         spread = np.hypot(mean, spread)
     if free.any():
-        terms["unpenalized"] = _log_normal(coef[..., free], _WIDE / np.where(spread > 0, spread, 1.0)[free])
+        terms["unpenalized"] = _log_normal(coef[..., free], WIDE / np.where(spread > 0, spread, 1.0)[free])
     if model._asked["fit_intercept"]:
         at_mean = intercept + np.einsum("cmp,p->cm", coef, mean)
-        terms["intercept"] = _log_normal(at_mean, _WIDE)
+        terms["intercept"] = _log_normal(at_mean, WIDE)
     return terms
 
 
@@ -41,9 +41,9 @@ def log_global_scale(tau, tau_0, slab_scale, p):
         of_slab = 0.0 if slab_scale is None else p * _log_slab(tau_0 * np.exp(log_x) / slab_scale)
         return log(2 / pi) - np.logaddexp(0.0, 2 * log_x) + of_slab
 
-    below = _ENDS if slab_scale is None else _ENDS + max(0.0, log(tau_0) + log(p) - log(slab_scale))
-    log_x = _STEP * np.arange(-round(below / _STEP), round(_ENDS / _STEP) + 1)
-    total = logsumexp(density(log_x) + log_x) + log(_STEP)
+    below = ENDS if slab_scale is None else ENDS + max(0.0, log(tau_0) + log(p) - log(slab_scale))
+    log_x = STEP * np.arange(-round(below / STEP), round(ENDS / STEP) + 1)
+    total = logsumexp(density(log_x) + log_x) + log(STEP)
     return density(np.log(tau) - log(tau_0)) - log(tau_0) - total
 
 

@@ -2,7 +2,9 @@
 
 import logging
 import time
+from collections import deque
 from contextlib import contextmanager, nullcontext
+from itertools import pairwise
 
 from .shared_context import Shared
 from .warn import warn
@@ -48,20 +50,21 @@ def reporter(verbose, end, line, too_long=None):
     and the seconds left, None if not known. too_long : function of the steps done, the seconds a step takes and those
     left, whose words are a warning if hours are left.
     """
-    begin = last = before = time.monotonic()
-    first, done, told, warned = None, 0, verbose or end is None, too_long is None
-    newest = 0.0  # seconds that a step has just taken
+    begin = last = time.monotonic()
+    first, told, warned = None, verbose or end is None, too_long is None
+    marks = deque([(0, begin)], maxlen=3)  # the newest reports: how many steps were done, and when
 
     def report(t):
-        nonlocal begin, first, last, before, done, newest, told, warned
+        nonlocal begin, first, last, told, warned
         now = time.monotonic()
         if first is None:  # in the first step kernels may have been compiled
             begin, first = now, t
-        earlier, newest, before, done = newest, (now - before) / max(1, t - done), now, t
+        marks.append((t, now))
         if now - last < _SECONDS and (end is None or t != end()):
             return
-        # Kernels are compiled in some steps, hardly in two one after the other.
-        last, step = now, min((now - begin) / max(1, t - first), newest, earlier)
+        # In further steps more of them are compiled, hardly in two one after the other.
+        recent = [(after - before) / max(1, n - m) for (m, before), (n, after) in pairwise(marks)]
+        last, step = now, min((now - begin) / max(1, t - first), *recent)
         left = None if end is None else step * (end() - t)
         if verbose:
             logger.info(line(t, left))

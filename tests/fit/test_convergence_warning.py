@@ -26,7 +26,7 @@ def chains(rhat=WELL, ess=900 * WELL, n_draws=4000, stopped_by="n_iter", is_all=
 def said(judged=None, unbounded=None, **params):
     """What a classifier says of such chains."""
     params = {"n_iter": 4000, "burn_in": 1000, **params}
-    judged = (judged or chains())._replace(burn_in=400 if params["burn_in"] == "auto" else params["burn_in"])
+    judged = (judged or chains())._replace(burn_in=params["burn_in"], sweeps=params["n_iter"])
     params = SimpleNamespace(**HorseshoeProbitClassifier(**params).get_params())
     found = of_outcome(params, judged, Unbounded(**(unbounded or {})))
     return in_words(found, recipe_of(found, params, judged))

@@ -124,7 +124,7 @@ def some_state(rng, rows, n_chains=20):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("how", COLUMNS)
 def test_near_rows_move_as_rows_anywhere_to_the_bit(how, dtype, seed, monkeypatch):
-    monkeypatch.setattr(_prior, "_WIDE", 0.5)  # so that it counts
+    monkeypatch.setattr(_prior, "WIDE", 0.5)  # so that it counts
     rng, rows = np.random.default_rng(seed), made(dtype, seed=seed, **COLUMNS[how])
     moved = 0
     for sweep in range(15):
@@ -190,7 +190,7 @@ def on_a_line(which, rng, n=6000):
 @pytest.mark.parametrize("is_near", [True, False])
 @pytest.mark.parametrize("which", ["global", "local", "fixed"])
 def test_one_move_leaves_its_law_as_it_is(which, is_near, seed, monkeypatch):
-    monkeypatch.setattr(_prior, "_WIDE", 1.5)  # so that the law ends within the grid
+    monkeypatch.setattr(_prior, "WIDE", 1.5)  # so that the law ends within the grid
     rows, lines, state, place, cdf = on_a_line(which, np.random.default_rng(seed))
     rows.is_near = is_near
     parts = []

@@ -26,7 +26,7 @@ P, Q = 2, 4
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch):
     """A fixed prior that has something to say beside six rows."""
-    monkeypatch.setattr(_prior, "_WIDE", 1.5)
+    monkeypatch.setattr(_prior, "WIDE", 1.5)
 
 
 @pytest.fixture
