@@ -2,6 +2,7 @@
 
     python benchmarks/first_contact.py           # about five minutes on two free cores
     python benchmarks/first_contact.py --quick   # two small data sets
+    python benchmarks/first_contact.py --before CHECKOUT   # default fits of another commit, timed as well
 
 A third of the rows is held out. A fit that warns is made again as the recipe at the end of its warning says. The fit
 with 1000 + 1000 sweeps is what integers would have asked for; L1 logistic regression has a search and scaled columns.
@@ -9,7 +10,11 @@ with 1000 + 1000 sweeps is what integers would have asked for; L1 logistic regre
 
 import argparse
 import ast
+import json
+import os
 import re
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -95,9 +100,30 @@ def scores(model, X, y):
     return {"log loss": float(log_loss(y, proba)), "AUC": float(roc_auc_score(y, proba))}
 
 
-def contact(X, y):
-    """The figures of one data set."""
+def split(name):
+    """X and y of the rows that are fitted, and of those that are held out."""
+    X, y = DATA[name](np.random.default_rng(0))
     X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=0)
+    return X, y, X_test, y_test
+
+
+def default_seconds(name):
+    """Of a default fit."""
+    X, y, *_ = split(name)
+    return fit(HorseshoeProbitClassifier(random_state=0), X, y)[0]
+
+
+def of_checkout(folder, names):
+    """``default_seconds`` of each data set, of the library in that folder."""
+    command = [sys.executable, __file__, "--seconds-of", *names]
+    env = {**os.environ, "PYTHONPATH": str(folder.absolute())}
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def contact(name):
+    """The figures of one data set."""
+    X, y, X_test, y_test = split(name)
     model = HorseshoeProbitClassifier(random_state=0)
     seconds, said = fit(model, X, y)
     found = {"seconds": seconds, "burn-in": model.burn_in_, "sweeps": model.n_iter_, "warnings": len(said), "rounds": 0}
@@ -116,31 +142,39 @@ def contact(X, y):
     return found | {"L1": {"seconds": seconds, **scores(lasso, X_test, y_test)}}
 
 
+def compile_all():
+    for shape in ((200, 5), (20, 40)):
+        X, y, _ = make_sparse_probit(*shape, random_state=0)
+        fit(HorseshoeProbitClassifier(n_iter=50, burn_in=100, random_state=0), X, y)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--before", type=Path, help="folder of a checkout whose default fits are timed in the same run")
+    parser.add_argument("--seconds-of", nargs="+", choices=DATA, help="only print the seconds of default fits, as JSON")
     parser.add_argument("--output", type=Path, help="default: results/first-contact-<date>.json")
     options = parser.parse_args()
-    for shape in ((200, 5), (20, 40)):  # compiles
-        fit(
-            HorseshoeProbitClassifier(n_iter=50, burn_in=100, random_state=0),
-            *make_sparse_probit(*shape, random_state=0)[:2],
-        )
-    report, found = Report(), {}
-    for name in QUICK if options.quick else DATA:
-        found[name] = one = contact(*DATA[name](np.random.default_rng(0)))
-        print(
-            name,
-            {key: round(value, 3) if isinstance(value, float) else value for key, value in one.items()},
-            flush=True,
-        )
-    report.figures, n = found, len(found)
+    compile_all()
+    if options.seconds_of:
+        print(json.dumps({name: default_seconds(name) for name in options.seconds_of}))
+        return
+    report, names = Report(), list(QUICK if options.quick else DATA)
+    before = of_checkout(options.before, names) if options.before else {}
+    report.figures = found = {}
+    for name in names:
+        found[name] = one = contact(name)
+        one |= {"seconds before": before[name]} if before else {}
+        print(name, {key: round(v, 3) if isinstance(v, float) else v for key, v in one.items()}, flush=True)
     report.head()
     report.add("most rounds to a clean fit", max(one["rounds"] for one in found.values()), at_most=1)
     report.add("data sets without a clean fit", sum(not one["clean"] for one in found.values()), at_most=0)
     ratios = [one["seconds"] / one["seconds of 1000 + 1000"] for one in found.values()]
     report.add("time of a default fit beside one of 1000 + 1000 sweeps", figure(ratios))
-    best = sum(one["log loss"] <= one["L1"]["log loss"] for one in found.values())
+    if before:
+        ratios = [one["seconds"] / one["seconds before"] for one in found.values()]
+        report.add("time of a default fit beside that of the other commit", figure(ratios), at_most=0.25)
+    best, n = sum(one["log loss"] <= one["L1"]["log loss"] for one in found.values()), len(found)
     report.add(f"of {n} data sets: log loss at most that of L1", best, at_least=9 * n // 12)
     report.write("first-contact", options.output, complete=not options.quick)
 
