@@ -85,49 +85,53 @@ def peers(record, folder):
     return "\n\n".join(
         [
             picture("peers", "effective draws a second of each sampler on each data set"),
-            speed(sets, samplers),
-            scores(sets, methods),
             losses(sets, methods),
+            *speed(sets, samplers),
+            *scores(sets, methods),
         ]
     )
 
 
+def by_data_set(title, sets, methods, cell, *rows):
+    """A table with a column for each data set; cell : of what one method found there, to text."""
+    rows = [*rows, *([m, *(cell(e["methods"][m]) for e in sets.values())] for m in methods)]
+    return f"{title}:\n\n" + table(["", *(e["what"] for e in sets.values())], rows)
+
+
 def speed(sets, samplers):
-    rows = []
-    for e in sets.values():
-        shape = e["shape"]
-        for m in samplers:
-            one = e["methods"][m]
-            size = f"{e['what']}, {shape['rows']:,} x {shape['columns']}"
+    def figure(of):
+        def cell(one):
             if "ESS/s" not in one:
-                rows.append([size, m, one.get("failed", "no finite draws"), "", "", "", ""])
-                continue
-            state = "" if one["converged"] else ", **not converged**"
-            speeds = digits(one["ESS/s"]), digits(one["ESS/s, sampling"])
-            rows.append(
-                [
-                    size,
-                    m,
-                    *speeds,
-                    f"{one['rhat']:.3f}{state}",
-                    digits(one["seconds"]["compilation"]),
-                    f"{one['peak memory'] / 1e6:.0f}",
-                ]
-            )
-    head = ["data", "sampler", "ESS a second", "without burn-in", "worst R-hat", "compilation, s", "peak memory, MB"]
-    return table(head, rows)
+                return "no run" if one.get("failed", "").startswith("no run") else "failed"
+            return of(one) if one["converged"] else f"*{of(one)}*"
+
+        return cell
+
+    sizes = ["rows x columns", *(f"{e['shape']['rows']:,} x {e['shape']['columns']}" for e in sets.values())]
+    guess = "in italics where the chains have not converged, so that it is a guess"
+    return [
+        by_data_set(
+            f"Effective draws a second, burn-in included; {guess}; *no run* ended in the time that a method has",
+            sets,
+            samplers,
+            figure(lambda one: digits(one["ESS/s"])),
+            sizes,
+        ),
+        by_data_set("Without burn-in", sets, samplers, figure(lambda one: digits(one["ESS/s, sampling"]))),
+        by_data_set("Worst R-hat", sets, samplers, figure(lambda one: f"{one['rhat']:.3f}")),
+        by_data_set("Compilation, seconds", sets, samplers, figure(lambda one: digits(one["seconds"]["compilation"]))),
+        by_data_set("Peak memory, MB", sets, samplers, figure(lambda one: f"{one['peak memory'] / 1e6:.0f}")),
+    ]
 
 
 def scores(sets, methods):
-    rows = []
-    for e in sets.values():
-        cells = [(e["methods"][m].get("log loss"), e["methods"][m].get("AUC")) for m in methods]
-        least = min(loss for loss, _ in cells if loss is not None)
-        texts = [("" if loss is None else f"{loss:.3f}, {auc:.3f}") for loss, auc in cells]
-        rows.append(
-            [e["what"], *(f"**{t}**" if loss == least else t for t, (loss, _) in zip(texts, cells, strict=True))]
-        )
-    return "Log loss and AUC on rows held out:\n\n" + table(["data", *methods], rows)
+    def of(name):
+        return lambda one: f"{one[name]:.3f}" if name in one else ""
+
+    return [
+        by_data_set(f"{title} on rows held out", sets, methods, of(name))
+        for title, name in (("Log loss", "log loss"), ("AUC", "AUC"))
+    ]
 
 
 def losses(sets, methods):
