@@ -34,7 +34,7 @@ def where_and_when(record):
 
 def table(head, rows):
     """A list-table; cells are text, of which lines are folded."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
+    lines = [".. list-table::", "   :header-rows: 1", *["   :class: many-columns"] * (len(head) > 9), ""]
     for cells in [head, *rows]:
         lines += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(cells)]
     return "\n".join(lines)
@@ -75,9 +75,7 @@ def peers(record, folder):
             label = m if some and which is converged else None
             ax.plot(*np.reshape(some, (-1, 2)).T, marker, color=colour, mfc=fill, label=label)
     ax.set(xscale="log", yticks=range(len(sets)), yticklabels=[e["what"] for e in sets.values()])
-    ax.set_xlabel(
-        "effective draws a second of the slowest coefficient, one thread, burn-in included; open: not converged"
-    )
+    ax.set_xlabel("effective draws a second, burn-in included (open: chains that have not converged)")
     ax.set_ylim(len(sets) - 0.5, -0.5)
     ax.grid(axis="x", alpha=0.3)
     figure.legend(loc="outside upper center", ncols=3, frameon=False)
@@ -119,7 +117,6 @@ def speed(sets, samplers):
         ),
         by_data_set("Without burn-in", sets, samplers, figure(lambda one: digits(one["ESS/s, sampling"]))),
         by_data_set("Worst R-hat", sets, samplers, figure(lambda one: f"{one['rhat']:.3f}")),
-        by_data_set("Compilation, seconds", sets, samplers, figure(lambda one: digits(one["seconds"]["compilation"]))),
         by_data_set("Peak memory, MB", sets, samplers, figure(lambda one: f"{one['peak memory'] / 1e6:.0f}")),
     ]
 
