@@ -23,7 +23,7 @@ RULES = ("dss", "interval", "shrinkage")
 # ---------------------------
 
 X, y, coef = make_sparse_probit(1000, 100, random_state=1)
-clf = HorseshoeProbitClassifier(n_iter=4000, random_state=0).fit(X, y)
+clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
 
 truth = coef != 0
 for rule in RULES:
@@ -54,7 +54,7 @@ plt.show()
 #
 # The selector stands before another estimator and fits a classifier of its own.
 
-selector = HorseshoeSelector(HorseshoeProbitClassifier(n_iter=4000, random_state=0))
+selector = HorseshoeSelector(HorseshoeProbitClassifier(random_state=0))
 model = make_pipeline(StandardScaler(), selector, RandomForestClassifier(random_state=0)).fit(X, y)
 kept = model[1].get_support()
 print(f"keeps {kept.sum()} columns, {(kept & truth).sum()} of {truth.sum()} that matter")
@@ -65,9 +65,9 @@ print(f"keeps {kept.sum()} columns, {(kept & truth).sum()} of {truth.sum()} that
 #
 # The six effects above are strong. Now three of forty columns matter, with effects of one size, from weak to strong, on
 # 400 rows; ten data sets for each size. Which share of the three does each rule find, and how many others does it let
-# in? ``target_ess`` ends each fit as soon as it will do.
+# in?
 
-classifier = HorseshoeProbitClassifier(target_ess=400, n_iter=10000, burn_in=500, random_state=0)
+classifier = HorseshoeProbitClassifier(random_state=0)
 sizes = [0.1, 0.2, 0.3, 0.5]
 found, others = np.zeros((2, len(RULES), len(sizes)))
 rng = np.random.default_rng(0)

@@ -31,9 +31,7 @@ print(*truth, sep=", ")
 # With more columns than rows some combination of columns always tells the classes of the training data apart, and the
 # data place no limit on the coefficients. ``slab_scale=2`` does: beyond 4 or so, a coefficient is not believed.
 
-clf = HorseshoeProbitClassifier(slab_scale=2, expected_nonzero=5, target_ess=400, n_iter=10000, random_state=0).fit(
-    train, y_train
-)
+clf = HorseshoeProbitClassifier(slab_scale=2, expected_nonzero=5, random_state=0).fit(train, y_train)
 
 # %%
 # Marked are the genes that matter in truth.

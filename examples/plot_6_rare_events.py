@@ -30,7 +30,7 @@ print(f"{y_train.sum()} events to learn from, {y_test.sum()} to test on")
 # Nothing is resampled or weighted: the probabilities are to be true to the population. Beside it, logistic regression
 # with an L1 and with an L2 penalty, each chosen by cross-validation.
 
-clf = HorseshoeProbitClassifier(n_iter=3000, random_state=0).fit(X_train, y_train)
+clf = HorseshoeProbitClassifier(random_state=0).fit(X_train, y_train)
 penalties = {"L1": {"l1_ratios": (1,), "solver": "liblinear"}, "L2": {"l1_ratios": (0,)}}
 models = {"horseshoe probit": clf}
 for name, penalty in penalties.items():

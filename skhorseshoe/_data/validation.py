@@ -239,7 +239,7 @@ def encode_labels(y, without=""):
             "classifier."
         )
     if kind != "binary":
-        some = ", ".join(map(repr, classes[:_SHOWN].tolist())) + ", ..." * (len(classes) > _SHOWN)
+        some = ", ".join(map(repr, classes[:_SHOWN].tolist())) + " and others" * (len(classes) > _SHOWN)
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {kind}: y has {len(classes)} classes, "
             f'{some}. For one model of each class against the rest (user guide, "Data"):\n\n{_ONE_VS_REST}'

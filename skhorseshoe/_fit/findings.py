@@ -140,7 +140,7 @@ def of_outcome(params, chains, unbounded, columns=()):
 
 
 def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
-    example = ", for example because a level occurs in one class only" if unbounded.have_levels(columns) else ""
+    example = "a level occurs in one class only or " if unbounded.have_levels(columns) else ""
     return Finding(kind, columns, cure, {"example": example}, changes)
 
 

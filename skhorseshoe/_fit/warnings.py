@@ -9,8 +9,8 @@ from .._utils.warn import is_one_of_many, warn, warn_once
 
 _NAMED = 3  # columns in a warning
 _ONE_SIDED = (
-    "{columns}: all values in one class lie on one side of those in the other (quasi-complete separation){example}. "
-    "The likelihood keeps rising as the coefficient grows, so the data do not bound it"
+    "{columns}: all values in one class lie on one side of those in the other (separation), for example because "
+    "{example}a column gives the answer away, so the data do not bound the coefficient"
 )
 SUMS = (
     "But sums over groups of correlated columns have, and so have all other quantities: "
