@@ -100,8 +100,12 @@ def convert(
     begin = Path(folder).expanduser(), what, dtype or "float32"
     if not begun(*begin)["complete"]:
         with _progress.visible(verbose), writing(*begin) as writer:
+            to_rows = ToRows(name, columns, dtype, writer.manifest)
             report = _progress.reporter(verbose, source.rows and (lambda: source.rows), partial(_line, source.rows))
-            _write(source, ToRows(name, columns, dtype, writer.manifest), writer, report)
+            for part in source.parts(writer.n):
+                writer.append(*to_rows(part, writer.n), to_rows.names, to_rows.classes)
+                report(writer.n)
+            writer.finish()
     elif source.what is None:
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
     return load(folder)
@@ -135,29 +139,6 @@ def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memma
     if None not in names:
         X = pd.DataFrame(X, columns=names, copy=False)
     return X, None if classes is None else np.array(classes)[codes]
-
-
-def _write(source, to_rows, writer, report):
-    """Append all parts of the source that the folder does not have."""
-    last = writer.manifest["position"]
-    parts = source.parts([0, 0] if last is None else last["at"])
-    if last is not None:
-        position, part = next(parts, (None, None))
-        if position != last["at"]:
-            raise ValueError(
-                f"The source has ended before row {writer.n}, where the last call stopped, or comes in other parts "
-                f"now. Give the same one anew (a generator cannot be read twice), or remove {str(writer.folder)!r} to "
-                "start anew."
-            )
-        writer.check_same(*to_rows(part, last["row"]))
-    for position, part in parts:
-        X, codes = to_rows(part, writer.n)
-        if len(X):
-            writer.append(X, codes, position, to_rows.names, to_rows.classes)
-            report(writer.n)
-    if writer.n == 0:
-        raise ValueError("The source has no rows.")
-    writer.finish()
 
 
 def _line(n_rows, n, left):

@@ -38,30 +38,22 @@ def _are_blocks(blocks, manifest):
 
 
 def _are_names(names, manifest):
-    if names is None:
-        return manifest["rows"] == 0
+    if manifest["rows"] == 0:
+        return True
     return len(names) > 0 and (names == [None] * len(names) or _are_distinct(names))
+
+
+def _are_classes(classes, manifest):
+    """Whether they are labels, all text or all numbers."""
+    if classes is None or manifest["rows"] == 0:
+        return True
+    return len(classes) <= 256 and _are_distinct(classes) and len({isinstance(label, str) for label in classes}) <= 1
 
 
 def _are_distinct(values):
     """Whether these are strings and numbers, each of them there once."""
     plain = (type(value) in (str, bool, float) or (type(value) is int and abs(value) < 2**64) for value in values)
     return type(values) is list and all(plain) and len({*values}) == len(values) and all(v == v for v in values)
-
-
-def _are_classes(classes, manifest):
-    """Whether they are labels, all text or all numbers."""
-    if classes is None:
-        return True
-    return len(classes) <= 256 and _are_distinct(classes) and len({isinstance(label, str) for label in classes}) <= 1
-
-
-def _is_position(position, manifest):
-    if position is None:
-        return manifest["rows"] == 0
-    at, row = position["at"], position["row"]  # of a whole conversion nobody needs the place
-    placed = manifest["complete"] or (type(at) is list and len(at) == 2 and all(map(is_count, at)))
-    return set(position) == {"at", "row"} and placed and is_count(row) and row < manifest["rows"]
 
 
 _FIELDS = {
@@ -71,7 +63,6 @@ _FIELDS = {
     "blocks": _are_blocks,
     "names": _are_names,
     "classes": _are_classes,
-    "position": _is_position,
     "complete": lambda complete, manifest: type(complete) is bool and (manifest["rows"] > 0 or not complete),
 }
 

@@ -1,7 +1,8 @@
 """Appends rows to a folder, from where the last conversion has stopped.
 
 The files grow at their ends. From time to time they are brought to the disk, and then the manifest is replaced in one
-step: at every moment it describes rows that are there. It calls itself complete at last.
+step: at every moment it describes rows that are there, in blocks. It calls itself complete at last. Who goes on begins
+with the last block, to compare it with what is there.
 """
 
 import os
@@ -17,7 +18,6 @@ from ._folder import CODES, CURE, DTYPES, FORMAT, HEADER, MANIFEST, header, read
 
 COMMIT = 2**26  # bytes of X, about, between two manifests
 _WHAT = "conversion"
-_NEW = {"rows": 0, "names": None, "classes": None, "position": None, "complete": False}
 
 
 def begun(folder, what, dtype):
@@ -28,9 +28,10 @@ def begun(folder, what, dtype):
     there = (folder / MANIFEST).exists()
     if not there and folder.exists() and strangers(folder, (MANIFEST, lock_of(_WHAT))):
         raise ValueError(f"{str(folder)!r} is not empty and holds no rows: give a new or an empty folder.")
-    manifest = read_manifest(folder) if there else _NEW
-    if not manifest["rows"]:
-        return {"format": FORMAT, "what": what, "dtype": dtype, "blocks": [], **_NEW}
+    manifest = read_manifest(folder) if there else None
+    if not manifest or not manifest["rows"]:
+        new = {"rows": 0, "blocks": [], "names": None, "classes": None, "complete": False}
+        return {"format": FORMAT, "what": what, "dtype": dtype, **new}
     was = manifest["what"]
     if different := [_difference(name, was.get(name), now) for name, now in what.items() if was.get(name) != now]:
         raise ValueError(
@@ -63,65 +64,82 @@ def writing(folder, what, dtype):
 class Writer:
     """Appends rows to the files of a folder.
 
-    n : rows that are written. manifest : describes those that count.
+    n : the row to be appended next. manifest : describes the rows that count.
     """
 
     def __init__(self, folder, manifest):
-        self.folder, self.manifest, self.n = folder, manifest, manifest["rows"]
+        self.folder, self.manifest = folder, manifest
+        self.n = manifest["blocks"][-2][0] if len(manifest["blocks"]) > 1 else 0
         self.since = 0  # bytes of X that no manifest describes yet
         self.sums = 0, 0  # their checksums, and those of the codes
-        if not self.n:
+        if not manifest["rows"]:
             put_note(folder / MANIFEST, manifest)
         for dtype in DTYPES:
             if dtype != manifest["dtype"]:  # of a conversion that was killed while it made its rows wider
                 (folder / x_file(dtype)).unlink(missing_ok=True)
-        self.X, self.codes = self._open(x_file(manifest["dtype"]), self._row_bytes()), self._open(CODES, 1)
-
-    def _row_bytes(self):
-        return np.dtype(self.manifest["dtype"]).itemsize * len(self.manifest["names"] or [])
+        row_bytes = np.dtype(manifest["dtype"]).itemsize * len(manifest["names"] or [])
+        self.X, self.codes = self._open(x_file(manifest["dtype"]), row_bytes), self._open(CODES, 1)
 
     def _open(self, name, row_bytes):
-        """A file without what no manifest describes, at its end."""
-        path, size = self.folder / name, HEADER + self.n * row_bytes
-        there = path.exists()
-        if self.n and (not there or path.stat().st_size < size):
+        """A file without what no manifest describes, at row n."""
+        path, rows = self.folder / name, self.manifest["rows"]
+        size = HEADER + rows * row_bytes
+        if rows and (not path.exists() or path.stat().st_size < size):
             raise damaged(path, "it is too short", CURE)
-        file = open_to_write(path, "r+b" if there else "w+b")
+        file = open_to_write(path, "r+b" if rows else "w+b")
         file.truncate(size)
-        file.seek(size)
+        file.seek(HEADER + self.n * row_bytes)
         return file
 
-    def check_same(self, X, codes):
-        """Raise a ValueError unless these are the last rows that were written, which start at the position."""
-        first = self.manifest["position"]["row"]
-        self.X.seek(HEADER + first * self._row_bytes())
-        self.codes.seek(HEADER + first)
-        there = np.frombuffer(self.X.read(), self.manifest["dtype"]), np.frombuffer(self.codes.read(), np.uint8)
-        if not (np.array_equal(there[0], X.ravel()) and np.array_equal(there[1], codes)):
+    def append(self, X, codes, names, classes):
+        """Add rows (m, p) and the codes (m,) of their labels, uint8, or compare them with those that are there.
+
+        names : of the columns. classes : of the codes, or None.
+        """
+        if self.n < self.manifest["rows"]:
+            self._check_same(X, codes)
+        else:
+            self._write(X, codes, names, classes)
+        self.n += len(X)
+        if self.since >= COMMIT:
+            self._commit()
+
+    def _check_same(self, X, codes):
+        dtype = np.dtype(self.manifest["dtype"])
+        rows = np.frombuffer(self.X.read(X.size * dtype.itemsize), dtype)
+        if not np.array_equal(rows, X.ravel()) or self.codes.read(len(codes)) != codes.tobytes():
             raise ValueError(
-                f"The source is not that of the rows in {str(self.folder)!r}: those from row {first} on are others "
-                "now. Remove the folder to start anew."
+                f"The source is not that of the rows in {str(self.folder)!r}: those from row {self.n} on are others "
+                "now, or come in other parts. Remove the folder to start anew."
             )
 
-    def append(self, X, codes, position, names, classes):
-        """Add rows (m, p) and the codes (m,) of their labels, uint8.
-
-        position : where the source has them. names : of the columns. classes : of the codes, or None.
-        """
+    def _write(self, X, codes, names, classes):
         self.manifest |= {"names": names, "classes": classes}
         if X.dtype.itemsize > 4 and self.manifest["dtype"] == "float32":
             self._widen()
         X = np.ascontiguousarray(X, self.manifest["dtype"])
-        self.manifest["position"] = {"at": position, "row": self.n}
         self.X.write(X.data)
         self.codes.write(codes.data)
         self.sums = zlib.crc32(X.data, self.sums[0]), zlib.crc32(codes.data, self.sums[1])
-        self.n += len(X)
         self.since += X.nbytes
-        if self.since >= COMMIT:
-            self.commit()
 
-    def commit(self):
+    def _widen(self):
+        """Go on in float64, with all rows."""
+        self._commit()
+        old, self.manifest["dtype"] = self.X, "float64"
+        self.X = open_to_write(self.folder / x_file("float64"), "w+b")
+        self.X.write(bytes(HEADER))
+        old.seek(HEADER)
+        for before, block in pairwise([[0], *self.manifest["blocks"]]):
+            count = (block[0] - before[0]) * len(self.manifest["names"])
+            wide = np.frombuffer(old.read(4 * count), np.float32).astype(np.float64)
+            self.X.write(wide.data)
+            block[1] = zlib.crc32(wide.data)
+        self._commit()
+        old.close()
+        os.unlink(old.name)
+
+    def _commit(self):
         """Bring the rows to the disk, then the manifest."""
         for file in (self.X, self.codes):
             file.flush()
@@ -132,30 +150,19 @@ class Writer:
         put_note(self.folder / MANIFEST, self.manifest)
         self.since, self.sums = 0, (0, 0)
 
-    def _widen(self):
-        """Go on in float64, with all rows."""
-        if self.n:
-            self.commit()
-        old, self.manifest["dtype"] = self.X, "float64"
-        self.X = open_to_write(self.folder / x_file("float64"), "w+b")
-        self.X.write(bytes(HEADER))
-        old.seek(HEADER)
-        for before, block in pairwise([[0], *self.manifest["blocks"]]):
-            count = (block[0] - before[0]) * len(self.manifest["names"])
-            wide = np.frombuffer(old.read(4 * count), np.float32).astype(np.float64)
-            self.X.write(wide.data)
-            block[1] = zlib.crc32(wide.data)
-        if self.n:
-            self.commit()
-        old.close()
-        os.unlink(old.name)
-
     def finish(self):
         """The last step: the files say their shapes, the manifest that it is complete."""
-        self.commit()
+        if self.n < self.manifest["rows"]:
+            raise ValueError(
+                f"The source has ended before row {self.manifest['rows']}, where the last call stopped. Give the same "
+                f"one anew (a generator cannot be read twice), or remove {str(self.folder)!r} to start anew."
+            )
+        if self.n == 0:
+            raise ValueError("The source has no rows.")
+        self._commit()
         self.X.seek(0)
         self.X.write(header(self.manifest["dtype"], (self.n, len(self.manifest["names"]))))
         self.codes.seek(0)
         self.codes.write(header("uint8", (self.n,)))
         self.manifest["complete"] = True
-        self.commit()
+        self._commit()

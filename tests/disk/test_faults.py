@@ -78,7 +78,7 @@ def test_every_source_goes_on_where_it_stopped(kind, frame, tmp_path, full_disk,
 
     monkeypatch.setattr(_writer.Writer, "append", counted)
     disk.convert(source, tmp_path / "rows", y="ill")
-    assert f"after {len(frame) - sum(written)} rows" in str(stop.value)  # none is written twice
+    assert f"after {len(frame) - sum(written[1:])} rows" in str(stop.value)  # the first is there, and compared
     assert contents(tmp_path / "rows") == contents(tmp_path / "whole")
 
 
