@@ -74,10 +74,6 @@ def convert(
     RuntimeError
         If another conversion to the folder is under way. One that was killed does not count.
 
-    See Also
-    --------
-    load : Open a folder that has been written.
-
     Examples
     --------
     >>> import tempfile, numpy as np, pandas as pd
@@ -134,11 +130,7 @@ def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memma
     ValueError
         If the folder holds no rows, those of a conversion that has not ended, or a file that is damaged.
     """
-    manifest, X, codes = open_rows(Path(folder).expanduser(), check)
-    names, classes = manifest["names"], manifest["classes"]
-    if None not in names:
-        X = pd.DataFrame(X, columns=names, copy=False)
-    return X, None if classes is None else np.array(classes)[codes]
+    return open_rows(Path(folder).expanduser(), check)
 
 
 def _line(n_rows, n, left):

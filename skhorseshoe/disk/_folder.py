@@ -1,12 +1,12 @@
 """What a folder of rows holds: X and the codes of y in NumPy's format, and a manifest that says what of them counts."""
 
-import io
 import math
 import os
 import zlib
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 
 from .._utils.atomic_files import damaged, is_count, naming, open_to_read, read_note
 
@@ -22,14 +22,6 @@ def x_file(dtype):
     return f"X-{dtype}.npy"
 
 
-def header(dtype, shape):
-    """The first bytes of the file of an array of this shape."""
-    out = io.BytesIO()
-    described = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(out, described)
-    return out.getvalue()
-
-
 def _are_blocks(blocks, manifest):
     """Whether each has an end beyond that of the one before, and two checksums, up to the last row."""
     stops = [0, *(stop for stop, _, _ in blocks)]
@@ -38,22 +30,13 @@ def _are_blocks(blocks, manifest):
 
 
 def _are_names(names, manifest):
-    if manifest["rows"] == 0:
-        return True
-    return len(names) > 0 and (names == [None] * len(names) or _are_distinct(names))
-
-
-def _are_classes(classes, manifest):
-    """Whether they are labels, all text or all numbers."""
-    if classes is None or manifest["rows"] == 0:
-        return True
-    return len(classes) <= 256 and _are_distinct(classes) and len({isinstance(label, str) for label in classes}) <= 1
+    return manifest["rows"] == 0 or _are_distinct(names) or {*names} == {None}
 
 
 def _are_distinct(values):
     """Whether these are strings and numbers, each of them there once."""
-    plain = (type(value) in (str, bool, float) or (type(value) is int and abs(value) < 2**64) for value in values)
-    return type(values) is list and all(plain) and len({*values}) == len(values) and all(v == v for v in values)
+    plain = (type(value) in (str, bool, int, float) and value == value for value in values)
+    return type(values) is list and all(plain) and 0 < len(values) == len({*values})
 
 
 _FIELDS = {
@@ -62,7 +45,9 @@ _FIELDS = {
     "rows": lambda rows, manifest: is_count(rows),
     "blocks": _are_blocks,
     "names": _are_names,
-    "classes": _are_classes,
+    "classes": lambda classes, manifest: (
+        classes in (None, []) or (_are_distinct(classes) and len({isinstance(label, str) for label in classes}) == 1)
+    ),
     "complete": lambda complete, manifest: type(complete) is bool and (manifest["rows"] > 0 or not complete),
 }
 
@@ -75,16 +60,16 @@ def read_manifest(folder):
 
 
 def open_rows(folder, check):
-    """The manifest, X as a read-only memory map, and the codes of y; check : whether to compare the checksums."""
+    """X as a read-only memory map, in a frame if its columns have names, and y; check : whether to compare the sums."""
     manifest = read_manifest(folder)
     if not manifest["complete"]:
         raise ValueError(
             f"The conversion to {str(folder)!r} has stopped after {manifest['rows']} rows. The same call of "
             "skhorseshoe.disk.convert goes on with it."
         )
-    n, dtype, classes = manifest["rows"], manifest["dtype"], manifest["classes"]
+    n, dtype, names, classes = (manifest[name] for name in ("rows", "dtype", "names", "classes"))
     paths = folder / x_file(dtype), folder / CODES
-    X, codes = _map(paths[0], dtype, (n, len(manifest["names"]))), _map(paths[1], "uint8", (n,))
+    X, codes = _map(paths[0], dtype, (n, len(names))), _map(paths[1], "uint8", (n,))
     start = 0
     for stop, *sums in manifest["blocks"] if check else ():
         for array, crc, path in zip((X, codes), sums, paths, strict=True):
@@ -93,7 +78,8 @@ def open_rows(folder, check):
         start = stop
     if classes is not None and codes.max() >= len(classes):
         raise damaged(paths[1], f"it has the code {codes.max()} of {len(classes)} labels", CURE)
-    return manifest, X, codes
+    X = X if None in names else pd.DataFrame(X, columns=names, copy=False)
+    return X, None if classes is None else np.array(classes)[codes]
 
 
 def _map(path, dtype, shape):
@@ -101,6 +87,7 @@ def _map(path, dtype, shape):
         size, there = HEADER + math.prod(shape) * np.dtype(dtype).itemsize, os.fstat(file.fileno()).st_size
         if there != size:
             raise ValueError(f"it has {there} bytes, not {size}")
-        if file.read(HEADER) != header(dtype, shape):
+        np.lib.format.read_magic(file)
+        if np.lib.format.read_array_header_1_0(file) != (shape, False, np.dtype(dtype)):
             raise ValueError(f"its heading is not that of {shape} of {dtype}")
         return np.memmap(file, dtype, "r", HEADER, shape)

@@ -5,6 +5,7 @@ import re
 import zlib
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,12 +40,11 @@ def open_source(source, labels, columns):
     paths = [source] if isinstance(source, str | Path) else source
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | Path) for path in paths):
         return _of_files([Path(path).expanduser() for path in paths], columns)
-    items = _items(source)
-    return Source(lambda start: _from_row(start, items))
+    return Source(partial(_from_row, _items(source)))
 
 
-def _from_row(start, parts):
-    """The parts behind so many rows."""
+def _from_row(parts, start):
+    """The parts from this row on."""
     for part in parts:
         if start <= 0:
             yield part
@@ -121,17 +121,18 @@ def _of_files(paths, columns):
             "partitioning='hive') as the source, and columns=[...]."
         )
 
+    stats = [(file.resolve(), file.stat()) for file in files]  # whichever way leads to them
+    what = [f"{file} of {at.st_size} bytes, {np.datetime64(at.st_mtime_ns, 'ns')}" for file, at in stats]
+    rows = None if kind == "csv" else sum(_count(file, kind) for file in files)
+
     def parts(start):
         for file in files:
             if start and start >= (n := _count(file, kind)):
                 start -= n
                 continue
-            yield from _from_row(start, _batches(file, kind, columns))
+            yield from _from_row(_batches(file, kind, columns), start)
             start = 0
 
-    stats = [(file.resolve(), file.stat()) for file in files]  # whichever way leads to them
-    what = [f"{file} of {at.st_size} bytes, {np.datetime64(at.st_mtime_ns, 'ns')}" for file, at in stats]
-    rows = None if kind == "csv" else sum(_count(file, kind) for file in files)
     return Source(parts, what, rows)
 
 

@@ -8,13 +8,13 @@ with the last block, to compare it with what is there.
 import os
 import zlib
 from contextlib import contextmanager
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 
 import numpy as np
 
 from .._utils.atomic_files import damaged, open_to_write, put_note, strangers
 from .._utils.lock import alone, lock_of
-from ._folder import CODES, CURE, DTYPES, FORMAT, HEADER, MANIFEST, header, read_manifest, x_file
+from ._folder import CODES, CURE, DTYPES, FORMAT, HEADER, MANIFEST, read_manifest, x_file
 
 COMMIT = 2**26  # bytes of X, about, between two manifests
 _WHAT = "conversion"
@@ -64,12 +64,12 @@ def writing(folder, what, dtype):
 class Writer:
     """Appends rows to the files of a folder.
 
-    n : the row to be appended next. manifest : describes the rows that count.
+    n : the row that comes next. manifest : describes the rows that count.
     """
 
     def __init__(self, folder, manifest):
         self.folder, self.manifest = folder, manifest
-        self.n = manifest["blocks"][-2][0] if len(manifest["blocks"]) > 1 else 0
+        self.n = ([0, 0] + [stop for stop, _, _ in manifest["blocks"]])[-2]  # where the last block begins
         self.since = 0  # bytes of X that no manifest describes yet
         self.sums = 0, 0  # their checksums, and those of the codes
         if not manifest["rows"]:
@@ -81,7 +81,7 @@ class Writer:
         self.X, self.codes = self._open(x_file(manifest["dtype"]), row_bytes), self._open(CODES, 1)
 
     def _open(self, name, row_bytes):
-        """A file without what no manifest describes, at row n."""
+        """A file at row n, without what no manifest describes."""
         path, rows = self.folder / name, self.manifest["rows"]
         size = HEADER + rows * row_bytes
         if rows and (not path.exists() or path.stat().st_size < size):
@@ -92,14 +92,15 @@ class Writer:
         return file
 
     def append(self, X, codes, names, classes):
-        """Add rows (m, p) and the codes (m,) of their labels, uint8, or compare them with those that are there.
+        """Write rows (m, p) and the codes (m,) of their labels, uint8, or compare them with those that are there.
 
         names : of the columns. classes : of the codes, or None.
         """
         if self.n < self.manifest["rows"]:
             self._check_same(X, codes)
         else:
-            self._write(X, codes, names, classes)
+            self.manifest |= {"names": names, "classes": classes}
+            self._write(X, codes)
         self.n += len(X)
         if self.since >= COMMIT:
             self._commit()
@@ -113,8 +114,7 @@ class Writer:
                 "now, or come in other parts. Remove the folder to start anew."
             )
 
-    def _write(self, X, codes, names, classes):
-        self.manifest |= {"names": names, "classes": classes}
+    def _write(self, X, codes):
         if X.dtype.itemsize > 4 and self.manifest["dtype"] == "float32":
             self._widen()
         X = np.ascontiguousarray(X, self.manifest["dtype"])
@@ -130,11 +130,12 @@ class Writer:
         self.X = open_to_write(self.folder / x_file("float64"), "w+b")
         self.X.write(bytes(HEADER))
         old.seek(HEADER)
-        for before, block in pairwise([[0], *self.manifest["blocks"]]):
-            count = (block[0] - before[0]) * len(self.manifest["names"])
-            wide = np.frombuffer(old.read(4 * count), np.float32).astype(np.float64)
+        start = 0
+        for block in self.manifest["blocks"]:
+            narrow = old.read(4 * (block[0] - start) * len(self.manifest["names"]))
+            wide = np.frombuffer(narrow, np.float32).astype(np.float64)
             self.X.write(wide.data)
-            block[1] = zlib.crc32(wide.data)
+            start, block[1] = block[0], zlib.crc32(wide.data)
         self._commit()
         old.close()
         os.unlink(old.name)
@@ -160,9 +161,10 @@ class Writer:
         if self.n == 0:
             raise ValueError("The source has no rows.")
         self._commit()
-        self.X.seek(0)
-        self.X.write(header(self.manifest["dtype"], (self.n, len(self.manifest["names"]))))
-        self.codes.seek(0)
-        self.codes.write(header("uint8", (self.n,)))
+        X_shape = self.n, len(self.manifest["names"])
+        for file, dtype, shape in ((self.X, self.manifest["dtype"], X_shape), (self.codes, "uint8", (self.n,))):
+            file.seek(0)
+            described = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, described)
         self.manifest["complete"] = True
         self._commit()
