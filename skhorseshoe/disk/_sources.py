@@ -164,17 +164,28 @@ def _batches(file, kind, columns):
 
 @contextmanager
 def _opened(file, kind):
-    """A file as Arrow sees it; its errors become ones that name the file."""
+    """A file as Arrow sees it, a CSV file as text: Arrow would judge types by the first rows alone."""
     try:
-        from pyarrow import dataset, fs
+        import pyarrow as pa
+        from pyarrow import csv, dataset, fs
     except ImportError as error:
         raise ImportError(
             f"Reading {str(file)!r} needs pyarrow, which is not installed: pip install pyarrow. Or give an "
             "iterable of tables or arrays as the source."
         ) from error
+    given = {"format": kind, "filesystem": fs.LocalFileSystem()}
+    if kind == "csv":
+        given["format"] = dataset.CsvFileFormat(
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(strings_can_be_null=True),
+            read_options=csv.ReadOptions(block_size=_BLOCK),
+        )
     try:
-        how = _as_text(file) if kind == "csv" else {"format": kind}
-        yield dataset.dataset(str(file), filesystem=fs.LocalFileSystem(), **how)
+        data = dataset.dataset(str(file), **given)
+        if kind == "csv":
+            text = pa.schema([(name, pa.string()) for name in data.schema.names])
+            data = dataset.dataset(str(file), schema=text, **given)
+        yield data
     except MemoryError:
         raise
     except Exception as error:  # Arrow has several
@@ -186,20 +197,6 @@ def _opened(file, kind):
         )
         why = str(error).strip()
         raise ValueError(f"The file {str(file)!r} cannot be read: {why}{cure if kind == 'csv' else ''}") from error
-
-
-def _as_text(file):
-    """How to open a CSV file as text: Arrow would judge types by the first rows alone."""
-    import pyarrow as pa
-    from pyarrow import csv, dataset, fs
-
-    form = dataset.CsvFileFormat(
-        parse_options=csv.ParseOptions(newlines_in_values=True),
-        convert_options=csv.ConvertOptions(strings_can_be_null=True),
-        read_options=csv.ReadOptions(block_size=_BLOCK),
-    )
-    names = form.inspect(str(file), fs.LocalFileSystem()).names
-    return {"format": form, "schema": pa.schema([(name, pa.string()) for name in names])}
 
 
 def _typed(batch):

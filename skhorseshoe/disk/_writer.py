@@ -74,9 +74,8 @@ class Writer:
         self.sums = 0, 0  # their checksums, and those of the codes
         if not manifest["rows"]:
             put_note(folder / MANIFEST, manifest)
-        for dtype in DTYPES:
-            if dtype != manifest["dtype"]:  # of a conversion that was killed while it made its rows wider
-                (folder / x_file(dtype)).unlink(missing_ok=True)
+        for dtype in {*DTYPES} - {manifest["dtype"]}:  # of a conversion that was killed while it made its rows wider
+            (folder / x_file(dtype)).unlink(missing_ok=True)
         row_bytes = np.dtype(manifest["dtype"]).itemsize * len(manifest["names"] or [])
         self.X, self.codes = self._open(x_file(manifest["dtype"]), row_bytes), self._open(CODES, 1)
 
@@ -128,8 +127,8 @@ class Writer:
         self._commit()
         old, self.manifest["dtype"] = self.X, "float64"
         self.X = open_to_write(self.folder / x_file("float64"), "w+b")
-        self.X.write(bytes(HEADER))
-        old.seek(HEADER)
+        for file in (old, self.X):
+            file.seek(HEADER)
         start = 0
         for block in self.manifest["blocks"]:
             narrow = old.read(4 * (block[0] - start) * len(self.manifest["names"]))
