@@ -93,9 +93,9 @@ def convert(
             raise ValueError(f"columns must name columns other than y={name!r}, each of them once; got {columns}.")
     source = open_source(source, labels, columns and [*columns, name])
     what = {"source": source.what, "y": name, "columns": columns, "dtype": dtype}
-    begin = Path(folder).expanduser(), what, dtype or "float32"
-    if not begun(*begin)["complete"]:
-        with _progress.visible(verbose), writing(*begin) as writer:
+    path = Path(folder).expanduser()
+    if not begun(path, what)["complete"]:
+        with _progress.visible(verbose), writing(path, what) as writer:
             to_rows = ToRows(name, columns, dtype, writer.manifest)
             report = _progress.reporter(verbose, source.rows and (lambda: source.rows), partial(_line, source.rows))
             for part in source.parts(writer.n):
@@ -104,7 +104,7 @@ def convert(
             writer.finish()
     elif source.what is None:
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
-    return load(folder)
+    return open_rows(path, check=False)
 
 
 def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memmap[Any, Any], NDArray[Any] | None]:

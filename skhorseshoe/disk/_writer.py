@@ -20,10 +20,10 @@ COMMIT = 2**26  # bytes of X, about, between two manifests
 _WHAT = "conversion"
 
 
-def begun(folder, what, dtype):
+def begun(folder, what):
     """The manifest of a conversion that has written rows, or a new one; a ValueError if the folder holds others.
 
-    what : of JSON types, all that the rows depend on. dtype : of X at first.
+    what : of JSON types, all that the rows depend on.
     """
     there = (folder / MANIFEST).exists()
     if not there and folder.exists() and strangers(folder, (MANIFEST, lock_of(_WHAT))):
@@ -31,7 +31,7 @@ def begun(folder, what, dtype):
     manifest = read_manifest(folder) if there else None
     if not manifest or not manifest["rows"]:
         new = {"rows": 0, "blocks": [], "names": None, "classes": None, "complete": False}
-        return {"format": FORMAT, "what": what, "dtype": dtype, **new}
+        return {"format": FORMAT, "what": what, "dtype": what["dtype"] or "float32", **new}
     was = manifest["what"]
     if different := [_difference(name, was.get(name), now) for name, now in what.items() if was.get(name) != now]:
         raise ValueError(
@@ -49,11 +49,11 @@ def _difference(name, was, now):
 
 
 @contextmanager
-def writing(folder, what, dtype):
+def writing(folder, what):
     """A ``Writer`` that goes on where the last one has stopped; a RuntimeError if another one is at work."""
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder, _WHAT):
-        writer = Writer(folder, begun(folder, what, dtype))  # what another one has written meanwhile is there to stay
+        writer = Writer(folder, begun(folder, what))  # what another one has written meanwhile is there to stay
         try:
             yield writer
         finally:

@@ -61,11 +61,12 @@ def test_killed_at_any_moment_it_goes_on(seed, tmp_path):
     assert k > 20
 
 
+@pytest.mark.parametrize("k", [7, 9])  # in the first file of CSV, and in the second
 @pytest.mark.parametrize("kind", ["parquet", "CSV", "frames"])
-def test_every_source_goes_on_where_it_stopped(kind, frame, tmp_path, full_disk, monkeypatch):
+def test_every_source_goes_on_where_it_stopped(kind, k, frame, tmp_path, full_disk, monkeypatch):
     source = SOURCES[kind](frame, tmp_path / "source")
     disk.convert(source, tmp_path / "whole", y="ill")
-    full_disk(7)
+    full_disk(k)
     with pytest.raises(OSError, match="No space"):
         disk.convert(source, tmp_path / "rows", y="ill")
     with pytest.raises(ValueError, match=r"has stopped after \d+ rows. The same call") as stop:
