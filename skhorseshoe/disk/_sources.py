@@ -46,9 +46,10 @@ def open_source(source, labels, columns):
 def _from_row(parts, start):
     """The parts from this row on."""
     for part in parts:
-        if start <= 0:
+        if start > 0:
+            start -= len(part[0] if isinstance(part, tuple) else part)
+        else:
             yield part
-        start -= len(part[0] if isinstance(part, tuple) else part)
 
 
 def _items(source):

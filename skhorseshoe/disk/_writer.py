@@ -18,6 +18,7 @@ from ._folder import CODES, CURE, DTYPES, FORMAT, HEADER, MANIFEST, read_manifes
 
 COMMIT = 2**26  # bytes of X, about, between two manifests
 _WHAT = "conversion"
+_NEW = {"format": FORMAT, "rows": 0, "names": None, "classes": None, "complete": False}
 
 
 def begun(folder, what):
@@ -28,10 +29,9 @@ def begun(folder, what):
     there = (folder / MANIFEST).exists()
     if not there and folder.exists() and strangers(folder, (MANIFEST, lock_of(_WHAT))):
         raise ValueError(f"{str(folder)!r} is not empty and holds no rows: give a new or an empty folder.")
-    manifest = read_manifest(folder) if there else None
-    if not manifest or not manifest["rows"]:
-        new = {"rows": 0, "blocks": [], "names": None, "classes": None, "complete": False}
-        return {"format": FORMAT, "what": what, "dtype": what["dtype"] or "float32", **new}
+    manifest = read_manifest(folder) if there else _NEW
+    if not manifest["rows"]:
+        return {**_NEW, "what": what, "dtype": what["dtype"] or "float32", "blocks": []}
     was = manifest["what"]
     if different := [_difference(name, was.get(name), now) for name, now in what.items() if was.get(name) != now]:
         raise ValueError(
