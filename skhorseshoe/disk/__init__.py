@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from .._utils import progress as _progress
-from ._folder import DTYPES, open_rows
+from ._folder import DTYPES, begun, open_rows, writing
 from ._rows import ToRows
 from ._sources import open_source
-from ._writer import begun, writing
 
 if TYPE_CHECKING:
     from .._types import NDArray, Sequence
