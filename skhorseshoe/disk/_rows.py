@@ -131,8 +131,8 @@ def _floats(frame, dtype, first):
         refuse(~np.isfinite(X), f", which is too large for {dtype}.")
         return X
     cure = "If it is an identifier, leave it out (columns=[...]); dtype='float64' rounds it."
-    whole = [kind in "iu" for kind in kinds]
-    refuse((np.abs(values) >= _WHOLE) & whole, f", which float64 cannot hold exactly. {cure}")
+    whole = np.isin(kinds, ["i", "u"])
+    refuse(whole & ((values >= _WHOLE) | (values <= -_WHOLE)), f", which float64 cannot hold exactly. {cure}")
     return X if np.array_equal(X, values) else values
 
 
