@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from .._utils import progress as _progress
-from ._folder import DTYPES, open_rows
+from ._folder import DTYPES, begun, open_rows, writing
 from ._rows import ToRows
 from ._sources import open_source
-from ._writer import begun, writing
 
 if TYPE_CHECKING:
     from .._types import NDArray, Sequence
@@ -74,10 +73,6 @@ def convert(
     RuntimeError
         If another conversion to the folder is under way. One that was killed does not count.
 
-    See Also
-    --------
-    load : Open a folder that has been written.
-
     Examples
     --------
     >>> import tempfile, numpy as np, pandas as pd
@@ -97,14 +92,18 @@ def convert(
             raise ValueError(f"columns must name columns other than y={name!r}, each of them once; got {columns}.")
     source = open_source(source, labels, columns and [*columns, name])
     what = {"source": source.what, "y": name, "columns": columns, "dtype": dtype}
-    begin = Path(folder).expanduser(), what, dtype or "float32"
-    if not begun(*begin)["complete"]:
-        with _progress.visible(verbose), writing(*begin) as writer:
+    path = Path(folder).expanduser()
+    if not begun(path, what)["complete"]:
+        with _progress.visible(verbose), writing(path, what) as writer:
+            to_rows = ToRows(name, columns, dtype, writer.manifest)
             report = _progress.reporter(verbose, source.rows and (lambda: source.rows), partial(_line, source.rows))
-            _write(source, ToRows(name, columns, dtype, writer.manifest), writer, report)
+            for part in source.parts(writer.n):
+                writer.append(*to_rows(part, writer.n), to_rows.names, to_rows.classes)
+                report(writer.n)
+            writer.finish()
     elif source.what is None:
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
-    return load(folder)
+    return open_rows(path, check=False)
 
 
 def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memmap[Any, Any], NDArray[Any] | None]:
@@ -130,34 +129,7 @@ def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memma
     ValueError
         If the folder holds no rows, those of a conversion that has not ended, or a file that is damaged.
     """
-    manifest, X, codes = open_rows(Path(folder).expanduser(), check)
-    names, classes = manifest["names"], manifest["classes"]
-    if None not in names:
-        X = pd.DataFrame(X, columns=names, copy=False)
-    return X, None if classes is None else np.array(classes)[codes]
-
-
-def _write(source, to_rows, writer, report):
-    """Append all parts of the source that the folder does not have."""
-    last = writer.manifest["position"]
-    parts = source.parts([0, 0] if last is None else last["at"])
-    if last is not None:
-        position, part = next(parts, (None, None))
-        if position != last["at"]:
-            raise ValueError(
-                f"The source has ended before row {writer.n}, where the last call stopped, or comes in other parts "
-                f"now. Give the same one anew (a generator cannot be read twice), or remove {str(writer.folder)!r} to "
-                "start anew."
-            )
-        writer.check_same(*to_rows(part, last["row"]))
-    for position, part in parts:
-        X, codes = to_rows(part, writer.n)
-        if len(X):
-            writer.append(X, codes, position, to_rows.names, to_rows.classes)
-            report(writer.n)
-    if writer.n == 0:
-        raise ValueError("The source has no rows.")
-    writer.finish()
+    return open_rows(Path(folder).expanduser(), check)
 
 
 def _line(n_rows, n, left):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
-_WHOLE = 2**53  # up to where float64 has every whole number
+_WHOLE = 2**53  # up to where float64 tells one whole number from the next
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")  # as pandas says of objects
 
 
@@ -38,18 +38,18 @@ class ToRows:
         """Raise a ValueError unless a table with these columns goes with those before."""
         if columns.has_duplicates:
             raise ValueError(f"Columns {columns[columns.duplicated()].tolist()} are there more than once: rename them.")
-        for name in columns if self.names is None else self.names:
+        if self.y is not None and self.y not in columns:
+            raise ValueError(f"y={self.y!r} is no column of the source; it has {_some(columns)}.")
+        self.names = self.names or [name for name in columns if name != self.y]
+        if not self.names:
+            raise ValueError(f"The source has no column for X, only {_some(columns)}.")
+        for name in self.names:
             if not isinstance(name, str | int | float) or name != name:
                 raise ValueError(
                     f"Names of columns must be strings or numbers; got {name!r}: rename it, frame.columns = "
                     'frame.columns.map(str), or, for names of several levels, ["_".join(map(str, name)) for name in '
                     "frame.columns]."
                 )
-        if self.y is not None and self.y not in columns:
-            raise ValueError(f"y={self.y!r} is no column of the source; it has {_some(columns)}.")
-        self.names = self.names or [name for name in columns if name != self.y]
-        if not self.names:
-            raise ValueError(f"The source has no column for X, only {_some(columns)}.")
         missing, more = {*self.names} - {*columns}, {*columns} - {*self.names, self.y}
         if missing or (more and self.columns is None):
             raise ValueError(
@@ -85,17 +85,16 @@ class ToRows:
         codes, found = pd.factorize(pd.Series(labels))
         if (codes < 0).any():
             raise ValueError(f"The label of row {first + np.argmin(codes)} is missing: leave the row out.")
-        self.classes, found = self.classes or [], found.tolist()
+        found = found.tolist()
+        self.classes = list(dict.fromkeys([*(self.classes or []), *found]))
         for k, value in enumerate(found):
-            like = (self.classes or found)[0]
+            like = self.classes[0]
             if not isinstance(value, str | int | float) or isinstance(value, str) != isinstance(like, str):
                 raise ValueError(
                     f"The label of row {first + np.argmax(codes == k)} is {value!r}, and others are like {like!r}: "
                     "labels must be all text or all numbers. Make them one, by astype(str) for example, and give the "
                     "tables one after the other as the source."
                 )
-            if value not in self.classes:
-                self.classes.append(value)
         if len(self.classes) > 256:
             raise ValueError(f"y has more than 256 different values, such as {found[:3]}: no classes to predict.")
         return np.array([self.classes.index(value) for value in found], np.uint8)[codes]
@@ -111,53 +110,45 @@ def refuse_sparse(rows):
 
 
 def _floats(frame, dtype, first):
-    """The numbers of a frame as floats; without a dtype as the narrowest that hold them all."""
-    alike = {}  # columns that become numbers together: of the same type of NumPy's, or one column
-    for j, kind in enumerate(frame.dtypes):
-        plain = isinstance(kind, np.dtype) and kind.kind in "biuf"
-        alike.setdefault(kind.str if plain else j, []).append(j)
-    blocks = [_finite(_numbers(frame.iloc[:, js]), dtype, frame.columns[js], first) for js in alike.values()]
-    X = np.empty(frame.shape, max(block.dtype for block in blocks))
-    for js, block in zip(alike.values(), blocks, strict=True):
-        X[:, js] = block
-    return X
-
-
-def _numbers(columns):
-    """Columns of a frame that have the same type as an array of numbers; a ValueError if they are anything else."""
-    kind, values = columns.dtypes.iloc[0], columns.to_numpy()
-    if not isinstance(kind, pd.CategoricalDtype):  # whose numbers are names, no amounts
-        if values.dtype.kind in "biuf":
-            return values
-        if values.dtype == object and pd.api.types.infer_dtype(values.ravel(), skipna=True) in _NUMBERS:
-            return np.where(pd.isna(values), np.nan, values).astype(np.float64)
-    values = columns.iloc[:, 0]
-    other = values[values.notna() & pd.to_numeric(values, errors="coerce").isna()]
-    some = "".join(f", such as {value!r}" for value in (other if len(other) else values)[:1].tolist())
-    raise ValueError(
-        f"Column {values.name!r} is not numeric (its dtype is {kind}{some}). Leave it out, with columns=[...] for the "
-        "ones to keep, or encode it (OneHotEncoder) and give the encoded frames, one after the other, as the source."
-    )
-
-
-def _finite(values, dtype, names, first):
-    """Numbers (m, k) as floats of this dtype or of the narrowest that is exact; a ValueError unless all are finite."""
+    """The numbers of a frame as floats of this dtype, or of the narrowest that is exact; an error unless all are."""
 
     def refuse(bad, why):
         if bad.any():
             row, j = np.argwhere(bad)[0]
-            value = "a missing value" if np.isnan(values[row, j]) else values[row, j]
-            raise ValueError(f"Column {names[j]!r} holds {value} in row {first + row}{why}")
+            value = "a missing value" if np.isnan(values[row, j]) else frame.iat[row, j]
+            raise ValueError(f"Column {frame.columns[j]!r} holds {value} in row {first + row}{why}")
 
+    kinds = [kind.kind for kind in frame.dtypes]
+    if other := [j for j, kind in enumerate(kinds) if kind not in "biuf"]:
+        frame = frame.copy(deep=False)
+        for j in other:
+            frame.isetitem(j, _numbers(frame.iloc[:, j]))
+    values = frame.to_numpy(np.float64, na_value=np.nan)
     refuse(~np.isfinite(values), ". Rows on disk must be finite numbers: fill them in, or leave the row or column out.")
     with np.errstate(over="ignore"):
-        out = values.astype(dtype or np.result_type(values, np.float32), copy=False)
-        narrow = out if dtype else out.astype(np.float32, copy=False)
-    refuse(~np.isfinite(out), f", which is too large for {dtype}.")
-    if dtype is None and values.dtype.kind in "iu":
-        cure = "If it is an identifier, leave it out (columns=[...]); dtype='float64' rounds it."
-        refuse((values > _WHOLE) | (values < -_WHOLE), f", which float64 cannot hold exactly. {cure}")
-    return narrow if np.array_equal(narrow, out) else out
+        X = values.astype(dtype or np.float32)
+    if dtype is not None:
+        refuse(~np.isfinite(X), f", which is too large for {dtype}.")
+        return X
+    cure = "If it is an identifier, leave it out (columns=[...]); dtype='float64' rounds it."
+    whole = np.isin(kinds, ["i", "u"])
+    refuse(whole & ((values >= _WHOLE) | (values <= -_WHOLE)), f", which float64 cannot hold exactly. {cure}")
+    return X if np.array_equal(X, values) else values
+
+
+def _numbers(column):
+    """The numbers of a column of objects; a ValueError if it has anything else."""
+    values = column.to_numpy(object)
+    named = isinstance(column.dtype, pd.CategoricalDtype)  # whose numbers are names, no amounts
+    if not named and pd.api.types.infer_dtype(values, skipna=True) in _NUMBERS:
+        return np.where(pd.isna(values), np.nan, values).astype(np.float64)
+    other = column[column.notna() & pd.to_numeric(column, errors="coerce").isna()]
+    some = "".join(f", such as {value!r}" for value in (other if len(other) else column)[:1].tolist())
+    raise ValueError(
+        f"Column {column.name!r} is not numeric (its dtype is {column.dtype}{some}). Leave it out, with columns=[...] "
+        "for the ones to keep, or encode it (OneHotEncoder) and give the encoded frames, one after the other, as the "
+        "source."
+    )
 
 
 def _some(names):

@@ -1,14 +1,11 @@
-"""Where rows come from: a source has items, and an item has parts.
-
-A part is a table, an array, or a pair of rows and their labels. Its position is the number of its item in the source,
-and its own number in the item.
-"""
+"""Where rows come from, part by part: a part is a table, an array, or a pair of rows and their labels."""
 
 import inspect
 import re
 import zlib
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,28 +15,16 @@ from ._rows import refuse_sparse
 
 _PART = 2**22  # numbers read at a time
 _BLOCK = 2**22  # bytes of a CSV file read at a time
-_FORMATS = {
-    "parquet": (".parquet", ".pq"),
-    "csv": (".csv", ".csv.gz", ".csv.bz2", ".csv.zst"),
-    "feather": (".feather", ".arrow"),
-    "orc": (".orc",),
-}
+_KINDS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".orc": "orc"}
+_KINDS |= dict.fromkeys((".csv", ".csv.gz", ".csv.bz2", ".csv.zst"), "csv")
 
 
 class Source(NamedTuple):
     """Rows, and what is known of them before they are read."""
 
-    items: object  # an iterable
-    parts_of: object  # a function of an item
+    parts: Callable  # of the first row wanted, at which a part begins
     what: object = None  # of JSON types: is it the same source as before? None if that cannot be known
     rows: int | None = None
-
-    def parts(self, position):
-        """Pairs of a position and the part there, from this position on."""
-        for i, item in enumerate(islice(self.items, position[0], None), position[0]):
-            for k, part in enumerate(self.parts_of(item)):
-                if [i, k] >= position:
-                    yield [i, k], part
 
 
 def open_source(source, labels, columns):
@@ -55,7 +40,16 @@ def open_source(source, labels, columns):
     paths = [source] if isinstance(source, str | Path) else source
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | Path) for path in paths):
         return _of_files([Path(path).expanduser() for path in paths], columns)
-    return Source(_items(source), lambda item: [item])
+    return Source(partial(_from_row, _items(source)))
+
+
+def _from_row(parts, start):
+    """The parts from this row on."""
+    for part in parts:
+        if start > 0:
+            start -= len(part[0] if isinstance(part, tuple) else part)
+        else:
+            yield part
 
 
 def _items(source):
@@ -92,35 +86,32 @@ def _of_array(array, labels):
     chunk = np.max((getattr(array, "chunks", None) or [1])[0])  # rows that are decoded together
     step = int(chunk * max(1, _PART // (chunk * max(1, p))))
 
-    def parts_of(start):
-        rows = np.asanyarray(array[start : start + step])
-        return [rows if labels is None else (rows, labels[start : start + step])]
+    def parts(start):
+        for i in range(start, n, step):
+            yield np.asanyarray(array[i : i + step]), None if labels is None else labels[i : i + step]
 
-    what = _contents(array) if isinstance(array, np.ndarray) else None
-    if what is not None and labels is not None:
-        what = [what, f"labels {_contents(labels)}"]
-    return Source(range(0, n, step), parts_of, what, n)
+    what = f"{n} rows, {p} columns, checksum {_checksum(parts(0)):08x}" if isinstance(array, np.ndarray) else None
+    return Source(parts, what, n)
 
 
-def _contents(array):
-    """The checksum of an array of NumPy's."""
-    total, step = 0, max(1, _PART // max(1, array[:1].size))
-    for start in range(0, len(array), step):
-        part = np.asarray(array[start : start + step])
-        part = part.astype(str) if part.dtype.hasobject else part
-        total = zlib.crc32(part.tobytes(), total)
-    return f"{list(array.shape)} of {array.dtype}, checksum {total:08x}"
+def _checksum(pairs):
+    """Of arrays, whatever their order in memory."""
+    total = 0
+    for values in (np.asarray(values) for pair in pairs for values in pair):
+        values = values.astype(str) if values.dtype.hasobject else values
+        total = zlib.crc32(values.tobytes(), zlib.crc32(values.dtype.str.encode(), total))
+    return total
 
 
 def _of_files(paths, columns):
     """The files of these paths, one path after the other."""
     found = [file for path in paths for file in _below(path)]
-    kinds = {file: kind for file in found for kind, ends in _FORMATS.items() if file.name.lower().endswith(ends)}
+    kinds = {file: kind for file in found for end, kind in _KINDS.items() if file.name.lower().endswith(end)}
     if len({*kinds.values()}) != 1:
         raise ValueError(
             f"source {', '.join(repr(str(path)) for path in paths[:3])} must be files of one kind, of "
-            f"{', '.join(sum(_FORMATS.values(), ()))}; it has {[file.name for file in found[:3]]}. Anything else can "
-            "be given as an array, such as zarr.open_array(path), or as an iterable of tables."
+            f"{', '.join(_KINDS)}; it has {[file.name for file in found[:3]]}. Anything else can be given as an array, "
+            "such as zarr.open_array(path), or as an iterable of tables."
         )
     files = [file for file in found if file in kinds]
     kind = kinds[files[0]]
@@ -130,10 +121,20 @@ def _of_files(paths, columns):
             f"source {str(paths[0])!r} has columns in the names of its folders. Give pyarrow.dataset.dataset(path, "
             "partitioning='hive') as the source, and columns=[...]."
         )
+
     stats = [(file.resolve(), file.stat()) for file in files]  # whichever way leads to them
     what = [f"{file} of {at.st_size} bytes, {np.datetime64(at.st_mtime_ns, 'ns')}" for file, at in stats]
     rows = None if kind == "csv" else sum(_count(file, kind) for file in files)
-    return Source(files, lambda file: _batches(file, kind, columns), what, rows)
+
+    def parts(start):
+        for file in files:
+            if start and start >= (n := _count(file, kind)):
+                start -= n
+                continue
+            yield from _from_row(_batches(file, kind, columns), start)
+            start = 0
+
+    return Source(parts, what, rows)
 
 
 def _below(path):
@@ -149,21 +150,21 @@ def _below(path):
 
 
 def _count(file, kind):
-    with _reading(file, kind):
-        return _data_set(file, kind).count_rows()
+    with _opened(file, kind) as data:
+        return data.count_rows()
 
 
 def _batches(file, kind, columns):
     """The rows of a file in batches of Arrow's."""
-    with _reading(file, kind):
-        data = _data_set(file, kind)
+    with _opened(file, kind) as data:
         names = [name for name in data.schema.names if columns is None or name in columns]
         size = max(1, _PART // max(1, len(names)))
         for batch in data.to_batches(columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1):
             yield _typed(batch) if kind == "csv" else batch
 
 
-def _data_set(file, kind):
+@contextmanager
+def _opened(file, kind):
     """A file as Arrow sees it, a CSV file as text: Arrow would judge types by the first rows alone."""
     try:
         import pyarrow as pa
@@ -180,9 +181,23 @@ def _data_set(file, kind):
             convert_options=csv.ConvertOptions(strings_can_be_null=True),
             read_options=csv.ReadOptions(block_size=_BLOCK),
         )
-        names = dataset.dataset(str(file), **given).schema.names
-        given["schema"] = pa.schema([(name, pa.string()) for name in names])
-    return dataset.dataset(str(file), **given)
+    try:
+        data = dataset.dataset(str(file), **given)
+        if kind == "csv":
+            text = pa.schema([(name, pa.string()) for name in data.schema.names])
+            data = dataset.dataset(str(file), schema=text, **given)
+        yield data
+    except MemoryError:
+        raise
+    except Exception as error:  # Arrow has several
+        if getattr(error, "errno", None):
+            raise
+        cure = (
+            ". If it is text in another form, give pandas.read_csv(file, chunksize=100_000, ...) as the source, with "
+            "encoding='latin-1', index_col=0 (for names of rows, as R writes them), or what else it needs."
+        )
+        why = str(error).strip()
+        raise ValueError(f"The file {str(file)!r} cannot be read: {why}{cure if kind == 'csv' else ''}") from error
 
 
 def _typed(batch):
@@ -197,21 +212,3 @@ def _typed(batch):
                 columns[j] = column.cast(dtype)
                 break
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-@contextmanager
-def _reading(file, kind):
-    """Errors of Arrow's become ones that name the file."""
-    try:
-        yield
-    except (ImportError, MemoryError):
-        raise
-    except Exception as error:  # Arrow has several
-        if getattr(error, "errno", None):
-            raise
-        cure = (
-            ". If it is text in another form, give pandas.read_csv(file, chunksize=100_000, ...) as the source, with "
-            "encoding='latin-1', index_col=0 (for names of rows, as R writes them), or what else it needs."
-        )
-        why = str(error).strip()
-        raise ValueError(f"The file {str(file)!r} cannot be read: {why}{cure if kind == 'csv' else ''}") from error

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skhorseshoe.disk import _sources, _writer
+from skhorseshoe.disk import _folder, _sources
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def frame(seed):
 def small_steps(monkeypatch):
     """Parts of 50 rows of four columns, and a manifest after each."""
     monkeypatch.setattr(_sources, "_PART", 200)
-    monkeypatch.setattr(_writer, "COMMIT", 1)
+    monkeypatch.setattr(_folder, "COMMIT", 1)
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def full_disk(monkeypatch):
     """A function that lets the next conversion end with an error at its k-th part."""
 
     def fill(k):
-        calls, append = iter(range(k - 1)), _writer.Writer.append
+        calls, append = iter(range(k - 1)), _folder.Writer.append
 
         def failing(writer, *args):
             if next(calls, None) is None:
-                monkeypatch.setattr(_writer.Writer, "append", append)
+                monkeypatch.setattr(_folder.Writer, "append", append)
                 raise OSError("No space left on device")
             append(writer, *args)
 
-        monkeypatch.setattr(_writer.Writer, "append", failing)
+        monkeypatch.setattr(_folder.Writer, "append", failing)
 
     return fill

@@ -51,11 +51,10 @@ ROWS_FORGED = {
     "rows below zero": put("rows", -40),
     "rows that are true": put("rows", True),
     "more rows": lambda body: body.update(rows=10**12, blocks=[[10**12, 1, 1]]),
-    "no position": put("position", None),
     "not known whether complete": put("complete", "yes"),
     "no source": put("what", []),
     "one entry more": put("more", 1),
-    **{f"without {name!r}": without(name) for name in ("rows", "blocks", "names", "dtype", "position", "classes")},
+    **{f"without {name!r}": without(name) for name in ("rows", "blocks", "names", "dtype", "classes")},
 }
 
 
@@ -65,20 +64,6 @@ def test_a_forged_folder_of_rows_is_refused_by_name(how, tmp_path):
     forge(tmp_path / "rows", ROWS_FORGED[how])
     with pytest.raises(ValueError, match=rf"rows/\S+' {DAMAGED}"):
         disk.load(tmp_path / "rows", check=True)
-
-
-@pytest.mark.parametrize("at", [0, [0], [0, 0, 0], 10**30, "a", -1, None])
-def test_a_forged_position_does_not_go_on(at, tmp_path, monkeypatch):
-    def parts():
-        yield ROWS
-        raise RuntimeError("the network is gone")
-
-    monkeypatch.setattr(disk._writer, "COMMIT", 1)
-    with pytest.raises(RuntimeError, match="network"):
-        disk.convert(parts(), tmp_path / "rows")
-    forge(tmp_path / "rows", lambda body: body["position"].update(at=at))
-    with pytest.raises(ValueError, match=DAMAGED):
-        disk.convert(parts(), tmp_path / "rows")
 
 
 RUN_FORGED = {

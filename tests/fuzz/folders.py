@@ -14,7 +14,7 @@ from data import NUMBERS, SAMPLERS, pick
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._fit import fit as _fit
 from skhorseshoe._utils import atomic_files
-from skhorseshoe.disk import _writer
+from skhorseshoe.disk import _folder
 
 X = np.random.default_rng(0).standard_normal((60, 3)).astype(np.float32)
 Y = np.arange(60) % 2
@@ -119,14 +119,14 @@ def _make_rows(kind, base, source):
     if kind == "whole":
         disk.convert(X, base, y=Y)
         return
-    append = _writer.Writer.append
+    append = _folder.Writer.append
 
     def failing(store, *args):
         append(store, *args)
         raise Stopped
 
     given = (source, "y") if kind == "csv" else (X, Y)
-    with patch.object(_writer, "COMMIT", 1), patch.object(_writer.Writer, "append", failing), suppress(Stopped):
+    with patch.object(_folder, "COMMIT", 1), patch.object(_folder.Writer, "append", failing), suppress(Stopped):
         disk.convert(given[0], base, y=given[1])
 
 
