@@ -123,10 +123,11 @@ def _floats(frame, dtype, first):
         frame = frame.copy(deep=False)
         for j in other:
             frame.isetitem(j, _numbers(frame.iloc[:, j]))
-    values = frame.to_numpy(np.float64, na_value=np.nan)
+    narrow = all(kind in ("float16", "float32") for kind in frame.dtypes)
+    values = frame.to_numpy(np.float32 if narrow else np.float64, na_value=np.nan)
     refuse(~np.isfinite(values), ". Rows on disk must be finite numbers: fill them in, or leave the row or column out.")
     with np.errstate(over="ignore"):
-        X = values.astype(dtype or np.float32)
+        X = values.astype(dtype or np.float32, copy=False)
     if dtype is not None:
         refuse(~np.isfinite(X), f", which is too large for {dtype}.")
         return X
