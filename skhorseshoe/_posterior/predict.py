@@ -31,13 +31,13 @@ def mean_probability(model, X):
     def use(eta, rows, ops):
         out[rows] = ops.to_host(ops.average_phi(eta))
 
-    _each_predictor(model, X, *_flat(model), use)
+    _each_predictor(model, X, *flat(model), use)
     return out
 
 
 def probability_samples(model, X, max_draws):
     """Phi(eta) for every row and draw; (n, m), chain after chain, on the host."""
-    coef, intercept = _flat(model, max_draws)
+    coef, intercept = flat(model, max_draws)
     check_result(X.shape[0], len(coef))
     out = np.empty((X.shape[0], len(coef)))
 
@@ -56,13 +56,13 @@ def probability_interval(model, X, level):
     def use(eta, rows, ops):
         out[rows] = ops.to_host(ops.quantiles(ops.ndtr(eta, out=eta), ends))
 
-    _each_predictor(model, X, *_flat(model), use)
+    _each_predictor(model, X, *flat(model), use)
     return out
 
 
 def log_likelihood(model, X, positive, weight, max_draws):
     """w_i log P(y_i | x_i) for every draw and row; positive (n,) bool, weight (n,) or None -> (n_chains, m, n)."""
-    coef, intercept = _flat(model, max_draws)
+    coef, intercept = flat(model, max_draws)
     check_result(X.shape[0], len(coef))
     out = np.empty((len(coef), X.shape[0]))
 
@@ -107,7 +107,7 @@ def _check_finite(eta, rows, ops):
         )
 
 
-def _flat(model, max_draws=None):
+def flat(model, max_draws=None):
     """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain."""
     coef, intercept = (evenly(draws, max_draws) for draws in (model.coef_draws_, model.intercept_draws_))
     return coef.reshape(-1, coef.shape[2]), intercept.ravel().astype(np.float64, copy=False)
