@@ -23,6 +23,9 @@ class _FeaturesDisplay(RowsDisplay):
 
     def _draw_features(self, ax, top, order, by_size, values, ends=None, *, first, marked, labels, **how):
         """first : in words, those that come first ``by_size``."""
+        check_option("order", order, _ORDERS)
+        if top is not None:
+            check_count("top", top)
         n_features = len(self.names)
         shown = by_size[:top]
         row_label = None
@@ -40,12 +43,6 @@ class _FeaturesDisplay(RowsDisplay):
             labels = labels[0] + listing(self.names, shown[marked[shown]]), labels[1]
         how |= {"names": self.names, "marked": marked, "labels": labels, "row_label": row_label}
         return self._draw(ax, shown, values, ends, **how)
-
-
-def _check(top, order):
-    check_option("order", order, _ORDERS)
-    if top is not None:
-        check_count("top", top)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -160,7 +157,6 @@ class CoefficientsDisplay(_FeaturesDisplay):
         -------
         self : CoefficientsDisplay
         """
-        _check(top, order)
         marked, labels = self.selected, ("selected", "not selected")
         if marked is None:
             marked = (self.interval[0] > 0) | (self.interval[1] < 0)
@@ -268,7 +264,6 @@ class ShrinkageDisplay(_FeaturesDisplay):
         -------
         self : ShrinkageDisplay
         """
-        _check(top, order)
         below = self.shrinkage < threshold
         return self._draw_features(
             ax,

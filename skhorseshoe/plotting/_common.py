@@ -98,6 +98,23 @@ class Display:
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
+    def _mark(self, at, values, ends, marked, labels, *, few, upright):
+        """Draw values at their places along an axis: the marked ones with filled squares, the others with open circles.
+
+        ends : (2, n) of intervals, or None. labels : of the two; without the second one the others are left out. few :
+        whether there is room for large marks. upright : whether the values are along the vertical axis.
+        """
+        self.points_, self.lines_ = [], []
+        interval = self.ax_.vlines if upright else self.ax_.hlines
+        styles = [(marked, DARK, "s", DARK, 4, 1), (~marked, MUTED, "o", "white", 3, 1 if few else 0.5)]
+        for (rows, colour, marker, face, zorder, alpha), label in zip(styles, labels, strict=False):
+            if ends is not None:
+                style = {"colors": colour, "linewidth": 1.8 if few else 1.4 * alpha, "alpha": alpha, "zorder": 2}
+                self.lines_.append(interval(at[rows], *ends[:, rows], **style))
+            place = (at[rows], values[rows]) if upright else (values[rows], at[rows])
+            style = {"color": colour, "markerfacecolor": face, "markersize": 5 if few else 3, "zorder": zorder}
+            self.points_ += self.ax_.plot(*place, marker, label=label, **style)
+
     def _finish(self, xlabel, ylabel):
         """Label the axes, and put a legend above them if anything has a label."""
         from matplotlib import rcParams
@@ -114,7 +131,7 @@ class Display:
 
 
 class RowsDisplay(Display):
-    """Values and intervals of rows: the marked ones dark with filled squares, the others with open circles.
+    """Values and intervals of rows, some of them marked.
 
     Up to MAX_NAMES of them stand by name one under another; more stand side by side along the horizontal axis.
     """
@@ -122,24 +139,16 @@ class RowsDisplay(Display):
     def _draw(
         self, ax, shown, values, ends=None, *, names, marked, labels, reference, value_label, row_label, limits=None
     ):
-        """Draw the rows at the places ``shown`` of all arguments; labels without the second one leave the others out.
+        """Draw the rows at the places ``shown`` of all arguments, as ``_mark`` does.
 
-        ends : (2, n) or None. reference : where a line crosses, or None. limits : of the values, or None.
+        reference : where a line crosses, or None. limits : of the values, or None.
         """
         few = len(shown) <= MAX_NAMES
         ax = self._axes(ax, 1.2 + _ROW_HEIGHT * max(len(shown), 6) if few else 4.0)
-        at = np.arange(len(shown))
-        interval, line, across = (ax.hlines, ax.axvline, ax.set_xlim) if few else (ax.vlines, ax.axhline, ax.set_ylim)
-        values, marked = values[shown], marked[shown]
-        self.shown_, self.points_, self.lines_ = shown, [], []
-        styles = [(marked, DARK, "s", DARK, 4, 1), (~marked, MUTED, "o", "white", 3, 1 if few else 0.5)]
-        for (rows, colour, marker, face, zorder, alpha), label in zip(styles, labels, strict=False):
-            if ends is not None:
-                style = {"colors": colour, "linewidth": 1.8 if few else 1.4 * alpha, "alpha": alpha, "zorder": 2}
-                self.lines_.append(interval(at[rows], *ends[:, shown[rows]], **style))
-            place = (values[rows], at[rows]) if few else (at[rows], values[rows])
-            style = {"color": colour, "markerfacecolor": face, "markersize": 5 if few else 3, "zorder": zorder}
-            self.points_ += ax.plot(*place, marker, label=label, **style)
+        self.shown_, at = shown, np.arange(len(shown))
+        ends = None if ends is None else ends[:, shown]
+        self._mark(at, values[shown], ends, marked[shown], labels, few=few, upright=not few)
+        line, across = (ax.axvline, ax.set_xlim) if few else (ax.axhline, ax.set_ylim)
         if reference is not None:
             line(reference, color="black", linewidth=0.8, linestyle="--", zorder=1)
         if limits is not None:
