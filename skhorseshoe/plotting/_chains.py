@@ -233,17 +233,6 @@ class AutocorrelationDisplay(Display):
         return cls(names=names, autocorrelations=curves.T, ess=convergence(draws).ess_bulk).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        self : AutocorrelationDisplay
-        """
         n_curves, n_lags = self.autocorrelations.shape
         ax = self._axes(ax, height=3.2 + 0.2 * n_curves)
         gap = max(1, n_lags // 10)

@@ -146,17 +146,6 @@ class CoefficientsDisplay(_FeaturesDisplay):
         return display.plot(top=top, order=order, ax=ax)
 
     def plot(self, *, top: int | None = 20, order: Order = "size", ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        top, order, ax : see `from_estimator`
-            How many features, in which order, and where.
-
-        Returns
-        -------
-        self : CoefficientsDisplay
-        """
         marked, labels = self.selected, ("selected", "not selected")
         if marked is None:
             marked = (self.interval[0] > 0) | (self.interval[1] < 0)
@@ -253,17 +242,6 @@ class ShrinkageDisplay(_FeaturesDisplay):
     def plot(
         self, *, top: int | None = 20, order: Order = "size", threshold: float = 0.5, ax: Axes | None = None
     ) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        top, order, threshold, ax : see `from_estimator`
-            How many features, in which order, which of them marked, and where.
-
-        Returns
-        -------
-        self : ShrinkageDisplay
-        """
         below = self.shrinkage < threshold
         return self._draw_features(
             ax,

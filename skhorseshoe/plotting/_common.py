@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from inspect import signature
 from numbers import Integral
 from textwrap import fill
 
@@ -16,6 +17,17 @@ LONGEST, SHORT = 30, 20  # letters of a name: beside the axes, within a sentence
 _WIDTH, _ROW_HEIGHT = 6.4, 0.21  # inches: of a new figure, of a row
 _LISTED, _LINE = 8, 48  # names in a legend, letters of a line there
 _TWO_COLUMNS = 400  # points: letters in two columns of a legend, times the size of the font
+_PLOT = """Draw.
+
+Parameters
+----------
+{names} : see `{maker}`
+    How and where to draw.
+
+Returns
+-------
+self : {display}
+"""
 
 
 def check_option(name, value, allowed):
@@ -85,7 +97,13 @@ def listing(names, which):
 
 
 class Display:
-    """One picture on one pair of axes."""
+    """One picture on one pair of axes. The parameters of ``plot`` are those of the method that computes and draws."""
+
+    def __init_subclass__(cls):
+        if "plot" in vars(cls):
+            names = ", ".join(list(signature(cls.plot).parameters)[1:])
+            maker = "from_sets" if hasattr(cls, "from_sets") else "from_estimator"
+            cls.plot.__doc__ = _PLOT.format(names=names, maker=maker, display=cls.__name__)
 
     def _axes(self, ax, height=4.0):
         """The axes to draw on: those given, or in a new figure of this height in inches, whose layout makes room."""

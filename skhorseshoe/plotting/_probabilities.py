@@ -138,17 +138,6 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         threshold: float | None = 0.5,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        order, threshold, ax : see `from_estimator`
-            In which order, where a line, and on which axes.
-
-        Returns
-        -------
-        self : ProbabilityIntervalDisplay
-        """
         check_option("order", order, tuple(_ROW_LABELS))
         n_rows = len(self.mean)
         first, second = class_texts(self.classes)
@@ -297,17 +286,6 @@ class PosteriorCalibrationDisplay(Display):
         return display.plot(limit=limit, ax=ax)
 
     def plot(self, *, limit: float = 1.0, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        limit, ax : see `from_estimator`
-            How far the axes go, and on which to draw.
-
-        Returns
-        -------
-        self : PosteriorCalibrationDisplay
-        """
         if not isinstance(limit, Real) or not 0 < limit <= 1:
             raise ValueError(f"limit must be above 0 and at most 1; got {limit!r}.")
         ax = self._axes(ax, height=5.2)

@@ -100,17 +100,6 @@ class SelectionPathDisplay(RowsDisplay):
         return display.plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 5, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        beyond, ax : see `from_estimator`
-            How many summaries, and where.
-
-        Returns
-        -------
-        self : SelectionPathDisplay
-        """
         if beyond is not None:
             check_count("beyond", beyond, smallest=0)
         chosen = int(np.argmax(self.distances <= self.radius))

@@ -103,17 +103,6 @@ class CredibleSetsDisplay(RowsDisplay):
         return display.plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : see `from_sets`
-            Where.
-
-        Returns
-        -------
-        self : CredibleSetsDisplay
-        """
         effect = f"effect of one standard deviation on the score: mean and {self.level} interval"
         return self._draw(
             ax,

@@ -89,17 +89,6 @@ class ModelSizeDisplay(Display):
         return display.plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 15, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        beyond, ax : see `from_estimator`
-            How many sizes, and where.
-
-        Returns
-        -------
-        self : ModelSizeDisplay
-        """
         if beyond is not None:
             check_count("beyond", beyond, smallest=0)
         ax = self._axes(ax)
