@@ -336,7 +336,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return model.shrinkage_ < 0.5, {}
 
     def _fsr(self, model, X, y, sample_weight=None):
-        check_draws(model, f"q={self.q}", self.q, "draws cannot tell that an error is rarer than one in their number")
+        check_draws(model, f"q={self.q}", self.q)
         error, support = wrong_columns(model, self.effect), np.zeros(model.n_features_in_, bool)
         shrunk = model.shrinkage_ > 0  # others are kept whatever comes out, and are no claims
         support[shrunk] = largest_set(error[shrunk], self.q)

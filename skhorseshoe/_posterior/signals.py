@@ -36,13 +36,14 @@ def check_share(name, value):
         raise ValueError(f"{name} must be between 0 and 1, as 0.1 for 10 %; got {value!r}.")
 
 
-def check_draws(model, name, share, says):
+def check_draws(model, name, share):
     """Raise where the model has so few draws that no claim could be as sure as this share of wrong ones asks for."""
     n_draws = model.global_scale_draws_.size
     if n_draws * share < 1 - 1e-9:
         raise ValueError(
-            f"{name} needs {np.ceil((1 - 1e-9) / share):.0f} independent draws or more, since {says}, and this model "
-            f"has {n_draws}: fit with a larger n_iter (or max_draws)."
+            f"{name} needs {np.ceil((1 - 1e-9) / share):.0f} independent draws or more, since draws cannot tell that "
+            f"an error is rarer than one in their number, and this model has {n_draws}: fit with a larger n_iter (or "
+            "max_draws)."
         )
 
 
