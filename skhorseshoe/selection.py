@@ -25,13 +25,7 @@ from ._posterior.estimates import interval
 from ._posterior.pipeline import unfrozen
 from ._posterior.signals import EFFECT, check_draws, largest_set, wrong_columns
 from ._utils.memory import check_matrices
-from ._utils.sklearn_compat import (
-    HAS_CALLBACKS,
-    CallbackSupportMixin,
-    Interval,
-    StrOptions,
-    _fit_context,
-)
+from ._utils.sklearn_compat import HAS_CALLBACKS, CallbackSupportMixin, Interval, StrOptions, _fit_context
 
 if TYPE_CHECKING:
     from ._types import Labels, Rows, Rule, Weights

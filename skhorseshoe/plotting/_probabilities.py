@@ -12,17 +12,7 @@ from .._data import validation
 from .._posterior import estimates
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
-from ._common import (
-    DARK,
-    MAX_NAMES,
-    MUTED,
-    PALE,
-    Display,
-    RowsDisplay,
-    check_count,
-    check_option,
-    class_texts,
-)
+from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_texts
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Labels, Model, NDArray, Rows, Seed, Sequence
