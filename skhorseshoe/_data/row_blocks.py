@@ -113,12 +113,8 @@ class Segment(NamedTuple):
 
     def checksum(self, ops, threads):
         """Of X, y and the weights, which are here in the memory of the host."""
-        return _checksum(*_stored(self.X)), _checksum(self.y), _checksum(self.weight)
-
-
-def _stored(X):
-    """The arrays that X consists of."""
-    return (X.data, X.indices, X.indptr) if issparse(X) else (X,)
+        of_X = (self.X.data, self.X.indices, self.X.indptr) if issparse(self.X) else (self.X,)
+        return _checksum(*of_X), _checksum(self.y), _checksum(self.weight)
 
 
 def _checksum(*arrays):

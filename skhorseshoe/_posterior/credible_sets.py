@@ -122,7 +122,7 @@ def frames(claims, chosen, correlation, q, level):
                 "set": title,
                 "n_columns": len(columns),
                 "probability": 1 - error,
-                **_one(moments(total.reshape(shape), level)),
+                **{name: values[0] for name, values in _but_sign(moments(total.reshape(shape), level)).items()},
                 "purity": np.nan if r is None else np.abs(r).min(),
             }
         )
@@ -131,10 +131,6 @@ def frames(claims, chosen, correlation, q, level):
         index = pd.MultiIndex.from_product([[title], [names[j] for j in columns]], names=["set", "feature"])
         members.append(pd.DataFrame(each, index=index).sort_values("probability", ascending=False, kind="stable"))
     return _sets(claims, sets, members, q, level), _members(members, level)
-
-
-def _one(columns):
-    return {name: values[0] for name, values in _but_sign(columns).items()}
 
 
 def _but_sign(columns):
