@@ -59,22 +59,15 @@ def drawable(names, which=None, letters=LONGEST):
     """
     which = range(len(names)) if which is None else which
     whole = [re.sub(r"[\s\x00-\x1f]", " ", str(names[j])) for j in which]
-    texts = [_shorten(name, letters) for name in whole]
+    texts = [_names.shorten(name, letters) for name in whole]
     alike = Counter(text for text, _ in set(zip(texts, whole, strict=True)))
     for i, j in enumerate(which):
         if alike[texts[i]] > 1:
-            texts[i] = _shorten(whole[i], letters, f" ({j})")
+            end = f" ({j})"
+            texts[i] = _names.shorten(whole[i], letters - len(end)) + end
     # Matplotlib reads what stands between two dollars as a formula. A backslash works in every text and every version,
     # also in ticks that are made later; the option parse_math would have to be set on each.
     return [text.replace("$", r"\$") for text in texts]
-
-
-def _shorten(name, letters, end=""):
-    kept = letters - len(end)
-    if len(name) > kept:
-        tail = (kept - 1) // 2
-        name = f"{name[: kept - 1 - tail]}…{name[len(name) - tail :]}"
-    return name + end
 
 
 def class_texts(labels):
