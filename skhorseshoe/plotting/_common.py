@@ -89,14 +89,18 @@ def listing(names, which):
     return "\n" + fill(f"({', '.join(drawable(names, which[:_LISTED], SHORT))}{more})", _LINE, break_on_hyphens=False)
 
 
-class Display:
-    """One picture on one pair of axes. The parameters of ``plot`` are those of the method that computes and draws."""
+class Described:
+    """The parameters of ``plot`` are those of the method that computes and draws, which says what they mean."""
 
     def __init_subclass__(cls):
         if "plot" in vars(cls):
             names = ", ".join(list(signature(cls.plot).parameters)[1:])
             maker = "from_sets" if hasattr(cls, "from_sets") else "from_estimator"
             cls.plot.__doc__ = _PLOT.format(names=names, maker=maker, display=cls.__name__)
+
+
+class Display(Described):
+    """One picture on one pair of axes."""
 
     def _axes(self, ax, height=4.0):
         """The axes to draw on: those given, or in a new figure of this height in inches, whose layout makes room."""
