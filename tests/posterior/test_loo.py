@@ -136,14 +136,13 @@ def test_a_pipeline_takes_rows_before_its_scaler(problem, short_fit):
     assert np.array_equal(loo(both, 5 * X, y).elpd_i, loo(clf, scaler.transform(5 * X), y).elpd_i)
 
 
+@pytest.mark.filterwarnings("ignore:.*Pareto k")
 def test_rows_beside_the_predictor_take_little_memory(fitted, problem):
     n = 40_000
     X, y = np.tile(problem[0], (n // 200, 1)), np.tile(problem[1], n // 200)
     with pytest.warns(UserWarning, match="Pareto k above"):  # what it says where rows are not to be trusted
         loo(fitted, X[:200].clip(-3, 3), 1 - y[:200], max_draws=150)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        peak = peak_memory(lambda: loo(fitted, X, y, max_draws=150))
+    peak = peak_memory(lambda: loo(fitted, X, y, max_draws=150))
     assert peak < 60 * n + 2**22  # a number for each row and draw would be 48 MB
 
 
