@@ -135,15 +135,14 @@ class CoefficientsDisplay(_FeaturesDisplay):
                     f"selected must be a boolean mask of shape ({classifier.n_features_in_},), one value for each "
                     f"feature; got shape {selected.shape} of {selected.dtype}."
                 )
-        display = cls(
+        return cls(
             names=names_of(before, classifier),
             mean=estimates.means(classifier)[0],
             interval=estimates.interval(classifier.coef_draws_, level),
             level=level,
             selected=selected,
             classes=classifier.classes_,
-        )
-        return display.plot(top=top, order=order, ax=ax)
+        ).plot(top=top, order=order, ax=ax)
 
     def plot(self, *, top: int | None = 20, order: Order = "size", ax: Axes | None = None) -> Self:
         marked, labels = self.selected, ("selected", "not selected")

@@ -111,15 +111,14 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         mean = classifier.predict_proba(rows)[:, 1]
         if y is not None:
             y = classifier.classes_[validation.is_second(y, mean, classifier.classes_).astype(int)]
-        display = cls(
+        return cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
             interval=classifier.predict_interval(rows, level).T,
             level=level,
             classes=classifier.classes_,
             y=y,
-        )
-        return display.plot(order=order, threshold=threshold, ax=ax)
+        ).plot(order=order, threshold=threshold, ax=ax)
 
     def plot(
         self,
@@ -265,15 +264,14 @@ class PosteriorCalibrationDisplay(Display):
             _isotonic(rng.random(len(p)) < p, place, counts)
             for p in classifier.predict_proba_samples(rows, max_draws=n_draws).T
         ]
-        display = cls(
+        return cls(
             predicted=predicted,
             observed=_isotonic(y, place, counts),
             band=estimates.interval(np.array(curves)[None], level),
             counts=counts,
             level=level,
             label=classifier.classes_[1],
-        )
-        return display.plot(limit=limit, ax=ax)
+        ).plot(limit=limit, ax=ax)
 
     def plot(self, *, limit: float = 1.0, ax: Axes | None = None) -> Self:
         if not isinstance(limit, Real) or not 0 < limit <= 1:

@@ -90,14 +90,8 @@ class SelectionPathDisplay(RowsDisplay):
         path = selector.path_
         if path is None:
             raise ValueError(f"Only rule='dss' has a path; this selector was fitted with rule={selector.rule!r}.")
-        display = cls(
-            names=names_of(before, selector),
-            supports=path["supports"],
-            distances=path["distances"],
-            radius=path["radius"],
-            level=path["level"],
-        )
-        return display.plot(beyond=beyond, ax=ax)
+        shown = {name: path[name] for name in ("supports", "distances", "radius", "level")}
+        return cls(names=names_of(before, selector), **shown).plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 5, ax: Axes | None = None) -> Self:
         if beyond is not None:

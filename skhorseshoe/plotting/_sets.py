@@ -92,15 +92,14 @@ class CredibleSetsDisplay(RowsDisplay):
                 is_set += [False] * len(members)
         mean, *interval = np.reshape(rows, (-1, 3)).T
         low, high = (float(name.removesuffix("%")) for name in ends)
-        display = cls(
+        return cls(
             names=names,
             mean=mean,
             interval=np.array(interval),
             level=f"{high - low:g} %",
             is_set=np.array(is_set, bool),
             classes=found.sets.attrs.get("classes"),
-        )
-        return display.plot(ax=ax)
+        ).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         effect = f"effect of one standard deviation on the score: mean and {self.level} interval"

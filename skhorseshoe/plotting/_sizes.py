@@ -80,13 +80,8 @@ class ModelSizeDisplay(Display):
         found = selector.sizes_
         if found is None:
             raise ValueError("This selector was fitted without cross-validation: fit it with rule='dss', cv=5.")
-        display = cls(
-            sizes=found["sizes"],
-            difference=found["difference"],
-            se=found["se"],
-            suggested_size=selector.suggested_size_,
-        )
-        return display.plot(beyond=beyond, ax=ax)
+        shown = {name: found[name] for name in ("sizes", "difference", "se")}
+        return cls(**shown, suggested_size=selector.suggested_size_).plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 15, ax: Axes | None = None) -> Self:
         if beyond is not None:
