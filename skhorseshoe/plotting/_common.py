@@ -93,10 +93,12 @@ class Described:
     """The parameters of ``plot`` are those of the method that computes and draws, which says what they mean."""
 
     def __init_subclass__(cls):
-        if "plot" in vars(cls):
-            names = ", ".join(list(signature(cls.plot).parameters)[1:])
+        super().__init_subclass__()
+        plot = vars(cls).get("plot")
+        if plot is not None and not plot.__doc__:
+            names = ", ".join(list(signature(plot).parameters)[1:])
             maker = "from_sets" if hasattr(cls, "from_sets") else "from_estimator"
-            cls.plot.__doc__ = _PLOT.format(names=names, maker=maker, display=cls.__name__)
+            plot.__doc__ = _PLOT.format(names=names, maker=maker, display=cls.__name__)
 
 
 class Display(Described):
