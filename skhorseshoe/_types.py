@@ -3,37 +3,17 @@
 Only type checkers read this module (``if TYPE_CHECKING``): nothing heavy is imported for them at run time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as Mapping
+from collections.abc import Sequence as Sequence
 from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
-from matplotlib.axes import Axes
-from numpy.typing import ArrayLike, DTypeLike, NDArray
-from pandas import DataFrame
-
-__all__ = [
-    "ArrayLike",
-    "Axes",
-    "Bools",
-    "DTypeLike",
-    "DataFrame",
-    "Device",
-    "Floats",
-    "Ints",
-    "Labels",
-    "Mapping",
-    "Model",
-    "NDArray",
-    "Order",
-    "Path",
-    "Rows",
-    "Rule",
-    "Sampler",
-    "Seed",
-    "Sequence",
-    "Weights",
-]
+from matplotlib.axes import Axes as Axes
+from numpy.typing import ArrayLike as ArrayLike
+from numpy.typing import DTypeLike as DTypeLike
+from numpy.typing import NDArray as NDArray
+from pandas import DataFrame as DataFrame
 
 Rows = Any  # an array, table, sparse matrix, CuPy array or Dask collection: most of their libraries are optional
 Labels = Any  # an array-like of one of these kinds

@@ -37,14 +37,8 @@ class Convergence(NamedTuple):
 
     Parameters
     ----------
-    rhat : ndarray of float64 or float
-        As the function `rhat` returns it.
-    ess_bulk : ndarray of float64 or float
-        As the function `ess_bulk` returns it.
-    ess_tail : ndarray of float64 or float
-        As the function `ess_tail` returns it.
-    mcse_mean : ndarray of float64 or float
-        As the function `mcse_mean` returns it.
+    rhat, ess_bulk, ess_tail, mcse_mean : ndarray of float64 or float
+        Each as the function of its name returns it.
     """
 
     rhat: np.ndarray

@@ -200,7 +200,11 @@ def credible_sets(
     from ._posterior.credible_sets import Claims, choose, frames  # imports pandas and SciPy's optimisers
 
     before, classifier = unwrap(model)
-    _check_claims(classifier, level, effect, q)
+    check_share("level", level)
+    check_share("q", q)
+    check_scalar(effect, "effect", (int, float), min_val=0)
+    check_draws(classifier, f"level={level}", 1 - level)
+    check_draws(classifier, f"q={q}", q)
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
     if (X is not None) + (correlations is not None) > 1 or all(one is None for one in (X, correlations, groups)):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
@@ -220,15 +224,6 @@ def credible_sets(
         for group in _user_groups(classifier, groups, scale, r):
             found += claims.of_group(*group)
     return CredibleSets(*frames(claims, choose(found, q), r, q, level_of(classifier, None)))
-
-
-def _check_claims(model, level, effect, q):
-    check_share("level", level)
-    check_share("q", q)
-    check_scalar(effect, "effect", (int, float), min_val=0)
-    tells = "draws cannot tell that an error is rarer than one in their number"
-    check_draws(model, f"level={level}", 1 - level, tells)
-    check_draws(model, f"q={q}", q, tells)
 
 
 def _given_correlations(model, X, correlations, scale):

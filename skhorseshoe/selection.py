@@ -25,13 +25,7 @@ from ._posterior.estimates import interval
 from ._posterior.pipeline import unfrozen
 from ._posterior.signals import EFFECT, check_draws, largest_set, wrong_columns
 from ._utils.memory import check_matrices
-from ._utils.sklearn_compat import (
-    HAS_CALLBACKS,
-    CallbackSupportMixin,
-    Interval,
-    StrOptions,
-    _fit_context,
-)
+from ._utils.sklearn_compat import HAS_CALLBACKS, CallbackSupportMixin, Interval, StrOptions, _fit_context
 
 if TYPE_CHECKING:
     from ._types import Labels, Rows, Rule, Weights
@@ -336,7 +330,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return model.shrinkage_ < 0.5, {}
 
     def _fsr(self, model, X, y, sample_weight=None):
-        check_draws(model, f"q={self.q}", self.q, "draws cannot tell that an error is rarer than one in their number")
+        check_draws(model, f"q={self.q}", self.q)
         error, support = wrong_columns(model, self.effect), np.zeros(model.n_features_in_, bool)
         shrunk = model.shrinkage_ > 0  # others are kept whatever comes out, and are no claims
         support[shrunk] = largest_set(error[shrunk], self.q)

@@ -1,6 +1,7 @@
 """What tests of the samplers share: draws from the joint law, known answers, comparisons that know their error."""
 
 import os
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -46,6 +47,16 @@ def same_draws(one, other):
     """Whether two models hold the same draws, and their mean shrinkage, to the bit."""
     names = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def peak_memory(function):
+    """Bytes of Python's memory that a function takes at its peak."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def repeated(few, many):

@@ -1,10 +1,10 @@
 """Convergence diagnostics: against ArviZ, and against what is known without it."""
 
 import logging
-import tracemalloc
 
 import numpy as np
 import pytest
+from laws import peak_memory
 from scipy.signal import lfilter
 from scipy.special import ndtri
 from scipy.stats import rankdata
@@ -220,12 +220,7 @@ def test_errors(function):
 
 def test_memory_beyond_the_draws_is_small():
     draws = iid((4, 500, 2000)).astype(np.float32)
-    tracemalloc.start()
-    try:
-        convergence(draws)
-        assert tracemalloc.get_traced_memory()[1] < 0.25 * draws.nbytes
-    finally:
-        tracemalloc.stop()
+    assert peak_memory(lambda: convergence(draws)) < 0.25 * draws.nbytes
 
 
 @pytest.mark.parametrize("rho", [0.9, 0.0, -0.6])

@@ -90,11 +90,9 @@ class Segment(NamedTuple):
     def misplaced(self, ops, threads, coef, intercept):
         """For each point (m, p) whether a row is on the wrong side; as numbers (m,)."""
         blocks = [slice(start, start + _CHECKED_ROWS) for start in range(0, len(self.y), _CHECKED_ROWS)]
-
-        def any_misplaced(point):
-            return float(any(self._misplaced(ops, threads, *point, rows) for rows in blocks))
-
-        return (np.array([any_misplaced(point) for point in zip(coef, intercept, strict=True)]),)
+        points = zip(coef, intercept, strict=True)
+        found = [any(self._misplaced(ops, threads, *point, rows) for rows in blocks) for point in points]
+        return (np.array(found, float),)
 
     def extremes(self, ops, threads, fit_intercept):
         """The least and the largest values in each class, as far as they tell ``one_sided`` columns; (2, p) each."""
@@ -115,12 +113,8 @@ class Segment(NamedTuple):
 
     def checksum(self, ops, threads):
         """Of X, y and the weights, which are here in the memory of the host."""
-        return _checksum(*_stored(self.X)), _checksum(self.y), _checksum(self.weight)
-
-
-def _stored(X):
-    """The arrays that X consists of."""
-    return (X.data, X.indices, X.indptr) if issparse(X) else (X,)
+        of_X = (self.X.data, self.X.indices, self.X.indptr) if issparse(self.X) else (self.X,)
+        return _checksum(*of_X), _checksum(self.y), _checksum(self.weight)
 
 
 def _checksum(*arrays):

@@ -62,10 +62,6 @@ class _Rows:
         self.scale = 1.0 / sd[self.columns]
         self.centre = mean[self.columns] * self.scale * (fit_intercept and not issparse(X))
 
-    def some(self, which):
-        """These rows, (m, q)."""
-        return self._signed(taken(self.X, which), which)
-
     def _signed(self, rows, which):
         rows = rows if len(self.columns) == self.X.shape[1] else rows[:, self.columns]
         rows = rows.toarray() if issparse(rows) else np.asarray(rows, np.float64)
@@ -114,7 +110,7 @@ class _Rows:
         """
         n_sides = 1 if margin else len(self.sign)  # that the value is a sum of
         while self.have_room(seen):
-            plane, least, value = _best(self.some(seen), total, margin)
+            plane, least, value = _best(self._signed(taken(self.X, seen), seen), total, margin)
             if value is None:
                 return None, None
             if value <= _ROUNDING * n_sides:

@@ -1,6 +1,7 @@
 """The draws in the form of ArviZ, of either of its two lines: InferenceData of 0.x, DataTree of 1.x."""
 
 from .._utils.names import names_of
+from .._utils.pickling import version
 from . import log_prior, predict
 
 
@@ -27,11 +28,9 @@ def from_model(model, rows, max_draws):
         "coords": {"feature": columns, "unpenalized_feature": free},
         "dims": {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"]},
     }
-    from .._version import __version__
-
     attrs = {
         "inference_library": "skhorseshoe",
-        "inference_library_version": __version__,
+        "inference_library_version": version(),
         "sampler": model.sampler_,
         **{f"tuning_{name}": value for name, value in model.tuning_.items()},
     }

@@ -15,23 +15,16 @@ def clusters(Z, threshold, caller):
 
     Z : (n, p) whose products Z'Z are the correlations. A sign is that of the correlation with the central column.
     """
-    for members in _linked(lambda a, b: Z[:, a].T @ Z[:, b], Z.shape[1], threshold, caller):
-        r = Z[:, members].T @ Z[:, members]
-        centre = np.argmax(np.abs(r).sum(axis=0))
-        yield members, np.where(r[centre] < 0, -1.0, 1.0), centre
-
-
-def _linked(r, p, threshold, caller):
-    """Lists of the columns of each cluster, in the order of their first ones."""
     from scipy.cluster.hierarchy import fcluster  # heavy, as csgraph is
 
     found = []
-    for members, merges in trees(r, p, threshold, caller):
-        labels = np.arange(len(members))
-        if len(members) > 1:
-            labels = fcluster(merges, 1 - threshold + ROUNDING, "distance")
-        found += _members(labels, members)
-    return sorted(found, key=lambda cluster: cluster[0])
+    for members, merges in trees(lambda a, b: Z[:, a].T @ Z[:, b], Z.shape[1], threshold, caller):
+        is_one = len(members) == 1
+        found += [members] if is_one else _members(fcluster(merges, 1 - threshold + ROUNDING, "distance"), members)
+    for members in sorted(found, key=lambda columns: columns[0]):
+        r = Z[:, members].T @ Z[:, members]
+        centre = np.argmax(np.abs(r).sum(axis=0))
+        yield members, np.where(r[centre] < 0, -1.0, 1.0), centre
 
 
 def trees(r, p, threshold, caller):

@@ -10,9 +10,8 @@ from scipy.sparse import csr_array
 from .._utils.names import names_of
 from ..diagnostics import ess_bulk
 from .group_weights import title_of
-from .signals import side_shares
-from .signs import floored
-from .summary import in_lines, moments
+from .signals import floored, side_shares
+from .summary import ends, in_lines, moments
 from .table import Summary
 
 
@@ -123,7 +122,7 @@ def frames(claims, chosen, correlation, q, level):
                 "set": title,
                 "n_columns": len(columns),
                 "probability": 1 - error,
-                **_one(moments(total.reshape(shape), level)),
+                **{name: values[0] for name, values in _but_sign(moments(total.reshape(shape), level)).items()},
                 "purity": np.nan if r is None else np.abs(r).min(),
             }
         )
@@ -134,20 +133,12 @@ def frames(claims, chosen, correlation, q, level):
     return _sets(claims, sets, members, q, level), _members(members, level)
 
 
-def _one(columns):
-    return {name: values[0] for name, values in _but_sign(columns).items()}
-
-
 def _but_sign(columns):
     return {name: values for name, values in columns.items() if name != "prob_positive"}
 
 
-def _ends(level):
-    return [f"{50 * (1 - level):g}%", f"{50 * (1 + level):g}%"]
-
-
 def _sets(claims, sets, members, q, level):
-    columns = ["n_columns", "probability", "mean", "sd", *_ends(level), "purity"]
+    columns = ["n_columns", "probability", "mean", "sd", *ends(level), "purity"]
     frame = Summary(sets, columns=["set", *columns]).set_index("set").astype({"n_columns": int})
     false = 0.0 if frame.empty else 1 - frame["probability"].mean()
     n_sets, n_columns = len(frame), sum(map(len, members))
@@ -164,4 +155,4 @@ def _members(members, level):
     if members:
         return Summary(pd.concat(members))
     index = pd.MultiIndex.from_arrays([[], []], names=["set", "feature"])
-    return Summary(columns=["weight", "probability", "mean", "sd", *_ends(level)], index=index, dtype=float)
+    return Summary(columns=["weight", "probability", "mean", "sd", *ends(level)], index=index, dtype=float)

@@ -24,7 +24,7 @@ from sklearn.linear_model import lars_path, lars_path_gram
 
 from .._backends import device
 from .._utils.threads import count_threads, open_threads
-from .predict import evenly
+from .predict import flat
 
 _FIRST_STEPS = 16  # of the path; then twice as many until one is good enough
 _POINTS = 32  # of the posterior, at which the information is averaged
@@ -55,22 +55,17 @@ def form_of(model, X, weight, informed=True):
     """
     fit_intercept = model._asked["fit_intercept"]
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    points = _few(model.coef_draws_) if informed else None
-    ops = device.resolve("cpu", sparse=issparse(X)).ops
+    points, ops = None, device.resolve("cpu", sparse=issparse(X)).ops
     if fit_intercept:  # about their means, the columns lose no digits to the intercept
         centre, _ = ops.moments(X, weight)
-        if informed:
-            points = np.column_stack([points, _few(model.intercept_draws_) + points @ centre])
+    if informed:
+        points, intercept = flat(model, max(_POINTS, len(model.coef_draws_)))
+        if fit_intercept:
+            points = np.column_stack([points, intercept + points @ centre])
     if X.shape[0] < X.shape[1]:
         return ByRows(weighted_rows(ops, X, weight, centre, points, fit_intercept)), centre
     with open_threads(count_threads(model.n_jobs)) as threads:
         return ByMatrix(ops.gram(X, weight, centre, scale, fit_intercept, threads, points)), centre
-
-
-def _few(draws):
-    """About ``_POINTS`` draws of all chains, in one axis."""
-    few = evenly(draws, max(_POINTS, len(draws)))
-    return few.reshape(-1, *few.shape[2:])
 
 
 def follow(draws, form, level, given=None, columns=0):

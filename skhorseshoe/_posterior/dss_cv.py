@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, indexable
 
 from .._backends import device
 from .._data import validation
-from .._data.weights import of_classes, rows_that_count
+from .._data.weights import rows_that_count
 from .._utils.sklearn_compat import _check_sample_weight
 from .._utils.warn import warn
 from .dss import follow, form_of
@@ -100,13 +100,10 @@ def weighted(model, X, y, sample_weight=None):
 
 def _row_weights(model, y, sample_weight):
     """Weights of all rows, those of the classes included; (n,)."""
-    weight = np.ones(len(y))
-    if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
-    if (class_weight := model._asked["class_weight"]) is not None:
-        classes, codes = validation.encode_labels(y)
-        weight = weight * of_classes(class_weight, classes, y, weight)[codes]
-    return weight
+    which, _, weight, _ = rows_that_count(np.arange(len(y)), y, sample_weight, model._asked["class_weight"])
+    out = np.zeros(len(y))
+    out[which] = 1.0 if weight is None else weight
+    return out
 
 
 def _movable(model):

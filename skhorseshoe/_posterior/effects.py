@@ -93,7 +93,7 @@ def _change(X, j, change, weight):
 
 def _average_changes(model, before, X, changes, weight, max_draws):
     """What the changes do to the average probability of the rows under each draw; (n_chains, m, number of changes)."""
-    coef, intercept = predict._flat(model, max_draws)
+    coef, intercept = predict.flat(model, max_draws)
     out = np.zeros((len(changes), len(coef)))
     size = min(_ROWS, max(1, _NUMBERS // max(X.shape[1], model.n_features_in_)))
     for start in range(0, X.shape[0], size):
@@ -222,7 +222,7 @@ def _one_row(reference, X):
 
 def _of_scores(model, moved, level):
     """Standard deviation and ends of the interval of the score's difference, for each row; (n, 3)."""
-    out, (coef, intercept) = np.empty((len(moved), 3)), predict._flat(model)
+    out, (coef, intercept) = np.empty((len(moved), 3)), predict.flat(model)
 
     def use(eta, rows, ops):
         out[rows, 0] = ops.to_host(eta).std(axis=1, ddof=min(1, len(coef) - 1))

@@ -64,7 +64,7 @@ class LeaveOneOut:
 
 def leave_one_out(model, X, positive, weight, max_draws):
     """``LeaveOneOut`` of rows; positive (n,) bool, whether each is of the second class; weight (n,) or None."""
-    coef, intercept = predict._flat(model, max_draws)
+    coef, intercept = predict.flat(model, max_draws)
     n, n_draws = X.shape[0], len(coef)
     if n_draws < _LEAST_DRAWS:
         raise ValueError(

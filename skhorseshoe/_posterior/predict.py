@@ -26,43 +26,36 @@ def evenly(draws, max_draws):
 
 def mean_probability(model, X):
     """Averages over all draws of Phi(-eta) and Phi(eta); (n, 2), on the host."""
-    out = np.empty((X.shape[0], 2))
-
-    def use(eta, rows, ops):
-        out[rows] = ops.to_host(ops.average_phi(eta))
-
-    _each_predictor(model, X, *_flat(model), use)
-    return out
+    return _answers(model, X, 2, lambda eta, ops: ops.average_phi(eta))
 
 
 def probability_samples(model, X, max_draws):
     """Phi(eta) for every row and draw; (n, m), chain after chain, on the host."""
-    coef, intercept = _flat(model, max_draws)
-    check_result(X.shape[0], len(coef))
-    out = np.empty((X.shape[0], len(coef)))
-
-    def use(eta, rows, ops):
-        out[rows] = ops.to_host(ops.ndtr(eta, out=eta))
-
-    _each_predictor(model, X, coef, intercept, use)
-    return out
+    n_draws = evenly(model.intercept_draws_, max_draws).size
+    check_result(X.shape[0], n_draws)
+    return _answers(model, X, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), max_draws)
 
 
 def probability_interval(model, X, level):
     """Ends of the equal-tailed interval of Phi(eta) over the draws; (n, 2), on the host."""
-    out = np.empty((X.shape[0], 2))
     ends = [(1 - level) / 2, (1 + level) / 2]
+    return _answers(model, X, 2, lambda eta, ops: ops.quantiles(ops.ndtr(eta, out=eta), ends))
+
+
+def _answers(model, X, width, answer, max_draws=None):
+    """What answer(eta, ops) gives for the blocks of rows; (n, width), on the host."""
+    out = np.empty((X.shape[0], width))
 
     def use(eta, rows, ops):
-        out[rows] = ops.to_host(ops.quantiles(ops.ndtr(eta, out=eta), ends))
+        out[rows] = ops.to_host(answer(eta, ops))
 
-    _each_predictor(model, X, *_flat(model), use)
+    _each_predictor(model, X, *flat(model, max_draws), use)
     return out
 
 
 def log_likelihood(model, X, positive, weight, max_draws):
     """w_i log P(y_i | x_i) for every draw and row; positive (n,) bool, weight (n,) or None -> (n_chains, m, n)."""
-    coef, intercept = _flat(model, max_draws)
+    coef, intercept = flat(model, max_draws)
     check_result(X.shape[0], len(coef))
     out = np.empty((len(coef), X.shape[0]))
 
@@ -107,7 +100,7 @@ def _check_finite(eta, rows, ops):
         )
 
 
-def _flat(model, max_draws=None):
+def flat(model, max_draws=None):
     """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain."""
     coef, intercept = (evenly(draws, max_draws) for draws in (model.coef_draws_, model.intercept_draws_))
     return coef.reshape(-1, coef.shape[2]), intercept.ravel().astype(np.float64, copy=False)

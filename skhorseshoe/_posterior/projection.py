@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from sklearn.utils import gen_batches
 
 from .dss import form_of
-from .predict import evenly
+from .predict import flat
 
 _DRAWS = 100  # that are projected
 _STEPS = 4  # towards the least divergence
@@ -32,11 +32,8 @@ class Projection:
         self._X, self._weight = X, weight if len(weight) else np.ones(X.shape[0])
         self._form, self._centre = form_of(model, X, weight, informed=False)
         self._has_intercept = len(self._form.diagonal) > X.shape[1]
-        coef, intercept = (
-            few.reshape(-1, *few.shape[2:]).astype(np.float64)
-            for few in (evenly(draws, max(_DRAWS, len(draws))) for draws in (model.coef_draws_, model.intercept_draws_))
-        )
-        self.draws = coef  # (m, q), about the centre
+        coef, intercept = flat(model, max(_DRAWS, len(model.coef_draws_)))
+        self.draws = coef = coef.astype(np.float64)  # (m, q), about the centre
         if self._has_intercept:
             self.draws = np.column_stack([coef, intercept + coef @ self._centre])
         self._products = self._form.times(self.draws)

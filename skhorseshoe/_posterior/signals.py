@@ -1,4 +1,5 @@
-"""Claims about columns and how probable it is that they are wrong: the claim is a sign, and an effect of some size.
+"""Claims about columns and how probable it is that they are wrong, as far as the draws can tell. A claim is a sign,
+or a sign and an effect of some size.
 
 An effect is what one standard deviation of a column does to the score, whose own noise has standard deviation 1.
 """
@@ -7,10 +8,26 @@ from numbers import Real
 
 import numpy as np
 
-from .signs import floored
-
 EFFECT = 0.1
 _NUMBERS = 2**22  # draws that are looked at together
+
+
+def lfsr(prob_positive, ess, n_draws):
+    """The local false sign rate, min(P(beta > 0), P(beta < 0)), at least what the draws can tell; nan where P is nan.
+
+    prob_positive, ess : (k,) of k quantities, ess nan where unknown. n_draws : of all chains.
+    """
+    return floored(np.minimum(prob_positive, 1 - np.asarray(prob_positive)), ess, n_draws)
+
+
+def floored(wrong, ess, n_draws, most=0.5):
+    """Probabilities of being wrong, raised to 1 / ESS where they are below it, but not above ``most``.
+
+    An event of this probability is expected once in as many independent draws: what the draws do not show may still be
+    as probable as this. Draws that repel one another count as independent ones.
+    """
+    known = np.fmin(ess, n_draws)  # nan counts as independent too: there are too few draws to tell
+    return np.maximum(wrong, np.minimum(1 / known, most))
 
 
 def check_share(name, value):
@@ -19,13 +36,14 @@ def check_share(name, value):
         raise ValueError(f"{name} must be between 0 and 1, as 0.1 for 10 %; got {value!r}.")
 
 
-def check_draws(model, name, share, says):
+def check_draws(model, name, share):
     """Raise where the model has so few draws that no claim could be as sure as this share of wrong ones asks for."""
     n_draws = model.global_scale_draws_.size
     if n_draws * share < 1 - 1e-9:
         raise ValueError(
-            f"{name} needs {np.ceil((1 - 1e-9) / share):.0f} independent draws or more, since {says}, and this model "
-            f"has {n_draws}: fit with a larger n_iter (or max_draws)."
+            f"{name} needs {np.ceil((1 - 1e-9) / share):.0f} independent draws or more, since draws cannot tell that "
+            f"an error is rarer than one in their number, and this model has {n_draws}: fit with a larger n_iter (or "
+            "max_draws)."
         )
 
 

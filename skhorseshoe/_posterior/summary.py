@@ -9,7 +9,7 @@ from .._utils.names import names_of
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .estimates import interval, others
 from .group_weights import weights_of
-from .signs import lfsr
+from .signals import lfsr
 from .table import Summary
 
 
@@ -56,14 +56,17 @@ def group_frame(model, groups, level):
 def moments(draws, level):
     """Mean, standard deviation (nan of a single draw), interval and share above zero, of which a zero is half one."""
     n_chains, n_draws, p = draws.shape
-    lower, upper = interval(draws, level)
     return {
         "mean": draws.mean(axis=(0, 1)),
         "sd": draws.std(axis=(0, 1), ddof=1) if n_chains * n_draws > 1 else np.full(p, np.nan),
-        f"{50 * (1 - level):g}%": lower,
-        f"{50 * (1 + level):g}%": upper,
+        **dict(zip(ends(level), interval(draws, level), strict=True)),
         "prob_positive": ((draws > 0).mean(axis=(0, 1)) + (draws >= 0).mean(axis=(0, 1))) / 2,
     }
+
+
+def ends(level):
+    """The headings of an interval."""
+    return [f"{50 * (1 - level):g}%", f"{50 * (1 + level):g}%"]
 
 
 def _sorted(frame, sort_by, n_extra):

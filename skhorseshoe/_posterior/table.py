@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
+from .._utils.names import shorten
+
 _WIDTH = 79  # letters of a line, where neither pandas nor the terminal says more or less
 _LETTERS = 30, 24, 20, 17, 14  # of a name, in ever less room
 _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "ess": "{:.0f}", "rhat": "{:.3f}"}
@@ -113,13 +115,11 @@ def _in_lines(shown):
 def _narrow(shown, letters):
     """The text of a table with long names without their middle, and the longest heading in two lines; empty if names
     would become the same."""
-    head = letters // 2
 
-    def shorten(name):
-        is_long = isinstance(name, str) and len(name) > letters
-        return f"{name[:head]}…{name[head - letters + 1 :]}" if is_long else name
+    def fitting(name):
+        return shorten(name, letters) if isinstance(name, str) else name
 
-    renamed = shown.rename(columns={_LONG: _BELOW}, index=shorten)
+    renamed = shown.rename(columns={_LONG: _BELOW}, index=fitting)
     if renamed.index.nunique() < shown.index.nunique():
         return ""
     text = repr(renamed)

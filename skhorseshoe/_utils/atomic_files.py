@@ -28,7 +28,7 @@ def naming(path, cure):
         raise damaged(path, error, cure) from error
 
 
-def open_to_write(path, mode, **more):
+def open_to_write(path, mode):
     """``open``, for a regular file that has no other name and is no link; a ValueError for anything else.
 
     It is not emptied before that is known.
@@ -47,7 +47,7 @@ def open_to_write(path, mode, **more):
             raise
         return file
 
-    return open(path, mode, opener=opener, **more)
+    return open(path, mode, opener=opener)
 
 
 def _check_own(path, status):

@@ -10,6 +10,12 @@ def names_of(model):
     return [f"x{j}" for j in range(model.n_features_in_)] if given is None else list(given)
 
 
+def shorten(name, letters):
+    """A name without its middle, where it has more letters than these."""
+    tail = (letters - 1) // 2
+    return name if len(name) <= letters else f"{name[: letters - 1 - tail]}…{name[len(name) - tail :]}"
+
+
 def did_you_mean(name, known):
     """A sentence with the names that are like one that is not known; nothing if none is."""
     near = get_close_matches(str(name), map(str, known), n=3)

@@ -68,18 +68,18 @@ def listening():
 
 
 @contextmanager
-def held_back(number=signal.SIGTERM):
-    """Yields a function that calls the application's handler of a signal, if there was one; so does the end.
+def held_back():
+    """Yields a function that calls the application's handler of SIGTERM, if it has come; so does the end.
 
     Only a handler of Python's is replaced, and only in the main thread: what the system does, it does at once.
     """
-    handler = signal.getsignal(number)
+    handler = signal.getsignal(signal.SIGTERM)
     if not _is_main_thread() or not callable(handler):
         yield lambda: None
         return
     later = _Later(handler)
     try:
-        with _handled(number, later.hear):
+        with _handled(signal.SIGTERM, later.hear):
             yield later
     finally:
         later()

@@ -4,19 +4,21 @@ older versions do not have."""
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sklearn.utils._optional_dependencies import check_matplotlib_support
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, _get_feature_names
+from sklearn.utils._optional_dependencies import check_matplotlib_support as check_matplotlib_support
+from sklearn.utils._param_validation import Interval as Interval
+from sklearn.utils._param_validation import StrOptions as StrOptions
+from sklearn.utils.validation import _check_sample_weight as _check_sample_weight
+from sklearn.utils.validation import _get_feature_names as _get_feature_names
 
 if TYPE_CHECKING:  # scikit-learn has no types, and what an untyped decorator returns has none either
     _Method = TypeVar("_Method", bound=Callable[..., Any])
 
     def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]: ...
 else:
-    from sklearn.base import _fit_context
+    from sklearn.base import _fit_context as _fit_context
 
 try:
-    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
 
     HAS_CALLBACKS = True
 except ImportError:  # scikit-learn below 1.9
@@ -25,14 +27,3 @@ except ImportError:  # scikit-learn below 1.9
         """Nothing to support."""
 
     HAS_CALLBACKS = False
-
-__all__ = [
-    "HAS_CALLBACKS",
-    "CallbackSupportMixin",
-    "Interval",
-    "StrOptions",
-    "_check_sample_weight",
-    "_fit_context",
-    "_get_feature_names",
-    "check_matplotlib_support",
-]

@@ -12,7 +12,7 @@ from .._posterior import estimates
 from .._posterior.pipeline import names_of, unwrap
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
-from ._common import MUTED, Display, check_count, drawable, places
+from ._common import MUTED, Described, Display, check_count, drawable, places
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Model, NDArray, Sequence
@@ -24,7 +24,7 @@ _DASHES = ("-", "--", "-.", ":")
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class TraceDisplay:
+class TraceDisplay(Described):
     """For each quantity the trace of every chain, and the ranks of each chain's draws among all draws.
 
     If the chains have converged, the traces overlap and look like noise, and the ranks of every chain are spread
@@ -101,17 +101,6 @@ class TraceDisplay:
         return cls(names=names, draws=draws).plot(n_bins=n_bins, ax=ax)
 
     def plot(self, *, n_bins: int = 20, ax: Axes | NDArray[Any] | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        n_bins, ax : see `from_estimator`
-            Bins of the ranks, and where to draw.
-
-        Returns
-        -------
-        self : TraceDisplay
-        """
         check_count("n_bins", n_bins, 2)
         check_matplotlib_support("TraceDisplay.plot")
         self.axes_ = axes = self._grid(ax)
@@ -233,17 +222,6 @@ class AutocorrelationDisplay(Display):
         return cls(names=names, autocorrelations=curves.T, ess=convergence(draws).ess_bulk).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        self : AutocorrelationDisplay
-        """
         n_curves, n_lags = self.autocorrelations.shape
         ax = self._axes(ax, height=3.2 + 0.2 * n_curves)
         gap = max(1, n_lags // 10)

@@ -23,6 +23,9 @@ class _FeaturesDisplay(RowsDisplay):
 
     def _draw_features(self, ax, top, order, by_size, values, ends=None, *, first, marked, labels, **how):
         """first : in words, those that come first ``by_size``."""
+        check_option("order", order, _ORDERS)
+        if top is not None:
+            check_count("top", top)
         n_features = len(self.names)
         shown = by_size[:top]
         row_label = None
@@ -40,12 +43,6 @@ class _FeaturesDisplay(RowsDisplay):
             labels = labels[0] + listing(self.names, shown[marked[shown]]), labels[1]
         how |= {"names": self.names, "marked": marked, "labels": labels, "row_label": row_label}
         return self._draw(ax, shown, values, ends, **how)
-
-
-def _check(top, order):
-    check_option("order", order, _ORDERS)
-    if top is not None:
-        check_count("top", top)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -138,29 +135,16 @@ class CoefficientsDisplay(_FeaturesDisplay):
                     f"selected must be a boolean mask of shape ({classifier.n_features_in_},), one value for each "
                     f"feature; got shape {selected.shape} of {selected.dtype}."
                 )
-        display = cls(
+        return cls(
             names=names_of(before, classifier),
             mean=estimates.means(classifier)[0],
             interval=estimates.interval(classifier.coef_draws_, level),
             level=level,
             selected=selected,
             classes=classifier.classes_,
-        )
-        return display.plot(top=top, order=order, ax=ax)
+        ).plot(top=top, order=order, ax=ax)
 
     def plot(self, *, top: int | None = 20, order: Order = "size", ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        top, order, ax : see `from_estimator`
-            How many features, in which order, and where.
-
-        Returns
-        -------
-        self : CoefficientsDisplay
-        """
-        _check(top, order)
         marked, labels = self.selected, ("selected", "not selected")
         if marked is None:
             marked = (self.interval[0] > 0) | (self.interval[1] < 0)
@@ -257,18 +241,6 @@ class ShrinkageDisplay(_FeaturesDisplay):
     def plot(
         self, *, top: int | None = 20, order: Order = "size", threshold: float = 0.5, ax: Axes | None = None
     ) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        top, order, threshold, ax : see `from_estimator`
-            How many features, in which order, which of them marked, and where.
-
-        Returns
-        -------
-        self : ShrinkageDisplay
-        """
-        _check(top, order)
         below = self.shrinkage < threshold
         return self._draw_features(
             ax,

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from inspect import signature
 from numbers import Integral
 from textwrap import fill
 
@@ -16,6 +17,17 @@ LONGEST, SHORT = 30, 20  # letters of a name: beside the axes, within a sentence
 _WIDTH, _ROW_HEIGHT = 6.4, 0.21  # inches: of a new figure, of a row
 _LISTED, _LINE = 8, 48  # names in a legend, letters of a line there
 _TWO_COLUMNS = 400  # points: letters in two columns of a legend, times the size of the font
+_PLOT = """Draw.
+
+Parameters
+----------
+{names} : see `{maker}`
+    How and where to draw.
+
+Returns
+-------
+self : {display}
+"""
 
 
 def check_option(name, value, allowed):
@@ -47,22 +59,15 @@ def drawable(names, which=None, letters=LONGEST):
     """
     which = range(len(names)) if which is None else which
     whole = [re.sub(r"[\s\x00-\x1f]", " ", str(names[j])) for j in which]
-    texts = [_shorten(name, letters) for name in whole]
+    texts = [_names.shorten(name, letters) for name in whole]
     alike = Counter(text for text, _ in set(zip(texts, whole, strict=True)))
     for i, j in enumerate(which):
         if alike[texts[i]] > 1:
-            texts[i] = _shorten(whole[i], letters, f" ({j})")
+            end = f" ({j})"
+            texts[i] = _names.shorten(whole[i], letters - len(end)) + end
     # Matplotlib reads what stands between two dollars as a formula. A backslash works in every text and every version,
     # also in ticks that are made later; the option parse_math would have to be set on each.
     return [text.replace("$", r"\$") for text in texts]
-
-
-def _shorten(name, letters, end=""):
-    kept = letters - len(end)
-    if len(name) > kept:
-        tail = (kept - 1) // 2
-        name = f"{name[: kept - 1 - tail]}…{name[len(name) - tail :]}"
-    return name + end
 
 
 def class_texts(labels):
@@ -84,7 +89,19 @@ def listing(names, which):
     return "\n" + fill(f"({', '.join(drawable(names, which[:_LISTED], SHORT))}{more})", _LINE, break_on_hyphens=False)
 
 
-class Display:
+class Described:
+    """The parameters of ``plot`` are those of the method that computes and draws, which says what they mean."""
+
+    def __init_subclass__(cls):
+        super().__init_subclass__()
+        plot = vars(cls).get("plot")
+        if plot is not None and not plot.__doc__:
+            names = ", ".join(list(signature(plot).parameters)[1:])
+            maker = "from_sets" if hasattr(cls, "from_sets") else "from_estimator"
+            plot.__doc__ = _PLOT.format(names=names, maker=maker, display=cls.__name__)
+
+
+class Display(Described):
     """One picture on one pair of axes."""
 
     def _axes(self, ax, height=4.0):
@@ -97,6 +114,23 @@ class Display:
         ax.spines[["right", "top"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return ax
+
+    def _mark(self, at, values, ends, marked, labels, *, few, upright):
+        """Draw values at their places along an axis: the marked ones with filled squares, the others with open circles.
+
+        ends : (2, n) of intervals, or None. labels : of the two; without the second one the others are left out. few :
+        whether there is room for large marks. upright : whether the values are along the vertical axis.
+        """
+        self.points_, self.lines_ = [], []
+        interval = self.ax_.vlines if upright else self.ax_.hlines
+        styles = [(marked, DARK, "s", DARK, 4, 1), (~marked, MUTED, "o", "white", 3, 1 if few else 0.5)]
+        for (rows, colour, marker, face, zorder, alpha), label in zip(styles, labels, strict=False):
+            if ends is not None:
+                style = {"colors": colour, "linewidth": 1.8 if few else 1.4 * alpha, "alpha": alpha, "zorder": 2}
+                self.lines_.append(interval(at[rows], *ends[:, rows], **style))
+            place = (at[rows], values[rows]) if upright else (values[rows], at[rows])
+            style = {"color": colour, "markerfacecolor": face, "markersize": 5 if few else 3, "zorder": zorder}
+            self.points_ += self.ax_.plot(*place, marker, label=label, **style)
 
     def _finish(self, xlabel, ylabel):
         """Label the axes, and put a legend above them if anything has a label."""
@@ -114,7 +148,7 @@ class Display:
 
 
 class RowsDisplay(Display):
-    """Values and intervals of rows: the marked ones dark with filled squares, the others with open circles.
+    """Values and intervals of rows, some of them marked.
 
     Up to MAX_NAMES of them stand by name one under another; more stand side by side along the horizontal axis.
     """
@@ -122,24 +156,16 @@ class RowsDisplay(Display):
     def _draw(
         self, ax, shown, values, ends=None, *, names, marked, labels, reference, value_label, row_label, limits=None
     ):
-        """Draw the rows at the places ``shown`` of all arguments; labels without the second one leave the others out.
+        """Draw the rows at the places ``shown`` of all arguments, as ``_mark`` does.
 
-        ends : (2, n) or None. reference : where a line crosses, or None. limits : of the values, or None.
+        reference : where a line crosses, or None. limits : of the values, or None.
         """
         few = len(shown) <= MAX_NAMES
         ax = self._axes(ax, 1.2 + _ROW_HEIGHT * max(len(shown), 6) if few else 4.0)
-        at = np.arange(len(shown))
-        interval, line, across = (ax.hlines, ax.axvline, ax.set_xlim) if few else (ax.vlines, ax.axhline, ax.set_ylim)
-        values, marked = values[shown], marked[shown]
-        self.shown_, self.points_, self.lines_ = shown, [], []
-        styles = [(marked, DARK, "s", DARK, 4, 1), (~marked, MUTED, "o", "white", 3, 1 if few else 0.5)]
-        for (rows, colour, marker, face, zorder, alpha), label in zip(styles, labels, strict=False):
-            if ends is not None:
-                style = {"colors": colour, "linewidth": 1.8 if few else 1.4 * alpha, "alpha": alpha, "zorder": 2}
-                self.lines_.append(interval(at[rows], *ends[:, shown[rows]], **style))
-            place = (values[rows], at[rows]) if few else (at[rows], values[rows])
-            style = {"color": colour, "markerfacecolor": face, "markersize": 5 if few else 3, "zorder": zorder}
-            self.points_ += ax.plot(*place, marker, label=label, **style)
+        self.shown_, at = shown, np.arange(len(shown))
+        ends = None if ends is None else ends[:, shown]
+        self._mark(at, values[shown], ends, marked[shown], labels, few=few, upright=not few)
+        line, across = (ax.axvline, ax.set_xlim) if few else (ax.axhline, ax.set_ylim)
         if reference is not None:
             line(reference, color="black", linewidth=0.8, linestyle="--", zorder=1)
         if limits is not None:

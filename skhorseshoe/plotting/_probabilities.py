@@ -12,17 +12,7 @@ from .._data import validation
 from .._posterior import estimates
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
-from ._common import (
-    DARK,
-    MAX_NAMES,
-    MUTED,
-    PALE,
-    Display,
-    RowsDisplay,
-    check_count,
-    check_option,
-    class_texts,
-)
+from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_texts
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Labels, Model, NDArray, Rows, Seed, Sequence
@@ -121,15 +111,14 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         mean = classifier.predict_proba(rows)[:, 1]
         if y is not None:
             y = classifier.classes_[validation.is_second(y, mean, classifier.classes_).astype(int)]
-        display = cls(
+        return cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
             interval=classifier.predict_interval(rows, level).T,
             level=level,
             classes=classifier.classes_,
             y=y,
-        )
-        return display.plot(order=order, threshold=threshold, ax=ax)
+        ).plot(order=order, threshold=threshold, ax=ax)
 
     def plot(
         self,
@@ -138,17 +127,6 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         threshold: float | None = 0.5,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        order, threshold, ax : see `from_estimator`
-            In which order, where a line, and on which axes.
-
-        Returns
-        -------
-        self : ProbabilityIntervalDisplay
-        """
         check_option("order", order, tuple(_ROW_LABELS))
         n_rows = len(self.mean)
         first, second = class_texts(self.classes)
@@ -286,28 +264,16 @@ class PosteriorCalibrationDisplay(Display):
             _isotonic(rng.random(len(p)) < p, place, counts)
             for p in classifier.predict_proba_samples(rows, max_draws=n_draws).T
         ]
-        display = cls(
+        return cls(
             predicted=predicted,
             observed=_isotonic(y, place, counts),
             band=estimates.interval(np.array(curves)[None], level),
             counts=counts,
             level=level,
             label=classifier.classes_[1],
-        )
-        return display.plot(limit=limit, ax=ax)
+        ).plot(limit=limit, ax=ax)
 
     def plot(self, *, limit: float = 1.0, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        limit, ax : see `from_estimator`
-            How far the axes go, and on which to draw.
-
-        Returns
-        -------
-        self : PosteriorCalibrationDisplay
-        """
         if not isinstance(limit, Real) or not 0 < limit <= 1:
             raise ValueError(f"limit must be above 0 and at most 1; got {limit!r}.")
         ax = self._axes(ax, height=5.2)

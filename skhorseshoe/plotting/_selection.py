@@ -90,27 +90,10 @@ class SelectionPathDisplay(RowsDisplay):
         path = selector.path_
         if path is None:
             raise ValueError(f"Only rule='dss' has a path; this selector was fitted with rule={selector.rule!r}.")
-        display = cls(
-            names=names_of(before, selector),
-            supports=path["supports"],
-            distances=path["distances"],
-            radius=path["radius"],
-            level=path["level"],
-        )
-        return display.plot(beyond=beyond, ax=ax)
+        shown = {name: path[name] for name in ("supports", "distances", "radius", "level")}
+        return cls(names=names_of(before, selector), **shown).plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 5, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        beyond, ax : see `from_estimator`
-            How many summaries, and where.
-
-        Returns
-        -------
-        self : SelectionPathDisplay
-        """
         if beyond is not None:
             check_count("beyond", beyond, smallest=0)
         chosen = int(np.argmax(self.distances <= self.radius))

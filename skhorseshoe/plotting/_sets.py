@@ -92,28 +92,16 @@ class CredibleSetsDisplay(RowsDisplay):
                 is_set += [False] * len(members)
         mean, *interval = np.reshape(rows, (-1, 3)).T
         low, high = (float(name.removesuffix("%")) for name in ends)
-        display = cls(
+        return cls(
             names=names,
             mean=mean,
             interval=np.array(interval),
             level=f"{high - low:g} %",
             is_set=np.array(is_set, bool),
             classes=found.sets.attrs.get("classes"),
-        )
-        return display.plot(ax=ax)
+        ).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : see `from_sets`
-            Where.
-
-        Returns
-        -------
-        self : CredibleSetsDisplay
-        """
         effect = f"effect of one standard deviation on the score: mean and {self.level} interval"
         return self._draw(
             ax,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from .._posterior.dss_cv import SMALL
-from ._common import DARK, MUTED, PALE, Display, check_count
+from ._common import MUTED, PALE, Display, check_count
 from ._selection import selector_in
 
 if TYPE_CHECKING:
@@ -80,26 +80,10 @@ class ModelSizeDisplay(Display):
         found = selector.sizes_
         if found is None:
             raise ValueError("This selector was fitted without cross-validation: fit it with rule='dss', cv=5.")
-        display = cls(
-            sizes=found["sizes"],
-            difference=found["difference"],
-            se=found["se"],
-            suggested_size=selector.suggested_size_,
-        )
-        return display.plot(beyond=beyond, ax=ax)
+        shown = {name: found[name] for name in ("sizes", "difference", "se")}
+        return cls(**shown, suggested_size=selector.suggested_size_).plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 15, ax: Axes | None = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        beyond, ax : see `from_estimator`
-            How many sizes, and where.
-
-        Returns
-        -------
-        self : ModelSizeDisplay
-        """
         if beyond is not None:
             check_count("beyond", beyond, smallest=0)
         ax = self._axes(ax)
@@ -109,17 +93,9 @@ class ModelSizeDisplay(Display):
         ax.axhline(0, color="black", linewidth=0.8, linestyle="--", zorder=1)
         ax.axhspan(-SMALL, 0, color=PALE, linewidth=0, zorder=0)
         ax.plot(sizes, value, color=MUTED, linewidth=0.8, zorder=1)
-        self.points_: list[Any] = []
-        self.lines_: list[Any] = []
-        is_it, s = self.shown_ == suggested, "" if self.suggested_size == 1 else "s"
-        for rows, colour, marker, face, label in (
-            (is_it, DARK, "s", DARK, f"suggested: {self.suggested_size} column{s}"),
-            (~is_it, MUTED, "o", "white", "other sizes"),
-        ):
-            ends = value[rows] - se[rows], value[rows] + se[rows]
-            self.lines_.append(ax.vlines(sizes[rows], *ends, colors=colour, linewidth=1.8, zorder=2))
-            style: dict[str, Any] = {"color": colour, "markerfacecolor": face, "markersize": 5, "zorder": 3}
-            self.points_ += ax.plot(sizes[rows], value[rows], marker, label=label, **style)
+        labels = f"suggested: {self.suggested_size} column{'' if self.suggested_size == 1 else 's'}", "other sizes"
+        ends = np.stack([value - se, value + se])
+        self._mark(sizes, value, ends, self.shown_ == suggested, labels, few=True, upright=True)
         self._scale(4 * max(se[suggested], SMALL / 2), max(np.abs(value)))
         meaning = f"columns (dashed: all of them; bars: \N{PLUS-MINUS SIGN} 1 standard error; grey: {SMALL:g} nats)"
         return self._finish(meaning, "log score less the full model's, nats")

@@ -1,17 +1,17 @@
 """PSIS-LOO in blocks of rows: the smoothing against known laws, and the rows that it takes."""
 
-import tracemalloc
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from laws import peak_memory
 from scipy.stats import genpareto, norm
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe._posterior import psis
+from skhorseshoe._posterior import predict, psis
 from skhorseshoe.inspection import loo, predict_proba_samples
 
 
@@ -119,9 +119,7 @@ def test_weights_multiply_the_terms_of_rows(fitted, problem):
     weight = np.random.default_rng(0).integers(0, 4, len(y))
     found = loo(fitted, X, y, weight, max_draws=300)
     eta = X @ fitted.coef_draws_.reshape(-1, 8).T + fitted.intercept_draws_.ravel()
-    from skhorseshoe._posterior.predict import evenly
-
-    at = evenly(np.arange(eta.shape[1]).reshape(3, -1), 300).ravel()
+    at = predict.evenly(np.arange(eta.shape[1]).reshape(3, -1), 300).ravel()
     loglik = weight[:, None] * norm.logcdf(np.where(y, 1, -1)[:, None] * eta[:, at])
     expected, k, _ = psis.leave_one_out(loglik, psis.tail_length(300, found.r_eff))
     np.testing.assert_allclose(found.elpd_i, expected, rtol=1e-9, atol=1e-13)
@@ -138,23 +136,13 @@ def test_a_pipeline_takes_rows_before_its_scaler(problem, short_fit):
     assert np.array_equal(loo(both, 5 * X, y).elpd_i, loo(clf, scaler.transform(5 * X), y).elpd_i)
 
 
+@pytest.mark.filterwarnings("ignore:.*Pareto k")
 def test_rows_beside_the_predictor_take_little_memory(fitted, problem):
     n = 40_000
     X, y = np.tile(problem[0], (n // 200, 1)), np.tile(problem[1], n // 200)
-    tracemalloc.start()
-    try:
-        with pytest.warns(UserWarning, match="Pareto k above"):
-            loo(
-                fitted, X[:200].clip(-3, 3), 1 - y[:200], max_draws=150
-            )  # what it says where rows are not to be trusted
-        tracemalloc.reset_peak()
-        before = tracemalloc.get_traced_memory()[0]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            loo(fitted, X, y, max_draws=150)
-        peak = tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
+    with pytest.warns(UserWarning, match="Pareto k above"):  # what it says where rows are not to be trusted
+        loo(fitted, X[:200].clip(-3, 3), 1 - y[:200], max_draws=150)
+    peak = peak_memory(lambda: loo(fitted, X, y, max_draws=150))
     assert peak < 60 * n + 2**22  # a number for each row and draw would be 48 MB
 
 

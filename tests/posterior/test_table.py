@@ -30,19 +30,7 @@ def test_digits_are_those_that_monte_carlo_error_allows(frame):
     """The last one is the first that is not sure: 0.66 / sqrt(2300) is 0.014, 2e-5 / sqrt(2000) is 4.5e-7."""
     frame.iloc[1, :4] = [-0.000123456, 2e-5, -0.00016, -0.00009]
     html = frame._repr_html_()
-    for text in (
-        "1.84",
-        "0.66",
-        "-1.235e-04",
-        "12.500",
-        "0.997",
-        "1.000",
-        "0.13",
-        "2300",
-        "1.000",
-        "1.234",
-        "3.46",
-    ):
+    for text in ["1.84", "0.66", "-1.235e-04", "12.500", "0.997", "1.000", "0.13", "2300", "1.234", "3.46"]:
         assert f"<td>{text}</td>" in html
     assert "1.8421" not in html
     assert frame["mean"].iloc[0] == 1.84213  # the frame itself holds all of them
