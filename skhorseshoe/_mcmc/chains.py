@@ -43,7 +43,7 @@ class _UntunedChains:
         self.state = self._sweep(self.state)
         beta, sweep, end = self.state.beta, self.state.sweep, self.burn_in.end
         seen = sweep - 1 - end // 2
-        if 0 <= seen and sweep <= end:
+        if seen >= 0 and sweep <= end:
             new = some_points(beta, seen, (end - end // 2) * len(beta))
             self.points = (*(self.points if seen else ()), *(some.copy() for some in new))
         self.burn_in.see(sweep, beta, self.problem.rows.ops)

@@ -40,7 +40,8 @@ class Settings(NamedTuple):
 class Run:
     """Chains, and the draws that are kept of them.
 
-    saved : what ``arrays`` of an earlier run gave, with its draws, or None. The draws are those that one run with all sweeps gives.
+    saved : what ``arrays`` of an earlier run gave, with its draws, or None. The draws are those that one run with all
+    sweeps gives.
     """
 
     def __init__(self, problem, settings, saved=None):
