@@ -162,6 +162,17 @@ def agrees_with_gold(model, gold):
     assert abs(model.predict_proba(gold["X"])[:, 1] - gold["prob_mean"]).max() < 0.02
 
 
+def start_further(monkeypatch):
+    """Have chains begin ten times as far away as they do, tau too."""
+    initial_state = run.initial_state
+
+    def further(*args):
+        start = initial_state(*args)
+        return start._replace(beta=10 * start.beta, tau_sq_inv=start.tau_sq_inv**3)
+
+    monkeypatch.setattr(run, "initial_state", further)
+
+
 def chains_of(rows, sampler, burn_in, saved=None):
     """Two chains on these rows, from the start or from what was saved."""
     key = np.array([1, 2], np.uint32)
