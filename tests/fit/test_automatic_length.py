@@ -132,7 +132,7 @@ def test_a_fit_that_was_enough_is_not_made_longer(weak_problem, how, tmp_path):
     params = {"warm_start": True} if how == "warm_start" else {"checkpoint": tmp_path}
     model = HorseshoeProbitClassifier(random_state=0, **params).fit(*weak_problem)
     before = model.coef_draws_
-    model.fit(*weak_problem)
+    assert model.fit(*weak_problem).stopped_by_ == "target_ess"
     np.testing.assert_array_equal(model.coef_draws_, before)
     longer = model.set_params(target_ess=2000).fit(*weak_problem).coef_draws_
     assert longer.shape[1] > before.shape[1]

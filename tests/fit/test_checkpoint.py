@@ -119,14 +119,6 @@ def test_a_finished_run_is_read_and_a_longer_one_goes_on(problem, whole, tmp_pat
         classifier(tmp_path).fit(*problem)
 
 
-def test_target_ess_stops_at_the_same_draw_when_it_goes_on(weak_problem, tmp_path):
-    params = {"n_iter": 20_000, "target_ess": 150, "burn_in": 150}
-    first = classifier(tmp_path, **params, checkpoint_interval=0.2).fit(*weak_problem)
-    again = classifier(tmp_path, **params).fit(*weak_problem)
-    assert same_draws(first, again)
-    assert first.stopped_by_ == again.stopped_by_ == "target_ess"
-
-
 @pytest.mark.parametrize("random_state", [None, "generator"])
 def test_the_seed_of_a_run_is_remembered(problem, tmp_path, random_state):
     def seeded(seed):
