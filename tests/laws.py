@@ -1,6 +1,7 @@
 """What tests of the samplers share: draws from the joint law, known answers, comparisons that know their error."""
 
 import os
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -122,6 +123,13 @@ def planted(**replaced):
     return SimpleNamespace(**{**vars(cpu), **replaced})
 
 
+def grid_cdf(grid, log_density):
+    """The distribution function of a law on a grid of equal steps, beyond which it has nothing."""
+    density = np.exp(log_density - log_density.max())
+    cdf = np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2))
+    return partial(np.interp, xp=grid, fp=cdf / cdf[-1])
+
+
 def agree(ours, theirs, level=4.0):
     """Means of draws (n_chains, n_draws, ...) equal within Monte Carlo error."""
     error = np.hypot(mcse_mean(ours), mcse_mean(theirs))
@@ -174,11 +182,11 @@ def start_further(monkeypatch):
 
 
 def chains_of(rows, sampler, burn_in, saved=None):
-    """Two chains on these rows, from the start or from what was saved."""
+    """Three chains on these rows, from the start or from what was saved."""
     key = np.array([1, 2], np.uint32)
     problem = run.Problem(rows, FixedPrior(rows.columns, None), 1.0, key)
-    start = run.initial_state(2, rows.columns, rows.base_rate(), 1.0, key)
-    return run._CHAINS[sampler](problem, start, burn_in, saved)
+    start = run.initial_state(3, rows.columns, rows.base_rate(), 1.0, key)
+    return run._CHAINS[sampler](problem, rows.ops.to_device(start), burn_in, saved)
 
 
 class RowsOfManyDataSets:

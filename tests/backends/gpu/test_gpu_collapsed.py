@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from card import ALONE, KEY, NONE, draws_of, held_by_fits, needs_compiler, on_card, refit
-from laws import same_draws
+from card import KEY, NONE, draws_of, held_by_fits, needs_compiler, on_card, refit
+from laws import ALONE, same_draws
 
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import dense as cpu

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from card import (
-    ALONE,
     KEY,
     NONE,
     left_on_host,
@@ -16,7 +15,7 @@ from card import (
     sparse_rows,
 )
 from cuda_emulator import fake_cupy
-from laws import same_draws
+from laws import ALONE, same_draws
 
 from skhorseshoe._backends import limits
 from skhorseshoe._backends._cpu import sparse
