@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._fit import plan
 from skhorseshoe._mcmc import burn_in
 from skhorseshoe._mcmc.burn_in import BurnIn, of_no_tuning, of_tuning
@@ -58,24 +59,18 @@ def test_burn_in_is_extended_until_the_chains_agree(schedule, seed):
         while sweep < length.end:
             sweep += 1
             where = np.arange(4)[:, None] if sweep <= apart else 0
-            length.see(sweep, where + 0.1 * rng.standard_normal((4, 3)), NoDevice)
+            length.see(sweep, where + 0.1 * rng.standard_normal((4, 3)), cpu)
         ends[apart] = length.end
     assert ends[0] == schedule("auto").ends[-1]
     assert 700 < ends[700] <= 2500
     assert ends[10**9] == schedule("auto", burn_in.MOST_EXTENSIONS).ends[-1]
 
 
-class NoDevice:
-    @staticmethod
-    def to_host(values):
-        return values
-
-
 def test_one_chain_that_drifts_does_not_agree(seed):
     rng = np.random.default_rng(seed)
     length = BurnIn("auto", of_no_tuning)
     for sweep in range(1, 201):
-        length.see(sweep, np.array([[0.01 * sweep]]) + 0.1 * rng.standard_normal((1, 1)), NoDevice)
+        length.see(sweep, np.array([[0.01 * sweep]]) + 0.1 * rng.standard_normal((1, 1)), cpu)
     assert length.end == 400
 
 
