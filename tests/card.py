@@ -4,6 +4,7 @@ import importlib
 import sys
 import warnings
 
+import laws
 import numba
 import numpy as np
 import pytest
@@ -18,25 +19,11 @@ from skhorseshoe._backends._cpu.philox import stream
 from skhorseshoe._backends._cpu.truncated_normal import truncated_normal
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._fit import fit
-from skhorseshoe._mcmc import chains as _chains
-from skhorseshoe._mcmc import hmc_burn_in
-from skhorseshoe._mcmc.initial_state import initial_state
-from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import Problem
-from skhorseshoe._utils.threads import Threads
 
 needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
 KEY = np.uint32(0x12345678), np.uint32(0x9ABCDEF0)
-ALONE = Threads(1)
 NONE = np.empty(0)  # for no weights
 SHORT = {"burn_in": 10, "n_iter": 5, "n_chains": 2}
-KEPT = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
-CHAINS = {
-    "gibbs": _chains.GibbsChains,
-    "pxda": _chains.PxdaChains,
-    "hmc": hmc_burn_in.HmcChains,
-    "collapsed": _chains.CollapsedChains,
-}
 
 
 def module(name):
@@ -83,12 +70,6 @@ def draws_of(model):
     return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None], log_tau], axis=2)
 
 
-def assert_same_draws(ours, theirs):
-    """The draws and the shrinkage of two models, bit for bit."""
-    for name in KEPT:
-        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
-
-
 def assert_same_model(ours, theirs):
     """All attributes of two models, bit for bit and of the same types."""
     ours, theirs = vars(ours), vars(theirs)
@@ -125,10 +106,7 @@ def held_by_fits(monkeypatch):
 
 def chains_of(sampler, ops, X, y, *burn_in_and_saved):
     """Three chains before their first sweep."""
-    rows = Rows(X, y.astype(np.uint8), True, ops, None)
-    problem = Problem(rows, FixedPrior(rows.columns, None), 1.0, np.array(KEY))
-    start = ops.to_device(initial_state(3, rows.columns, rows.base_rate(), 1.0, problem.key))
-    return CHAINS[sampler](problem, start, *(burn_in_and_saved or (0,)))
+    return laws.chains_of(Rows(X, y.astype(np.uint8), True, ops, None), sampler, *(burn_in_and_saved or (0,)))
 
 
 def sparse_rows(n, p, density=0.2, dtype="float64", index="int32", whole=None):

@@ -2,6 +2,7 @@
 
 import os
 import tracemalloc
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -133,6 +134,13 @@ def planted(**replaced):
     return SimpleNamespace(**{**vars(cpu), **replaced})
 
 
+def grid_cdf(grid, log_density):
+    """The distribution function of a law on a grid of equal steps, beyond which it has nothing."""
+    density = np.exp(log_density - log_density.max())
+    cdf = np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2))
+    return partial(np.interp, xp=grid, fp=cdf / cdf[-1])
+
+
 def agree(ours, theirs, level=4.0):
     """Means of draws (n_chains, n_draws, ...) equal within Monte Carlo error."""
     error = np.hypot(mcse_mean(ours), mcse_mean(theirs))
@@ -173,12 +181,23 @@ def agrees_with_gold(model, gold):
     assert abs(model.predict_proba(gold["X"])[:, 1] - gold["prob_mean"]).max() < 0.02
 
 
+def start_further(monkeypatch):
+    """Have chains begin ten times as far away as they do, tau too."""
+    initial_state = run.initial_state
+
+    def further(*args):
+        start = initial_state(*args)
+        return start._replace(beta=10 * start.beta, tau_sq_inv=start.tau_sq_inv**3)
+
+    monkeypatch.setattr(run, "initial_state", further)
+
+
 def chains_of(rows, sampler, burn_in, saved=None):
-    """Two chains on these rows, from the start or from what was saved."""
+    """Three chains on these rows, from the start or from what was saved."""
     key = np.array([1, 2], np.uint32)
     problem = run.Problem(rows, FixedPrior(rows.columns, None), 1.0, key)
-    start = run.initial_state(2, rows.columns, rows.base_rate(), 1.0, key)
-    return run._CHAINS[sampler](problem, start, burn_in, saved)
+    start = run.initial_state(3, rows.columns, rows.base_rate(), 1.0, key)
+    return run._CHAINS[sampler](problem, rows.ops.to_device(start), burn_in, saved)
 
 
 class RowsOfManyDataSets:

@@ -82,9 +82,9 @@ def choose(rows, prior, widths, near, n_splits=0, n_columns=None):
     return Lines(*rows.ops.to_device((prior, n_splits, n_columns, widths, square)), near)
 
 
-def move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, ops, key, sweep):
+def move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
     """beta, lambda^-2 and tau^-2 after the moves of a sweep, on any device and wherever the rows are."""
-    uniform, chances = random_numbers(beta, lines, ops, key, sweep)
+    uniform, chances = random_numbers(beta, lines, rows.ops, key, sweep)
     p = lambda_sq_inv.shape[1]
     for i, kind in enumerate(kinds(lines)):
         u = uniform[:, i * EACH : (i + 1) * EACH]

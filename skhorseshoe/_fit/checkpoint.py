@@ -168,17 +168,14 @@ class Checkpoint:
         n, stride, sweep = run.draws.n, run.draws.stride, run.chains.state.sweep
         if self.state == f"state-{sweep}.npz":  # nothing is new
             return
-        arrays = run.arrays()
         files = [file for file in self.files if file[2] == stride]  # others hold draws that have been given up
         done = files[-1][3] if files else 0
         if n > done:
-            block = {name: arrays["draws"][name][:, done:] for name in STORED}
+            block = {name: getattr(run.draws, name)[:, done:n] for name in STORED}
             name = f"draws-{sweep}.npz"
             files.append([name, put(self.folder / name, _packed(block)), stride, n])
-        for name in STORED:
-            del arrays["draws"][name]
         name = f"state-{sweep}.npz"
-        state = [name, put(self.folder / name, _packed(_flatten(arrays)))]
+        state = [name, put(self.folder / name, _packed(_flatten(run.arrays())))]
         body = {"format": _FORMAT, "what": self.what, "state": state, "draws": files}
         put_note(self.folder / _MANIFEST, body)
         self.files, self.state = files, name

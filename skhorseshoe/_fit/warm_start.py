@@ -7,10 +7,7 @@ from .._mcmc.draws import STORED
 
 def kept(run):
     """What a model keeps of a run beside its draws."""
-    arrays = run.arrays()
-    for name in STORED:
-        del arrays["draws"][name]
-    return {"what": described(run.problem, run.settings), **arrays}
+    return {"what": described(run.problem, run.settings), **run.arrays()}
 
 
 def earlier(model):

@@ -36,13 +36,17 @@ class _UntunedChains:
             *names, _ = start._fields
             state = type(start)(*(saved[name] for name in names), int(saved["sweep"]))
             self.state, points = map(problem.rows.ops.to_device, (state, saved["points"]))
-        self.points = _BurnInPoints(points)
+        self.points = (points,)  # coefficients (some, q) each: of the second half of burn-in, or the start before it
 
     def advance(self):
         """One sweep."""
         self.state = self._sweep(self.state)
-        self.points.add(self.state, self.burn_in.end)
-        self.burn_in.see(self.state.sweep, self.state.beta, self.problem.rows.ops)
+        beta, sweep, end = self.state.beta, self.state.sweep, self.burn_in.end
+        seen = sweep - 1 - end // 2
+        if seen >= 0 and sweep <= end:
+            new = some_points(beta, seen, (end - end // 2) * len(beta))
+            self.points = (*(self.points if seen else ()), *(some.copy() for some in new))
+        self.burn_in.see(sweep, beta, self.problem.rows.ops)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
@@ -57,7 +61,7 @@ class _UntunedChains:
 
     def _points(self):
         """States of burn-in, of all chains; (m, q)."""
-        return self.problem.rows.ops.concatenate(self.points.kept)
+        return self.problem.rows.ops.concatenate(self.points)
 
     def _lines(self, **numbers):
         """``Lines`` whose widths come from what rows tell before anything is sampled."""
@@ -134,25 +138,6 @@ class CollapsedChains(_UntunedChains):
     def _shrinkage(self):
         kappa = self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.information)
         return self.problem.rows.ops.to_host(kappa)
-
-
-class _BurnInPoints:
-    """Some of the states in the second half of burn-in; what it was given before there are any.
-
-    kept : coefficients, (some, q) each.
-    """
-
-    def __init__(self, points):
-        self.kept = (points,)
-
-    def add(self, state, burn_in):
-        """The state after a sweep. burn_in : sweeps, as they are planned now."""
-        seen = state.sweep - 1 - burn_in // 2
-        if seen < 0 or state.sweep > burn_in:
-            return
-        n_states = (burn_in - burn_in // 2) * len(state.beta)
-        new = (beta.copy() for beta in some_points(state.beta, seen, n_states))
-        self.kept = (*(self.kept if seen else ()), *new)
 
 
 def shrinkage(information, state, fixed, ops):

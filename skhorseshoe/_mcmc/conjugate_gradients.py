@@ -115,7 +115,6 @@ class GramMatrix:
         self.factors = None
 
     def times(self, v):
-        """As ``GramByPasses.times``."""
         return self.rows.ops.times_symmetric(v, self.H, self.rows.threads)
 
     def noise(self, shape, sweep, attempt, purpose, purpose_of_rows):
@@ -131,7 +130,6 @@ class GramMatrix:
         return self.factors.draw(b, d, 0.0 * b)
 
     def with_information(self, beta):
-        """As ``GramByPasses.with_information``."""
         return GramMatrix(self.rows.information(beta), self.rows, self.fixed, self.key)
 
 

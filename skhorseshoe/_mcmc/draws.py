@@ -110,9 +110,8 @@ class Draws:
             self.room = self.n
 
     def arrays(self):
-        """What ``restore`` takes; views of what is there."""
+        """What ``restore`` takes beside the draws that are kept."""
         return {
-            **{name: getattr(self, name)[:, : self.n] for name in STORED},
             "seen": self.seen,
             "stride": self.stride,
             **self.kappa.arrays(),
@@ -120,7 +119,7 @@ class Draws:
         }
 
     def restore(self, arrays):
-        """Put back what ``arrays`` gave, and go on from there."""
+        """Go on from what ``arrays`` gave and the draws that were kept then."""
         self.seen, self.stride = int(arrays["seen"]), int(arrays["stride"])
         if self.n:
             for name in STORED:

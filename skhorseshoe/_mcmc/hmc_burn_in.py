@@ -47,14 +47,13 @@ class HmcChains:
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
         if saved is not None:
             self._restore(saved)
-            self._record()
-            return
-        zero, scales = ops.to_device(np.zeros(n_chains)), (start.lambda_sq_inv, start.tau_sq_inv)
-        self.state = hmc.HmcState(start.beta, *scales, *rows.score(start.beta), 0, zero, zero)
-        if burn_in == 0:  # a reference there must be
-            self.state = self._climb()(self.state)
-            self._refer(*self._mode())
-            self.state = self.state._replace(sweep=0)
+        else:
+            zero, scales = ops.to_device(np.zeros(n_chains)), (start.lambda_sq_inv, start.tau_sq_inv)
+            self.state = hmc.HmcState(start.beta, *scales, *rows.score(start.beta), 0, zero, zero)
+            if burn_in == 0:  # a reference there must be
+                self.state = self._climb()(self.state)
+                self._refer(*self._mode())
+                self.state = self.state._replace(sweep=0)
         self._record()
 
     @property

@@ -40,7 +40,8 @@ class Settings(NamedTuple):
 class Run:
     """Chains, and the draws that are kept of them.
 
-    saved : what ``arrays`` of an earlier run gave, or None. The draws are those that one run with all sweeps gives.
+    saved : what ``arrays`` of an earlier run gave, with its draws, or None. The draws are those that one run with all
+    sweeps gives.
     """
 
     def __init__(self, problem, settings, saved=None):
@@ -142,7 +143,8 @@ class Run:
         )
 
     def arrays(self):
-        """All that a later ``Run`` on the same problem needs to go on; NumPy arrays and numbers in nested dicts."""
+        """All that a later ``Run`` on the same problem needs to go on, beside the draws; NumPy arrays and numbers in
+        nested dicts."""
         return {
             "n_iter": self.done,
             "key": self.problem.key,

@@ -79,7 +79,7 @@ def broken_cupy(name, *rest):
         raise ImportError("libsomething.so")
 
 
-def test_a_gpu_that_is_named_and_cannot_be_used_is_refused_with_the_reason(without_gpu):
+def test_a_named_gpu_that_cannot_be_used_is_refused(without_gpu):
     with pytest.raises(RuntimeError, match=rf"device='cuda' cannot be used: .*{without_gpu}.*Use device='cpu'"):
         HorseshoeProbitClassifier(device="cuda").fit(X, Y)
 

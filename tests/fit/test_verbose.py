@@ -81,7 +81,7 @@ def test_a_fit_of_minutes_is_told_in_one_line(problem, monkeypatch, caplog, swee
     assert [message.split(", ")[-1].split(" (verbose")[0] for message in caplog.messages] == lines
 
 
-def test_a_sweep_in_which_kernels_are_compiled_is_not_taken_for_one_of_many(monkeypatch, caplog):
+def test_a_sweep_that_compiles_is_not_taken_for_one_of_many(monkeypatch, caplog):
     times = iter(np.cumsum([0.0, *np.where(np.arange(60) == 50, 30.0, 0.01)]))
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(times)))
     report = progress.reporter(0, lambda: 2000, lambda t, left: f"{left} s left")

@@ -4,27 +4,15 @@ import copy
 
 import numpy as np
 import pytest
-from laws import ALONE, chains_of, load_gold, mostly_slow
+from laws import ALONE, chains_of, load_gold, mostly_slow, start_further
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import gaussian
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc as _hmc
-from skhorseshoe._mcmc import run as _run
 from skhorseshoe._mcmc.adaptation_window import Window, ends, enough_steps
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-def far_start(monkeypatch):
-    """Chains that begin ten times as far away as they do, tau too."""
-    initial_state = _run.initial_state
-
-    def further(*args):
-        start = initial_state(*args)
-        return start._replace(beta=10 * start.beta, tau_sq_inv=start.tau_sq_inv**3)
-
-    monkeypatch.setattr(_run, "initial_state", further)
 
 
 @pytest.fixture
@@ -142,7 +130,7 @@ def test_the_slowest_have_the_largest_autocorrelation():
 @pytest.mark.parametrize("random_state", mostly_slow([0, 1, 2]))
 def test_burn_in_ends_with_a_fair_acceptance(start, random_state, record, short_fit, monkeypatch):
     if start == "far":
-        far_start(monkeypatch)
+        start_further(monkeypatch)
     gold = load_gold()
     short_fit(gold["X"], gold["y"], n_iter=300, burn_in=500, sampler="hmc", random_state=random_state)
     of_tau, of_all = np.mean([rates for _, _, _, *rates in record[-300:]], axis=(0, 2))

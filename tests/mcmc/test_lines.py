@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from laws import ALONE, KEY, chains_of, from_python
+from laws import ALONE, KEY, chains_of, from_python, grid_cdf
 from scipy import stats
 from scipy.special import log_ndtr
 
@@ -174,17 +174,15 @@ def on_a_line(which, rng, n=6000):
     signs = 2.0 * y - 1
     log_density = log_ndtr(signs * (beta @ X.T)).sum(axis=1) + log_prior
     log_density -= np.array([prior.energy(row) for row in beta])
-    density = np.exp(log_density - log_density.max())
-    cdf = np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2))
-    cdf /= cdf[-1]
-    place = np.interp(rng.uniform(size=n), cdf, grid)
+    cdf = grid_cdf(grid, log_density)
+    place = np.interp(rng.uniform(size=n), cdf(grid), grid)
     grown = np.exp(place)
     beta = np.column_stack([np.full(n, 0.8), place]) if which == "fixed" else 0.8 * grown[:, None]
     lambdas = np.full((n, 1), lam) * (grown[:, None] if which == "local" else 1.0)
     taus = np.full(n, tau) * (grown if which == "global" else 1.0)
     lines = rows.lines(prior, np.array(widths, float))
     found = (lambda beta: beta[:, 1]) if which == "fixed" else (lambda beta: np.log(beta[:, 0] / 0.8))
-    return rows, lines, (beta, lambdas**-2, taus**-2), found, lambda x: np.interp(x, grid, cdf)
+    return rows, lines, (beta, lambdas**-2, taus**-2), found, cdf
 
 
 @pytest.mark.parametrize("is_near", [True, False])

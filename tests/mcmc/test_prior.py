@@ -11,7 +11,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.columns import Columns
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, tau_scale
-from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
+from skhorseshoe.diagnostics import mcse_mean
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SAMPLERS = ["gibbs", "pxda", "hmc"]
@@ -106,22 +106,6 @@ def test_separation_is_looked_for_in_every_row(wrong):
         y[wrong] = ~y[wrong]
     rows = Rows(X, y.astype(np.uint8), False, cpu, ALONE)
     assert rows.separated_by(np.array([[-1.0, 0, 0, 0], [1.0, 0, 0, 0]])) == (wrong is None)
-
-
-def test_target_ess_stops_when_everything_has_it():
-    """The model is then that of a fit with as many sweeps."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 3))
-    y = 0.5 * X[:, 0] + rng.standard_normal(200) > 0
-    stopped = HorseshoeProbitClassifier(n_iter=50_000, target_ess=500, random_state=0).fit(X, y)
-    assert stopped.stopped_by_ == "target_ess"
-    assert stopped.coef_draws_.shape[1] == stopped.n_iter_ < 50_000
-    for draws in (stopped.coef_draws_, stopped.intercept_draws_, stopped.global_scale_draws_):
-        assert (ess_bulk(draws) >= 500).all()
-        assert (rhat(draws) <= 1.01).all()
-    whole = HorseshoeProbitClassifier(n_iter=stopped.n_iter_, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(stopped.coef_draws_, whole.coef_draws_)
-    np.testing.assert_array_equal(stopped.shrinkage_, whole.shrinkage_)
 
 
 def test_target_ess_out_of_reach_ends_with_n_iter():

@@ -5,13 +5,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from laws import agree, agrees_with_gold, draws_of, load_gold, repeated, same_law
+from laws import agree, agrees_with_gold, draws_of, load_gold, repeated, same_law, start_further
 from reference_gibbs import reference_gibbs
 from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._mcmc import run
 from skhorseshoe.diagnostics import mcse_mean, rhat
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -102,14 +101,7 @@ def test_collapsed_with_float32_agrees_with_float64(wide):
 
 @pytest.mark.parametrize(("sampler", "burn_in", "n_iter"), [("gibbs", 500, 2000), ("hmc", 300, 1000)])
 def test_chains_that_start_far_apart_meet(sampler, burn_in, n_iter, monkeypatch):
-    """Ten times as far as they usually do, tau too."""
-    initial_state = run.initial_state
-
-    def further(*args):
-        start = initial_state(*args)
-        return start._replace(beta=10 * start.beta, tau_sq_inv=start.tau_sq_inv**3)
-
-    monkeypatch.setattr(run, "initial_state", further)
+    start_further(monkeypatch)
     rng = np.random.default_rng(8)
     data = rng.standard_normal((400, 3))
     y = data[:, 0] + rng.standard_normal(400) > 0

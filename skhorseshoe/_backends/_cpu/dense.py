@@ -168,7 +168,7 @@ def metropolis(change, new, old, key, sweep):
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
     """beta, lambda^-2 and tau^-2 after the moves of ``lines.py``, for few rows in memory by one kernel."""
     if not rows.is_near:
-        return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, rows.ops, key, sweep)
+        return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
     numbers, chances = _lines.random_numbers(beta, lines, rows.ops, key, sweep)
     numbers = numbers, numbers if chances is None else chances

@@ -28,7 +28,8 @@ def pieces(X, bounds, first, last):
         yield X[rows], rows, bounds[first : last + 1] - bounds[first], slice(first, last)
         return
     dtype = np.float32 if X.dtype == np.float16 else X.dtype
-    exact = _flushed_rows(X[:0].astype(dtype))
+    tile = tile_rows.py_func(X[:0].astype(dtype))
+    exact = _FLUSH // tile * tile  # between two flushes: passes over parts that end there have the bits of one
     step = exact * max(1, WINDOW // (exact * X.strides[0]))
     slices = (rows for block in range(first, last) for rows in cut(*map(int, bounds[block : block + 2]), step))
     for rows in ahead(X, slices, bounds[last]):
@@ -36,12 +37,6 @@ def pieces(X, bounds, first, last):
         x = X[rows].astype(dtype, copy=False)
         x.flags.writeable = False
         yield x, rows, np.array([0, len(x)]), slice(block, block + 1)
-
-
-def _flushed_rows(X):
-    """Rows between two flushes: passes over parts of a block that end there have the bits of one over the block."""
-    tile = tile_rows.py_func(X)
-    return _FLUSH // tile * tile
 
 
 @device

@@ -23,7 +23,6 @@ def _routine(module, name, n_arguments):
 
 potrf = _routine("lapack", "dpotrf", 5)
 potri = _routine("lapack", "dpotri", 5)
-_trsm = _routine("blas", "dtrsm", 11)
 _syrk = _routine("blas", "dsyrk", 10)
 
 
@@ -38,14 +37,6 @@ def add_products(A, total, of_columns):
         transposed, order, inner = b"T", ctypes.byref(m), n_at
     arguments = b"U", transposed, order, inner, ctypes.byref(one), A.ctypes.data, n_at, ctypes.byref(one)
     _syrk(*arguments, total.ctypes.data, order)
-
-
-def solve_lower(factor, B):
-    """B = L^-1 B in place; L is the lower triangle of factor (q, q), B (q, k), both float64 in Fortran order."""
-    q, k = (ctypes.c_int(size) for size in B.shape)
-    one, q_at = ctypes.c_double(1.0), ctypes.byref(q)
-    sizes = q_at, ctypes.byref(k), ctypes.byref(one)
-    _trsm(b"L", b"L", b"N", b"N", *sizes, factor.ctypes.data, q_at, B.ctypes.data, q_at)
 
 
 # Cached kernels cannot hold addresses, which differ from process to process: they are arguments.

@@ -20,6 +20,8 @@ _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to an integer, which
 _LOG_2PI = math.log(2 * math.pi)
 _LANES = 32  # products side by side
 _erfcx = polynomial(ERFCX)  # (1 + 2x) erfcx(x) at (x - 3.75) / (x + 3.75)
+_atanh = polynomial([1 / k for k in range(21, 0, -2)])  # atanh(s) / s at s^2, for |s| <= 0.172
+_exp = polynomial([1 / math.factorial(k) for k in range(13, -1, -1)])  # at |r| <= log(2) / 2, to 1e-17 beside rounding
 
 
 def fisher_weight(eta):
@@ -125,40 +127,3 @@ def _exp_half_square(t, scratch, out):
         bits[i] = (bits[i] << int64(52)) + (int64(1023) << int64(52))
     for i in range(t.shape[0]):
         out[i] *= scratch[i]
-
-
-@device(inline="always")
-def _atanh(square):
-    """atanh(s) / s at square = s^2, for |s| <= 0.172."""
-    y = 1.0 / 21.0
-    y = y * square + 1.0 / 19.0
-    y = y * square + 1.0 / 17.0
-    y = y * square + 1.0 / 15.0
-    y = y * square + 1.0 / 13.0
-    y = y * square + 1.0 / 11.0
-    y = y * square + 1.0 / 9.0
-    y = y * square + 1.0 / 7.0
-    y = y * square + 1.0 / 5.0
-    y = y * square + 1.0 / 3.0
-    y = y * square + 1.0
-    return y
-
-
-@device(inline="always")
-def _exp(r):
-    """exp(r) for |r| <= log(2) / 2, relative error below 1e-17 beside rounding."""
-    y = 1.6059043836821613e-10
-    y = y * r + 2.08767569878681e-09
-    y = y * r + 2.505210838544172e-08
-    y = y * r + 2.755731922398589e-07
-    y = y * r + 2.7557319223985893e-06
-    y = y * r + 2.48015873015873e-05
-    y = y * r + 0.0001984126984126984
-    y = y * r + 0.001388888888888889
-    y = y * r + 0.008333333333333333
-    y = y * r + 0.041666666666666664
-    y = y * r + 0.16666666666666666
-    y = y * r + 0.5
-    y = y * r + 1.0
-    y = y * r + 1.0
-    return y

@@ -10,11 +10,13 @@ import math
 import numpy as np
 from numba import int32, uint8, uint32
 
-from .. import JITTERS, LOCAL_SLICE
+from .. import JITTERS, LOCAL_SLICE, log_half_cauchy
 from ..constants import LEAST_FREE, LOCAL_WIDTH
 from .jit import REORDER_SUMS, device, kernel
 from .lapack import POTRF, TRSM, call
 from .philox import exponential_1, stream, unit_1
+
+_log_half_cauchy = device(log_half_cauchy)
 
 
 @kernel
@@ -217,12 +219,6 @@ def _log_density(log_lambda, v, c, tau_sq_inv):
     if v > (1.0 - LEAST_FREE) * variance:
         return -math.inf
     return log_lambda - math.log1p(lambda_sq) - 0.5 * (math.log(variance) + c * c / variance)
-
-
-@device
-def _log_half_cauchy(precision):
-    """As ``log_half_cauchy``."""
-    return 0.5 * math.log(precision) - math.log1p(precision)
 
 
 @device

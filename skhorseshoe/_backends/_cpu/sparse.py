@@ -26,12 +26,10 @@ def __getattr__(name):
 
 
 def hold(X, y, weight):
-    """As that of ``dense``."""
     return X, y, weight
 
 
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
-    """As that of ``dense``."""
     rows, by_column, squares = csr(X), _by_column(coef, X.dtype), np.zeros((len(bounds) - 1, len(coef)))
 
     def some(edges, blocks, sums):
@@ -41,7 +39,6 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
 
 
 def score(X, y, weight, coef, bounds, threads):
-    """As that of ``dense``."""
     rows, by_column, logliks = csr(X), _by_column(coef, X.dtype), np.zeros((len(bounds) - 1, len(coef)))
 
     def some(edges, blocks, sums):
@@ -52,7 +49,6 @@ def score(X, y, weight, coef, bounds, threads):
 
 
 def line(X, y, weight, coef, direction, steps, bounds, threads):
-    """As that of ``dense``."""
     rows, both = csr(X), _by_column(np.concatenate([coef, direction]), np.float64)
     logliks = np.zeros((len(bounds) - 1, *steps.shape))
 

@@ -52,7 +52,6 @@ def local_scales(beta, tau_sq_inv, key, sweep):
 
 @kernel
 def _fill_normal(out, attempt, sweep, purpose, k0, k1):
-    """Independent N(0, 1); out (n_chains, m)."""
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
@@ -61,7 +60,6 @@ def _fill_normal(out, attempt, sweep, purpose, k0, k1):
 
 @kernel
 def _fill_uniform(out, sweep, purpose, k0, k1):
-    """Independent uniforms on (0, 1); out (n_chains, m)."""
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
@@ -70,7 +68,6 @@ def _fill_uniform(out, sweep, purpose, k0, k1):
 
 @kernel
 def _fill_exponential(out, sweep, purpose, k0, k1):
-    """Independent standard exponentials; out (n_chains, m)."""
     for c in range(out.shape[0]):
         st = stream(c, purpose, 0)
         for j in range(out.shape[1]):
@@ -79,6 +76,5 @@ def _fill_exponential(out, sweep, purpose, k0, k1):
 
 @kernel
 def _fill_gamma(shape, rate, out, sweep, purpose, k0, k1):
-    """Gamma(shape, rate); rate, out (n_chains,)."""
     for c in range(out.shape[0]):
         out[c] = gamma_1(shape, uint32(sweep), 0, stream(c, purpose, 0), k0, k1) / rate[c]

@@ -9,6 +9,7 @@ from copy import copy
 import cupy as cp
 import numpy as np
 
+from ..lines import move as move_along_lines  # noqa: F401 - part of what a back end offers
 from .async_copy import Outbox, Watch  # noqa: F401
 from .collapsed import collapsed_rows as CollapsedRows  # noqa: F401 - as are these
 from .csr import Csr
@@ -17,9 +18,9 @@ from .dense_passes import gram, hold, latent, line, moments, score  # noqa: F401
 from .gaussian import Precision, Root, Whitening, metropolis, times_symmetric  # noqa: F401
 from .host_streaming import brought
 from .lapack import VERDICT
-from .line_moves import NEAR_ROWS, first_inside, move_along_lines, proposals  # noqa: F401
+from .line_moves import NEAR_ROWS, first_inside, proposals  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
-from .predict import average_phi, each_block, ndtr, quantiles  # noqa: F401 - part of what a back end offers
+from .predict import average_phi, each_block, ndtr, quantiles  # noqa: F401
 from .sweep_counter import ATTEMPTS, CLOCK
 from .validation import checked, put_beside  # noqa: F401
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401

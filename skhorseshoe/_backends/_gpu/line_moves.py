@@ -10,11 +10,6 @@ NEAR_ROWS = 0  # of which there would be another way to move than with a pass fo
 TOGETHER = min(MAX_CHAINS // 2, THREADS // (1 + _lines.PROPOSALS))  # lines of a launch: each step of each has a thread
 
 
-def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
-    """As ``cpu.move_along_lines``."""
-    return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, rows.ops, key, sweep)
-
-
 def proposals(uniform, width):
     """As ``lines.proposals``; one kernel, for many small ones would take most of a small sweep."""
     n_chains, n_steps = len(uniform), uniform.shape[1] - 2

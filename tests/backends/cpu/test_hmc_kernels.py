@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from laws import TAU_0, from_python
+from laws import ALONE, KEY, N_CHAINS, TAU_0, from_python, grid_cdf
 from scipy import stats
 from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
@@ -13,12 +13,9 @@ from skhorseshoe._backends import MOMENTUM
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import normal_tail, scales
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
-from skhorseshoe._utils.threads import Threads, open_threads
+from skhorseshoe._utils.threads import open_threads
 
-KEY = (np.uint32(7), np.uint32(1))
 P_VALUE = 1e-4
-N_CHAINS = 250  # at once: a random number has 8 bits for its chain
-ALONE = Threads(1)
 
 log_cdf, scaled_exponential_integral = map(from_python, (normal_tail.log_cdf, scales.scaled_exponential_integral))
 
@@ -85,12 +82,6 @@ def test_global_scale_ends_where_all_coefficients_are_zero():
     for t in range(50):
         tau_sq_inv = cpu.global_scale(np.zeros((2, 5)), tau_sq_inv, TAU_0, KEY, t)
         assert np.isfinite(tau_sq_inv).all()
-
-
-def grid_cdf(grid, log_density):
-    density = np.exp(log_density - log_density.max())
-    cdf = np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2))
-    return partial(np.interp, xp=grid, fp=cdf / cdf[-1])
 
 
 def whitening(n_chains, p=2, q=3, threads=ALONE):

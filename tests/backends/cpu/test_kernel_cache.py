@@ -79,7 +79,7 @@ def test_a_folder_that_is_gone_and_cannot_be_made_again(cache):
     assert function(3) == 6
 
 
-def test_a_version_of_numba_without_these_attributes_keeps_its_cache():
+def test_a_cache_without_these_attributes_stays_numbas_own():
     function = object()
     assert jit.made_safe(function) is function
 

@@ -98,7 +98,7 @@ def test_vectorised_and_row_by_row_proposals_are_the_same(dtype):
     assert close.sum() >= len(means) - 1
 
 
-def test_polynomials_of_the_standard_variates_are_accurate_to_float32():
+def test_polynomials_of_variates_are_accurate_to_float32():
     word = np.random.default_rng(1).integers(0, 2**32, 100_000, dtype=np.uint32)
     word[:4] = [0, 1, 2**31, 2**32 - 1]
     out, cosine, sine, scratch = np.empty((4, len(word)), dtype=np.float32)

@@ -62,7 +62,7 @@ def test_every_question_has_the_answer_of_the_rows_in_full(dtype, index, standar
         np.testing.assert_allclose(one, other, **tolerance)
 
 
-def test_a_column_far_from_zero_keeps_its_digits_when_it_is_centred(seed):
+def test_a_centred_column_far_from_zero_keeps_its_digits(seed):
     rng = np.random.default_rng(seed)
     X = np.column_stack([1e6 + rng.standard_normal(500), rng.random(500) < 0.1])
     centre, scale = X.mean(axis=0), X.std(axis=0)
@@ -108,7 +108,7 @@ def test_every_format_and_type_is_read(seed):
         np.testing.assert_array_equal(model().fit(other, y).coef_draws_, draws)
 
 
-def test_numbers_stored_twice_or_out_of_order_are_added_up_in_a_copy(seed):
+def test_numbers_stored_twice_or_out_of_order_are_added_up(seed):
     X, y = made(200, 6, seed)
     backwards = np.concatenate([np.arange(b - 1, a - 1, -1) for a, b in zip(X.indptr, X.indptr[1:], strict=False)])
     data, indices = np.repeat(X.data[backwards] / 2, 2), np.repeat(X.indices[backwards], 2)
@@ -140,7 +140,7 @@ def test_one_hot_frames_stay_sparse_in_a_pipeline(seed):
     np.testing.assert_allclose(pipe.predict_proba(frame), full.predict_proba(frame), rtol=1e-5)
 
 
-def test_the_selector_says_whether_its_classifier_takes_sparse_rows():
+def test_a_selector_takes_sparse_rows_if_its_classifier_does():
     said = [get_tags(HorseshoeSelector(clf)).input_tags.sparse for clf in (None, model(), model(sampler="collapsed"))]
     assert said == [True, True, False]
 
@@ -181,7 +181,7 @@ def test_a_number_that_is_none_is_told_by_its_place(row, column, value):
         model().fit(sp.csr_array(X), np.arange(6) % 2)
 
 
-def test_the_sampler_of_dense_rows_is_not_taken_and_refused_by_name():
+def test_the_sampler_of_dense_rows_is_refused_by_name():
     X, y = made(30, 60, 3)
     assert model().fit(X, y).sampler_ == "pxda"
     assert model(burn_in=100, n_iter=4).fit(X, y).sampler_ == "hmc"

@@ -1,6 +1,7 @@
 """CuPy's arrays and CSR matrices in and out, and answers that are computed on the GPU."""
 
 import sys
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,11 @@ from skhorseshoe.inspection import contributions, marginal_effects
 def fitted(one_gpu, data, short_fit):
     """A model fitted on the GPU, and other rows than those of the fit."""
     return short_fit(*data, device="cuda", burn_in=20, n_iter=100), data[0][:90]
+
+
+def on_cpu(model):
+    """A copy that answers there."""
+    return copy(model).set_params(device="cpu")
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
@@ -63,11 +69,7 @@ ANSWERS = "predict", "predict_proba", "predict_log_proba", "decision_function", 
 def test_answers_are_those_of_the_cpu_and_are_where_x_is(answer, fitted):
     model, X = fitted
     ask = getattr(model, answer)
-    ours, beside_x = ask(X), on_host(ask(on_card(X)))
-    try:
-        theirs = getattr(model.set_params(device="cpu"), answer)(X)
-    finally:
-        model.set_params(device="cuda")
+    ours, beside_x, theirs = ask(X), on_host(ask(on_card(X))), getattr(on_cpu(model), answer)(X)
     assert type(ours) is np.ndarray
     np.testing.assert_array_equal(ours, beside_x)
     assert ours.dtype == theirs.dtype
@@ -78,15 +80,10 @@ def test_effects_and_contributions_are_those_of_the_cpu(fitted):
     model, X = fitted
     weight = np.arange(X.shape[0]) % 3
 
-    def tables(X, few):
+    def tables(model, X, few):
         return marginal_effects(model, X), marginal_effects(model, X, sample_weight=weight), contributions(model, few)
 
-    ours = tables(on_card(X), on_card(X[:3]))
-    try:
-        model.set_params(device="cpu")
-        theirs = tables(X, X[:3])
-    finally:
-        model.set_params(device="cuda")
+    ours, theirs = tables(model, on_card(X), on_card(X[:3])), tables(on_cpu(model), X, X[:3])
     for one, other in zip(ours, theirs, strict=True):
         pd.testing.assert_frame_equal(one, other, rtol=1e-8, atol=1e-12)
 
@@ -112,10 +109,7 @@ def test_log_likelihoods_for_arviz_are_those_of_the_cpu(fitted):
     model, X = fitted
     y = np.arange(X.shape[0]) % 2
     ours = model.to_arviz(on_card(X), on_card(y), max_draws=40)
-    try:
-        theirs = model.set_params(device="cpu").to_arviz(X, y, max_draws=40)
-    finally:
-        model.set_params(device="cuda")
+    theirs = on_cpu(model).to_arviz(X, y, max_draws=40)
     np.testing.assert_allclose(ours.log_likelihood["y"], theirs.log_likelihood["y"], rtol=1e-10)
 
 
@@ -172,11 +166,8 @@ def test_a_cupy_x_and_another_device_are_at_odds(fitted, data):
     message = r"on 'cuda:0' and device='cpu' is asked for.*X\.get\(\)"
     with pytest.raises(ValueError, match=message):
         HorseshoeProbitClassifier(device="cpu").fit(on_card(data[0]), data[1])
-    try:
-        with pytest.raises(ValueError, match=message):
-            fitted[0].set_params(device="cpu").predict(on_card(fitted[1]))
-    finally:
-        fitted[0].set_params(device="cuda")
+    with pytest.raises(ValueError, match=message):
+        on_cpu(fitted[0]).predict(on_card(fitted[1]))
 
 
 def test_integers_and_columns_first_are_converted_on_the_card(one_gpu, problem, short_fit):

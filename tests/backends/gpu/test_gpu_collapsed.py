@@ -4,7 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from card import ALONE, KEY, NONE, assert_same_draws, draws_of, held_by_fits, needs_compiler, on_card, refit
+from card import KEY, NONE, draws_of, held_by_fits, needs_compiler, on_card, refit
+from laws import ALONE, same_draws
 
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import dense as cpu
@@ -196,7 +197,7 @@ def test_chains_can_be_gone_on_with_on_a_gpu(one_gpu, wide, short_fit):
     params = {"device": "cuda", "burn_in": 2, "n_chains": 2, "slab_scale": 2.0}
     whole = short_fit(*wide, n_iter=4, **params)
     parts = pickle.loads(pickle.dumps(short_fit(*wide, n_iter=2, warm_start=True, **params)))
-    assert_same_draws(refit(parts, *wide), whole)
+    assert same_draws(refit(parts, *wide), whole)
 
 
 def test_a_cupy_x_is_read_where_it_is(one_gpu, short_fit, monkeypatch):

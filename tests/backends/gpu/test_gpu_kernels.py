@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from card import ALONE, KEY, assert_all_close, truncated_normals
-from laws import PHILOX_ANSWERS
+from card import KEY, assert_all_close, truncated_normals
+from laws import ALONE, PHILOX_ANSWERS
 from scipy import stats
 
 from skhorseshoe._backends._cpu import dense as cpu

@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from card import (
-    ALONE,
     KEY,
     NONE,
-    assert_same_draws,
     left_on_host,
     module,
     needs_compiler,
     sparse_rows,
 )
 from cuda_emulator import fake_cupy
+from laws import ALONE, same_draws
 
 from skhorseshoe._backends import limits
 from skhorseshoe._backends._cpu import sparse
@@ -87,7 +86,7 @@ def test_a_fit_with_less_memory_than_x_has_the_same_draws(sampler, rows, short_f
             card.free = free  # no array is larger than that; X has 86,400 bytes
             models.append(short_fit(*rows, **params))
     assert "does not fit into the 1 MiB that are free on the GPU and is read from the host" in caplog.text
-    assert_same_draws(*models)
+    assert same_draws(*models)
 
 
 def fit_without_room(memory, room, card, monkeypatch, fit):
@@ -130,7 +129,7 @@ def test_more_columns_than_rows_come_by_columns(dtype, unpenalized, card, short_
 
     streamed, placed = fit_without_room(memory, room, card, monkeypatch, fit)
     assert isinstance(placed, memory.HostRows)
-    assert_same_draws(streamed, on_card)
+    assert same_draws(streamed, on_card)
 
 
 @needs_compiler
@@ -363,7 +362,7 @@ def test_sparse_rows_without_room_are_read_from_the_host(fit, parts, card, gaps,
 
     streamed, placed = fit_without_room(memory, room, card, monkeypatch, fit_again)
     assert isinstance(placed, module("csr_chunks").HostCsr)
-    assert_same_draws(streamed, on_card)
+    assert same_draws(streamed, on_card)
 
 
 @needs_compiler

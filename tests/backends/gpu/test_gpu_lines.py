@@ -4,7 +4,8 @@ import sys
 
 import numpy as np
 import pytest
-from card import ALONE, KEY, assert_all_close, module, needs_compiler, sparse_rows
+from card import KEY, assert_all_close, module, needs_compiler, sparse_rows
+from laws import ALONE
 
 from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from card import ALONE, KEY, NONE, assert_all_close, log_phi_and_ratio, module, needs_compiler, sparse_rows
+from card import KEY, NONE, assert_all_close, log_phi_and_ratio, module, needs_compiler, sparse_rows
 from cuda_emulator import fake_cupy
+from laws import ALONE
 from scipy.special import log_ndtr
 
 from skhorseshoe._backends import lines

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from card import ALONE, NONE, module, sparse_rows
+from card import NONE, module, sparse_rows
+from laws import ALONE
 from scipy.special import ndtr
 
 from skhorseshoe._backends._cpu import dense as cpu
