@@ -3,7 +3,6 @@
 import inspect
 import re
 import zlib
-from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ _KINDS |= dict.fromkeys((".csv", ".csv.gz", ".csv.bz2", ".csv.zst"), "csv")
 class Source(NamedTuple):
     """Rows, and what is known of them before they are read."""
 
-    parts: Callable  # of the first row wanted, at which a part begins
+    parts: object  # a function of the first row wanted, at which a part begins
     what: object = None  # of JSON types: is it the same source as before? None if that cannot be known
     rows: int | None = None
 
