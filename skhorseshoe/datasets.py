@@ -91,8 +91,10 @@ def make_rare_events(
         about ``n_samples * event_rate``; where that is small there may be none.
     rho : float, default=0.5
         Correlation of neighbouring columns, in (-1, 1).
-    dtype, random_state : see `make_sparse_probit`
-        Type of X, and seed.
+    dtype : numpy.float32 or numpy.float64, default=numpy.float64
+        Type of X.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
 
     Returns
     -------
@@ -158,8 +160,10 @@ def make_correlated_probit(
         Number of columns that matter, 0 to ``n_features``.
     signal : float, default=2.0
         Their coefficient.
-    dtype, random_state : see `make_sparse_probit`
-        Type of X, and seed.
+    dtype : numpy.float32 or numpy.float64, default=numpy.float64
+        Type of X.
+    random_state : int, RandomState instance or None, default=None
+        Seed.
 
     Returns
     -------

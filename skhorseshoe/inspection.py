@@ -292,12 +292,15 @@ def predict_interval(model: Model, X: Rows, level: float | None = 0.9) -> Floats
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
-    X, level : see ``HorseshoeProbitClassifier.predict_interval``
-        Rows as ``model.predict_proba`` takes them, and the level of the intervals.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        Rows as ``model.predict_proba`` takes them.
+    level : float or None, default=0.9
+        Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
 
     Returns
     -------
     interval : ndarray of shape (n_samples, 2), float64
+        Lower and upper end of the probability of the second class.
     """
     before, classifier = unwrap(model)
     return classifier.predict_interval(prepared(before, X), level)
@@ -310,8 +313,10 @@ def predict_proba_samples(model: Model, X: Rows, max_draws: int | None = None) -
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
-    X, max_draws : see ``HorseshoeProbitClassifier.predict_proba_samples``
-        Rows as ``model.predict_proba`` takes them, and how many draws to use.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        Rows as ``model.predict_proba`` takes them.
+    max_draws : int or None, default=None
+        Maximum number of draws to use, evenly spaced, equally many from each chain; None uses all.
 
     Returns
     -------
