@@ -84,13 +84,14 @@ def _with_cure(error, X, types):
                 np.asarray(X[name]).astype(np.float64)
             except (ValueError, TypeError, OverflowError):
                 return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
+    X = np.asarray(X, object) if isinstance(X, list | tuple) else X
     if not types and getattr(X, "ndim", 0) == 2 and X.dtype.kind in "OSU":
-        for j, column in enumerate(X.T):
+        for j, column in enumerate(X.astype(object).T):
             with suppress(OverflowError, TypeError):
                 try:
                     column.astype(np.float64)
-                except ValueError:
-                    return ValueError(f"Column {j} of X is not numeric: {error}. {_CURE}")
+                except ValueError as why:
+                    return ValueError(f"Column {j} of X is not numeric: {why}. {_CURE}")
     return error
 
 
