@@ -118,11 +118,12 @@ def main():
     report.head()
     beside = {"paper": entries(PAPER, "the paper, Titan X"), "modelled": entries(MODELLED, "H200, modelled")}
     report.figures |= {"settings": {"quick": options.quick}, "sweeps": [], "beside": beside}
+    complete = not options.quick and tuple(options.rows) == ROWS and tuple(options.columns) == COLUMNS
     figure_1(report, options)
+    report.write("paper", options.output, complete)  # already here, since what follows takes long
     if options.real or options.quick:
         real_data(report, options)
-    complete = not options.quick and tuple(options.rows) == ROWS and tuple(options.columns) == COLUMNS
-    report.write("paper", options.output, complete)
+        report.write("paper", options.output, complete)
 
 
 def entries(table, what):

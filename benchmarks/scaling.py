@@ -14,13 +14,13 @@ WHOLE = {  # what grows: values, slope expected of a sweep
     "rows": ([8000, 32_000, 128_000, 512_000], "1: one pass"),
     "columns": ([64, 128, 256, 512, 1024], "from 1, the pass, to 3, the factors"),
     "chains": ([1, 2, 4, 8, 16], "below 1: they share the pass"),
-    "stored numbers": ([200_000, 800_000, 3_200_000, 12_800_000], "1: one pass"),
+    "stored numbers": ([200_000, 800_000, 3_200_000, 12_800_000], "to 1, the pass: each row has its work beside it"),
     "threads": ([1, 2], "-1, less what is not shared"),
 }
 TINY = {"rows": [500, 2000], "columns": [8, 32], "chains": [1, 4], "stored numbers": [2000, 8000], "threads": [1, 2]}
 BYTES = {  # arguments of `_child.memory`: rows, columns, type, draws of each of 4 chains
     "rows": (lambda n: (n, 100, "float32", 50), [50_000, 200_000, 800_000], "below 1: X is not copied"),
-    "columns": (lambda p: (4000, p, "float64", 3), [500, 1000, 2000], "2: matrices of columns x columns"),
+    "columns": (lambda p: (4000, p, "float64", 3), [500, 1000, 2000], "to 2, matrices of columns x columns"),
     "draws": (lambda k: (2000, 100, "float64", k), [4000, 16_000, 64_000], "1"),
 }
 

@@ -85,7 +85,7 @@ def _with_cure(error, X, types):
             except (ValueError, TypeError, OverflowError):
                 return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
     X = np.asarray(X, object) if isinstance(X, list | tuple) else X
-    if not types and getattr(X, "ndim", 0) == 2 and X.dtype.kind in "OSU":
+    if not types and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OSU":
         for j, column in enumerate(X.astype(object).T):
             with suppress(OverflowError, TypeError):
                 try:
@@ -153,6 +153,9 @@ def _well_formed(X):
             what = f"X is a sparse matrix in {X.format!r} format whose parts do not fit together"
             raise ValueError(f"{what} ({error}): build it anew.") from error
         check_structure(X)
+    if X.dtype.kind not in "biufc":  # SciPy itself cannot compute with these
+        what = f"X is a sparse matrix whose stored values have dtype {X.dtype}"
+        raise ValueError(f"{what}; numbers are needed: X.data = X.data.astype(np.float64).")
     has_spare_room = X.format in ("csr", "csc") and len(X.indices) + len(X.data) > 2 * X.nnz
     if has_spare_room:  # which nothing is to read
         X = type(X)((X.data[: X.nnz], X.indices[: X.nnz], X.indptr), shape=X.shape)

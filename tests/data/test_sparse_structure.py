@@ -41,6 +41,14 @@ SPOILT = {
     "a start too few": (shorter("indptr"), r"X.indptr has \d+ numbers, but X, of its shape and data, needs"),
     "an index too few": (shorter("indices"), r"X.indptr ends with \d+, but X stores \d+ numbers"),
     "a number too few": (shorter("data"), r"X.indptr ends with \d+, but X stores \d+ numbers"),
+    "numbers as objects": (
+        lambda X: setattr(X, "data", X.data.astype(object)),
+        "stored values have dtype object; numbers",
+    ),
+    "text": (
+        lambda X: setattr(X, "data", X.data.astype(str)),
+        "stored values have dtype <U32; numbers are needed: X.data =",
+    ),
     "indices of floats": (lambda X: setattr(X, "indices", X.indices * 1.0), "X.indices must be .* of integers"),
 }
 
