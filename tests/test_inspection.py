@@ -227,7 +227,7 @@ def test_other_models_are_refused_with_a_cure(data):
     for model in (clf, make_pipeline(StandardScaler(), clf), GridSearchCV(clf, {})):
         with pytest.raises(NotFittedError):
             marginal_effects(model, X)
-    with pytest.raises(TypeError, match="got Pipeline that ends with LogisticRegression"):
+    with pytest.raises(TypeError, match="got Pipeline, which ends with LogisticRegression"):
         summary(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y))
     with pytest.raises(TypeError, match="refit=True"):
         summary(GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {}, refit=False).fit(X, y))

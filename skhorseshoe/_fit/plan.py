@@ -66,18 +66,14 @@ def check_counts(params):
     if _sweeps(n_iter) < thin:
         name = f"the {MOST_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"
         raise ValueError(f"thin must not exceed {name} (thin={thin}, n_iter={n_iter}): no draw would be kept.")
-    given = (
-        f"target_ess={target}" if params.target_ess is not None else f"n_iter='auto', which means target_ess={target},"
-    )
-    if None not in (target, most) and most < _JUDGED:
+    is_thinned = most is not None and most < _sweeps(n_iter) // thin
+    fewest = most // 2 if is_thinned else most  # draws of a chain: thinning keeps half of them once most are there
+    if None not in (target, most) and (most < _JUDGED or fewest * params.n_chains < target):
+        told = " (n_iter='auto')" if params.target_ess is None else ""
+        enough = max(_JUDGED, -(-target // params.n_chains) * (1 + is_thinned))
         raise ValueError(
-            f"{given} is judged by the draws that are kept, and max_draws={most} keeps too few of them to "
-            f"tell: raise max_draws to {_JUDGED} or more, or leave it out."
-        )
-    if None not in (target, most) and most * params.n_chains < target:
-        raise ValueError(
-            f"{given} cannot be reached with max_draws={most} draws of each of {params.n_chains} chains, "
-            f"{most * params.n_chains} in all: raise max_draws, or leave it out."
+            f"max_draws={most} keeps too few draws to tell when target_ess={target}{told} is reached: as few as "
+            f"{fewest} of each of {params.n_chains} chains. Raise max_draws to {enough} or more, or leave it out."
         )
     if params.checkpoint is not None and params.warm_start:
         raise ValueError(

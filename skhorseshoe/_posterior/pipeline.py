@@ -23,7 +23,7 @@ def unwrap(estimator):
     if not isinstance(classifier, PosteriorMixin):
         if hasattr(classifier, "refit"):  # a search that has no best estimator
             check_is_fitted(classifier)
-        inside = "" if classifier is unfrozen(estimator) else f" that ends with {type(classifier).__name__}"
+        inside = "" if classifier is unfrozen(estimator) else f", which ends with {type(classifier).__name__}"
         raise TypeError(
             "A fitted HorseshoeProbitClassifier is wanted, or a Pipeline or a search that ends with one; got "
             f"{type(estimator).__name__}{inside}.{where_it_is(classifier)}"

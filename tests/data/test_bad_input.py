@@ -151,7 +151,7 @@ def test_a_parameter_out_of_range_is_named(name, value):
 @pytest.mark.parametrize(("params", "says"), [
     ({"thin": 11}, "thin=11, n_iter=10"),
     ({"unpenalized": np.array(7)}, r"unpenalized must be a list of names .*; got array\(7\)"),
-    ({"target_ess": 1, "max_draws": 2}, "target_ess=1 .* max_draws=2 .*raise max_draws"),
+    ({"target_ess": 1, "max_draws": 2}, "max_draws=2 .*target_ess=1 .*Raise max_draws to 8"),
     ({"class_weight": {0: 10**400, 1: 1}}, "class_weight=.* must be positive and finite"),
     ({"class_weight": {0: "1", 1: 1}}, "class_weight=.* must be positive and finite"),
 ])  # fmt: skip

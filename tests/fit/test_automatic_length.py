@@ -116,8 +116,10 @@ def test_draws_that_nobody_asked_for_do_not_fill_the_memory(weak_problem, monkey
 
 
 def test_contradictions_name_the_automatic_length(weak_problem):
-    with pytest.raises(ValueError, match=r"n_iter='auto'.*max_draws=50"):
-        HorseshoeProbitClassifier(max_draws=50).fit(*weak_problem)
+    with pytest.raises(
+        ValueError, match=r"max_draws=199 .*target_ess=400 \(n_iter='auto'\).* 99 .* 4 chains\. Raise max_draws to 200 "
+    ):
+        HorseshoeProbitClassifier(max_draws=199).fit(*weak_problem)
     with pytest.raises(ValueError, match=r"thin must not exceed the 10000 sweeps"):
         HorseshoeProbitClassifier(thin=20_000).fit(*weak_problem)
 

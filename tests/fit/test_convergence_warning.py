@@ -128,8 +128,10 @@ def test_a_target_missed_by_the_draws_kept_asks_for_more_of_them():
 
 
 def test_a_target_beyond_the_draws_that_are_kept_is_refused(weak_problem):
-    with pytest.raises(ValueError, match=r"max_draws=250 .* 1000 in all"):
-        HorseshoeProbitClassifier(target_ess=5000, max_draws=250).fit(*weak_problem)
+    with pytest.raises(
+        ValueError, match=r"max_draws=1249 .* target_ess=5000 .* 1249 of each of 4 chains\. Raise max_draws to 1250 "
+    ):
+        HorseshoeProbitClassifier(n_iter=1249, target_ess=5000, max_draws=1249).fit(*weak_problem)
 
 
 @pytest.mark.parametrize(("slab_scale", "widest", "changes"), [

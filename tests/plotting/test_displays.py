@@ -49,11 +49,11 @@ def other(kind):
     ("kind", "says"),
     [
         ("plain", r"got LogisticRegression\.$"),
-        ("search", r"got GridSearchCV that ends with LogisticRegression\.$"),
+        ("search", r"got GridSearchCV, which ends with LogisticRegression\.$"),
         ("unkept", r"got GridSearchCV\. It has kept no fitted estimator: set refit=True"),
         ("one v rest", r"got OneVsRestClassifier\. .* its estimators_\[i\]\.$"),
         ("calibrated", r"its calibrated_classifiers_\[i\]\.estimator\.$"),
-        ("pipeline", r"got Pipeline that ends with LogisticRegression\.$"),
+        ("pipeline", r"got Pipeline, which ends with LogisticRegression\.$"),
     ],
 )
 def test_other_estimators_are_refused_with_a_hint(kind, says):
