@@ -213,7 +213,7 @@ def p_values(cases):
 def scaling(record, folder):
     """A panel for each thing that grows; the samplers beside one another."""
     panels = {}
-    for line in record["figures"]["lines"].values():
+    for line in [*record["figures"]["lines"].values(), *workers()]:
         panels.setdefault((line["x"], line["y"]), []).append(line)
     height = -(-len(panels) // 3)
     figure = Figure(figsize=(7, 2 * height), layout="constrained")
@@ -223,19 +223,36 @@ def scaling(record, folder):
     rows = []
     for ax, ((grows, measured), lines) in zip(axes, panels.items(), strict=False):
         for line, marker in zip(lines, "os", strict=False):
-            ax.loglog(*np.array(line["at"]).T, f"{marker}-")
+            x, y = np.array(line["at"]).T
+            ax.loglog(x, 1e-6 * y if measured == "bytes" else y, f"{marker}-")
             rows.append([line["what"], grows, measured, f"{line['slope']:.2f}", line["expected"]])
         values = [x for x, _ in lines[0]["at"]]
         ax.minorticks_off()
         ax.set_xticks(values, [f"{x:,}" for x in values], rotation=20, ha="right")
         ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.yaxis.set_major_formatter("{x:g}")
-        ax.set(xlabel=grows, ylabel=measured)
+        ax.set(xlabel=grows, ylabel="MB" if measured == "bytes" else measured)
     handles = axes[0].get_lines()
     figure.legend(handles, ['"hmc"', '"gibbs"'], loc="outside upper center", ncols=2, frameon=False)
     figure.savefig(folder / "scaling.png", dpi=120)
     head = ["what", "grows with", "of", "slope", "expected"]
     return picture("scaling", "seconds and bytes as work grows") + "\n\n" + table(head, rows)
+
+
+def workers():
+    """What the workers of a cluster add to a sweep, as a line of ``scaling``; none where that has not been measured."""
+    record = newest("dask-overhead")
+    if record is None:
+        return []
+    asked = [re.fullmatch(r"(\d+) workers: a question beside its pass", row["what"]) for row in record["table"]]
+    at = [
+        (int(found[1]), 1e-3 * row["measured"]["median"])
+        for found, row in zip(asked, record["table"], strict=True)
+        if found
+    ]
+    slope = np.polyfit(*np.log(np.array(at)).T, 1)[0]
+    expected = "1: each worker is asked and answers"
+    return [{"what": "a question", "x": "workers", "y": "seconds", "at": at, "slope": slope, "expected": expected}]
 
 
 def paper(record, folder):
