@@ -60,9 +60,12 @@ def ten_thousand(X, y, sampler, threads, allowed):
     while True:
         with sweep_times() as times:
             model = fit(X, y, sampler, threads, swept)
-        took = times[max(times)] - times[max(times) - swept]
+        end = max(times)
+        begin = end - swept
+        took = times[end] - times[begin]
         if swept == SWEEPS or took > allowed / 4:
-            return took * SWEEPS / swept, swept, model.sampler_
+            each = (times[end] - times[begin + 1]) / (swept - 1)  # what is computed once is in the first
+            return took + each * (SWEEPS - swept), swept, model.sampler_
         swept = int(min(SWEEPS, swept * np.clip(allowed / (2 * took), 2, 100)))
 
 

@@ -69,7 +69,7 @@ def sweep(X, y, sampler, settings, n_iter):
     with warnings.catch_warnings(), sweep_times() as times:
         warnings.simplefilter("ignore")  # short chains do not converge
         model.fit(X, y)
-    return (times[burn_in + n_iter] - times[burn_in]) / n_iter
+    return (times[burn_in + n_iter] - times[burn_in + 1]) / (n_iter - 1)  # what is computed once is in the first
 
 
 def sweeps_for(X, settings):

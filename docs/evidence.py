@@ -281,25 +281,18 @@ def paper(record, folder):
     handles, labels = figure.axes[-1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(folder / "paper.png", dpi=120)
-    rows = [
-        [
-            f"{o['n']:,} x {o['p']:,}",
-            o["sampler"],
-            o["threads"],
-            digits(o["seconds"]),
-            "from " + f"{o['swept']:,}" if o["swept"] < 10_000 else "all",
-        ]
-        for o in sizes
-    ]
-    rows += [
+    rows = paper_rows(record) + [
         [f"{o['n']:,} x {o['p']:,}", o["what"], "", digits(o["seconds"]), kind]
         for kind in ("paper", "modelled")
         for o in record["figures"]["beside"][kind]
     ]
+    head = ["rows x columns", "sampler", "threads", "seconds", "sweeps made"]
     parts = [
         picture("paper", "seconds of 10,000 sweeps over rows and columns"),
-        table(["rows x columns", "sampler", "threads", "seconds", "sweeps made"], rows),
+        table(head, rows),
     ]
+    if wide := newest("paper-wide"):
+        parts.append(f"10,000 columns, {where_and_when(wide)}\n\n{table(head, paper_rows(wide))}")
     if real := record["figures"].get("real"):
         head = ["rows", "sampler", "seconds", "least ESS", "worst R-hat"]
         rows = [
@@ -307,6 +300,19 @@ def paper(record, folder):
         ]
         parts.append(f"{real[0]['size']}, rare events, until the least ESS is 400:\n\n" + table(head, rows))
     return "\n\n".join(parts)
+
+
+def paper_rows(record):
+    return [
+        [
+            f"{o['n']:,} x {o['p']:,}",
+            o["sampler"],
+            o["threads"],
+            digits(o["seconds"]),
+            "from " + f"{o['swept']:,}" if o["swept"] < 10_000 else "all",
+        ]
+        for o in record["figures"]["sweeps"]
+    ]
 
 
 # Selection ------------------------------------------------------------------------------------------------------------
