@@ -1,5 +1,6 @@
 """How a fit goes about it: which sampler, on which device, for how many sweeps."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -70,7 +71,7 @@ def check_counts(params):
     fewest = most // 2 if is_thinned else most  # draws of a chain: thinning keeps half of them once most are there
     if None not in (target, most) and (most < _JUDGED or fewest * params.n_chains < target):
         told = " (n_iter='auto')" if params.target_ess is None else ""
-        enough = max(_JUDGED, -(-target // params.n_chains) * (1 + is_thinned))
+        enough = max(_JUDGED, math.ceil(target / params.n_chains) * (1 + is_thinned))
         raise ValueError(
             f"max_draws={most} keeps too few draws to tell when target_ess={target}{told} is reached: as few as "
             f"{fewest} of each of {params.n_chains} chains. Raise max_draws to {enough} or more, or leave it out."

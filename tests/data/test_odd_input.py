@@ -132,7 +132,7 @@ def test_the_prior_knows_scales_of_columns_and_tau_together(slab_scale):
 
 NUMPY_NUMBERS = {
     "n_iter": np.uint8(200), "burn_in": np.uint8(150), "n_chains": np.int8(3), "thin": np.int64(2),
-    "n_jobs": np.int8(2), "max_draws": np.int8(50), "slab_scale": np.float32(2),
+    "n_jobs": np.int8(2), "max_draws": np.int8(94), "slab_scale": np.float32(2),
     "target_ess": np.float32(140), "expected_nonzero": np.float16(1.3),
 }  # fmt: skip
 
