@@ -40,7 +40,8 @@ class ToRows:
             raise ValueError(f"Columns {columns[columns.duplicated()].tolist()} are there more than once: rename them.")
         if self.y is not None and self.y not in columns:
             raise ValueError(f"y={self.y!r} is no column of the source; it has {_some(columns)}.")
-        self.names = self.names or [name for name in columns if name != self.y]
+        labels = () if self.y is None else (self.y,)  # a column's name may be None too
+        self.names = self.names or [name for name in columns if name not in labels]
         if not self.names:
             raise ValueError(f"The source has no column for X, only {_some(columns)}.")
         for name in self.names:
@@ -50,7 +51,7 @@ class ToRows:
                     'frame.columns.map(str), or, for names of several levels, ["_".join(map(str, name)) for name in '
                     "frame.columns]."
                 )
-        missing, more = {*self.names} - {*columns}, {*columns} - {*self.names, self.y}
+        missing, more = {*self.names} - {*columns}, {*columns} - {*self.names, *labels}
         if missing or (more and self.columns is None):
             raise ValueError(
                 f"The part of the source from row {first} on does not have the columns that are wanted: missing are "
