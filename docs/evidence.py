@@ -145,7 +145,7 @@ def losses(sets, methods):
         if "log loss" in ours:
             better = [m for m in methods if e["methods"][m].get("log loss", np.inf) < ours["log loss"] - 0.005]
             if better:
-                lines.append(f"- {e['what']}: a log loss lower by more than 0.005 has {', '.join(better)}.")
+                lines.append(f"- {e['what']}: the log loss is lower by more than 0.005 with {'; '.join(better)}.")
         if ours.get("converged") is False:
             lines.append(f"- {e['what']}: our chains have not converged in their time either.")
     return "Where we lose:\n\n" + ("\n".join(lines) or "- nowhere in this run.")
