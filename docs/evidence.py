@@ -292,7 +292,9 @@ def paper(record, folder):
         table(head, rows),
     ]
     if wide := newest("paper-wide"):
-        parts.append(f"10,000 columns, {where_and_when(wide)}\n\n{table(head, paper_rows(wide))}")
+        parts.append(
+            f"10,000 columns by the default sampler:\n\n{where_and_when(wide)}\n\n{table(head, paper_rows(wide))}"
+        )
     if real := record["figures"].get("real"):
         head = ["rows", "sampler", "seconds", "least ESS", "worst R-hat"]
         rows = [
