@@ -281,40 +281,38 @@ def paper(record, folder):
     handles, labels = figure.axes[-1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(folder / "paper.png", dpi=120)
-    rows = paper_rows(record) + [
-        [f"{o['n']:,} x {o['p']:,}", o["what"], "", digits(o["seconds"]), kind]
-        for kind in ("paper", "modelled")
-        for o in record["figures"]["beside"][kind]
-    ]
-    head = ["rows x columns", "sampler", "threads", "seconds", "sweeps made"]
-    parts = [
-        picture("paper", "seconds of 10,000 sweeps over rows and columns"),
-        table(head, rows),
-    ]
+    parts = [picture("paper", "seconds of 10,000 sweeps over rows and columns"), paper_table(record)]
     if wide := newest("paper-wide"):
-        parts.append(
-            f"10,000 columns by the default sampler:\n\n{where_and_when(wide)}\n\n{table(head, paper_rows(wide))}"
-        )
+        parts.append(f"10,000 columns by the default sampler:\n\n{where_and_when(wide)}\n\n{paper_table(wide)}")
     if real := record["figures"].get("real"):
         head = ["rows", "sampler", "seconds", "least ESS", "worst R-hat"]
         rows = [
             [o["rows"], o["sampler"], digits(o["seconds"], 3), digits(o["ess"], 3), f"{o['rhat']:.3f}"] for o in real
         ]
-        parts.append(f"{real[0]['size']}, rare events, until the least ESS is 400:\n\n" + table(head, rows))
+        beside = [
+            f"{one['what']} {digits(one['seconds'])} s"
+            for kind in ("paper", "modelled")
+            for one in record["figures"]["beside"][kind]
+            if f"{one['n']:,} x {one['p']}" == real[0]["size"]
+        ]
+        text = f"{real[0]['size']}, rare events, until the least ESS is 400; 10,000 sweeps there: {', '.join(beside)}."
+        parts.append(f"{text}\n\n{table(head, rows)}")
     return "\n\n".join(parts)
 
 
-def paper_rows(record):
-    return [
-        [
-            f"{o['n']:,} x {o['p']:,}",
-            o["sampler"],
-            o["threads"],
-            digits(o["seconds"]),
-            "from " + f"{o['swept']:,}" if o["swept"] < 10_000 else "all",
-        ]
-        for o in record["figures"]["sweeps"]
-    ]
+def paper_table(record):
+    """A row for each size; how many sweeps were made where they are fewer."""
+    cells = {}
+    for one in record["figures"]["sweeps"]:
+        how = f"{one['sampler']}, {one['threads']} thread{'s' * (one['threads'] > 1)}"
+        made = f" (from {one['swept']:,})" if one["swept"] < 10_000 else ""
+        cells.setdefault((one["n"], one["p"]), {})[how] = digits(one["seconds"]) + made
+    for one in (one for kind in ("paper", "modelled") for one in record["figures"]["beside"][kind]):
+        if (one["n"], one["p"]) in cells:
+            cells[one["n"], one["p"]][one["what"]] = digits(one["seconds"])
+    head = list(dict.fromkeys(how for row in cells.values() for how in row))
+    rows = [[f"{n:,} x {p:,}", *(row.get(how, "") for how in head)] for (n, p), row in cells.items()]
+    return "Seconds of 10,000 sweeps, extrapolated where fewer were made:\n\n" + table(["rows x columns", *head], rows)
 
 
 # Selection ------------------------------------------------------------------------------------------------------------
