@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from _measure import Report
 from selection_data import Blocks, Case, FromModel, Paper, Twins
-from selection_errors import DEFAULT, QUICK, SHORT, WIDE, blocks, compared, fit, noise, rates, speed, twins
+from selection_errors import DEFAULT, QUICK, SHORT, WIDE, blocks, compared, fit, noise, rates, sizes, speed, twins
 from selection_peers import Environment
 from sklearn.metrics import log_loss
 
@@ -17,7 +17,8 @@ from skhorseshoe import HorseshoeSelector
 RULES = ("dss", "interval", "shrinkage", "fsr")
 NEW_ROWS = 2000  # that a model of the selected columns is scored on
 PEER_SETS = 200  # data sets from the model that other packages are given too
-ERRORS = ("speed", "rates", "wrong", "sets", "peers")
+ERRORS = ("speed", "rates", "wrong", "sizes", "sets", "peers")
+NOISE = Case(500, 50, 0), Case(200, 20, 0, rho=0.7)
 TRUE = FromModel(200, 50, pairs=10)
 WRONG = [
     TRUE._replace(noise="logistic"),
@@ -97,9 +98,12 @@ def errors(report, parts, n_seeds, n_rates, n_wrong, environment, quick):
     if "wrong" in parts:
         for case in WRONG:
             rates(report, case, n_wrong, short, exact=False)
+    if "sizes" in parts:
+        for case in NOISE:
+            sizes(report, case, n_seeds, short)
     if "sets" in parts:
         twins(report, Twins(100, 20, r=0.99), n_seeds, default)
-        for case in (Case(500, 50, 0), Case(200, 20, 0, rho=0.7)):
+        for case in NOISE:
             noise(report, case, n_seeds, default)
     if "sets" in parts or "peers" in parts:
         long, p = (QUICK, 60) if quick else (WIDE, 2000)

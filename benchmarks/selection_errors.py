@@ -161,6 +161,23 @@ def noise(report, case, n_seeds, length):
     report.add(f"{case}: data sets with any set, of {n_seeds}", some, at_most=n_seeds // 20)
 
 
+def sizes(report, case, n_seeds, length):
+    """A row for noise: in how many data sets five folds ask for any column."""
+    found = for_each_seed(partial(_size, case, length=length), n_seeds)
+    report.figures[f"{case}: suggested sizes"] = tuple(found)
+    some = sum(size > 0 for size in found)
+    report.add(f"{case}: data sets with a suggested size above 0, of {n_seeds}", some, at_most=0)
+
+
+def _size(case, seed, length):
+    X, y, _ = case.make(seed, case.n)
+    burn_in, n_iter = length
+    model = HorseshoeProbitClassifier(burn_in=burn_in, n_iter=n_iter, n_jobs=1, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return HorseshoeSelector(model, cv=5).fit(X, y).suggested_size_
+
+
 def _sets(case, seed, length):
     X, y, _ = case.make(seed, case.n)
     return [set(columns.tolist()) for columns, _ in claims_of(fit(X, y, seed, length, n_jobs=1), X, "sets")]
