@@ -336,6 +336,7 @@ def select(
     q: float = 0.1,
     effect: float = EFFECT,
     sample_weight: Weights = None,
+    cv: Any = None,
 ) -> HorseshoeSelector:
     """A `HorseshoeSelector <skhorseshoe.HorseshoeSelector>` that reads the posterior of the classifier in the model.
 
@@ -345,9 +346,9 @@ def select(
         Fitted.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         The rows that the model was fitted on.
-    y, rule, level, q, effect, sample_weight : see ``HorseshoeSelector``
-        The labels, for a classifier with a ``class_weight``; the rule; its level, share of false columns and least
-        effect; the weights of the fit.
+    y, rule, level, q, effect, sample_weight, cv : see ``HorseshoeSelector``
+        The labels, for a classifier with a ``class_weight`` or a ``cv``; the rule; its level, share of false columns
+        and least effect; the weights of the fit; the folds, in which the steps before the classifier stay as they are.
 
     Returns
     -------
@@ -356,7 +357,7 @@ def select(
         Its ``transform`` takes rows behind the steps before the classifier.
     """
     before, classifier = unwrap(model)
-    selector = HorseshoeSelector(classifier, rule=rule, level=level, q=q, effect=effect, prefit=True)
+    selector = HorseshoeSelector(classifier, rule=rule, level=level, q=q, effect=effect, prefit=True, cv=cv)
     given = {} if sample_weight is None else {"sample_weight": sample_weight}
     selector.fit(prepared(before, X), y, **given)
     selector.feature_names_in_ = np.asarray(names_of(before, classifier), dtype=object)

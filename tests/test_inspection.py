@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._posterior import effects
 from skhorseshoe.inspection import (
     contributions,
@@ -205,6 +205,15 @@ def test_every_answer_is_that_of_the_classifier_inside(model, data):
     for rule in ("dss", "interval"):
         selector = select(model, X, rule=rule)
         assert set(selector.get_feature_names_out()) == set(X.columns[selector.support_])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_folds_choose_the_number_of_columns_of_a_pipeline(model, data):
+    X, y = data
+    found, alone = select(model, X, y, cv=2), HorseshoeSelector(model[-1], prefit=True, cv=2)
+    alone.fit(model[:-1].transform(X), y)
+    np.testing.assert_array_equal(found.sizes_["difference"], alone.sizes_["difference"])
+    assert set(found.get_feature_names_out()) == set(X.columns[alone.support_])
 
 
 def test_searches_pipelines_and_frozen_models_are_looked_into(data):

@@ -28,7 +28,8 @@ class ModelSizeDisplay(Display):
     sizes : ndarray of shape (n_sizes,), int
         Numbers of columns, ascending.
     difference : ndarray of shape (n_sizes,)
-        Log score less that of the full model, in nats, summed over the rows that were held out.
+        Log score less that of the full model, in nats, the unit of the log loss (natural logarithms), summed over the
+        rows that were held out.
     se : ndarray of shape (n_sizes,)
         Standard errors of these.
     suggested_size : int
@@ -98,7 +99,7 @@ class ModelSizeDisplay(Display):
         self._mark(sizes, value, ends, self.shown_ == suggested, labels, few=True, upright=True)
         self._scale(4 * max(se[suggested], SMALL / 2), max(np.abs(value)))
         meaning = f"columns (dashed: all of them; bars: \N{PLUS-MINUS SIGN} 1 standard error; grey: {SMALL:g} nats)"
-        return self._finish(meaning, "log score less the full model's, nats")
+        return self._finish(meaning, "log score less the full model's, nats\n(below 0: a higher log loss of all rows)")
 
     def _scale(self, linear, largest):
         """In proportion near the full model, logarithmic beyond; whole numbers of columns."""
