@@ -85,7 +85,7 @@ def peers(record, folder):
         [
             picture("peers", "effective draws a second of each sampler on each data set"),
             losses(sets, methods),
-            *speed(sets, samplers),
+            *speed(sets, samplers, record["figures"]["settings"]["budget"]),
             *scores(sets, methods),
         ]
     )
@@ -97,7 +97,7 @@ def by_data_set(title, sets, methods, cell, *rows):
     return f"{title}:\n\n" + table(["", *(e["what"] for e in sets.values())], rows)
 
 
-def speed(sets, samplers):
+def speed(sets, samplers, budget):
     def figure(of):
         def cell(one):
             if "ESS/s" not in one:
@@ -110,7 +110,7 @@ def speed(sets, samplers):
     guess = "in italics where the chains have not converged, so that it is a guess"
     return [
         by_data_set(
-            f"Effective draws a second, burn-in included; {guess}; *no run* ended in the time that a method has",
+            f"Effective draws a second, burn-in included; {guess}; *no run* ended in {budget:g} s",
             sets,
             samplers,
             figure(lambda one: digits(one["ESS/s"])),
