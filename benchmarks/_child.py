@@ -12,17 +12,24 @@ import numpy as np
 warnings.simplefilter("ignore")
 
 
-def memory(n, p, dtype, n_draws, when):
-    """Resident bytes: what a fit of 4 chains adds at its peak, what of it are libraries, the whole process. Linux only.
+def memory(n, p, dtype, n_draws, when, n_chains=4, stored=None):
+    """Resident bytes: what a fit adds at its peak, what of it are libraries, the whole process. Linux only.
 
-    when : "later fit", after a small one that has loaded Numba and its code, or "first fit".
+    when : "later fit", after a small one that has loaded Numba and its code, or "first fit". stored : numbers of
+    sparse rows, which are dense without it.
     """
+    from scipy.sparse import random_array
+
     from skhorseshoe import HorseshoeProbitClassifier
 
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((int(n), int(p)), dtype=dtype)
-    y = X[:, 0] + rng.standard_normal(int(n), dtype=dtype) > 0
-    clf = HorseshoeProbitClassifier(n_iter=int(n_draws), burn_in=3, n_chains=4, n_jobs=2, random_state=0)
+    n, p = int(n), int(p)
+    if stored:
+        X = random_array((n, p), density=int(stored) / (n * p), format="csr", rng=rng, dtype=dtype)
+    else:
+        X = rng.standard_normal((n, p), dtype=dtype)
+    y = X[:, :1].sum(axis=1) + rng.standard_normal(n, dtype=dtype) > 0
+    clf = HorseshoeProbitClassifier(n_iter=int(n_draws), burn_in=3, n_chains=int(n_chains), n_jobs=2, random_state=0)
     if when == "later fit":
         HorseshoeProbitClassifier(n_iter=10, burn_in=3, n_jobs=2).fit(X[:1000, :2].copy(), y[:1000])
     before, libraries = resident("VmRSS"), resident("RssFile")

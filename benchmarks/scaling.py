@@ -18,10 +18,16 @@ WHOLE = {  # what grows: values, slope expected of a sweep
     "threads": ([1, 2], "-1, less what is not shared"),
 }
 TINY = {"rows": [500, 2000], "columns": [8, 32], "chains": [1, 4], "stored numbers": [2000, 8000], "threads": [1, 2]}
-BYTES = {  # arguments of `_child.memory`: rows, columns, type, draws of each of 4 chains
-    "rows": (lambda n: (n, 100, "float32", 50), [50_000, 200_000, 800_000], "below 1: X is not copied"),
-    "columns": (lambda p: (4000, p, "float64", 3), [500, 1000, 2000], "to 2, matrices of columns x columns"),
-    "draws": (lambda k: (2000, 100, "float64", k), [4000, 16_000, 64_000], "1"),
+BYTES = {  # arguments of `_child.memory`: rows, columns, type, draws of each chain, chains, stored numbers
+    "rows": (lambda n: (n, 100, "float32", 50, 4), [50_000, 200_000, 800_000], "below 1: X is not copied"),
+    "columns": (lambda p: (4000, p, "float64", 3, 4), [500, 1000, 2000], "to 2, matrices of columns x columns"),
+    "draws": (lambda k: (2000, 100, "float64", k, 4), [4000, 16_000, 64_000], "1"),
+    "chains": (lambda k: (2000, 100, "float64", 8000, k), [4, 8, 16], "1: each has its draws"),
+    "stored numbers": (
+        lambda k: (100_000, 500, "float64", 50, 4, k),
+        [800_000, 3_200_000, 12_800_000],
+        "below 1: X is not copied",
+    ),
 }
 
 
@@ -86,8 +92,8 @@ def memory(report, options):
         for value in values:
             size = list(arguments(value))
             if options.quick:
-                size[0], size[3] = min(size[0], 2000), min(size[3], 10 if what != "draws" else 2000)
-            at.append((value, child("memory", *size, "later fit")["growth"]))
+                size[0], size[3] = min(size[0], 10_000), min(size[3], 10 if what != "draws" else 2000)
+            at.append((value, child("memory", *size[:4], "later fit", *size[4:])["growth"]))
         line(report, "a fit adds", what, "bytes", at, expected)
 
 
