@@ -1,5 +1,6 @@
 """How long burn-in takes: as many sweeps as were asked for, or ("auto") until halves of the chains agree."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ class Phases(NamedTuple):
     stop: int
 
 
+@cache
 def of_tuning(burn_in, extensions=0):
     """The climb, the windows, and the last window, which tunes the steps for the last reference. An extension learns
     that reference once more, from a window twice as long."""
@@ -33,6 +35,7 @@ def of_tuning(burn_in, extensions=0):
     return Phases([*learning, stop + rest], (learning[-2] + stop) // 2, stop)
 
 
+@cache
 def of_no_tuning(burn_in, extensions=0):
     """One phase; an extension doubles it."""
     end = (_SHORTEST // 2) << extensions if burn_in == AUTO else burn_in

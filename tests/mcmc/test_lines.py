@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 from skhorseshoe._backends import LINE
 from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import normal_tail, sparse, variates
+from skhorseshoe._backends._cpu import line_moves, normal_tail, sparse, variates
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc import prior as _prior
@@ -30,7 +30,7 @@ sum_log_cdf = from_python(normal_tail.sum_log_cdf)
 
 
 def summed(t, weight=NONE):
-    return sum_log_cdf(t, weight, *np.empty((2, len(t))))
+    return sum_log_cdf(t, weight, *np.empty((3, len(t))))
 
 
 @pytest.mark.parametrize("spread", [1.0, 30.0, 1e6])
@@ -82,6 +82,27 @@ def test_log_likelihoods_along_lines_equal_scipy(n, p, kind, weighted, seed, tmp
         got = ops.line(*ops.hold(X, y, weight), coef, direction, steps, bounds, threads)
     rounding = 1e-15 * (weight.sum() if weighted else n)  # of a product of numbers near 1
     np.testing.assert_allclose(got, by_formula(full, y, weight, coef, direction, steps), rtol=1e-11, atol=rounding)
+
+
+derive, sum_terms, bound = map(from_python, (line_moves._derive, line_moves._sum_terms, line_moves._bound))
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
+def test_log_likelihoods_are_within_their_bounds(spread, seed):
+    rng, n = np.random.default_rng(seed), 50
+    gaps = []
+    for draw in range(100):
+        eta, change = spread * rng.standard_normal((2, n)) * np.exp(rng.standard_normal((2, 1)))
+        y, weight = rng.integers(0, 2, n).astype(np.uint8), rng.exponential(size=n) if draw % 2 else NONE
+        derivatives, bounds = np.empty((3, n)), np.empty(4)
+        assert derive(eta, y, weight, np.empty((4, n)), derivatives) == ((2.0 * y - 1) * eta > -100).all()
+        sum_terms(change, derivatives, weight, bounds)
+        for step in (*np.geomspace(1e-3, 1e3, 13), *-np.geomspace(1e-3, 1e3, 13)):
+            change_of_sum = log_ndtr((2.0 * y - 1) * (eta + step * change)) - log_ndtr((2.0 * y - 1) * eta)
+            right, (least, most) = change_of_sum @ (weight if len(weight) else np.ones(n)), bound(step, bounds)
+            assert least <= right <= most
+            gaps.append(most - least)
+    assert min(gaps) < 1e-4
 
 
 # Near rows and rows anywhere ------------------------------------------------------------------------------------------

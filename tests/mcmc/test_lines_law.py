@@ -165,10 +165,9 @@ ERRORS = {
     "the prior of tau": lambda step, n: {"ratio": step["ratio"] * (n == 1)},
     "the prior of lambda": lambda step, n: {"ratio": step["ratio"] * (n > 1)},
 }
-SLICE = (
-    *("rows", "beta", "along", "prior", "jacobian", "ratio", "width", "u"),
-    *("terms", "n_terms", "n_held", "loglik", "work"),
-)
+DENSITY = "beta", "along", "prior", "jacobian", "ratio", "terms", "n_held"
+SLICE = "rows", *DENSITY, "bounds", "width", "u", "loglik", "work"
+IN_KERNEL = "_slice", "_derive", "_sum_terms", "_multiply", "_take", "_hold", "_of_own_columns", "_move_state"
 
 
 @pytest.fixture
@@ -176,13 +175,14 @@ def near_in_python(monkeypatch):
     """A function that has the slice steps of near rows be given something else; the kernel is plain Python then."""
 
     def replace(change):
-        for name in ("_slice", "_log_likelihood", "_multiply", "_take", "_hold", "_of_own_columns", "_move_state"):
+        for name in IN_KERNEL:
             monkeypatch.setattr(line_moves, name, from_python(getattr(line_moves, name)))
         right = line_moves._slice
 
-        def changed(*args):
-            step = dict(zip(SLICE, args, strict=True))
-            return right(*(step | change(step, np.count_nonzero(step["along"]))).values())
+        def changed(rows, density, *rest):
+            step = dict(zip(SLICE, (rows, *density, *rest), strict=True))
+            rows, *rest = (step | change(step, np.count_nonzero(step["along"]))).values()
+            return right(rows, tuple(rest[: len(DENSITY)]), *rest[len(DENSITY) :])
 
         monkeypatch.setattr(line_moves, "_slice", changed)
         monkeypatch.setattr(cpu, "move_near", near_of_many(line_moves.move_near.py_func))
@@ -202,10 +202,10 @@ def test_gewekes_joint_test_catches_moves_without(error, near_in_python):
     assert geweke(n_batches=5) > 6
 
 
-@pytest.mark.parametrize("error", mostly_slow(["n_held", "n_terms"]))
+@pytest.mark.parametrize("error", mostly_slow(["n_held", "terms"]))
 def test_gewekes_joint_test_catches_split_moves_without(error, near_in_python):
-    """n_held : the Jacobian of the columns that are held; n_terms : their prior, and the law of the choice."""
-    near_in_python(lambda step, n_moved: {error: 0})
+    """n_held : the Jacobian of the columns that are held; terms : their prior, and the law of the choice."""
+    near_in_python(lambda step, n_moved: {error: 0 if error == "n_held" else np.zeros(0)})
     assert geweke(n_batches=12, n_splits=4) > 6
 
 
@@ -240,18 +240,30 @@ def test_gewekes_joint_test_catches_columns_chosen_by_the_state(monkeypatch):
 
 
 @pytest.mark.slow
-def test_gewekes_joint_test_catches_old_predictors(near_in_python):
-    kept = {}
+def test_gewekes_joint_test_catches_old_predictors(near_in_python, monkeypatch):
+    kept = {"move": 0}
 
     def before(step, n_moved):
-        move = kept["move"] = (kept.get("move", -1) + 1) % 5
-        eta, *others = step["rows"]
-        if move == 0:
-            kept["eta"] = eta.copy()
-        return {"rows": (kept["eta"], *others)}
+        kept["move"] += 1
+        return {"rows": (kept["eta"], *step["rows"][1:])}
 
     near_in_python(before)
+    right = line_moves._derive
+
+    def derive(eta, *rest):
+        if kept["move"] % 5 == 0:  # the first of a chain
+            kept["eta"] = eta.copy()
+        return right(kept["eta"], *rest)
+
+    monkeypatch.setattr(line_moves, "_derive", derive)
     assert geweke(n_batches=48) > 6
+
+
+@pytest.mark.slow
+def test_gewekes_joint_test_catches_bounds_that_do_not_hold(near_in_python):
+    """As of derivatives that are too small."""
+    near_in_python(lambda step, n_moved: {"bounds": step["bounds"] * [1.0, 0.5, 1.0, 0.0]})
+    assert geweke(n_batches=12) > 6
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from ..constants import horner
 # Sums over columns may be reordered (that is what vectorises them); nothing may assume that inf or NaN
 # cannot occur.
 REORDER_SUMS = {"reassoc", "contract", "nsz"}
+CONTRACT = {"contract"}  # a b + c with one rounding
 COMPILED = {"nogil": True, "error_model": "numpy"}  # as all that runs in a kernel
 
 

@@ -1,6 +1,12 @@
 """The moves of ``lines.py`` for rows that are near: one kernel, which keeps the linear predictor of a chain.
 
 The same random numbers, and so the same draws, but for proposals that miss or reach the slice by rounding.
+
+Most proposals are decided without their log-likelihood. Along a line it is f(s) = sum w log Phi(t + s d), of which
+three derivatives at 0 are computed; the fourth is at most ``_FOURTH`` sum w d^4 in size, for that of log Phi is nowhere
+larger. So f(s) - f(0) lies between two polynomials of order four. f is concave: beyond the point where the upper one
+falls the fastest, its tangent there is a bound too. Where the level of the slice lies between the bounds, f is
+computed.
 """
 
 import math
@@ -9,7 +15,12 @@ import numpy as np
 
 from ..lines import EACH, HELD, LARGEST, ONE, PROPOSALS, SPLIT
 from .jit import REORDER_SUMS, device, kernel
-from .normal_tail import sum_log_cdf
+from .normal_tail import cdf_parts, mills_ratio, sum_log_cdf
+
+_FOURTH = 0.19  # the largest fourth derivative of log Phi is 0.18897
+_LEAST = -100.0  # t, below which rounding leaves too little of the derivatives
+_ROUNDING = 1e-6  # of the terms of a bound
+_PATIENCE = 2  # log-likelihoods more than moves, from which on a chain does without bounds in this sweep
 
 
 @kernel
@@ -26,13 +37,13 @@ def move_near(
     """
     beta, lambda_sq_inv, tau_sq_inv = state
     n, q, p = X.shape[0], beta.shape[1], lambda_sq_inv.shape[1]
-    eta, change, work = np.empty(n), np.empty(n), np.empty((3, n))
-    along, own, terms, loglik = np.empty(q), np.empty(q), np.empty(p), np.empty(1)
+    eta, change, work, derivatives = np.empty(n), np.empty(n), np.empty((4, n)), np.empty((3, n))
+    along, own, terms, loglik, bounds = np.empty(q), np.empty(q), np.empty(p), np.empty(1), np.empty(4)
     rows = eta, change, y, row_weight
     for c in range(first, last):
         _multiply(X, coef[c], eta)
-        loglik[0] = _log_likelihood((eta, eta, y, row_weight), 0.0, work)
-        n_splits = 0
+        loglik[0] = np.nan  # not known
+        n_splits, n_evaluations = 0, 0
         for move in range(kinds.shape[0]):
             u = uniform[c, move * EACH : (move + 1) * EACH]
             n_held, n_terms, j = 0, 0, -1
@@ -58,9 +69,13 @@ def move_near(
                 else:
                     _of_own_columns(along, columns, prior, own)
                     _multiply(X, own, change)
-            step = _slice(
-                rows, beta[c], along, prior, jacobian, ratio, widths[1 + j], u, terms, n_terms, n_held, loglik, work
-            )
+            if n_evaluations > move + _PATIENCE or not _derive(eta, y, row_weight, work, derivatives):
+                bounds[:3], bounds[3] = 0.0, np.inf
+            else:
+                _sum_terms(change, derivatives, row_weight, bounds)
+            density = beta[c], along, prior, jacobian, ratio, terms[:n_terms], n_held
+            step, n_more = _slice(rows, density, bounds, widths[1 + j], u, loglik, work)
+            n_evaluations += n_more
             for i in range(n):
                 eta[i] += step * change[i]
             _move_state(step, along, j, terms[:n_terms], beta[c], lambda_sq_inv[c], tau_sq_inv[c : c + 1])
@@ -118,38 +133,113 @@ def growth(r):
 
 
 @device
-def _slice(rows, beta, along, prior, jacobian, ratio, width, u, terms, n_terms, n_held, loglik, work):
-    """The step of a slice step from 0.
+def _slice(rows, density, bounds, width, u, loglik, work):
+    """The step of a slice step from 0, and how many log-likelihoods it took.
 
-    rows : eta, its change for a step of 1, y and the weights. jacobian : times r in the log-density; 0 where r is the
-    step itself. loglik : (1,) the log-likelihood at step 0, overwritten with that at the step.
+    rows : eta, its change for a step of 1, y and the weights. density : the coefficients and their change, the prior,
+    what r is multiplied by in the log-density (0 where r is the step itself), the scale's precision, and of a split
+    move its terms and the number of columns that are held. bounds : of ``_sum_terms``. loglik : (1,) the
+    log-likelihood at step 0 if it is known, overwritten with that at the step.
     """
-    slope, curvature = _of_prior(beta, along, prior)
-    level, step = 0.0, 0.0
+    jacobian, n_evaluations = density[3], 0
+    level = _log_prior(density, 0.0, 0.0) + math.log(u[0])  # less the log-likelihood at step 0
     low, high = -width * u[1], width - width * u[1]
-    for k in range(PROPOSALS + 1):
-        r = low + (high - low) * u[2 + k] if k else 0.0
+    for k in range(1, PROPOSALS + 1):
+        r = low + (high - low) * u[2 + k]
         step = math.expm1(r) if jacobian > 0.0 else r
-        value = jacobian * r - math.log1p(math.exp(2.0 * r) * ratio) if jacobian > 0.0 else 0.0
-        value -= step * (slope + step * curvature / 2.0) + n_held * r + _sum_log1p(terms, n_terms, math.exp(2.0 * r))
-        at = _log_likelihood(rows, step, work) if k else loglik[0]
-        if k == 0:
-            level = value + at + math.log(u[0])
-        elif value + at >= level:
+        value = _log_prior(density, r, step)
+        least, most = _bound(step, bounds)
+        inside, at = value + least >= level, np.nan
+        if not inside and not value + most < level:
+            if math.isnan(loglik[0]):
+                loglik[0] = _log_likelihood(rows, 0.0, work)
+                n_evaluations += 1
+            at = _log_likelihood(rows, step, work)
+            n_evaluations += 1
+            inside = value + at - loglik[0] >= level
+        if inside:
             loglik[0] = at
-            return step
-        elif r < 0.0:
+            return step, n_evaluations
+        if r < 0.0:
             low = r
         else:
             high = r
-    return 0.0
+    return 0.0, n_evaluations
 
 
 @device
-def _sum_log1p(terms, n_terms, growth):
+def _log_prior(density, r, step):
+    """The log-density of r without the log-likelihood."""
+    beta, along, prior, jacobian, ratio, terms, n_held = density
+    slope, curvature = _of_prior(beta, along, prior)
+    value = jacobian * r - math.log1p(math.exp(2.0 * r) * ratio) if jacobian > 0.0 else 0.0
+    return value - step * (slope + step * curvature / 2.0) - n_held * r - _sum_log1p(terms, math.exp(2.0 * r))
+
+
+@device
+def _derive(eta, y, row_weight, work, derivatives):
+    """The first three derivatives of w log Phi(s eta) by eta, (3, n); whether rounding leaves enough of them."""
+    n, least = eta.shape[0], 0.0
+    t, ratio = work[0], derivatives[0]
+    for i in range(n):
+        t[i] = eta[i] if y[i] else -eta[i]
+        least = min(least, t[i])
+    cdf_parts(t, work[1], work[2], work[3])
+    mills_ratio(t, work[2], work[3], ratio)
+    for i in range(n):
+        sum_of_both = t[i] + ratio[i]
+        derivatives[1, i] = -ratio[i] * sum_of_both
+        third = ratio[i] * (sum_of_both * (sum_of_both + ratio[i]) - 1.0)
+        derivatives[2, i] = third if y[i] else -third
+        ratio[i] = ratio[i] if y[i] else -ratio[i]
+    if row_weight.shape[0]:
+        for k in range(3):
+            for i in range(n):
+                derivatives[k, i] *= row_weight[i]
+    return least > _LEAST
+
+
+@device(fastmath=REORDER_SUMS)
+def _sum_terms(change, derivatives, row_weight, bounds):
+    """The coefficients of s, s^2, s^3 in f, and the bound of that of s^4; into ``bounds`` (4,)."""
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    for i in range(change.shape[0]):
+        square = change[i] * change[i]
+        first += derivatives[0, i] * change[i]
+        second += derivatives[1, i] * square
+        third += derivatives[2, i] * square * change[i]
+    if row_weight.shape[0]:
+        for i in range(change.shape[0]):
+            fourth += row_weight[i] * (change[i] * change[i]) ** 2
+    else:
+        for i in range(change.shape[0]):
+            fourth += (change[i] * change[i]) ** 2
+    bounds[0], bounds[1], bounds[2], bounds[3] = first, second / 2.0, third / 6.0, fourth * _FOURTH / 24.0
+
+
+@device
+def _bound(step, bounds):
+    """The least and the largest that f(s) - f(0) can be."""
+    size, sign = abs(step), math.copysign(1.0, step)
+    first, second, third, fourth = bounds[0] * sign, bounds[1], bounds[2] * sign, bounds[3]
+    linear, cubic, quartic = size * first + size**2 * second, size**3 * third, size**4 * fourth
+    rounding = _ROUNDING * (size * abs(first) - size**2 * second + abs(cubic)) + 1e-9
+    least = linear + cubic - quartic - rounding
+    # Where the slope of the upper bound is the least, second + 3 third s + 6 fourth s^2 is 0.
+    if 6.0 * fourth * size**2 + 3.0 * third * size + second < 0.0 or second >= 0.0:
+        return least, linear + cubic + quartic + rounding
+    root = 3.0 * abs(third) + math.sqrt(9.0 * third**2 - 24.0 * fourth * second)
+    at = -2.0 * second / root if third > 0.0 else root / (12.0 * fourth)
+    slope = first + at * (2.0 * second + at * (3.0 * third + at * 4.0 * fourth))
+    value = at * (first + at * (second + at * (third + at * fourth)))
+    return least, value + (size - at) * slope + rounding
+
+
+@device
+def _sum_log1p(terms, growth):
     """sum log(1 + growth h_j) or, of those that are held, log(1 + lambda_j^2 / growth)."""
     total, product = 0.0, 1.0
-    for k in range(n_terms):
+    for k in range(terms.shape[0]):
         factor = 1.0 + (terms[k] * growth if terms[k] >= 0.0 else -terms[k] / growth)
         if factor > 1e100:
             total += math.log(factor)
@@ -167,7 +257,7 @@ def _log_likelihood(rows, step, work):
     for i in range(eta.shape[0]):
         value = eta[i] + step * change[i]
         work[0, i] = value if y[i] else -value
-    return sum_log_cdf(work[0], row_weight, work[1], work[2])
+    return sum_log_cdf(work[0], row_weight, work[1], work[2], work[3])
 
 
 @device

@@ -14,7 +14,7 @@ from numba import uint32
 from numba.extending import overload
 
 from .jit import COMPILED, REORDER_SUMS, device, kernel
-from .normal_tail import log_cdf, sum_log_cdf
+from .normal_tail import cdf_parts, mills_ratio, sum_log_cdf, sum_logs
 from .truncated_normal import truncate_tile
 
 
@@ -80,7 +80,7 @@ def score_pass(X, y, row_weight, coef, bounds, sums, logliks):
     logliks : (n_blocks, n_chains) float64, added to like sums.
     """
     tile, most, weight, partial = scratch(X, coef)
-    work = np.empty((4, tile))
+    work = np.empty((5, tile))
     for block in range(logliks.shape[0]):
         held = 0
         for start in range(bounds[block], bounds[block + 1], tile):
@@ -124,7 +124,7 @@ def line_tile(eta, y, row_weight, steps, work, logliks):
             for r in range(rows):
                 value = eta[c, r] + steps[c, k] * eta[n_chains + c, r]
                 t[r] = value if y[r] else -value
-            logliks[c, k] += sum_log_cdf(t, row_weight, work[1, :rows], work[2, :rows])
+            logliks[c, k] += sum_log_cdf(t, row_weight, work[1, :rows], work[2, :rows], work[3, :rows])
 
 
 @device(fastmath=REORDER_SUMS)
@@ -137,21 +137,19 @@ def sum_of_squares(z):
 
 @device
 def score_tile(eta, y, row_weight, work):
-    """Replace eta by w d log Phi(s eta) / d eta; returns sum w log Phi(s eta). work : (4, at least rows) float64."""
+    """Replace eta by w d log Phi(s eta) / d eta; returns sum w log Phi(s eta). work : (5, at least rows) float64."""
     rows = eta.shape[0]
-    t, scratch, log_phi, ratio = work[0, :rows], work[1, :rows], work[2, :rows], work[3, :rows]
+    t, squares, e, v, ratio = work[0, :rows], work[1, :rows], work[2, :rows], work[3, :rows], work[4, :rows]
     for r in range(rows):
         t[r] = eta[r] if y[r] else -eta[r]
-    log_cdf(t, scratch, log_phi, ratio)
+    cdf_parts(t, squares, e, v)
+    mills_ratio(t, e, v, ratio)
     if row_weight.shape[0]:
         for r in range(rows):
             ratio[r] *= row_weight[r]
-            log_phi[r] *= row_weight[r]
-    total = 0.0
     for r in range(rows):
         eta[r] = ratio[r] if y[r] else -ratio[r]
-        total += log_phi[r]
-    return total
+    return sum_logs(row_weight, squares, v)
 
 
 @device
