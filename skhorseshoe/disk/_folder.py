@@ -5,7 +5,6 @@ step: at every moment it describes rows that are there, in blocks. It calls itse
 with the last block, to compare it with what is there.
 """
 
-import math
 import os
 import zlib
 from contextlib import contextmanager
@@ -27,7 +26,6 @@ _NEW = {"format": "skhorseshoe rows 1", "rows": 0, "names": None, "classes": Non
 
 
 def _x_file(dtype):
-    """Name of the file of X."""
     return f"X-{dtype}.npy"
 
 
@@ -36,10 +34,6 @@ def _are_blocks(blocks, manifest):
     stops = [0, *(stop for stop, _, _ in blocks)]
     ascend = all(is_count(stop, before + 1) for before, stop in pairwise(stops))
     return ascend and stops[-1] == manifest["rows"] and all(is_count(crc) for block in blocks for crc in block[1:])
-
-
-def _are_names(names, manifest):
-    return manifest["rows"] == 0 or _are_distinct(names) or {*names} == {None}
 
 
 def _are_distinct(values):
@@ -53,7 +47,7 @@ _FIELDS = {
     "dtype": lambda dtype, manifest: dtype in DTYPES,
     "rows": lambda rows, manifest: is_count(rows),
     "blocks": _are_blocks,
-    "names": _are_names,
+    "names": lambda names, manifest: manifest["rows"] == 0 or _are_distinct(names) or {*names} == {None},
     "classes": lambda classes, manifest: (
         classes in (None, []) or (_are_distinct(classes) and len({isinstance(label, str) for label in classes}) == 1)
     ),
@@ -94,13 +88,11 @@ def open_rows(folder, check):
 
 def _map(path, dtype, shape):
     with naming(path, _CURE), open_to_read(path) as file:
-        size, there = _HEADER + math.prod(shape) * np.dtype(dtype).itemsize, os.fstat(file.fileno()).st_size
-        if there != size:
-            raise ValueError(f"it has {there} bytes, not {size}")
-        np.lib.format.read_magic(file)
-        if np.lib.format.read_array_header_1_0(file) != (shape, False, np.dtype(dtype)):
-            raise ValueError(f"its heading is not that of {shape} of {dtype}")
-        return np.memmap(file, dtype, "r", _HEADER, shape)
+        array = np.lib.format.open_memmap(path, "r")
+        is_whole = os.fstat(file.fileno()).st_size == array.offset + array.nbytes and array.flags.c_contiguous
+        if not is_whole or (array.shape, array.dtype) != (shape, dtype):
+            raise ValueError(f"it does not hold {shape} of {dtype} and nothing else")
+        return array
 
 
 def begun(folder, what):
@@ -171,15 +163,11 @@ class Writer:
         file.seek(_HEADER + self.n * row_bytes)
         return file
 
-    def append(self, X, codes, names, classes):
-        """Write rows (m, p) and the codes (m,) of their labels, uint8, or compare them with those that are there.
-
-        names : of the columns. classes : of the codes, or None.
-        """
+    def append(self, X, codes):
+        """Write rows (m, p) and the codes (m,) of their labels, uint8, or compare them with those that are there."""
         if self.n < self.manifest["rows"]:
             self._check_same(X, codes)
         else:
-            self.manifest |= {"names": names, "classes": classes}
             self._write(X, codes)
         self.n += len(X)
         if self.since >= COMMIT:
