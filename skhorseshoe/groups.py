@@ -18,7 +18,7 @@ from ._posterior.group_weights import title_of, weights_of
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.signals import EFFECT, check_draws, check_share, column_sd
-from ._utils.finite import first_not_finite
+from ._utils.arrays import first_not_finite
 from ._utils.names import names_of
 from ._utils.sklearn_compat import _get_feature_names
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._backends import device as _device
-from .._utils.finite import first_not_finite
+from .._utils.arrays import first_not_finite
 from .._utils.threads import open_threads
 from .row_blocks import ADD, Segment, collapse, layout
 from .validation import not_finite

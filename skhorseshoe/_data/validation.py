@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from .._backends import device
 from .._backends.sparse_structure import check as check_structure
-from .._utils.finite import first_not_finite
+from .._utils.arrays import first_not_finite
 from .._utils.memmap import ahead, cut
 from .._utils.memory import check_copy
 from .._utils.names import finder

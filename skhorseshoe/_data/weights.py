@@ -3,10 +3,10 @@
 from numbers import Real
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
 
 from .._backends import device
+from .._utils.arrays import dense
 from .._utils.memory import check_copy
 from .._utils.sklearn_compat import _check_sample_weight
 from .validation import encode_labels, refuse_masked
@@ -128,5 +128,4 @@ def _merge(X, y, weight):
 
 def _dense(X):
     """A small X as a NumPy array."""
-    X = device.to_host(X)
-    return X.toarray() if issparse(X) else X
+    return dense(device.to_host(X))

@@ -22,11 +22,10 @@ from .._utils.names import names_of
 from .._utils.threads import open_threads
 from .._utils.warn import warn
 from ..diagnostics import convergence
-from . import findings, sums, warm_start, warnings
+from . import findings, warm_start, warnings
 from .callbacks import callbacks_of
 from .data import validate
-from .memory_forecast import check_memory
-from .plan import check_counts, plan_fit
+from .plan import check_counts, check_memory, plan_fit
 from .recipe import recipe_of
 from .sample import sample
 
@@ -97,7 +96,7 @@ def fit(model, X, y, sample_weight, lease):
             fitted = _summarise(params, data, plan, run, known)
             informative = rows.columns.informative
             chains = findings.chains_of(fitted, names, informative, sweep)
-            are_well = sums.have_converged(fitted, plan.rows, chains.failed, informative)
+            are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, informative)
             chains = chains._replace(are_sums_well=are_well)
             is_asked = chains.failed.any() or any(finding.changes for finding in of_columns)
             unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, is_asked)

@@ -31,9 +31,10 @@ def floored(wrong, ess, n_draws, most=0.5):
 
 
 def check_share(name, value):
-    """Raise unless the value is a share between 0 and 1."""
+    """The value, or a ValueError unless it is a share between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
-        raise ValueError(f"{name} must be between 0 and 1, as 0.1 for 10 %; got {value!r}.")
+        raise ValueError(f"{name} must be between 0 and 1 (0.9 for 90 %); got {value!r}.")
+    return value
 
 
 def check_draws(model, name, share):
