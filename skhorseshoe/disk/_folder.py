@@ -22,7 +22,7 @@ _MANIFEST, _CODES = "manifest.json", "y.npy"
 _HEADER = 128  # bytes, of NumPy's format: it has room for any number of rows
 _CURE = "Remove its folder and convert again."
 _WHAT = "conversion"
-_NEW = {"format": "skhorseshoe rows 1", "rows": 0, "names": None, "classes": None, "complete": False}
+_NEW = {"format": "skhorseshoe rows 2", "rows": 0, "names": None, "classes": None, "complete": False}
 
 
 def _x_file(dtype):
@@ -47,7 +47,7 @@ _FIELDS = {
     "dtype": lambda dtype, manifest: dtype in DTYPES,
     "rows": lambda rows, manifest: is_count(rows),
     "blocks": _are_blocks,
-    "names": lambda names, manifest: manifest["rows"] == 0 or _are_distinct(names) or {*names} == {None},
+    "names": lambda names, manifest: manifest["rows"] == 0 or _are_distinct(names),
     "classes": lambda classes, manifest: (
         classes in (None, []) or (_are_distinct(classes) and len({isinstance(label, str) for label in classes}) == 1)
     ),
@@ -68,8 +68,7 @@ def open_rows(folder, check):
         raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.")
     if not manifest["complete"]:
         raise ValueError(
-            f"The conversion to {str(folder)!r} has stopped after {manifest['rows']} rows. The same call of "
-            "skhorseshoe.disk.convert goes on with it."
+            f"The conversion to {str(folder)!r} has stopped after {manifest['rows']} rows. The same call goes on."
         )
     n, dtype, names, classes = (manifest[name] for name in ("rows", "dtype", "names", "classes"))
     paths = folder / _x_file(dtype), folder / _CODES
@@ -82,7 +81,7 @@ def open_rows(folder, check):
         start = stop
     if classes is not None and codes.max() >= len(classes):
         raise damaged(paths[1], f"it has the code {codes.max()} of {len(classes)} labels", _CURE)
-    X = X if None in names else pd.DataFrame(X, columns=names, copy=False)
+    X = X if names == [*range(len(names))] else pd.DataFrame(X, columns=names, copy=False)
     return X, None if classes is None else np.array(classes)[codes]
 
 
@@ -108,8 +107,7 @@ def begun(folder, what):
     was = manifest["what"]
     if different := [_difference(name, was.get(name), now) for name, now in what.items() if was.get(name) != now]:
         raise ValueError(
-            f"{str(folder)!r} holds rows of another conversion: {', '.join(different)}. Give another folder, or remove "
-            "it to start anew."
+            f"{str(folder)!r} holds rows of another conversion: {', '.join(different)}. Give another folder."
         )
     return manifest
 

@@ -24,20 +24,23 @@ class ToRows:
         rows, labels = part if isinstance(part, tuple) else (part, None)
         refuse_sparse(rows)
         frame = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
-        if hasattr(frame, "columns"):
-            self._check_table(frame.columns, first)
-            labels = labels if self.y is None else frame[self.y]
-            frame = frame[self.known["names"]]
-        else:
-            self._check_array(np.shape(frame), first)
-            frame = pd.DataFrame(frame)
-        return _floats(frame, self.dtype, first), self._codes(labels, len(frame), first)
+        if not hasattr(frame, "columns"):
+            if np.ndim(frame) != 2 or np.shape(frame)[1] == 0:
+                raise ValueError(f"Parts must have two dimensions, rows and columns; got shape {np.shape(frame)}.")
+            frame = pd.DataFrame(frame)  # whose names are numbers
+        self._check_columns(frame.columns, first)
+        labels = labels if self.y is None else frame[self.y]
+        return _floats(frame[self.known["names"]], self.dtype, first), self._codes(labels, len(frame), first)
 
-    def _check_table(self, columns, first):
+    def _check_columns(self, columns, first):
+        """Raise a ValueError unless rows with these columns go with those before."""
         if columns.has_duplicates:
             raise ValueError(f"Columns {columns[columns.duplicated()].tolist()} are there more than once: rename them.")
         if self.y is not None and self.y not in columns:
-            raise ValueError(f"y={self.y!r} is no column of the source; it has {_some(columns)}.")
+            raise ValueError(
+                f"y={self.y!r} is no column of the source; it has {_some(columns)}. Beside an array, whose columns are "
+                "numbered, labels are an array too, or parts are pairs (rows, labels)."
+            )
         labels = () if self.y is None else (self.y,)  # a column's name may be None too
         names = self.known["names"] or self.columns or [name for name in columns if name not in labels]
         if not names:
@@ -56,18 +59,6 @@ class ToRows:
                 f"{_some(missing)}, unknown are {_some(more)}. columns=[...] takes those that all parts have."
             )
         self.known["names"] = names
-
-    def _check_array(self, shape, first):
-        if len(shape) != 2 or shape[1] == 0:
-            raise ValueError(f"Parts must have two dimensions, rows and columns; got an array of shape {shape}.")
-        if self.y is not None or self.columns is not None:
-            raise ValueError(
-                "y and columns name columns of a table, and an array has no names: give the labels as an array of "
-                "their own, or parts that are pairs (rows, labels)."
-            )
-        names = self.known["names"] = self.known["names"] or [None] * shape[1]
-        if shape[1] != len(names):
-            raise ValueError(f"The part of the source from row {first} on has {shape[1]} columns, others {len(names)}.")
 
     def _codes(self, labels, m, first):
         """The codes (m,) uint8 of the labels, 0 where there are none; new labels join the classes."""

@@ -64,8 +64,7 @@ def _items(source):
         return [source]
     if not hasattr(source, "__iter__"):
         raise TypeError(
-            "source must be a path to files, a list of paths, an array, a table, or an iterable of tables or arrays; "
-            f"got {type(source).__name__}."
+            f"source must be paths, an array, a table, or an iterable of tables or arrays; got {type(source).__name__}."
         )
     return source
 
@@ -166,8 +165,7 @@ def _opened(file, kind):
         from pyarrow import csv, dataset, fs
     except ImportError as error:
         raise ImportError(
-            f"Reading {str(file)!r} needs pyarrow, which is not installed: pip install pyarrow. Or give an "
-            "iterable of tables or arrays as the source."
+            f"Reading {str(file)!r} needs pyarrow: pip install pyarrow, or give an iterable of tables or arrays."
         ) from error
     lines = dataset.CsvFileFormat(
         parse_options=csv.ParseOptions(newlines_in_values=True),
