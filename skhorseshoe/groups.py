@@ -235,8 +235,7 @@ def _given_correlations(model, X, correlations, scale):
         R = np.where((scale > 0) & (scale > 0)[:, None], R, 0.0)
         if not (np.abs(R - R.T) <= _UNEVEN).all() or not (np.abs(R.diagonal() - (scale > 0)) <= _UNEVEN).all():
             raise ValueError(
-                "correlations must be symmetric, without missing values, and 1 on the diagonal, as those of "
-                "numpy.corrcoef(X, rowvar=False)."
+                "correlations must be symmetric, finite, and 1 on the diagonal, as numpy.corrcoef(X, rowvar=False)."
             )
         return lambda a, b: R[a][:, b]
     if X is None:

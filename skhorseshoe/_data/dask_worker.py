@@ -46,8 +46,7 @@ def _weights(weight, class_weight, y, start):
     if bad.any():
         row = np.flatnonzero(bad)[0]
         raise ValueError(
-            f"sample_weight is {weight[row]} in row {start + row}: the rows of a Dask collection need weights "
-            "above 0. Drop those that shall not count."
+            f"sample_weight is {weight[row]} in row {start + row}: rows of a Dask collection need weights above 0."
         )
     return weight if class_weight is None else weight * np.asarray(class_weight)[y]
 

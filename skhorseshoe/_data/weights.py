@@ -60,9 +60,7 @@ def of_classes(class_weight, classes, y, weight):
         raise ValueError(f"class_weight={class_weight} must be positive and finite numbers for both classes.")
     unknown = [label for label in class_weight if label not in classes] if isinstance(class_weight, dict) else []
     if unknown and len(class_weight) - len(unknown) < len(classes):  # a weight of a class that y has is missing
-        raise ValueError(
-            f"class_weight has the class {unknown[0]!r}, which y has not: the classes of y are {classes.tolist()}."
-        )
+        raise ValueError(f"class_weight has the class {unknown[0]!r}, but the classes of y are {classes.tolist()}.")
     weights = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
     if not ((weights > 0) & np.isfinite(weights)).all():
         raise ValueError(f"class_weight={class_weight} must be positive and finite for both classes.")

@@ -99,8 +99,7 @@ class Checkpoint:
             check(saved)
         if state["n_iter"] > n_iter:
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} holds {state['n_iter']} sweeps, more than n_iter={n_iter}: give at "
-                "least as many, or another folder."
+                f"checkpoint={str(self.folder)!r} holds {state['n_iter']} sweeps, more than n_iter={n_iter}: raise it."
             )
         return saved
 
@@ -118,8 +117,7 @@ class Checkpoint:
             return
         if others := strangers(self.folder, (*_OURS, lock_of(_WHAT))):
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} is not a checkpoint and not empty: it holds {others[:3]}. Give an "
-                "empty or a new folder."
+                f"checkpoint={str(self.folder)!r} is not a checkpoint: it holds {others[:3]}. Give an empty folder."
             )
 
     def _compare(self, was):

@@ -79,10 +79,7 @@ def check_counts(params):
             f"{fewest} of each of {params.n_chains} chains. Raise max_draws to {enough} or more, or leave it out."
         )
     if params.checkpoint is not None and params.warm_start:
-        raise ValueError(
-            "checkpoint and warm_start=True cannot be combined. With checkpoint, raise n_iter and call fit again to "
-            "continue."
-        )
+        raise ValueError("checkpoint and warm_start=True cannot be combined: raise n_iter and fit again to go on.")
 
 
 def target_of(params):
@@ -138,10 +135,7 @@ def _choose_device(params, sampler, X):
         found = _device.resolve(asked, X.size, _device.is_sparse(X))
         return found if asked != "auto" else _device.with_room(found, X, params.n_chains, sampler)
     if _device.is_sparse(X):
-        raise ValueError(
-            "sampler='collapsed' reads dense rows, and X is sparse: use another sampler, or, if it has room, the dense "
-            "X.toarray()."
-        )
+        raise ValueError("sampler='collapsed' reads dense rows, and X is sparse: use another one, or X.toarray().")
     if asked == "auto":
         return _device.resolve("cpu")._replace(reason="it is the faster one for sampler='collapsed'")
     return _device.resolve(asked)

@@ -17,8 +17,7 @@ def weights_of(groups, names, numbered=False):
         raise ValueError("groups is empty: give one group at least.")
     if not isinstance(groups, Mapping):
         raise TypeError(
-            "groups must be a dict that has for the name of each group a list of its columns, or a dict of columns and "
-            f"their weights; got {groups!r:.80}."
+            f"groups must be a dict of lists of columns, or of dicts of columns and weights; got {groups!r:.80}."
         )
     p = len(names)
     cure = f" Give names, or numbers below {p}."

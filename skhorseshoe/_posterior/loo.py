@@ -76,10 +76,7 @@ def leave_one_out(model, X, positive, weight, max_draws):
     coef, intercept = predict.flat(model, max_draws)
     n, n_draws = X.shape[0], len(coef)
     if n_draws < _LEAST_DRAWS:
-        raise ValueError(
-            f"PSIS-LOO needs {_LEAST_DRAWS} draws or more, and there are {n_draws}: fit with a larger n_iter, or use a "
-            "larger max_draws."
-        )
+        raise ValueError(f"PSIS-LOO needs {_LEAST_DRAWS} draws, not {n_draws}: take a larger n_iter or max_draws.")
     r_eff = _relative_efficiency(model, max_draws)
     n_tail = tail_length(n_draws, r_eff)
     elpd, k, all_given = np.empty((3, n))

@@ -52,8 +52,7 @@ def column_sd(model):
     """Standard deviations of the columns of the fit, by weight; (p,)."""
     if not hasattr(model, "_column_sd"):
         raise ValueError(
-            "This model was fitted by an older version, which has not kept the standard deviations of the columns: fit "
-            "it again."
+            "This model was fitted by an older version, without the standard deviations of the columns: fit it again."
         )
     return model._column_sd
 

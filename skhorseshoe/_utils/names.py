@@ -39,9 +39,7 @@ def finder(known, things, otherwise="", numbered=False):
             hint = did_you_mean(name, known) or otherwise
             raise ValueError(f"{where}: there is no {name!r} among the {n} {things}.{hint}")
         if times[name] > 1:
-            raise ValueError(
-                f"{where}: {times[name]} {things} are called {name!r}. Rename them and fit again, or leave it out."
-            )
+            raise ValueError(f"{where}: {times[name]} {things} are called {name!r}. Rename them, or leave it out.")
         return index[name]
 
     return find

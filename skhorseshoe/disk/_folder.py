@@ -67,9 +67,8 @@ def open_rows(folder, check):
     if manifest is None:
         raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.")
     if not manifest["complete"]:
-        raise ValueError(
-            f"The conversion to {str(folder)!r} has stopped after {manifest['rows']} rows. The same call goes on."
-        )
+        rows = manifest["rows"]
+        raise ValueError(f"The conversion to {str(folder)!r} has stopped after {rows} rows. The same call goes on.")
     n, dtype, names, classes = (manifest[name] for name in ("rows", "dtype", "names", "classes"))
     paths = folder / _x_file(dtype), folder / _CODES
     X, codes = _map(paths[0], dtype, (n, len(names))), _map(paths[1], "uint8", (n,))

@@ -79,8 +79,7 @@ class ToRows:
             if not isinstance(value, str | int | float) or isinstance(value, str) != isinstance(classes[0], str):
                 raise ValueError(
                     f"The label of row {first + np.argmax(codes == k)} is {value!r}, and others are like "
-                    f"{classes[0]!r}: labels must be all text or all numbers. Make them one, by astype(str) for "
-                    "example, and give the tables one after the other as the source."
+                    f"{classes[0]!r}: labels must be all text or all numbers, as by astype(str)."
                 )
         if len(classes) > 256:
             raise ValueError(f"y has more than 256 different values, such as {found[:3]}: no classes to predict.")

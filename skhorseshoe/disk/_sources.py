@@ -63,9 +63,7 @@ def _items(source):
     if hasattr(source, "columns") and hasattr(source, "shape"):  # frames
         return [source]
     if not hasattr(source, "__iter__"):
-        raise TypeError(
-            f"source must be paths, an array, a table, or an iterable of tables or arrays; got {type(source).__name__}."
-        )
+        raise TypeError(f"source must be paths, or arrays or tables, one or several; got {type(source).__name__}.")
     return source
 
 

@@ -57,7 +57,7 @@ def test_unusable_rows_are_refused(data, says):
 
 
 @cases("labels", {
-    "one class": (np.ones(30), "only one class, .*two classes are needed"),
+    "one class": (np.ones(30), "only one class, .*needs rows of two classes"),
     "twelve classes": (np.arange(30) % 12, r"12 classes, 0, .* 9 and others"),
     "numbers": (X[:, 0], "continuous"),
     "numbers whose sum overflows": (np.where(Y, 1e308, 0.5), "continuous"),

@@ -149,7 +149,7 @@ def test_rows_beside_the_predictor_take_little_memory(fitted, problem):
 
 def test_what_cannot_be_computed_is_refused(fitted, problem, short_fit):
     X, y = problem
-    with pytest.raises(ValueError, match="100 draws or more, and there are 99"):
+    with pytest.raises(ValueError, match="needs 100 draws, not 99"):
         loo(fitted, X, y, max_draws=99)
     with pytest.raises(ValueError, match="labels that fit has not seen: \\[2\\]"):
         loo(fitted, X, y + 1)
