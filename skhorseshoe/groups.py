@@ -95,8 +95,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7) -> dict[str, dict[Any, fl
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
     wrong = first_not_finite(X)
     if wrong is not None:
-        column = wrong[1] if names is None else repr(names[wrong[1]])
-        raise ValueError(f"Column {column} holds NaN or infinity: impute (SimpleImputer) or drop such rows.")
+        raise validation.not_finite(X[wrong], wrong[0], wrong[1], names)
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > ROUNDING * np.abs(X).max(axis=0))
     Z = (X[:, varies] - X[:, varies].mean(axis=0)) / (sd[varies] * np.sqrt(len(X)))  # Z'Z are the correlations

@@ -190,7 +190,6 @@ def _zipped(*arrays):
 
 
 def _gather(client, tasks):
-    """The results of tasks."""
     futures = client.compute(tasks)
 
     def check():

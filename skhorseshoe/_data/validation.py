@@ -95,7 +95,6 @@ def _with_cure(error, X, types):
 
 
 def _check_names(table, types):
-    """Raise a ValueError for a table without columns, or with two of one name."""
     if not types and len(getattr(table, "columns", ["X"])) == 0:
         raise ValueError(f"X is a table without columns: 0 feature(s) (shape={table.shape}) while 1 is required.")
     name, n = Counter(name for name, _ in types).most_common(1)[0] if types else ("", 1)
@@ -261,7 +260,6 @@ def _refuse_objects(y):
 
 
 def _refuse_missing(labels):
-    """Raise a ValueError where a label is NaN, NaT, None or, of pandas, NA."""
     if isinstance(labels, np.ndarray) and labels.dtype != object:
         missing = np.isnan(labels) if labels.dtype.kind in "fcmM" else []
     else:
@@ -323,7 +321,6 @@ def _column_types(table):
 
 
 def _refuse_times(table, types):
-    """Raise a ValueError for dates, times or durations that names the first such column of a table."""
     if getattr(getattr(table, "dtype", None), "kind", None) in ("m", "M"):
         raise ValueError(f"X holds dates or durations (its dtype is {table.dtype}), not numbers. {_NUMBER}")
     for name, dtype in types:

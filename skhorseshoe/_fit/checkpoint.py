@@ -112,7 +112,6 @@ class Checkpoint:
             raise ValueError(f"checkpoint={str(self.folder)!r} cannot be written: give a folder that you may write to.")
 
     def _look_for_strangers(self):
-        """Raise a ValueError if the folder holds something, and no checkpoint."""
         if (self.folder / _MANIFEST).exists():
             return
         if others := strangers(self.folder, (*_OURS, lock_of(_WHAT))):
@@ -137,7 +136,6 @@ class Checkpoint:
             return _unpacked(data)
 
     def is_due(self):
-        """Whether it is time to write."""
         return time.monotonic() - self.written >= self.seconds
 
     def write(self, run):

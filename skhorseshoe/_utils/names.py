@@ -17,12 +17,6 @@ def shorten(name, letters):
     return name if len(name) <= letters else f"{name[: letters - 1 - tail]}…{name[len(name) - tail :]}"
 
 
-def did_you_mean(name, known):
-    """A sentence with the names that are like one that is not known; nothing if none is."""
-    near = get_close_matches(str(name), map(str, known), n=3)
-    return f" Did you mean {', '.join(map(repr, near))}?" if near else ""
-
-
 def finder(known, things, otherwise="", numbered=False):
     """A function (name, where) that gives the index of a name among the known ones; a ValueError if it is not one.
 
@@ -36,7 +30,8 @@ def finder(known, things, otherwise="", numbered=False):
         if name not in index and is_number and -n <= name < n:
             return int(name) % n
         if name not in index:
-            hint = did_you_mean(name, known) or otherwise
+            near = get_close_matches(str(name), map(str, known), n=3)
+            hint = f" Did you mean {', '.join(map(repr, near))}?" if near else otherwise
             raise ValueError(f"{where}: there is no {name!r} among the {n} {things}.{hint}")
         if times[name] > 1:
             raise ValueError(f"{where}: {times[name]} {things} are called {name!r}. Rename them, or leave it out.")

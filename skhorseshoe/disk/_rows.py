@@ -87,7 +87,6 @@ class ToRows:
 
 
 def refuse_sparse(rows):
-    """A TypeError for sparse rows."""
     if issparse(rows):
         raise TypeError(
             "Sparse rows cannot be written to disk: fit reads them as they are, from memory. Or give parts of them as "
