@@ -247,16 +247,10 @@ def encode_labels(y, without=""):
 def _refuse_objects(y):
     """Raise a ValueError for labels whose dtype says nothing to scikit-learn."""
     y = np.asarray(y)
-    if y.dtype != object or type_of_target(y) != "unknown":
-        return
-    kinds = sorted({type(label).__name__ for label in y.flat})
-    if len(kinds) > 1:
-        some = " and ".join(kinds)
-        raise ValueError(f"Unknown label type: y mixes {some}. Convert them to one type: astype(str).")
-    raise ValueError(
-        f"Unknown label type: y has dtype object, and its labels are of type {kinds[0]}, such as {y.flat[0]!r}. "
-        f"Convert y, for example with astype({kinds[0]})."
-    )
+    if y.dtype == object and type_of_target(y) == "unknown":
+        kinds = sorted({type(label).__name__ for label in y.flat})
+        one = kinds[0] if len(kinds) == 1 else "str"
+        raise ValueError(f"Unknown label type: y holds {' and '.join(kinds)} as objects. Convert it: astype({one}).")
 
 
 def _refuse_missing(labels):
