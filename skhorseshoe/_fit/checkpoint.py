@@ -19,7 +19,7 @@ import numpy as np
 from .._backends.limits import MAX_STEPS
 from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, of_no_tuning, of_tuning
 from .._mcmc.draws import STORED
-from .._utils.atomic_files import checksum, is_count, naming, open_to_read, put, put_note, read_note, strangers
+from .._utils.atomic_files import checksum, foreign, is_count, naming, open_to_read, put, put_note, read_note
 from .._utils.lock import alone, lock_of
 from .._utils.warn import warn
 from . import warm_start
@@ -67,7 +67,7 @@ class Checkpoint:
     def __enter__(self):
         """A RuntimeError if another fit writes to the folder."""
         self._make_folder()
-        self._look_for_strangers()
+        self._refuse_foreign_files()
         self.lock = alone(self.folder, _WHAT)
         self.lock.__enter__()
         return self
@@ -111,10 +111,10 @@ class Checkpoint:
         if not os.access(self.folder, os.W_OK | os.X_OK):  # better now than after an hour
             raise ValueError(f"checkpoint={str(self.folder)!r} cannot be written: give a folder that you may write to.")
 
-    def _look_for_strangers(self):
+    def _refuse_foreign_files(self):
         if (self.folder / _MANIFEST).exists():
             return
-        if others := strangers(self.folder, (*_OURS, lock_of(_WHAT))):
+        if others := foreign(self.folder, (*_OURS, lock_of(_WHAT))):
             raise ValueError(
                 f"checkpoint={str(self.folder)!r} is not a checkpoint: it holds {others[:3]}. Give an empty folder."
             )

@@ -13,7 +13,7 @@ from itertools import pairwise, zip_longest
 import numpy as np
 import pandas as pd
 
-from .._utils.atomic_files import damaged, is_count, naming, open_to_read, open_to_write, put_note, read_note, strangers
+from .._utils.atomic_files import damaged, foreign, is_count, naming, open_to_read, open_to_write, put_note, read_note
 from .._utils.lock import alone, lock_of
 
 DTYPES = "float16", "float32", "float64"
@@ -99,7 +99,7 @@ def begun(folder, what):
     what : of JSON types, all that the rows depend on.
     """
     manifest = _manifest(folder)
-    if manifest is None and folder.exists() and strangers(folder, (_MANIFEST, lock_of(_WHAT))):
+    if manifest is None and folder.exists() and foreign(folder, (_MANIFEST, lock_of(_WHAT))):
         raise ValueError(f"{str(folder)!r} is not empty and holds no rows: give a new or an empty folder.")
     if manifest is None or not manifest["rows"]:
         return {**_NEW, "what": what, "dtype": what["dtype"] or "float32", "blocks": []}
