@@ -44,7 +44,7 @@ def fit_on_disk(path, p, n_sweeps, allowed):
     import resource
 
     from skhorseshoe import HorseshoeProbitClassifier
-    from skhorseshoe._fit.memory_forecast import forecast
+    from skhorseshoe._fit.plan import forecast
 
     p, n_sweeps, allowed = int(p), int(n_sweeps), int(allowed)
     n = Path(path).stat().st_size // (4 * p)

@@ -199,9 +199,7 @@ def make_correlated_probit(
 def _columns(n_samples, n_features, rho, dtype, random_state):
     """The generator, and X: standard normal, an autoregression along each row."""
     if n_samples < 1 or n_features < 1:
-        raise ValueError(
-            f"n_samples and n_features must be at least 1; got n_samples={n_samples}, n_features={n_features}."
-        )
+        raise ValueError(f"n_samples and n_features must be at least 1; got {n_samples} and {n_features}.")
     if not -1 < rho < 1:
         raise ValueError(f"rho must be between -1 and 1; got {rho!r}.")
     if np.dtype(dtype) not in (np.float32, np.float64):

@@ -18,7 +18,7 @@ from ._posterior.group_weights import title_of, weights_of
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.signals import EFFECT, check_draws, check_share, column_sd
-from ._utils.finite import first_not_finite
+from ._utils.arrays import first_not_finite
 from ._utils.names import names_of
 from ._utils.sklearn_compat import _get_feature_names
 
@@ -95,8 +95,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7) -> dict[str, dict[Any, fl
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
     wrong = first_not_finite(X)
     if wrong is not None:
-        column = wrong[1] if names is None else repr(names[wrong[1]])
-        raise ValueError(f"Column {column} holds NaN or infinity: impute (SimpleImputer) or drop such rows.")
+        raise validation.not_finite(X[wrong], wrong[0], wrong[1], names)
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > ROUNDING * np.abs(X).max(axis=0))
     Z = (X[:, varies] - X[:, varies].mean(axis=0)) / (sd[varies] * np.sqrt(len(X)))  # Z'Z are the correlations
@@ -235,8 +234,7 @@ def _given_correlations(model, X, correlations, scale):
         R = np.where((scale > 0) & (scale > 0)[:, None], R, 0.0)
         if not (np.abs(R - R.T) <= _UNEVEN).all() or not (np.abs(R.diagonal() - (scale > 0)) <= _UNEVEN).all():
             raise ValueError(
-                "correlations must be symmetric, without missing values, and 1 on the diagonal, as those of "
-                "numpy.corrcoef(X, rowvar=False)."
+                "correlations must be symmetric, finite, and 1 on the diagonal, as numpy.corrcoef(X, rowvar=False)."
             )
         return lambda a, b: R[a][:, b]
     if X is None:

@@ -313,8 +313,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         shape = min(X.shape), X.shape[1]  # as many rows as there are, or X'WX
         if device.is_sparse(X) and is_without_factor(shape[0]):
             raise ValueError(
-                f"rule='dss' works with a matrix of {shape[0]} x {shape[1]}, which does not fit in memory. Take "
-                "rule='interval' or 'fsr'."
+                f"rule='dss' needs a matrix of {shape[0]} x {shape[1]}, which has no room. Take 'interval' or 'fsr'."
             )
         check_matrices(_MATRICES, shape, "rule='dss'", "Take rule='interval' or 'fsr'.")
 
@@ -350,9 +349,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         if not self._has_folds():
             return []
         if y is None:
-            raise ValueError(
-                "This HorseshoeSelector requires y to be passed, but the target y is None: cv scores labels."
-            )
+            raise ValueError("This HorseshoeSelector requires y to be passed, but the target y is None (for cv).")
         y = validation.check_labels(y)
         check_classification_targets(y)
         try:

@@ -245,9 +245,9 @@ def test_other_models_are_refused_with_a_cure(data):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"features": "agee"}, r"'agee', which is no column of X.*Did you mean 'age'"),
+        ({"features": "agee"}, r"no 'agee' among the \d columns of X.*Did you mean 'age'"),
         ({"features": []}, "features is empty"),
-        ({"features": [0, 3]}, r"features has 3, .*numbers below 3"),
+        ({"features": [0, 3]}, r"features: there is no 3 .*numbers below 3"),
         ({"features": "dose", "change": "binary"}, r"change='binary'.*'dose' holds other values, such as"),
         ({"features": "flat", "change": "sd"}, r"change='sd'.*'flat' has the same value"),
         ({"change": "double"}, r"change must be .*got 'double'"),

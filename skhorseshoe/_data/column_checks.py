@@ -1,9 +1,9 @@
 """Columns that a fit refuses or warns of: too large or small, separating, or with values far out."""
 
 import numpy as np
-from scipy.sparse import issparse
 
 from .._backends import device
+from .._utils.arrays import dense
 from .._utils.memmap import ahead, cut, taken
 
 _BLOCK = 2**20  # elements of X looked at together
@@ -46,8 +46,8 @@ def extremes(X, y, fit_intercept):
         block, classes = _block(X, rows, left), y[rows]
         for c in np.unique(classes):
             some = block[classes == c]
-            low[c, left] = np.minimum(low[c, left], _values(some.min(axis=0)))
-            high[c, left] = np.maximum(high[c, left], _values(some.max(axis=0)))
+            low[c, left] = np.minimum(low[c, left], dense(some.min(axis=0)).ravel())
+            high[c, left] = np.maximum(high[c, left], dense(some.max(axis=0)).ravel())
         left = np.flatnonzero(_apart(low, high))
         if not len(left):
             break
@@ -66,11 +66,6 @@ def _block(X, rows, columns):
         block = X[rows][:, columns] if some and not sparse else X[rows]
         block = device.to_host(block)
     return block[:, columns] if some and sparse else block
-
-
-def _values(extremes):
-    """A row as an array (p,)."""
-    return extremes.toarray().ravel() if issparse(extremes) else extremes
 
 
 _ROWS, _NUMBERS, _FEW_ROWS = 1000, 2**20, 64  # of X in a sample, at most, but rows at least
@@ -112,14 +107,13 @@ def far_out(rows, spread):
 
 def two_valued(rows):
     """Which columns hold two values, or one; (k,) bool. rows : as ``sample`` gives them."""
-    rows = rows.toarray() if issparse(rows) else rows
+    rows = dense(rows)
     return ((rows == rows.min(axis=0)) | (rows == rows.max(axis=0))).all(axis=0)
 
 
 def _usual(rows):
     """The range of the central values of each column; of few rows, not on the way to the last."""
-    rows = rows.toarray() if issparse(rows) else rows
-    low, high = np.quantile(np.asarray(rows, np.float64), _CENTRAL, axis=0, method="nearest")
+    low, high = np.quantile(np.asarray(dense(rows), np.float64), _CENTRAL, axis=0, method="nearest")
     return high - low
 
 

@@ -32,9 +32,8 @@ class Columns:
         self.informative = ((sd if fit_intercept else root) > 0) & np.isfinite(self.unit)
         self.order = np.argsort(unpenalized, kind="stable")
         self.place = np.argsort(self.order)
-        self.translated = bool(
-            unpenalized.any() or standardize or self.centre.any() or not np.isfinite(self.unit).all()
-        )
+        is_moved = standardize or self.centre.any() or not np.isfinite(self.unit).all()
+        self.translated = bool(unpenalized.any() or is_moved)
         self.size = root
         # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.
         self.mean = ((mean - self.centre) / self.scale)[self.order] if fit_intercept else np.zeros(p)

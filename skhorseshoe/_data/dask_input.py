@@ -26,8 +26,7 @@ try:
     from .dask_worker import make_segment, without_mask
 except ImportError as error:
     raise ImportError(
-        "Rows in Dask collections need dask and distributed: pip install 'dask[array,dataframe]' distributed "
-        f"({error})."
+        f"Rows of Dask collections need dask and distributed: pip install 'dask[array,dataframe]' distributed ({error})"
     ) from error
 
 
@@ -191,7 +190,6 @@ def _zipped(*arrays):
 
 
 def _gather(client, tasks):
-    """The results of tasks."""
     futures = client.compute(tasks)
 
     def check():
@@ -203,8 +201,7 @@ def _gather(client, tasks):
         return client.gather(futures)
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"The workers lack {error.name!r}: install skhorseshoe with its extra 'dask' there, in the version that is "
-            "installed here."
+            f"The workers lack {error.name!r}: install skhorseshoe with its extra 'dask' there, in the same version."
         ) from error
     finally:
         for future in futures:

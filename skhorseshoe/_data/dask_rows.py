@@ -260,9 +260,7 @@ class Shards:
         except (OSError, CancelledError, TimeoutError) as error:
             raise _WorkerLost(f"{type(error).__name__}: {error}") from error
         except KilledWorker as error:
-            raise RuntimeError(
-                f"Workers died again and again while they loaded rows for {holder.worker}: {error}"
-            ) from error
+            raise RuntimeError(f"Workers died again and again, loading rows for {holder.worker}: {error}") from error
         except Exception:  # of the rows, or of an actor that went with its worker as soon as it was there
             self._check(holder)
             raise

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._backends import device as _device
-from .._utils.finite import first_not_finite
+from .._utils.arrays import first_not_finite
 from .._utils.threads import open_threads
 from .row_blocks import ADD, Segment, collapse, layout
 from .validation import not_finite
@@ -46,8 +46,7 @@ def _weights(weight, class_weight, y, start):
     if bad.any():
         row = np.flatnonzero(bad)[0]
         raise ValueError(
-            f"sample_weight is {weight[row]} in row {start + row}: the rows of a Dask collection need weights "
-            "above 0. Drop those that shall not count."
+            f"sample_weight is {weight[row]} in row {start + row}: rows of a Dask collection need weights above 0."
         )
     return weight if class_weight is None else weight * np.asarray(class_weight)[y]
 

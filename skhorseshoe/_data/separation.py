@@ -4,6 +4,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import issparse
 
+from .._utils.arrays import dense
 from .._utils.memmap import ahead, cut, taken
 
 NONE, QUASI, COMPLETE = "none", "quasi-complete", "complete"
@@ -64,7 +65,7 @@ class _Rows:
 
     def _signed(self, rows, which):
         rows = rows if len(self.columns) == self.X.shape[1] else rows[:, self.columns]
-        rows = rows.toarray() if issparse(rows) else np.asarray(rows, np.float64)
+        rows = np.asarray(dense(rows), np.float64)
         rows = rows * self.scale - self.centre
         return self.sign[which, None] * np.hstack([rows, np.ones((len(rows), int(self.fit_intercept)))])
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from contextlib import suppress
-from numbers import Number
+from numbers import Integral, Number
 
 import numpy as np
 from scipy.sparse import issparse
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from .._backends import device
 from .._backends.sparse_structure import check as check_structure
-from .._utils.finite import first_not_finite
+from .._utils.arrays import first_not_finite
 from .._utils.memmap import ahead, cut
 from .._utils.memory import check_copy
 from .._utils.names import finder
@@ -47,8 +47,7 @@ def check_X(estimator, X, *, reset, **y):
         return _check_on_gpu(estimator, X, reset, **y)
     if type(X).__name__ == "LazyFrame":
         raise TypeError(
-            "X is a LazyFrame, which has no rows yet: give X.collect(), or, where they have no room, convert them once "
-            "with skhorseshoe.disk.convert."
+            "X is a LazyFrame, which has no rows yet: give X.collect(), or what skhorseshoe.disk.convert makes of it."
         )
     X = _well_formed(X) if issparse(X) else with_names(X)
     types = _column_types(X)
@@ -96,14 +95,11 @@ def _with_cure(error, X, types):
 
 
 def _check_names(table, types):
-    """Raise a ValueError for a table without columns, or with two of one name."""
     if not types and len(getattr(table, "columns", ["X"])) == 0:
         raise ValueError(f"X is a table without columns: 0 feature(s) (shape={table.shape}) while 1 is required.")
     name, n = Counter(name for name, _ in types).most_common(1)[0] if types else ("", 1)
     if n > 1:
-        raise ValueError(
-            f"X has {n} columns named {name!r}. Give each a name of its own, or leave the names out: X.to_numpy()."
-        )
+        raise ValueError(f"X has {n} columns named {name!r}. Rename them, or leave all names out: X.to_numpy().")
 
 
 def with_names(X):
@@ -204,9 +200,7 @@ def not_finite(value, row, j, names, imputer=" (SimpleImputer in a Pipeline)"):
     what = "NaN" if missing else f"infinity or a value too large for {value.dtype}"
     cure = f"Impute missing values{imputer}" if missing else "Clip such values"
     column = j if names is None else repr(names[j])
-    return ValueError(
-        f"Input X contains {what}: the first is in row {row} of column {column}. {cure}, or drop the row."
-    )
+    return ValueError(f"Input X contains {what}: the first is in row {row} of column {column}. {cure} or drop the row.")
 
 
 def _check_on_gpu(estimator, X, reset, **y):
@@ -239,8 +233,7 @@ def encode_labels(y, without=""):
     classes = np.unique(y)
     if len(classes) == 1:
         raise ValueError(
-            f"y contains only one class{without}, {classes.tolist()[0]!r}: rows of two classes are needed to fit a "
-            "classifier."
+            f"y contains only one class{without}, {classes.tolist()[0]!r}: a classifier needs rows of two classes."
         )
     if kind != "binary":
         some = ", ".join(map(repr, classes[:_SHOWN].tolist())) + " and others" * (len(classes) > _SHOWN)
@@ -254,20 +247,13 @@ def encode_labels(y, without=""):
 def _refuse_objects(y):
     """Raise a ValueError for labels whose dtype says nothing to scikit-learn."""
     y = np.asarray(y)
-    if y.dtype != object or type_of_target(y) != "unknown":
-        return
-    kinds = sorted({type(label).__name__ for label in y.flat})
-    if len(kinds) > 1:
-        some = " and ".join(kinds)
-        raise ValueError(f"Unknown label type: y mixes {some}. Convert them to one type: astype(str).")
-    raise ValueError(
-        f"Unknown label type: y has dtype object, and its labels are of type {kinds[0]}, such as {y.flat[0]!r}. "
-        f"Convert y, for example with astype({kinds[0]})."
-    )
+    if y.dtype == object and type_of_target(y) == "unknown":
+        kinds = sorted({type(label).__name__ for label in y.flat})
+        one = kinds[0] if len(kinds) == 1 else "str"
+        raise ValueError(f"Unknown label type: y holds {' and '.join(kinds)} as objects. Convert it: astype({one}).")
 
 
 def _refuse_missing(labels):
-    """Raise a ValueError where a label is NaN, NaT, None or, of pandas, NA."""
     if isinstance(labels, np.ndarray) and labels.dtype != object:
         missing = np.isnan(labels) if labels.dtype.kind in "fcmM" else []
     else:
@@ -304,34 +290,19 @@ def column_mask(given, p, names):
 
 def _columns(given, p, names):
     """The same as indices or a mask."""
-    if isinstance(given, (set, frozenset, dict)) or issparse(given) or getattr(given, "ndim", 1) == 0:
+    values = [None] if issparse(given) or np.ndim(given) != 1 else np.asarray(given).tolist()
+    if not all(isinstance(one, (str, Integral)) for one in values):
         raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {given!r:.80}.")
-    if len({isinstance(one, str) for one in given}) > 1:
-        raise ValueError(f"unpenalized mixes names and numbers: {list(given)[:9]}. Give names alone or indices alone.")
-    given = np.asarray(given) if len(given) else np.empty(0, int)
-    if given.ndim != 1:
-        raise ValueError(f"unpenalized must be one-dimensional; got an array of shape {given.shape}.")
-    if given.dtype == bool and len(given) != p:
-        raise ValueError(f"unpenalized is a mask of {len(given)} entries, but X has {p} columns.")
-    if given.dtype == bool:
-        return given
-    if not np.issubdtype(given.dtype, np.integer):
-        if names is None:
-            raise ValueError(
-                f"unpenalized names {given.tolist()}, but X has no column names: give indices, a mask, or X as a table."
-            )
-        find = finder(names, "columns of X", " Give names of a table, indices or a mask.")
-        return [find(name, "unpenalized") for name in given.tolist()]
-    if not ((given >= -p) & (given < p)).all():
-        raise ValueError(
-            f"unpenalized has indices {given.tolist()}, but X has {p} columns: {-p} to {p - 1} are allowed."
-        )
-    if len(np.unique(given % p)) < len(given):
-        raise ValueError(
-            f"unpenalized has an index more than once: {given.tolist()[:9]}. If it is meant as a mask, give it as "
-            "booleans."
-        )
-    return given
+    if values and all(isinstance(one, bool) for one in values):
+        if len(values) != p:
+            raise ValueError(f"unpenalized is a mask of {len(values)} entries, but X has {p} columns.")
+        return np.array(values)
+    cure = f" Give names of a table, indices from {-p} to {p - 1}, or a mask."
+    find = finder(range(p) if names is None else list(names), "columns of X", cure, numbered=True)
+    found = [find(one, "unpenalized") for one in values]
+    if len({*found}) < len(found):
+        raise ValueError(f"unpenalized has a column more than once: {values[:9]}. Give a mask as booleans.")
+    return found
 
 
 def _column_types(table):
@@ -344,7 +315,6 @@ def _column_types(table):
 
 
 def _refuse_times(table, types):
-    """Raise a ValueError for dates, times or durations that names the first such column of a table."""
     if getattr(getattr(table, "dtype", None), "kind", None) in ("m", "M"):
         raise ValueError(f"X holds dates or durations (its dtype is {table.dtype}), not numbers. {_NUMBER}")
     for name, dtype in types:

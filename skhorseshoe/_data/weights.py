@@ -3,10 +3,10 @@
 from numbers import Real
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
 
 from .._backends import device
+from .._utils.arrays import dense
 from .._utils.memory import check_copy
 from .._utils.sklearn_compat import _check_sample_weight
 from .validation import encode_labels, refuse_masked
@@ -60,9 +60,7 @@ def of_classes(class_weight, classes, y, weight):
         raise ValueError(f"class_weight={class_weight} must be positive and finite numbers for both classes.")
     unknown = [label for label in class_weight if label not in classes] if isinstance(class_weight, dict) else []
     if unknown and len(class_weight) - len(unknown) < len(classes):  # a weight of a class that y has is missing
-        raise ValueError(
-            f"class_weight has the class {unknown[0]!r}, which y has not: the classes of y are {classes.tolist()}."
-        )
+        raise ValueError(f"class_weight has the class {unknown[0]!r}, but the classes of y are {classes.tolist()}.")
     weights = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
     if not ((weights > 0) & np.isfinite(weights)).all():
         raise ValueError(f"class_weight={class_weight} must be positive and finite for both classes.")
@@ -128,5 +126,4 @@ def _merge(X, y, weight):
 
 def _dense(X):
     """A small X as a NumPy array."""
-    X = device.to_host(X)
-    return X.toarray() if issparse(X) else X
+    return dense(device.to_host(X))

@@ -11,8 +11,10 @@ from sklearn.utils import check_random_state
 
 from .._backends import device as _device
 from .._backends.limits import is_without_matrix
+from .._data import validation
 from .._data.column_checks import check_size
 from .._data.rows import Rows
+from .._data.weights import is_whole, is_wide, rows_that_count
 from .._mcmc.draws import STORED
 from .._mcmc.prior import FixedPrior, describe_prior, tau_scale
 from .._mcmc.run import Problem
@@ -22,16 +24,31 @@ from .._utils.names import names_of
 from .._utils.threads import open_threads
 from .._utils.warn import warn
 from ..diagnostics import convergence
-from . import findings, sums, warm_start, warnings
+from . import findings, warm_start, warnings
 from .callbacks import callbacks_of
-from .data import validate
-from .memory_forecast import check_memory
-from .plan import check_counts, plan_fit
+from .plan import check_counts, check_memory, plan_fit
 from .recipe import recipe_of
 from .sample import sample
 
 DEVICES = _device.NAMES
+_OF_COLUMNS = "n_features_in_", "feature_names_in_"
 _REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
+
+
+class Data(NamedTuple):
+    """Checked rows and labels, in memory or on a cluster."""
+
+    shape: tuple  # of X
+    columns: dict  # attributes that a fitted model has of them: their number, and names if there are any
+    classes: np.ndarray
+    unpenalized: np.ndarray  # (p,) bool
+    weighted_by: str  # in words, "" if nothing has weighted the rows
+    whole: bool  # whether rows can be repeated in place of their weights
+    times: float  # as many rows there are then
+    wide: bool  # whether X is dense and has clearly more columns than rows
+    given: object = None  # X before the checks, which may have made a copy
+    rows: tuple | None = None  # X, y as 0 and 1, and the weights or None; None on a cluster
+    open_on_cluster: object = None  # function of the arguments of ``Rows`` after y that gives a context with them
 
 
 class Fitted(NamedTuple):
@@ -68,7 +85,7 @@ def fit(model, X, y, sample_weight, lease):
     """``Fitted``, by ``HorseshoeProbitClassifier.fit``; ``model`` stays as it is. lease : learns the device."""
     params = SimpleNamespace(**{name: _plain(getattr(model, name)) for name in model._parameter_constraints})
     check_counts(params)
-    data = validate(model, params, X, y, sample_weight)
+    data = _validate(model, params, X, y, sample_weight)
     earlier = warm_start.earlier(model) if params.warm_start else None
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
     data = data._replace(given=None, rows=None)  # of which the plan may have a copy
@@ -97,7 +114,7 @@ def fit(model, X, y, sample_weight, lease):
             fitted = _summarise(params, data, plan, run, known)
             informative = rows.columns.informative
             chains = findings.chains_of(fitted, names, informative, sweep)
-            are_well = sums.have_converged(fitted, plan.rows, chains.failed, informative)
+            are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, informative)
             chains = chains._replace(are_sums_well=are_well)
             is_asked = chains.failed.any() or any(finding.changes for finding in of_columns)
             unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, is_asked)
@@ -108,6 +125,29 @@ def fit(model, X, y, sample_weight, lease):
 def _plain(value):
     """A number of NumPy's as one of Python's, which has room for sums of sweeps and can be written down."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _validate(model, params, X, y, sample_weight):
+    """``Data``; a ValueError, TypeError or MemoryError that names what cannot be used. ``model`` stays as it is."""
+    noted = object.__new__(type(model))  # scikit-learn's checks write to an estimator
+    vars(noted).update({name: value for name, value in vars(model).items() if name not in _OF_COLUMNS} | vars(params))
+    by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
+    by += [] if sample_weight is None else ["sample_weight"]
+    if validation.is_dask(X, y, sample_weight):
+        from .._data.dask_input import prepare  # imports Dask
+
+        shape, classes, open_rows = prepare(noted, X, y, sample_weight)
+        facts = {"whole": not by, "times": 1, "wide": False, "open_on_cluster": open_rows}
+    else:
+        given = X
+        X, y = validation.check_X(noted, X, y=y, reset=True)
+        X, y, weight, classes = rows_that_count(X, y, sample_weight, params.class_weight)
+        shape, whole = X.shape, is_whole(weight)
+        times = weight.sum() / len(weight) if whole and weight is not None else 1
+        facts = {"whole": whole, "times": times, "wide": is_wide(X, weight), "given": given, "rows": (X, y, weight)}
+    columns = {name: value for name, value in vars(noted).items() if name in _OF_COLUMNS}
+    unpenalized = validation.column_mask(params.unpenalized, shape[1], columns.get("feature_names_in_"))
+    return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
 
 
 def _announce(params, plan):

@@ -1,4 +1,4 @@
-"""How a fit goes about it: which sampler, on which device, for how many sweeps."""
+"""How a fit goes about it: which sampler, on which device, for how many sweeps, and in how much memory."""
 
 import math
 from typing import NamedTuple
@@ -7,12 +7,14 @@ import numpy as np
 
 from .._backends import device as _device
 from .._backends.limits import is_without_factor
+from .._data.row_blocks import layout
 from .._data.validation import made_of
 from .._data.weights import arrange
 from .._mcmc.burn_in import AUTO
 from .._mcmc.run import Settings
+from .._utils import memory
 from .._utils.memmap import is_on_disk
-from .._utils.memory import check_copy
+from .._utils.memory import _addresses_left, check_copy, in_words
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
 from .warnings import Finding
@@ -77,10 +79,7 @@ def check_counts(params):
             f"{fewest} of each of {params.n_chains} chains. Raise max_draws to {enough} or more, or leave it out."
         )
     if params.checkpoint is not None and params.warm_start:
-        raise ValueError(
-            "checkpoint and warm_start=True cannot be combined. With checkpoint, raise n_iter and call fit again to "
-            "continue."
-        )
+        raise ValueError("checkpoint and warm_start=True cannot be combined: raise n_iter and fit again to go on.")
 
 
 def target_of(params):
@@ -136,10 +135,55 @@ def _choose_device(params, sampler, X):
         found = _device.resolve(asked, X.size, _device.is_sparse(X))
         return found if asked != "auto" else _device.with_room(found, X, params.n_chains, sampler)
     if _device.is_sparse(X):
-        raise ValueError(
-            "sampler='collapsed' reads dense rows, and X is sparse: use another sampler, or, if it has room, the dense "
-            "X.toarray()."
-        )
+        raise ValueError("sampler='collapsed' reads dense rows, and X is sparse: use another one, or X.toarray().")
     if asked == "auto":
         return _device.resolve("cpu")._replace(reason="it is the faster one for sampler='collapsed'")
     return _device.resolve(asked)
+
+
+def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
+    """Bytes that a fit allocates beside X: its draws, with ``item`` bytes a coefficient, and its working set.
+
+    no_matrix : whether data augmentation has passes over X in place of X'X.
+    """
+    q = p + 1
+    draws = n_chains * n_draws * (item * q + 16)
+    if sampler == "collapsed":
+        vectors = 20 * n_chains * q  # scales, variances, noise and products
+        blocks = n_threads * (max(2**17, 64 * n) + n * min(n, p))
+        return draws, 8 * (2 * n_chains * n * n + vectors + blocks) + 40 * 2**20
+    factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if is_without_factor(p) else 3 + n_threads
+    segments = len(layout(n, p)[1]) - 1
+    if segments > 1:  # of each, a thread has its matrix, and those that it has still to add
+        factors += 6 * min(n_threads, segments)
+    matrices = 8 * q * q * factors
+    if no_matrix and sampler != "hmc":
+        matrices = 8 * q * n_chains * 40
+    sums = 8 * n_chains * min(2**20, 64 * q)
+    labels = 4 * n  # as codes, and what they are found by
+    return draws, matrices + sums + 40 * 2**20 + labels
+
+
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0):
+    """The forecast in words; raises MemoryError if it cannot fit. copied : bytes of X that are held twice already."""
+    draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
+    words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
+    words += f"{in_words(working_set)} of working set"
+    if copied >= 2**20:
+        words += f", and has {in_words(copied)} for a copy of X (CSR, and C-contiguous float32 or float64, need none),"
+    known = [] if (free := memory.available()) is None else [free]
+    free = min(known + _addresses_left(n_threads), default=None)
+    if free is not None and draws + working_set > free:
+        if draws > working_set:
+            cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
+        elif no_matrix and sampler == "hmc":
+            cure = f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
+        elif no_matrix:
+            cure = "Select columns first, or lower n_chains."
+        else:
+            size, fewer = (n, "rows") if sampler == "collapsed" else (p, "columns")
+            cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
+            if 8 * size * size < 2**20:
+                cure = "Even a small fit needs about this much: give the process more memory."
+        raise MemoryError(f"This fit needs {words} beside X, but only {in_words(max(0, free))} are available. {cure}")
+    return words

@@ -6,10 +6,11 @@ from functools import partial
 from numbers import Integral
 
 from .._mcmc.run import Run
-from .._utils import pickling, progress
+from .._utils import progress
 from .._utils.signals import held_back
-from . import restored, warm_start
-from .checkpoint import Checkpoint
+from .._version import __version__
+from . import warm_start
+from .checkpoint import Checkpoint, check_saved
 
 
 def sample(params, problem, plan, earlier, callbacks_of):
@@ -23,7 +24,7 @@ def sample(params, problem, plan, earlier, callbacks_of):
     checkpoint = _checkpoint(params, problem, settings, plan.device.name)
     with checkpoint or nullcontext():
         if checkpoint is not None:
-            saved = checkpoint.load(settings.n_iter, partial(restored.check, problem=problem, settings=settings))
+            saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
         run = Run(problem, settings, saved)
         sweep = _go(run, params.verbose, checkpoint, callbacks_of(run))
     return run, sweep
@@ -37,7 +38,7 @@ def _checkpoint(params, problem, settings, device):
     if not isinstance(seed, Integral):  # a generator is known by what it has drawn, a fresh seed by nothing
         seed = "fresh" if seed is None else f"a generator that draws {problem.key.tolist()}"
     what = {**warm_start.described(problem, settings), "random_state": str(seed), "device": device}
-    return Checkpoint(params.checkpoint, params.checkpoint_interval, what, pickling.version())
+    return Checkpoint(params.checkpoint, params.checkpoint_interval, what, __version__)
 
 
 def _go(run, verbose, checkpoint, callbacks):

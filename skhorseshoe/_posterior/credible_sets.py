@@ -122,19 +122,16 @@ def frames(claims, chosen, correlation, q, level):
                 "set": title,
                 "n_columns": len(columns),
                 "probability": 1 - error,
-                **{name: values[0] for name, values in _but_sign(moments(total.reshape(shape), level)).items()},
+                **{name: values[0] for name, values in moments(total.reshape(shape), level).items()},
                 "purity": np.nan if r is None else np.abs(r).min(),
             }
         )
         each = {"weight": weights, "probability": (side * parts > claims.effect).mean(axis=0)}
-        each |= _but_sign(moments(parts.reshape(shape), level))
+        each |= moments(parts.reshape(shape), level)
+        del each["prob_positive"]
         index = pd.MultiIndex.from_product([[title], [names[j] for j in columns]], names=["set", "feature"])
         members.append(pd.DataFrame(each, index=index).sort_values("probability", ascending=False, kind="stable"))
     return _sets(claims, sets, members, q, level), _members(members, level)
-
-
-def _but_sign(columns):
-    return {name: values for name, values in columns.items() if name != "prob_positive"}
 
 
 def _sets(claims, sets, members, q, level):

@@ -23,6 +23,7 @@ from scipy.sparse import issparse
 from sklearn.linear_model import lars_path, lars_path_gram
 
 from .._backends import device
+from .._utils.arrays import dense
 from .._utils.threads import count_threads, open_threads
 from .predict import flat
 
@@ -163,7 +164,7 @@ class ByMatrix:
             return self
         rest = self.S[np.ix_(~out, ~out)]
         inner, cross = self.S[np.ix_(out, out)], self.S[np.ix_(out, ~out)]
-        scale = _scale(inner.diagonal())[:, None]
+        scale = root_or_one(inner.diagonal())[:, None]
         best = np.linalg.lstsq(inner / scale / scale.T, cross / scale, rcond=None)[0]
         left = rest - (cross / scale).T @ best
         nothing = left.diagonal() <= JITTER * rest.diagonal()
@@ -210,7 +211,7 @@ class ByRows:
         if not out.any():
             return self
         rest, given = self.R[:, ~out], self.R[:, out]
-        given /= _scale(_squares(given))
+        given /= root_or_one(_squares(given))
         left = rest - given @ np.linalg.lstsq(given, rest, rcond=None)[0]
         left[:, _squares(left) <= JITTER * _squares(rest)] = 0.0
         return ByRows(left)
@@ -243,7 +244,7 @@ def weighted_rows(ops, X, weight, centre, points, fit_intercept):
     """
     n, p = X.shape
     R = np.ones((n, p + fit_intercept))
-    R[:, :p] = X.toarray() if issparse(X) else X
+    R[:, :p] = dense(X)
     R[:, :p] -= centre
     squared = weight if len(weight) else np.ones(n)
     if points is not None:
@@ -257,5 +258,6 @@ def _squares(R):
     return np.einsum("ij,ij->j", R, R)
 
 
-def _scale(squares):
+def root_or_one(squares):
+    """Square roots to divide by: 1 where there is nothing."""
     return np.sqrt(np.where(squares == 0, 1.0, squares))

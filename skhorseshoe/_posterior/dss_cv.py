@@ -89,8 +89,7 @@ def weighted(model, X, y, sample_weight=None):
     if class_weight is not None:
         if y is None:
             raise ValueError(
-                "The classifier was fitted with a class_weight, which weights rows by their labels: rule='dss' needs "
-                "y, also with prefit=True."
+                "rule='dss' needs y, also with prefit=True: the class_weight of the fit weights rows by their labels."
             )
         X, _, sample_weight, _ = rows_that_count(X, validation.check_labels(y), sample_weight, class_weight)
     if sample_weight is None:

@@ -1,6 +1,7 @@
 """What columns do: to the average probability of rows, if one of them changes, and to the scores of single rows."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from numbers import Real
 from typing import NamedTuple
 
@@ -11,8 +12,9 @@ from scipy.sparse import issparse
 
 from .._backends import device
 from .._data import validation
-from .._data.raw_rows import RawRows
+from .._utils.arrays import dense
 from .._utils.memory import check_matrices
+from .._utils.names import finder
 from .._utils.sklearn_compat import _check_sample_weight
 from .._utils.threads import count_threads, open_threads
 from ..diagnostics import ess_bulk
@@ -47,11 +49,7 @@ def effects_frame(model, before, X, features, change, level, sample_weight, max_
     changes = [_change(X, j, change, weight) for j in X.columns(features)]
     draws = _average_changes(model, before, X, changes, weight, max_draws)
     frame = Summary(
-        {
-            "change": [one.words for one in changes],
-            **moments(draws, level),
-            "ess": ess_bulk(draws),
-        },
+        {"change": [one.words for one in changes], **moments(draws, level), "ess": ess_bulk(draws)},
         index=pd.Index([X.names[one.column] for one in changes], name="feature"),
     )
     frame.attrs["header"] = in_lines(
@@ -108,7 +106,7 @@ def _average_changes(model, before, X, changes, weight, max_draws):
                 ends = (None, old + step) if step is not None else (np.zeros_like(old), np.ones_like(old))
                 seen = (None if new is None else _seen(model, before, X.changed(part, column, new)) for new in ends)
                 moves.append([None if after is None else _move(after, base) for after in seen])
-            out[first : first + _CHANGES] += _of_rows(model, _dense(base), moves, share, coef, intercept)
+            out[first : first + _CHANGES] += _of_rows(model, dense(base), moves, share, coef, intercept)
     if not np.isfinite(out).all():
         raise ValueError("X is too large to predict, as it is or changed: are its columns on the scale of the fit?")
     return out.T.reshape(len(model.coef_draws_), -1, len(changes))
@@ -117,10 +115,6 @@ def _average_changes(model, before, X, changes, weight, max_draws):
 def _seen(model, before, rows):
     """Rows as the classifier has them behind the steps before it, in float64."""
     return device.to_host(validation.check_X(model, prepared(before, rows), reset=False)).astype(np.float64, copy=False)
-
-
-def _dense(rows):
-    return rows.toarray() if issparse(rows) else rows
 
 
 def _move(after, base):
@@ -132,7 +126,7 @@ def _move(after, base):
         columns = np.flatnonzero(np.diff(moved.indptr))
     else:
         columns = np.flatnonzero(moved.any(axis=0))
-    return columns, _dense(moved[:, columns])
+    return columns, dense(moved[:, columns])
 
 
 def _of_rows(model, X, moves, share, coef, intercept):
@@ -169,9 +163,9 @@ def contributions_frame(model, before, X, reference, level):
     """See ``inspection.contributions``."""
     X, p = RawRows(X), model.n_features_in_
     check_matrices(8, (X.shape[0], p), "contributions(X)", "Ask for fewer rows.")
-    rows = _dense(_seen(model, before, X.part(slice(None))))
+    rows = dense(_seen(model, before, X.part(slice(None))))
     if reference is not None:
-        origin = _dense(_seen(model, before, _one_row(reference, X)))[0]
+        origin = dense(_seen(model, before, _one_row(reference, X)))[0]
     elif hasattr(model, "_column_means"):
         origin = model._column_means
     else:
@@ -230,3 +224,76 @@ def _of_scores(model, moved, level):
 
     predict._each_predictor(model, moved, coef, np.zeros_like(intercept), use)
     return out
+
+
+class RawRows:
+    """Rows as a user has them, before any scaler: an array, a CSR matrix, or a frame of pandas made of any table.
+
+    names : of the columns, x0, x1, ... of an array. shape : of X.
+    """
+
+    def __init__(self, X):
+        if validation.is_dask(X):
+            raise TypeError("X is a Dask collection, and effects are computed in memory: give a sample of its rows.")
+        X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
+        if hasattr(X, "columns"):
+            names = list(getattr(X, "column_names", X.columns))  # the former of pyarrow, where the latter are arrays
+            self.X = X if isinstance(X, pd.DataFrame) else pd.DataFrame({name: X[name].to_numpy() for name in names})
+        else:
+            self.X = X.tocsr() if issparse(X) else np.asarray(X)
+            if self.X.ndim != 2:
+                raise ValueError(f"X must have rows and columns, also for one row (X[[i]]); got shape {self.X.shape}.")
+            names = [f"x{j}" for j in range(self.X.shape[1])]
+        if not self.X.shape[0]:
+            raise ValueError("X has no rows: give one at least.")
+        self.names, self.shape = names, self.X.shape
+
+    def part(self, rows):
+        """Some rows as they are, numbers in arrays as float64."""
+        if isinstance(self.X, pd.DataFrame):
+            return self.X.iloc[rows]
+        part = self.X[rows]
+        return part.astype(np.float64) if part.dtype.kind in "biuf" else part
+
+    @cached_property
+    def _by_column(self):
+        return self.X.tocsc() if issparse(self.X) else self.X
+
+    def values(self, j, part=None):
+        """The numbers of a column, of all rows or of a part; (n,) float64."""
+        X = self._by_column if part is None else part
+        if issparse(X):
+            return X[:, [j]].toarray().ravel().astype(np.float64)
+        try:
+            if isinstance(X, pd.DataFrame):
+                return X.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan)
+            return X[:, j].astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Column {self.names[j]!r} does not hold numbers: leave it out of features.") from error
+
+    def changed(self, part, j, values):
+        """A part with these values (n,) in column j."""
+        if issparse(part):
+            there = np.arange(part.shape[0]), np.full(part.shape[0], j)
+            return part + type(part)((values - self.values(j, part), there), shape=part.shape)
+        if not isinstance(part, pd.DataFrame):
+            part = part.copy()
+            part[:, j] = values
+            return part
+        part, dtype = part.copy(deep=False), part.dtypes.iloc[j]
+        if isinstance(dtype, np.dtype) and dtype.kind in "biu" and (values.astype(dtype) == values).all():
+            values = values.astype(dtype)  # as an encoder knows them
+        part.isetitem(j, values)
+        return part
+
+    def columns(self, features):
+        """The numbers of columns that are given by name or number, one or several; None is all that hold numbers."""
+        if features is None:
+            kinds = self.X.dtypes if isinstance(self.X, pd.DataFrame) else [np.float64] * self.shape[1]
+            found = [j for j, kind in enumerate(kinds) if pd.api.types.is_numeric_dtype(kind)]
+        else:
+            find = finder(self.names, "columns of X", f" Give names, or numbers below {self.shape[1]}.", numbered=True)
+            found = [find(one, "features") for one in ([features] if np.ndim(features) == 0 else features)]
+        if not found:
+            raise ValueError("features is empty, or no column of X holds numbers: give one column at least.")
+        return found

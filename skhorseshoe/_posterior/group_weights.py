@@ -17,22 +17,20 @@ def weights_of(groups, names, numbered=False):
         raise ValueError("groups is empty: give one group at least.")
     if not isinstance(groups, Mapping):
         raise TypeError(
-            "groups must be a dict that has for the name of each group a list of its columns, or a dict of columns and "
-            f"their weights; got {groups!r:.80}."
+            f"groups must be a dict of lists of columns, or of dicts of columns and weights; got {groups!r:.80}."
         )
     p = len(names)
     cure = f" Give names, or numbers below {p}."
     if numbered:
         cure += " It was fitted without names: fit it on a table, in a Pipeline with set_output(transform='pandas')."
-    find = finder(names, "columns of this model", cure)
+    find = finder(names, "columns of this model", cure, numbered=True)
     rows, columns, values = [], [], []
     for k, (title, group) in enumerate(groups.items()):
         if isinstance(group, str) or not len(group):
             raise ValueError(f"The group {title!r} must be a list of columns, one at least; got {group!r}.")
         pairs = group.items() if isinstance(group, Mapping) else ((column, 1.0) for column in group)
         for column, weight in pairs:
-            is_number = isinstance(column, (int, np.integer)) and not isinstance(column, bool) and -p <= column < p
-            rows.append(int(column) % p if is_number else find(column, f"The group {title!r}"))
+            rows.append(find(column, f"The group {title!r}"))
             columns.append(k)
             values.append(float(weight))
     if not np.isfinite(values).all():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from .._backends import device
 from .._data import validation
 from .._data.dask_lazy import by_blocks
 from . import predict as _predict
+from .signals import check_share
 
 if TYPE_CHECKING:
     from .._types import DataFrame, Floats, Labels, Mapping, NDArray, Rows, Weights
@@ -319,10 +320,7 @@ def _positive(proba):
 
 def level_of(model, level):
     """The level of an interval: None is that of the model."""
-    level = model.credible_level if level is None else level
-    if not isinstance(level, Real) or not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1 (0.9 for 90 %); got {level!r}.")
-    return level
+    return check_share("level", model.credible_level if level is None else level)
 
 
 def check_max_draws(max_draws):

@@ -6,7 +6,7 @@ from scipy.special import log_ndtr
 
 from .._backends import device
 from .._data import validation
-from .._utils.finite import first_not_finite
+from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
 from .._utils.sklearn_compat import _check_sample_weight
 from .._utils.threads import count_threads, open_threads

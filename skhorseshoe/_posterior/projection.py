@@ -12,7 +12,8 @@ import numpy as np
 from scipy.special import ndtr
 from sklearn.utils import gen_batches
 
-from .dss import form_of
+from .._utils.arrays import dense
+from .dss import form_of, root_or_one
 from .predict import flat
 
 _DRAWS = 100  # that are projected
@@ -66,9 +67,8 @@ class Projection:
     def _latent(self, columns):
         """Least squares of the score, in units of its noise."""
         columns = np.append(columns, self._X.shape[1]) if self._has_intercept else columns
-        inner, right = self._form.block(columns), self._products[:, columns]
-        scale = np.sqrt(np.where(inner.diagonal() == 0, 1.0, inner.diagonal()))[:, None]
-        gamma = np.linalg.lstsq(inner / scale / scale.T, right.T / scale, rcond=None)[0] / scale
+        right = self._products[:, columns]
+        gamma = _solved(self._form.block(columns), right.T)
         # What cancels here is added to 1.
         left = np.maximum(self._squares - np.einsum("ij,ji->i", right, gamma), 0.0) / self._weight.sum()
         return (gamma / np.sqrt(1 + left)).T
@@ -87,16 +87,20 @@ class Projection:
             ratio *= density  # the Fisher information
             total += ratio.sum(axis=0)
             inner += (block * ratio.mean(axis=1)[:, None]).T @ block
-        scale = np.sqrt(np.where(inner.diagonal() == 0, 1.0, inner.diagonal()))
-        steps = (np.linalg.lstsq(inner / scale[:, None] / scale, (gradient / scale).T, rcond=None)[0].T) / scale
+        steps = _solved(inner, gradient.T).T
         steps *= (total.mean() / np.maximum(total, np.finfo(float).tiny))[:, None]  # a draw of other size has its own
         return value, np.einsum("ij,ij->i", gradient, steps) / 2, steps
 
     def _block(self, X, rows, columns):
         """Rows of these columns about their centre, and the one of the intercept."""
-        block = X[rows][:, columns]
-        block = (block.toarray() if hasattr(block, "toarray") else block) - self._centre[columns]
+        block = dense(X[rows][:, columns]) - self._centre[columns]
         return np.column_stack([block, np.ones(len(block))]) if self._has_intercept else block
 
     def _batches(self, X):
         return gen_batches(X.shape[0], max(1, _NUMBERS // max(self.draws.shape)))
+
+
+def _solved(S, right):
+    """The x (k, m) of least norm with S x nearest to the right side, in units in which S has ones on its diagonal."""
+    scale = root_or_one(S.diagonal())[:, None]
+    return np.linalg.lstsq(S / scale / scale.T, right / scale, rcond=None)[0] / scale

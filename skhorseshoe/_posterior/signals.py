@@ -31,9 +31,10 @@ def floored(wrong, ess, n_draws, most=0.5):
 
 
 def check_share(name, value):
-    """Raise unless the value is a share between 0 and 1."""
+    """The value, or a ValueError unless it is a share between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
-        raise ValueError(f"{name} must be between 0 and 1, as 0.1 for 10 %; got {value!r}.")
+        raise ValueError(f"{name} must be between 0 and 1 (0.9 for 90 %); got {value!r}.")
+    return value
 
 
 def check_draws(model, name, share):
@@ -51,8 +52,7 @@ def column_sd(model):
     """Standard deviations of the columns of the fit, by weight; (p,)."""
     if not hasattr(model, "_column_sd"):
         raise ValueError(
-            "This model was fitted by an older version, which has not kept the standard deviations of the columns: fit "
-            "it again."
+            "This model was fitted by an older version, without the standard deviations of the columns: fit it again."
         )
     return model._column_sd
 

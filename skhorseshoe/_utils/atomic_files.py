@@ -123,7 +123,7 @@ def is_count(value, least=0):
     return type(value) is int and least <= value < 2**62
 
 
-def strangers(folder, ours):
+def foreign(folder, ours):
     """Sorted names in a folder that do not begin with one of ours; those that file managers leave do not count."""
     names = (path.name for path in folder.iterdir())
     return sorted(name for name in names if not name.startswith((*ours, ".", "desktop.ini")))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from difflib import get_close_matches
+from numbers import Integral
 
 
 def names_of(model):
@@ -16,27 +17,24 @@ def shorten(name, letters):
     return name if len(name) <= letters else f"{name[: letters - 1 - tail]}…{name[len(name) - tail :]}"
 
 
-def did_you_mean(name, known):
-    """A sentence with the names that are like one that is not known; nothing if none is."""
-    near = get_close_matches(str(name), map(str, known), n=3)
-    return f" Did you mean {', '.join(map(repr, near))}?" if near else ""
-
-
-def finder(known, things, otherwise=""):
+def finder(known, things, otherwise="", numbered=False):
     """A function (name, where) that gives the index of a name among the known ones; a ValueError if it is not one.
 
     things : what is known, in words; where : what has the name. otherwise : the cure if no known name is similar.
+    numbered : whether a number stands for the thing at its place, as in a list.
     """
-    index, times = {name: j for j, name in enumerate(known)}, Counter(known)
+    index, times, n = {name: j for j, name in enumerate(known)}, Counter(known), len(known)
 
     def find(name, where):
+        is_number = numbered and isinstance(name, Integral) and not isinstance(name, bool)
+        if name not in index and is_number and -n <= name < n:
+            return int(name) % n
         if name not in index:
-            hint = did_you_mean(name, known) or otherwise
-            raise ValueError(f"{where}: there is no {name!r} among the {len(known)} {things}.{hint}")
+            near = get_close_matches(str(name), map(str, known), n=3)
+            hint = f" Did you mean {', '.join(map(repr, near))}?" if near else otherwise
+            raise ValueError(f"{where}: there is no {name!r} among the {n} {things}.{hint}")
         if times[name] > 1:
-            raise ValueError(
-                f"{where}: {times[name]} {things} are called {name!r}. Rename them and fit again, or leave it out."
-            )
+            raise ValueError(f"{where}: {times[name]} {things} are called {name!r}. Rename them, or leave it out.")
         return index[name]
 
     return find

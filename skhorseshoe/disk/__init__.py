@@ -34,17 +34,17 @@ def convert(
 
     The rows are read and checked part by part. A call that was killed, or ended with an error, goes on where it has
     stopped when it is made again. A call that has ended returns what it wrote, if its source is the same: files are
-    known by name, size and time, arrays of NumPy's by a checksum. Of other sources that cannot be known: open what they
-    became with ``load``, which refuses the folder before the end.
+    known by name, size and time, NumPy's arrays by a checksum. Others cannot be known: open what they became with
+    ``load``.
 
     Parameters
     ----------
     source : path-like, list of path-like, array, table, or iterable of tables or arrays
-        A path leads to a parquet, CSV, Arrow or ORC file, or to a folder of one kind, which are read in the order of
-        their names, part.2 before part.10; the files of a list in its order. Arrays are NumPy's, zarr's, HDF5's or
-        Dask's, of shape (n_samples, n_features). Tables are those of pandas, polars or pyarrow; data sets of pyarrow,
-        lazy frames of polars and frames of Dask are iterables of them. An item of an iterable may also be a pair of
-        rows and their labels. To go on, an iterable must yield the same items again; a generator must be made anew.
+        A path leads to a parquet, CSV, Arrow or ORC file, or to a folder of one kind, read in the order of their names,
+        part.2 before part.10. Arrays are NumPy's, zarr's, HDF5's or Dask's, of shape (n_samples, n_features). Tables
+        are those of pandas, polars or pyarrow; data sets of pyarrow, lazy frames of polars and frames of Dask are
+        iterables of them. An item of an iterable may be a pair of rows and their labels. To go on, an iterable must
+        yield the same items again; a generator must be made anew.
     folder : path-like
         Where to write; made if there is none. Something else in it at the start is an error.
     y : str, array-like of shape (n_samples,) or None, default=None
@@ -95,10 +95,10 @@ def convert(
     path = Path(folder).expanduser()
     if not begun(path, what)["complete"]:
         with _progress.visible(verbose), writing(path, what) as writer:
-            to_rows = ToRows(name, columns, dtype, writer.manifest)
+            to_rows = ToRows(writer.manifest)
             report = _progress.reporter(verbose, source.rows and (lambda: source.rows), partial(_line, source.rows))
             for part in source.parts(writer.n):
-                writer.append(*to_rows(part, writer.n), to_rows.names, to_rows.classes)
+                writer.append(*to_rows(part, writer.n))
                 report(writer.n)
             writer.finish()
     elif source.what is None:
@@ -114,8 +114,8 @@ def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memma
     folder : path-like
         The folder.
     check : bool, default=False
-        If True, compare every byte with its checksum, which reads the files once. Otherwise it is their sizes and
-        headings, which tell if a file was cut short or replaced.
+        If True, compare every byte with its checksum; otherwise sizes and headings alone, which tell if a file was cut
+        short or replaced.
 
     Returns
     -------

@@ -5,7 +5,6 @@ step: at every moment it describes rows that are there, in blocks. It calls itse
 with the last block, to compare it with what is there.
 """
 
-import math
 import os
 import zlib
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from itertools import pairwise, zip_longest
 import numpy as np
 import pandas as pd
 
-from .._utils.atomic_files import damaged, is_count, naming, open_to_read, open_to_write, put_note, read_note, strangers
+from .._utils.atomic_files import damaged, foreign, is_count, naming, open_to_read, open_to_write, put_note, read_note
 from .._utils.lock import alone, lock_of
 
 DTYPES = "float16", "float32", "float64"
@@ -23,11 +22,10 @@ _MANIFEST, _CODES = "manifest.json", "y.npy"
 _HEADER = 128  # bytes, of NumPy's format: it has room for any number of rows
 _CURE = "Remove its folder and convert again."
 _WHAT = "conversion"
-_NEW = {"format": "skhorseshoe rows 1", "rows": 0, "names": None, "classes": None, "complete": False}
+_NEW = {"format": "skhorseshoe rows 2", "rows": 0, "names": None, "classes": None, "complete": False}
 
 
 def _x_file(dtype):
-    """Name of the file of X."""
     return f"X-{dtype}.npy"
 
 
@@ -36,10 +34,6 @@ def _are_blocks(blocks, manifest):
     stops = [0, *(stop for stop, _, _ in blocks)]
     ascend = all(is_count(stop, before + 1) for before, stop in pairwise(stops))
     return ascend and stops[-1] == manifest["rows"] and all(is_count(crc) for block in blocks for crc in block[1:])
-
-
-def _are_names(names, manifest):
-    return manifest["rows"] == 0 or _are_distinct(names) or {*names} == {None}
 
 
 def _are_distinct(values):
@@ -53,7 +47,7 @@ _FIELDS = {
     "dtype": lambda dtype, manifest: dtype in DTYPES,
     "rows": lambda rows, manifest: is_count(rows),
     "blocks": _are_blocks,
-    "names": _are_names,
+    "names": lambda names, manifest: manifest["rows"] == 0 or _are_distinct(names),
     "classes": lambda classes, manifest: (
         classes in (None, []) or (_are_distinct(classes) and len({isinstance(label, str) for label in classes}) == 1)
     ),
@@ -73,10 +67,8 @@ def open_rows(folder, check):
     if manifest is None:
         raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.")
     if not manifest["complete"]:
-        raise ValueError(
-            f"The conversion to {str(folder)!r} has stopped after {manifest['rows']} rows. The same call of "
-            "skhorseshoe.disk.convert goes on with it."
-        )
+        rows = manifest["rows"]
+        raise ValueError(f"The conversion to {str(folder)!r} has stopped after {rows} rows. The same call goes on.")
     n, dtype, names, classes = (manifest[name] for name in ("rows", "dtype", "names", "classes"))
     paths = folder / _x_file(dtype), folder / _CODES
     X, codes = _map(paths[0], dtype, (n, len(names))), _map(paths[1], "uint8", (n,))
@@ -88,19 +80,17 @@ def open_rows(folder, check):
         start = stop
     if classes is not None and codes.max() >= len(classes):
         raise damaged(paths[1], f"it has the code {codes.max()} of {len(classes)} labels", _CURE)
-    X = X if None in names else pd.DataFrame(X, columns=names, copy=False)
+    X = X if names == [*range(len(names))] else pd.DataFrame(X, columns=names, copy=False)
     return X, None if classes is None else np.array(classes)[codes]
 
 
 def _map(path, dtype, shape):
     with naming(path, _CURE), open_to_read(path) as file:
-        size, there = _HEADER + math.prod(shape) * np.dtype(dtype).itemsize, os.fstat(file.fileno()).st_size
-        if there != size:
-            raise ValueError(f"it has {there} bytes, not {size}")
-        np.lib.format.read_magic(file)
-        if np.lib.format.read_array_header_1_0(file) != (shape, False, np.dtype(dtype)):
-            raise ValueError(f"its heading is not that of {shape} of {dtype}")
-        return np.memmap(file, dtype, "r", _HEADER, shape)
+        array = np.lib.format.open_memmap(path, "r")
+        is_whole = os.fstat(file.fileno()).st_size == array.offset + array.nbytes and array.flags.c_contiguous
+        if not is_whole or (array.shape, array.dtype) != (shape, dtype):
+            raise ValueError(f"it does not hold {shape} of {dtype} and nothing else")
+        return array
 
 
 def begun(folder, what):
@@ -109,15 +99,14 @@ def begun(folder, what):
     what : of JSON types, all that the rows depend on.
     """
     manifest = _manifest(folder)
-    if manifest is None and folder.exists() and strangers(folder, (_MANIFEST, lock_of(_WHAT))):
+    if manifest is None and folder.exists() and foreign(folder, (_MANIFEST, lock_of(_WHAT))):
         raise ValueError(f"{str(folder)!r} is not empty and holds no rows: give a new or an empty folder.")
     if manifest is None or not manifest["rows"]:
         return {**_NEW, "what": what, "dtype": what["dtype"] or "float32", "blocks": []}
     was = manifest["what"]
     if different := [_difference(name, was.get(name), now) for name, now in what.items() if was.get(name) != now]:
         raise ValueError(
-            f"{str(folder)!r} holds rows of another conversion: {', '.join(different)}. Give another folder, or remove "
-            "it to start anew."
+            f"{str(folder)!r} holds rows of another conversion: {', '.join(different)}. Give another folder."
         )
     return manifest
 
@@ -171,15 +160,11 @@ class Writer:
         file.seek(_HEADER + self.n * row_bytes)
         return file
 
-    def append(self, X, codes, names, classes):
-        """Write rows (m, p) and the codes (m,) of their labels, uint8, or compare them with those that are there.
-
-        names : of the columns. classes : of the codes, or None.
-        """
+    def append(self, X, codes):
+        """Write rows (m, p) and the codes (m,) of their labels, uint8, or compare them with those that are there."""
         if self.n < self.manifest["rows"]:
             self._check_same(X, codes)
         else:
-            self.manifest |= {"names": names, "classes": classes}
             self._write(X, codes)
         self.n += len(X)
         if self.since >= COMMIT:

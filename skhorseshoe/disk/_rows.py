@@ -11,72 +11,59 @@ _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", 
 class ToRows:
     """Makes rows of parts, which must agree with one another.
 
-    y : name of the column of labels, or None. columns : names of the columns of X, in their order, or None for those of
-    the first part. dtype : of X, or None for the narrowest that is exact. known : "names" and "classes" of the parts
-    that are converted already, or None each.
+    manifest : of the rows that are there. Its entry "what" has the parameters of ``convert``; to "names" and "classes"
+    is added what the parts bring.
     """
 
-    def __init__(self, y, columns, dtype, known):
-        self.y, self.columns, self.dtype = y, columns, dtype
-        self.names, self.classes = known["names"] or columns, known["classes"]
+    def __init__(self, manifest):
+        self.known, what = manifest, manifest["what"]
+        self.y, self.columns, self.dtype = what["y"], what["columns"], what["dtype"]
 
     def __call__(self, part, first):
         """Rows (m, p), float64 where float32 is not exact, and codes (m,) uint8. first : number of the first row."""
         rows, labels = part if isinstance(part, tuple) else (part, None)
         refuse_sparse(rows)
         frame = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
-        if hasattr(frame, "columns"):
-            self._check_table(frame.columns, first)
-            labels = labels if self.y is None else frame[self.y]
-            frame = frame[self.names]
-        else:
-            self._check_array(np.shape(frame), first)
-            frame = pd.DataFrame(frame)
-        return _floats(frame, self.dtype, first), self._codes(labels, len(frame), first)
+        if not hasattr(frame, "columns"):
+            if np.ndim(frame) != 2 or np.shape(frame)[1] == 0:
+                raise ValueError(f"Parts must have two dimensions, rows and columns; got shape {np.shape(frame)}.")
+            frame = pd.DataFrame(frame)  # whose names are numbers
+        self._check_columns(frame.columns, first)
+        labels = labels if self.y is None else frame[self.y]
+        return _floats(frame[self.known["names"]], self.dtype, first), self._codes(labels, len(frame), first)
 
-    def _check_table(self, columns, first):
-        """Raise a ValueError unless a table with these columns goes with those before."""
+    def _check_columns(self, columns, first):
+        """Raise a ValueError unless rows with these columns go with those before."""
         if columns.has_duplicates:
             raise ValueError(f"Columns {columns[columns.duplicated()].tolist()} are there more than once: rename them.")
         if self.y is not None and self.y not in columns:
-            raise ValueError(f"y={self.y!r} is no column of the source; it has {_some(columns)}.")
+            raise ValueError(
+                f"y={self.y!r} is no column of the source; it has {_some(columns)}. Beside an array, whose columns are "
+                "numbered, labels are an array too, or parts are pairs (rows, labels)."
+            )
         labels = () if self.y is None else (self.y,)  # a column's name may be None too
-        self.names = self.names or [name for name in columns if name not in labels]
-        if not self.names:
+        names = self.known["names"] or self.columns or [name for name in columns if name not in labels]
+        if not names:
             raise ValueError(f"The source has no column for X, only {_some(columns)}.")
-        for name in self.names:
+        for name in names:
             if not isinstance(name, str | int | float) or name != name:
                 raise ValueError(
                     f"Names of columns must be strings or numbers; got {name!r}: rename it, frame.columns = "
                     'frame.columns.map(str), or, for names of several levels, ["_".join(map(str, name)) for name in '
                     "frame.columns]."
                 )
-        missing, more = {*self.names} - {*columns}, {*columns} - {*self.names, *labels}
+        missing, more = {*names} - {*columns}, {*columns} - {*names, *labels}
         if missing or (more and self.columns is None):
             raise ValueError(
                 f"The part of the source from row {first} on does not have the columns that are wanted: missing are "
-                f"{_some(missing)}, unknown are {_some(more)}. All parts must have the same; columns=[...] takes some "
-                "of them."
+                f"{_some(missing)}, unknown are {_some(more)}. columns=[...] takes those that all parts have."
             )
-
-    def _check_array(self, shape, first):
-        """Raise a ValueError unless an array of this shape goes with the parts before."""
-        if len(shape) != 2 or shape[1] == 0:
-            raise ValueError(f"Parts must have two dimensions, rows and columns; got an array of shape {shape}.")
-        if self.y is not None or self.columns is not None:
-            raise ValueError(
-                "y and columns name columns of a table, and an array has no names: give the labels as an array of "
-                "their own, or parts that are pairs (rows, labels)."
-            )
-        self.names = self.names or [None] * shape[1]
-        if shape[1] != len(self.names):
-            raise ValueError(
-                f"The part of the source from row {first} on has {shape[1]} columns, others {len(self.names)}."
-            )
+        self.known["names"] = names
 
     def _codes(self, labels, m, first):
         """The codes (m,) uint8 of the labels, 0 where there are none; new labels join the classes."""
-        if (labels is None and self.classes) or (labels is not None and self.classes is None and first):
+        classes = self.known["classes"]
+        if (labels is None and classes) or (labels is not None and classes is None and first):
             has = "no labels, and those before have" if labels is None else "labels, and those before have none"
             raise ValueError(f"The part of the source from row {first} on has {has}.")
         if labels is None:
@@ -87,22 +74,19 @@ class ToRows:
         if (codes < 0).any():
             raise ValueError(f"The label of row {first + np.argmin(codes)} is missing: leave the row out.")
         found = found.tolist()
-        self.classes = list(dict.fromkeys([*(self.classes or []), *found]))
+        classes = self.known["classes"] = list(dict.fromkeys([*(classes or []), *found]))
         for k, value in enumerate(found):
-            like = self.classes[0]
-            if not isinstance(value, str | int | float) or isinstance(value, str) != isinstance(like, str):
+            if not isinstance(value, str | int | float) or isinstance(value, str) != isinstance(classes[0], str):
                 raise ValueError(
-                    f"The label of row {first + np.argmax(codes == k)} is {value!r}, and others are like {like!r}: "
-                    "labels must be all text or all numbers. Make them one, by astype(str) for example, and give the "
-                    "tables one after the other as the source."
+                    f"The label of row {first + np.argmax(codes == k)} is {value!r}, and others are like "
+                    f"{classes[0]!r}: labels must be all text or all numbers, as by astype(str)."
                 )
-        if len(self.classes) > 256:
+        if len(classes) > 256:
             raise ValueError(f"y has more than 256 different values, such as {found[:3]}: no classes to predict.")
-        return np.array([self.classes.index(value) for value in found], np.uint8)[codes]
+        return np.array([classes.index(value) for value in found], np.uint8)[codes]
 
 
 def refuse_sparse(rows):
-    """A TypeError for sparse rows."""
     if issparse(rows):
         raise TypeError(
             "Sparse rows cannot be written to disk: fit reads them as they are, from memory. Or give parts of them as "
@@ -120,10 +104,9 @@ def _floats(frame, dtype, first):
             raise ValueError(f"Column {frame.columns[j]!r} holds {value} in row {first + row}{why}")
 
     kinds = [kind.kind for kind in frame.dtypes]
-    if other := [j for j, kind in enumerate(kinds) if kind not in "biuf"]:
-        frame = frame.copy(deep=False)
-        for j in other:
-            frame.isetitem(j, _numbers(frame.iloc[:, j]))
+    frame = frame.copy(deep=False)
+    for j in (j for j, kind in enumerate(kinds) if kind not in "biuf"):
+        frame.isetitem(j, _numbers(frame.iloc[:, j]))
     narrow = all(kind in ("float16", "float32") for kind in frame.dtypes)
     values = frame.to_numpy(np.float32 if narrow else np.float64, na_value=np.nan)
     refuse(~np.isfinite(values), ". Rows on disk must be finite numbers: fill them in, or leave the row or column out.")
@@ -133,8 +116,7 @@ def _floats(frame, dtype, first):
         refuse(~np.isfinite(X), f", which is too large for {dtype}.")
         return X
     cure = "If it is an identifier, leave it out (columns=[...]); dtype='float64' rounds it."
-    whole = np.isin(kinds, ["i", "u"])
-    refuse(whole & ((values >= _WHOLE) | (values <= -_WHOLE)), f", which float64 cannot hold exactly. {cure}")
+    refuse(np.isin(kinds, ["i", "u"]) & (abs(values) >= _WHOLE), f", which float64 cannot hold exactly. {cure}")
     return X if np.array_equal(X, values) else values
 
 
@@ -148,8 +130,7 @@ def _numbers(column):
     some = "".join(f", such as {value!r}" for value in (other if len(other) else column)[:1].tolist())
     raise ValueError(
         f"Column {column.name!r} is not numeric (its dtype is {column.dtype}{some}). Leave it out, with columns=[...] "
-        "for the ones to keep, or encode it (OneHotEncoder) and give the encoded frames, one after the other, as the "
-        "source."
+        "for the ones to keep, or encode it (OneHotEncoder) and give the encoded frames as the source."
     )
 
 

@@ -54,32 +54,24 @@ def _from_row(parts, start):
 def _items(source):
     """The tables and arrays that a source yields."""
     if inspect.isgenerator(source) and inspect.getgeneratorstate(source) != inspect.GEN_CREATED:
-        raise ValueError(
-            "source is a generator that has been read from already. It cannot be read twice: make it anew."
-        )
-    if hasattr(source, "to_batches"):  # tables and data sets of pyarrow
-        return source.to_batches()
-    if hasattr(source, "collect_batches"):  # lazy frames of polars
-        return source.collect_batches()
+        raise ValueError("source is a generator that has been read from already, and cannot be twice: make it anew.")
+    for batches in ("to_batches", "collect_batches"):  # tables and data sets of pyarrow, lazy frames of polars
+        if hasattr(source, batches):
+            return getattr(source, batches)()
     if hasattr(source, "to_delayed"):  # frames of Dask
         return (part.compute() for part in source.to_delayed())
     if hasattr(source, "columns") and hasattr(source, "shape"):  # frames
         return [source]
     if not hasattr(source, "__iter__"):
-        raise TypeError(
-            "source must be a path to files, a list of paths, an array, a table, or an iterable of tables or arrays; "
-            f"got {type(source).__name__}."
-        )
+        raise TypeError(f"source must be paths, or arrays or tables, one or several; got {type(source).__name__}.")
     return source
 
 
 def _of_array(array, labels):
     n, p = array.shape if len(array.shape) == 2 else (np.nan, 0)
     if np.isnan(n) or (labels is not None and len(labels) != n):  # unknown, of some Dask arrays
-        raise ValueError(
-            "An array of rows has two dimensions of known size, and as many rows as there are labels; got the shapes "
-            f"{tuple(array.shape)} and {'none' if labels is None else np.shape(labels)}."
-        )
+        shapes = f"{tuple(array.shape)} and {'none' if labels is None else np.shape(labels)}"
+        raise ValueError(f"An array of rows needs two dimensions of known size, and a label a row; got {shapes}.")
     if labels is not None:
         labels = np.asanyarray(labels, None if hasattr(labels, "dtype") else object)  # text would swallow NaN
     chunk = np.max((getattr(array, "chunks", None) or [1])[0])  # rows that are decoded together
@@ -108,9 +100,9 @@ def _of_files(paths, columns):
     kinds = {file: kind for file in found for end, kind in _KINDS.items() if file.name.lower().endswith(end)}
     if len({*kinds.values()}) != 1:
         raise ValueError(
-            f"source {', '.join(repr(str(path)) for path in paths[:3])} must be files of one kind, of "
-            f"{', '.join(_KINDS)}; it has {[file.name for file in found[:3]]}. Anything else can be given as an array, "
-            "such as zarr.open_array(path), or as an iterable of tables."
+            f"source {[*map(str, paths[:3])]} must be files of one kind, of {', '.join(_KINDS)}; it has "
+            f"{[file.name for file in found[:3]]}. Anything else can be given as an array, such as "
+            "zarr.open_array(path), or as an iterable of tables."
         )
     files = [file for file in found if file in kinds]
     kind = kinds[files[0]]
@@ -123,17 +115,18 @@ def _of_files(paths, columns):
 
     stats = [(file.resolve(), file.stat()) for file in files]  # whichever way leads to them
     what = [f"{file} of {at.st_size} bytes, {np.datetime64(at.st_mtime_ns, 'ns')}" for file, at in stats]
-    rows = None if kind == "csv" else sum(_count(file, kind) for file in files)
+    if kind == "csv":  # to count its rows is to read it
+        batches = (batch for file in files for batch in _batches(file, kind, columns))
+        return Source(partial(_from_row, batches), what)
+    counts = [_count(file, kind) for file in files]
 
     def parts(start):
-        for file in files:
-            if start and start >= (n := _count(file, kind)):
-                start -= n
-                continue
-            yield from _from_row(_batches(file, kind, columns), start)
-            start = 0
+        for file, n in zip(files, counts, strict=True):
+            if start < n:
+                yield from _from_row(_batches(file, kind, columns), start)
+            start = max(0, start - n)
 
-    return Source(parts, what, rows)
+    return Source(parts, what, sum(counts))
 
 
 def _below(path):
@@ -170,33 +163,27 @@ def _opened(file, kind):
         from pyarrow import csv, dataset, fs
     except ImportError as error:
         raise ImportError(
-            f"Reading {str(file)!r} needs pyarrow, which is not installed: pip install pyarrow. Or give an "
-            "iterable of tables or arrays as the source."
+            f"Reading {str(file)!r} needs pyarrow: pip install pyarrow, or give an iterable of tables or arrays."
         ) from error
-    given = {"format": kind, "filesystem": fs.LocalFileSystem()}
-    if kind == "csv":
-        given["format"] = dataset.CsvFileFormat(
-            parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=csv.ConvertOptions(strings_can_be_null=True),
-            read_options=csv.ReadOptions(block_size=_BLOCK),
-        )
-    try:
-        data = dataset.dataset(str(file), **given)
-        if kind == "csv":
-            text = pa.schema([(name, pa.string()) for name in data.schema.names])
-            data = dataset.dataset(str(file), schema=text, **given)
-        yield data
-    except MemoryError:
-        raise
-    except Exception as error:  # Arrow has several
-        if getattr(error, "errno", None):
-            raise
+    lines = dataset.CsvFileFormat(
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+        convert_options=csv.ConvertOptions(strings_can_be_null=True),
+        read_options=csv.ReadOptions(block_size=_BLOCK),
+    )
+    is_csv, cure = kind == "csv", ""
+    if is_csv:
         cure = (
             ". If it is text in another form, give pandas.read_csv(file, chunksize=100_000, ...) as the source, with "
             "encoding='latin-1', index_col=0 (for names of rows, as R writes them), or what else it needs."
         )
-        why = str(error).strip()
-        raise ValueError(f"The file {str(file)!r} cannot be read: {why}{cure if kind == 'csv' else ''}") from error
+    opened = partial(dataset.dataset, str(file), format=lines if is_csv else kind, filesystem=fs.LocalFileSystem())
+    try:
+        data = opened()
+        yield opened(pa.schema([(name, pa.string()) for name in data.schema.names])) if is_csv else data
+    except Exception as error:  # Arrow has several
+        if isinstance(error, MemoryError) or getattr(error, "errno", None):
+            raise
+        raise ValueError(f"The file {str(file)!r} cannot be read: {str(error).strip()}{cure}") from error
 
 
 def _typed(batch):

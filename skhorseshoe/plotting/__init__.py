@@ -5,11 +5,9 @@ colour-blind readers. What is drawn is an attribute, to be restyled with Matplot
 """
 
 from ._chains import AutocorrelationDisplay, TraceDisplay
-from ._coefficients import CoefficientsDisplay, ShrinkageDisplay
+from ._coefficients import CoefficientsDisplay, CredibleSetsDisplay, ShrinkageDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
-from ._selection import SelectionPathDisplay
-from ._sets import CredibleSetsDisplay
-from ._sizes import ModelSizeDisplay
+from ._selection import ModelSizeDisplay, SelectionPathDisplay
 
 __all__ = [
     "AutocorrelationDisplay",

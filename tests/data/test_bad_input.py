@@ -57,13 +57,13 @@ def test_unusable_rows_are_refused(data, says):
 
 
 @cases("labels", {
-    "one class": (np.ones(30), "only one class, .*two classes are needed"),
+    "one class": (np.ones(30), "only one class, .*needs rows of two classes"),
     "twelve classes": (np.arange(30) % 12, r"12 classes, 0, .* 9 and others"),
     "numbers": (X[:, 0], "continuous"),
     "numbers whose sum overflows": (np.where(Y, 1e308, 0.5), "continuous"),
     "masked": (np.ma.masked_equal(np.arange(30), 7), "y is a masked .*row 7: leave"),
-    "bool objects": (Y.astype(bool).astype(object), r"type bool, .*astype\(bool\)"),
-    "two types": (np.array([0, "a"], object)[Y], "y mixes int and str"),
+    "bool objects": (Y.astype(bool).astype(object), r"y holds bool as objects.*astype\(bool\)"),
+    "two types": (np.array([0, "a"], object)[Y], "y holds int and str"),
 })  # fmt: skip
 @pytest.mark.filterwarnings("error")
 def test_unusable_labels_are_refused(labels, says):

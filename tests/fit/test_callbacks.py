@@ -216,7 +216,7 @@ def test_the_classifiers_of_a_selector_are_heard(problem, prefit, cv, n_fits):
 def test_a_selector_whose_fit_fails_ends_its_callbacks(problem):
     recorder = Recorder()
     selector = HorseshoeSelector(classifier(unpenalized=[99])).set_callbacks(recorder)
-    with pytest.raises(ValueError, match="unpenalized has indices"):
+    with pytest.raises(ValueError, match="unpenalized: there is no"):
         selector.fit(*problem)
     assert recorder.closed == 1
     selector.set_params(estimator=classifier()).fit(*problem)

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
-from skhorseshoe._fit import memory_forecast
+from skhorseshoe._fit import plan
 from skhorseshoe._utils import memory
 
 X = np.random.default_rng(0).standard_normal((30, 3))
@@ -107,7 +107,7 @@ def test_where_the_system_does_not_tell_itself_psutil_does(tmp_path, monkeypatch
 def test_a_sampler_that_has_no_matrices_is_not_advised_to_itself(sampler, advised, monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 2**20)
     with pytest.raises(MemoryError) as error:
-        memory_forecast.check_memory(100, 20_000, 4, 1, 1, sampler, no_matrix=True)
+        plan.check_memory(100, 20_000, 4, 1, 1, sampler, no_matrix=True)
     assert ("sampler='pxda' needs none" in str(error.value)) == advised
     assert "what takes the room" not in str(error.value)
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._fit.sums import have_converged
+from skhorseshoe._fit.findings import are_sums_well
 from skhorseshoe._utils import memory
 
 
@@ -36,7 +36,7 @@ FAILED = np.array([True, True, False, False, False, False])  # the intercept and
 
 def judged(X, draws, failed=FAILED, weight=None):
     rows = X, None, weight
-    return have_converged(model_of(X, draws, weight), rows, failed, np.ones(4, bool))
+    return are_sums_well(model_of(X, draws, weight), rows, failed, np.ones(4, bool))
 
 
 def test_twins_have_converged_together(twins):
@@ -70,7 +70,7 @@ def test_rows_that_are_not_looked_at(twins, tmp_path):
     held = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
     held[:] = X
     assert not judged(held, draws)
-    assert not have_converged(model_of(X, draws), None, FAILED, np.ones(4, bool))
+    assert not are_sums_well(model_of(X, draws), None, FAILED, np.ones(4, bool))
 
 
 def test_no_room_for_correlations_loses_no_fit(twins, monkeypatch):

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data.columns import Columns
-from skhorseshoe._fit.memory_forecast import forecast
+from skhorseshoe._fit.plan import forecast
 from skhorseshoe._mcmc import draws as _draws
 from skhorseshoe._mcmc.draws import Draws, Moments
 from skhorseshoe.plotting import CoefficientsDisplay

@@ -9,7 +9,7 @@ from scipy.stats import halfcauchy, norm
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._mcmc.prior import describe_prior
-from skhorseshoe._posterior import log_prior
+from skhorseshoe._posterior import arviz
 from skhorseshoe.diagnostics import mcse_mean
 
 
@@ -26,7 +26,7 @@ def of_slab(tau, slab):
 @pytest.mark.parametrize(("tau_0", "slab", "p"), [(0.7, None, 4), (1.0, 2.0, 3), (3.0, 0.01, 300), (1e-3, 5.0, 20)])
 def test_density_of_the_global_scale_is_that_by_quadrature(tau_0, slab, p):
     def density(log_tau):
-        return np.exp(log_prior.log_global_scale(np.exp(log_tau), tau_0, slab, p) + log_tau)
+        return np.exp(arviz.log_global_scale(np.exp(log_tau), tau_0, slab, p) + log_tau)
 
     middle = np.log(tau_0)
     ends, peaks = (middle - 45, middle + 35), [middle - 8, middle]
@@ -35,7 +35,7 @@ def test_density_of_the_global_scale_is_that_by_quadrature(tau_0, slab, p):
     expected = halfcauchy.logpdf(tau, scale=tau_0)
     if slab is not None:
         expected += p * np.log([of_slab(t, slab) for t in tau])
-    found = log_prior.log_global_scale(tau, tau_0, slab, p)
+    found = arviz.log_global_scale(tau, tau_0, slab, p)
     np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-7, atol=1e-7)
     median = np.log(describe_prior(tau_0, slab, np.ones(p), 100, 0.5)["tau_median"])
     assert quad(density, ends[0], median, points=[median - 8, median - 1], limit=1000)[0] == pytest.approx(
@@ -47,8 +47,8 @@ def test_extreme_scales_have_finite_densities():
     tau = np.array([1e-100, 1e-3, 1.0, 1e100])
     for tau_0 in (1e-100, 1.0, 1e100):
         for slab in (None, 1e-100, 1.0, 1e100):
-            assert np.isfinite(log_prior.log_global_scale(tau, tau_0, slab, 10**6)).all()
-    assert log_prior._log_slab(np.ones(1))[0] == pytest.approx(np.log(2 / np.pi))
+            assert np.isfinite(arviz.log_global_scale(tau, tau_0, slab, 10**6)).all()
+    assert arviz._log_slab(np.ones(1))[0] == pytest.approx(np.log(2 / np.pi))
 
 
 def test_weighted_draws_are_those_of_another_prior(weak_problem, seed):
@@ -60,9 +60,7 @@ def test_weighted_draws_are_those_of_another_prior(weak_problem, seed):
         for scale in (1.0, 0.1)
     ]
     wide, narrow = (np.log(fit.global_scale_draws_) for fit in fits)
-    ratio = np.exp(
-        log_prior.log_global_scale(np.exp(wide), 0.1, 0.5, 3) - log_prior.of_draws(fits[0], None)["global_scale"]
-    )
+    ratio = np.exp(arviz.log_global_scale(np.exp(wide), 0.1, 0.5, 3) - arviz.log_prior(fits[0], None)["global_scale"])
     found, expected = (ratio * wide).mean() / ratio.mean(), narrow.mean()
     error = np.hypot(mcse_mean(ratio * (wide - found)) / ratio.mean(), mcse_mean(narrow))
     assert abs(found - expected) < 4 * error
@@ -73,7 +71,7 @@ def test_weighted_draws_are_those_of_another_prior(weak_problem, seed):
 def test_what_is_not_shrunk_has_its_wide_normal_prior(weak_problem, short_fit, fit_intercept):
     X, y = weak_problem[0] * [1.0, 3.0, 1.0] + [5.0, -2.0, 0.0], weak_problem[1]
     model = short_fit(X, y, unpenalized=[1], fit_intercept=fit_intercept, n_chains=2, standardize=True)
-    terms = log_prior.of_draws(model, 10)
+    terms = arviz.log_prior(model, 10)
     at = np.array([4, 12, 20, 28, 36])  # evenly spaced
     coef, intercept = model.coef_draws_[:, at], model.intercept_draws_[:, at]
     size = X[:, 1].std() if fit_intercept else np.sqrt((X[:, 1] ** 2).mean())

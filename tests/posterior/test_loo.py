@@ -11,7 +11,8 @@ from scipy.stats import genpareto, norm
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe._posterior import predict, psis
+from skhorseshoe._posterior import loo as psis
+from skhorseshoe._posterior import predict
 from skhorseshoe.inspection import loo, predict_proba_samples
 
 
@@ -22,7 +23,7 @@ def test_scores_of_a_normal_mean_are_those_without_the_row(seed):
     y = rng.standard_normal(n)
     draws = y.mean() + rng.standard_normal(n_draws) / np.sqrt(n)
     loglik = norm.logpdf(y[:, None], draws)
-    found, k, given_all = psis.leave_one_out(loglik.copy(), psis.tail_length(n_draws, 1.0))
+    found, k, given_all = psis.without_each(loglik.copy(), psis.tail_length(n_draws, 1.0))
     others = (y.sum() - y) / (n - 1)
     expected = norm.logpdf(y, others, np.sqrt(1 + 1 / (n - 1)))
     weight = norm.pdf(draws[:, None], others, 1 / np.sqrt(n - 1)) / norm.pdf(draws, y.mean(), 1 / np.sqrt(n))[:, None]
@@ -56,7 +57,7 @@ def test_extreme_rows_have_no_nan():
             np.where(np.arange(500) < 3, -900.0, -0.1),
         ]
     )
-    elpd, k, given_all = psis.leave_one_out(loglik.copy(), psis.tail_length(500, 1.0))
+    elpd, k, given_all = psis.without_each(loglik.copy(), psis.tail_length(500, 1.0))
     assert np.isfinite(elpd).all()
     assert np.isfinite(given_all).all()
     assert not np.isnan(k).any()
@@ -71,7 +72,7 @@ def test_heavy_tails_of_equal_weights_do_not_count(seed):
     """A row that all draws are nearly sure of: as left out or not, it has nearly the same score."""
     tail = genpareto.rvs(1.0, size=1000, random_state=seed)
     loglik = -np.outer([0.009, 0.9], tail / np.ptp(tail))
-    elpd, k, given_all = psis.leave_one_out(loglik, psis.tail_length(1000, 1.0))
+    elpd, k, given_all = psis.without_each(loglik, psis.tail_length(1000, 1.0))
     assert k[0] == 0
     assert k[1] > 0.5
     assert abs(elpd - given_all)[0] < 1e-4
@@ -121,7 +122,7 @@ def test_weights_multiply_the_terms_of_rows(fitted, problem):
     eta = X @ fitted.coef_draws_.reshape(-1, 8).T + fitted.intercept_draws_.ravel()
     at = predict.evenly(np.arange(eta.shape[1]).reshape(3, -1), 300).ravel()
     loglik = weight[:, None] * norm.logcdf(np.where(y, 1, -1)[:, None] * eta[:, at])
-    expected, k, _ = psis.leave_one_out(loglik, psis.tail_length(300, found.r_eff))
+    expected, k, _ = psis.without_each(loglik, psis.tail_length(300, found.r_eff))
     np.testing.assert_allclose(found.elpd_i, expected, rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(found.pareto_k, k, rtol=1e-6)
     assert (found.elpd_i[weight == 0] == 0).all()
@@ -148,7 +149,7 @@ def test_rows_beside_the_predictor_take_little_memory(fitted, problem):
 
 def test_what_cannot_be_computed_is_refused(fitted, problem, short_fit):
     X, y = problem
-    with pytest.raises(ValueError, match="100 draws or more, and there are 99"):
+    with pytest.raises(ValueError, match="needs 100 draws, not 99"):
         loo(fitted, X, y, max_draws=99)
     with pytest.raises(ValueError, match="labels that fit has not seen: \\[2\\]"):
         loo(fitted, X, y + 1)

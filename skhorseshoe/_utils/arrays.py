@@ -1,6 +1,12 @@
-"""The first number of an array that is NaN or infinite."""
+"""Arrays, dense and sparse."""
 
 import numpy as np
+from scipy.sparse import issparse
+
+
+def dense(X):
+    """A sparse array as one of NumPy; anything else as it is."""
+    return X.toarray() if issparse(X) else X
 
 
 def first_not_finite(values):
