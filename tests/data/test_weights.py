@@ -125,7 +125,6 @@ def test_class_weights_multiply_those_of_the_rows(data):
         (np.nan, {}, "NaN"),
         (1.0, {"class_weight": {False: 0.0, True: 1.0}}, "class_weight=.* must be positive and finite"),
         (1.0, {"class_weight": {False: np.inf, True: 1.0}}, "class_weight=.* must be positive and finite"),
-        (1.0, {"class_weight": {3: 1.0}}, "class_weight|classes"),
     ],
 )
 def test_weights_that_cannot_be_are_refused(data, weight, params, message):

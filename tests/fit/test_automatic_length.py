@@ -41,14 +41,6 @@ def test_sampling_ends_at_the_latest_after_so_many_sweeps(weak_problem, monkeypa
     assert (model.n_iter_, model.stopped_by_) == (60, "n_iter")
 
 
-def test_integers_mean_exactly_that_many(weak_problem):
-    model = HorseshoeProbitClassifier(n_iter=37, burn_in=123, target_ess=None, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(*weak_problem)
-    assert (model.n_iter_, model.burn_in_, model.coef_draws_.shape[1]) == (37, 123, 37)
-
-
 @pytest.mark.parametrize("schedule", [of_tuning, of_no_tuning])
 def test_burn_in_is_extended_until_the_chains_agree(schedule, seed):
     """Chains that come together after a while: burn-in ends after that, and not much later."""
@@ -113,15 +105,6 @@ def test_draws_that_nobody_asked_for_do_not_fill_the_memory(weak_problem, monkey
         model = HorseshoeProbitClassifier(target_ess=800, random_state=0).fit(X, y)
     assert model.coef_draws_.shape[1] <= 450
     assert model.moments_ is None or model.moments_["n_draws"] == model.n_iter_
-
-
-def test_contradictions_name_the_automatic_length(weak_problem):
-    with pytest.raises(
-        ValueError, match=r"max_draws=199 .*target_ess=400 \(n_iter='auto'\).* 99 .* 4 chains\. Raise max_draws to 200 "
-    ):
-        HorseshoeProbitClassifier(max_draws=199).fit(*weak_problem)
-    with pytest.raises(ValueError, match=r"thin must not exceed the 10000 sweeps"):
-        HorseshoeProbitClassifier(thin=20_000).fit(*weak_problem)
 
 
 @pytest.mark.parametrize("how", ["warm_start", "checkpoint"])

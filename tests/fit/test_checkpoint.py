@@ -252,11 +252,6 @@ def test_a_folder_of_something_else_is_refused(problem, tmp_path):
         classifier(tmp_path / "thesis.tex").fit(*problem)
 
 
-def test_warm_start_is_another_way_to_go_on(problem, tmp_path):
-    with pytest.raises(ValueError, match="checkpoint and warm_start=True"):
-        classifier(tmp_path, warm_start=True).fit(*problem)
-
-
 DAMAGE = {
     "truncated": lambda data: data[: len(data) // 2],
     "one bit": lambda data: data[: len(data) // 3] + bytes([data[len(data) // 3] ^ 1]) + data[len(data) // 3 + 1 :],

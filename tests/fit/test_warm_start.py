@@ -55,16 +55,6 @@ def test_an_interrupted_fit_goes_on(problem, sampler, watched_sampler):
     assert same_draws(model.set_params(n_iter=11).fit(*problem), classifier(sampler).fit(*problem))
 
 
-@each_sampler
-def test_a_stopped_fit_goes_on_and_stops_at_what_is_enough(weak_problem, sampler):
-    model = classifier(sampler, n_iter=20_000, target_ess=100, burn_in=200).fit(*weak_problem)
-    assert model.stopped_by_ == "target_ess"
-    n = model.n_iter_
-    model.set_params(target_ess=1000).fit(*weak_problem)
-    assert model.n_iter_ > n
-    assert model.stopped_by_ == "target_ess"
-
-
 def test_without_warm_start_a_fit_starts_anew_and_keeps_nothing(problem):
     model = classifier("hmc").fit(*problem)
     assert model.set_params(warm_start=False).fit(*problem).n_iter_ == 31

@@ -16,12 +16,6 @@ def plain_probability(model, X):
     return np.column_stack([norm.cdf(-eta).mean(axis=1), norm.cdf(eta).mean(axis=1)])
 
 
-def test_probabilities_are_averages_over_the_draws(fitted, problem):
-    X = problem[0]
-    np.testing.assert_allclose(fitted.predict_proba(X), plain_probability(fitted, X), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0, rtol=0, atol=1e-12)
-
-
 def test_small_probabilities_keep_their_relative_accuracy(fitted, problem):
     X = 20 * problem[0]
     expected = plain_probability(fitted, X)
