@@ -7,6 +7,7 @@ from laws import peak_memory
 from scipy.integrate import quad
 from scipy.sparse import csr_array
 from scipy.stats import norm
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -15,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
@@ -221,18 +223,6 @@ def test_searches_pipelines_and_frozen_models_are_looked_into(data):
         assert marginal_effects(model, X).index.tolist() == list(X)
 
 
-def test_other_models_are_refused_with_a_cure(data):
-    X, y = data
-    clf = HorseshoeProbitClassifier(n_iter=20)
-    for model in (clf, make_pipeline(StandardScaler(), clf), GridSearchCV(clf, {})):
-        with pytest.raises(NotFittedError):
-            marginal_effects(model, X)
-    with pytest.raises(TypeError, match="got Pipeline, which ends with LogisticRegression"):
-        summary(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y))
-    with pytest.raises(TypeError, match="refit=True"):
-        summary(GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {}, refit=False).fit(X, y))
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -267,3 +257,27 @@ def test_other_columns_and_references_are_refused(model, data):
         contributions(model, X[:1], X[:2])
     with pytest.raises(ValueError, match=r"also for one row.*\(3,\)"):
         contributions(model, X.to_numpy()[0])
+
+
+PLAIN = LogisticRegression()
+OTHERS = {
+    r"got LogisticRegression\.$": PLAIN,
+    r"got GridSearchCV, which ends with LogisticRegression\.$": GridSearchCV(PLAIN, {}, cv=2),
+    r"got Pipeline, which ends with LogisticRegression\.$": make_pipeline(StandardScaler(), PLAIN),
+    r"got GridSearchCV\. It has kept no fitted estimator: set refit=True": GridSearchCV(PLAIN, {}, cv=2, refit=False),
+    r"got OneVsRestClassifier\. .* its estimators_\[i\]\.$": OneVsRestClassifier(PLAIN),
+    r"its calibrated_classifiers_\[i\]\.estimator\.$": CalibratedClassifierCV(PLAIN, cv=2),
+}
+
+
+@pytest.mark.parametrize("says", OTHERS)
+def test_other_models_are_refused_with_a_hint(says, data):
+    with pytest.raises(TypeError, match=says):
+        summary(OTHERS[says].fit(*data))
+
+
+def test_models_that_are_not_fitted_are_refused(data):
+    clf = HorseshoeProbitClassifier(n_iter=20)
+    for model in (clf, make_pipeline(StandardScaler(), clf), GridSearchCV(clf, {})):
+        with pytest.raises(NotFittedError):
+            marginal_effects(model, data[0])
