@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from killing import contents
 from laws import same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -38,10 +39,6 @@ def classifier(folder, sampler="hmc", **params):
 @pytest.fixture(scope="module")
 def whole(problem):
     return classifier(None).fit(*problem)
-
-
-def content(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize(
@@ -75,8 +72,7 @@ CUT = {
 }
 
 
-@pytest.mark.parametrize("error", [MemoryError, SystemExit])
-@pytest.mark.parametrize("when", CUT)
+@pytest.mark.parametrize(("when", "error"), list(zip(CUT, [MemoryError, SystemExit] * 2, strict=True)))
 def test_a_sweep_that_an_error_cuts_in_two_is_not_written(problem, whole, tmp_path, when, error, monkeypatch):
     """As where memory ends, or where a signal's handler raises."""
     owner, name, number = CUT[when]
@@ -94,15 +90,11 @@ def test_a_sweep_that_an_error_cuts_in_two_is_not_written(problem, whole, tmp_pa
     assert same_draws(classifier(tmp_path).fit(*problem), whole)
 
 
-def test_what_ended_a_run_is_said_whatever_the_last_write_meets(problem, tmp_path, watched_sampler, monkeypatch):
-    def kill(t):
-        if t == 20:
-            raise Killed
-
+def test_what_ended_a_run_is_said_whatever_the_last_write_meets(problem, tmp_path, stop_at, monkeypatch):
     def write(*args):
         raise RuntimeError("the card is gone")
 
-    watched_sampler(kill)
+    stop_at(20, Killed)
     monkeypatch.setattr(Checkpoint, "write", write)
     with pytest.raises(Killed):
         classifier(tmp_path, checkpoint_interval=1e9).fit(*problem)
@@ -186,7 +178,7 @@ def test_a_full_disk_is_one_warning_and_is_not_filled_further(problem, whole, tm
     if room:
         manifest = json.loads((tmp_path / "manifest.json").read_text())["body"]
         named = {"manifest.json", manifest["state"][0], *(name for name, *_ in manifest["draws"])}
-    assert content(tmp_path).keys() == named
+    assert contents(tmp_path).keys() == named
 
 
 def test_a_folder_that_is_gone_is_one_warning(problem, whole, tmp_path, monkeypatch):
@@ -226,10 +218,10 @@ def test_the_home_folder_may_be_given_by_its_sign(problem, tmp_path, monkeypatch
 )
 def test_another_run_is_refused_and_the_difference_named(problem, tmp_path, params, told):
     classifier(tmp_path).fit(*problem)
-    before = content(tmp_path)
+    before = contents(tmp_path)
     with pytest.raises(ValueError, match=f"holds another run: .*{told}"):
         classifier(tmp_path, **params).fit(problem[0] if params else problem[0] * 1.000001, problem[1])
-    assert content(tmp_path) == before
+    assert contents(tmp_path) == before
 
 
 @pytest.mark.parametrize("what", ["device", "skhorseshoe"])

@@ -43,13 +43,8 @@ def test_a_generator_goes_on_with_what_it_drew_at_first(problem):
 
 
 @each_sampler
-def test_an_interrupted_fit_goes_on(problem, sampler, watched_sampler):
-    def interrupt(t):
-        if t == 40 + 20:
-            watched_sampler(lambda t: None)
-            raise KeyboardInterrupt
-
-    watched_sampler(interrupt)
+def test_an_interrupted_fit_goes_on(problem, sampler, stop_at):
+    stop_at(40 + 20, KeyboardInterrupt)
     with pytest.warns(UserWarning, match="interrupted after 20"):
         model = classifier(sampler).fit(*problem)
     assert same_draws(model.set_params(n_iter=11).fit(*problem), classifier(sampler).fit(*problem))

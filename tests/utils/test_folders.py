@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from killing import contents
 
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._utils.lock import alone
@@ -27,10 +28,10 @@ def test_checkpoints_and_rows_are_not_taken_for_each_other(problem, fit, tmp_pat
     fit(tmp_path / "run")
     for use in (fit, disk.load, lambda folder: disk.convert(problem[0], folder)):
         folder = tmp_path / ("rows" if use is fit else "run")
-        there = {path: path.read_bytes() for path in folder.iterdir()}
+        there = contents(folder)
         with pytest.raises(ValueError, match=f"{folder.name}' holds something else .*another folder"):
             use(folder)
-        assert {path: path.read_bytes() for path in folder.iterdir()} == there
+        assert contents(folder) == there
 
 
 def test_what_file_managers_and_killed_processes_leave_is_ours(problem, fit, tmp_path):

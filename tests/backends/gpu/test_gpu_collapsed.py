@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from card import KEY, NONE, draws_of, held_by_fits, needs_compiler, on_card, refit
-from laws import ALONE, same_draws
+from card import KEY, NONE, held_by_fits, needs_compiler, on_card, refit
+from laws import ALONE, all_draws, same_draws
 
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import dense as cpu
@@ -189,7 +189,7 @@ def test_chains_are_those_of_the_cpu(fit, one_gpu, wide, short_fit):
     ours, theirs = (short_fit(X, y, device=device, **params) for device in ("cuda", "cpu"))
     assert (ours.sampler_, ours.device_) == ("collapsed", "cuda:0")
     assert (theirs.sampler_, theirs.device_) == ("collapsed", "cpu")
-    np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(all_draws(ours), all_draws(theirs), rtol=2e-3, atol=2e-3)
     np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=1e-3)
 
 
