@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from card import KEY, NONE, held_by_fits, needs_compiler, on_card, refit
+from card import KEY, NONE, needs_compiler, refit
 from laws import ALONE, all_draws, same_draws
 
 from skhorseshoe._backends import device
@@ -100,17 +100,6 @@ def test_scales_are_those_of_the_cpu_and_take_the_matrices_along(both):
     both.same_matrices()
 
 
-def test_draws_of_lambda_carry_forms_of_the_matrices_along(one_gpu, monkeypatch):
-    """z'Pz and the trace of P, which decide what a lambda_j may be, follow from column to column without P."""
-    both, forms = Both(one_gpu, *PROBLEMS["several blocks"]), []
-    plain = both.ours._forms
-    monkeypatch.setattr(both.ours, "_forms", lambda *given: forms.append(plain(*given)) or forms[-1])
-    both.ask("local_scales", both.z, both.lambda_sq_inv, both.tau_sq_inv, both.n, 0, 9, KEY)
-    (forms,), P = map(one_gpu.to_host, (tuple(forms), both.ours.P))
-    np.testing.assert_allclose(forms[:, 0], np.einsum("ci,cij,cj->c", both.z, P, both.z), rtol=1e-9)
-    np.testing.assert_allclose(forms[:, 1], P.trace(axis1=1, axis2=2), rtol=1e-9)
-
-
 @pytest.mark.parametrize("alike", [False, True])
 def test_lambda_stays_where_rounding_leaves_something_of_its_law(alike, one_gpu):
     """Near both limits: columns that say nearly all, and a column that another one says already."""
@@ -198,25 +187,6 @@ def test_chains_can_be_gone_on_with_on_a_gpu(one_gpu, wide, short_fit):
     whole = short_fit(*wide, n_iter=4, **params)
     parts = pickle.loads(pickle.dumps(short_fit(*wide, n_iter=2, warm_start=True, **params)))
     assert same_draws(refit(parts, *wide), whole)
-
-
-def test_a_cupy_x_is_read_where_it_is(one_gpu, short_fit, monkeypatch):
-    X, y, _ = make_correlated_probit(8, 9000, random_state=0)
-    X, held = on_card(X.astype(np.float32)), held_by_fits(monkeypatch)
-    model = short_fit(X, y, burn_in=0, n_iter=1, n_chains=1)  # device="auto" is where X is
-    assert (model.sampler_, model.device_) == ("collapsed", "cuda:0")
-    assert held[0].data.ptr == X.data.ptr
-
-
-@needs_compiler
-def test_nothing_has_the_columns_on_both_sides(card, short_fit):
-    n, p = 20, 300
-    X, y, _ = make_correlated_probit(n, p, random_state=0)
-    params = {"device": "cuda", "slab_scale": 2.0, "n_chains": 1, "burn_in": 1}
-    short_fit(X, y, n_iter=3, **params)  # the shrinkage is among what is asked
-    assert card.memory.largest < 3 * X.nbytes
-    short_fit(X, y, n_iter=1, sampler="gibbs", **params)
-    assert card.memory.largest >= 8 * p**2 > 3 * X.nbytes
 
 
 @needs_compiler

@@ -150,13 +150,6 @@ def test_chains_share_what_is_brought_by_columns(card, monkeypatch):
     assert len(brought) == 6 + 9
 
 
-@needs_compiler
-def test_without_room_for_two_parts_the_fit_is_refused(rows, short_fit, card):
-    card.free = 60_000
-    with pytest.raises(MemoryError, match=r"only 60,000 of its .* bytes are free"):
-        short_fit(*rows, device="cuda")
-
-
 # Rows in a file -------------------------------------------------------------------------------------------------------
 
 
