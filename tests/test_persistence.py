@@ -38,18 +38,15 @@ def save(kind, model, path):
         pytest.importorskip("skops.io", reason=NO_SKOPS).dump(model, path)
 
 
-@pytest.mark.parametrize("kind", LOAD)
-def test_saved_models_predict_the_same_bits_in_a_fresh_process(kind, fitted, problem, tmp_path, run_python):
-    save(kind, fitted, tmp_path / "model")
+def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, tmp_path, run_python):
     np.save(tmp_path / "X.npy", problem[0])
-    code = f"""
-import sys, numpy as np
-from pathlib import Path
-path = Path(sys.argv[1]) / "model"
-{LOAD[kind]}
-print(model.predict_proba(np.load(path.parent / "X.npy")).tobytes().hex())
-"""
-    assert run_python(code, tmp_path).strip() == fitted.predict_proba(problem[0]).tobytes().hex()
+    code = ["import sys, numpy as np", "from pathlib import Path", "folder = Path(sys.argv[1])"]
+    answer = 'print(model.predict_proba(np.load(folder / "X.npy")).tobytes().hex())'
+    for kind, load in LOAD.items():
+        save(kind, fitted, tmp_path / kind)
+        code += [f"path = folder / {kind!r}", load, answer]
+    here = fitted.predict_proba(problem[0]).tobytes().hex()
+    assert run_python("\n".join(code), tmp_path).split() == [here] * len(LOAD)
 
 
 @short_chains

@@ -31,7 +31,6 @@ def check_forecast(card, X, y, sampler, n_chains, slack, short_fit, **length):
     ("sampler", "n", "p", "n_chains"),
     [
         *((sampler, *size) for sampler in ("hmc", "pxda", "gibbs") for size in ((200, 300, 1), (4000, 20, 2))),
-        ("collapsed", 60, 200, 2),
         ("collapsed", 30, 2000, 1),
         ("collapsed", 100, 150, 6),
     ],
