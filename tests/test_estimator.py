@@ -186,7 +186,7 @@ def test_contiguous_arrays_are_used_as_they_are(long_problem, short_fit, dtype, 
     assert np.shares_memory(held[0], X)
 
 
-def test_whole_numbers_and_other_memory_orders_give_the_same_draws(problem, short_fit):
+def test_whole_numbers_in_any_memory_order_give_the_same_draws(problem, short_fit):
     X, y = np.round(problem[0] * 3), problem[1]
     assert same_draws(short_fit(X.astype(int), y), short_fit(X, y))
     assert same_draws(short_fit(np.asfortranarray(X), y), short_fit(X, y))

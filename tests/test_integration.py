@@ -69,7 +69,7 @@ def test_frozen_estimator_is_calibrated_and_not_fitted_again(classifier, three_c
     assert roc_auc_score(1 - y, model.predict_proba(X)[:, 1]) > 0.95
 
 
-def test_the_import_is_light_and_modules_are_there_when_asked_for(run_python):
+def test_the_import_is_light_and_modules_come_when_asked_for(run_python):
     code = """
 import sys, sklearn
 before = set(sys.modules)

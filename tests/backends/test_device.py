@@ -145,7 +145,7 @@ def test_the_fake_is_gone_afterwards():
     assert ours() == before
 
 
-def test_show_versions_names_the_card_and_says_if_no_blas_can_be_set(card, capsys, monkeypatch):
+def test_show_versions_names_the_card_and_what_blas_lacks(card, capsys, monkeypatch):
     """As on a Mac, with Apple's Accelerate."""
     monkeypatch.setattr("threadpoolctl.threadpool_info", list)
     show_versions()

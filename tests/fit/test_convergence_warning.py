@@ -144,7 +144,7 @@ def test_what_has_no_recipe_has_no_advice():
     assert said(chains(), {**SEPARATED, "widest": 5.0}) == ""  # the chains have converged all the same
 
 
-def test_the_worst_is_one_that_failed_and_above_all_one_that_does_not_move():
+def test_the_worst_has_failed_and_above_all_does_not_move():
     assert "'x0' with R-hat 1.500" in said(chains([1.5, 1.0], [600, 450]))
     for ess in (4.0, np.nan):
         assert "2 of 5 quantities. The worst is 'x1' with R-hat inf" in said(chains([1.2, np.inf], [20, ess]))
