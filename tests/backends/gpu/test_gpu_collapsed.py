@@ -100,6 +100,17 @@ def test_scales_are_those_of_the_cpu_and_take_the_matrices_along(both):
     both.same_matrices()
 
 
+def test_draws_of_lambda_carry_forms_of_the_matrices_along(one_gpu, monkeypatch):
+    """z'Pz and the trace of P, which decide what a lambda_j may be, follow from column to column without P."""
+    both, forms = Both(one_gpu, *PROBLEMS["several blocks"]), []
+    plain = both.ours._forms
+    monkeypatch.setattr(both.ours, "_forms", lambda *given: forms.append(plain(*given)) or forms[-1])
+    both.ask("local_scales", both.z, both.lambda_sq_inv, both.tau_sq_inv, both.n, 0, 9, KEY)
+    (forms,), P = map(one_gpu.to_host, (tuple(forms), both.ours.P))
+    np.testing.assert_allclose(forms[:, 0], np.einsum("ci,cij,cj->c", both.z, P, both.z), rtol=1e-9)
+    np.testing.assert_allclose(forms[:, 1], P.trace(axis1=1, axis2=2), rtol=1e-9)
+
+
 @pytest.mark.parametrize("alike", [False, True])
 def test_lambda_stays_where_rounding_leaves_something_of_its_law(alike, one_gpu):
     """Near both limits: columns that say nearly all, and a column that another one says already."""
