@@ -25,6 +25,7 @@ from skhorseshoe._posterior import effects
 from skhorseshoe.inspection import (
     contributions,
     group_summary,
+    loo,
     marginal_effects,
     predict_interval,
     predict_proba_samples,
@@ -184,6 +185,7 @@ def test_every_answer_is_that_of_the_classifier_inside(model, data):
     assert group_summary(model, {"both": ["age", "dose"]}).loc["both", "mean"] == pytest.approx(clf.coef_[0, :2].sum())
     assert np.array_equal(predict_interval(model, X, level=0.5), clf.predict_interval(rows, level=0.5))
     assert np.array_equal(predict_proba_samples(model, X, 8), clf.predict_proba_samples(rows, 8))
+    assert np.array_equal(loo(model, X, data[1]).elpd_i, loo(clf, rows, data[1]).elpd_i)
     for rule in ("dss", "interval"):
         selector = select(model, X, rule=rule)
         assert set(selector.get_feature_names_out()) == set(X.columns[selector.support_])
