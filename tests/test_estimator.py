@@ -52,15 +52,6 @@ def test_fitted_attributes_are_arrays_of_the_stated_shapes(fitted):
     assert (fitted.n_iter_, fitted.n_features_in_, fitted.device_) == (300, 8, "cpu")
 
 
-def test_thinning_keeps_every_third_sweep(problem, short_fit):
-    every = short_fit(*problem, n_iter=20)
-    third = short_fit(*problem, n_iter=20, thin=3)
-    assert third.coef_draws_.shape[1] == 6
-    assert third.n_iter_ == 20
-    assert np.array_equal(third.coef_draws_, every.coef_draws_[:, 2::3][:, :6])
-    assert np.array_equal(third.global_scale_draws_, every.global_scale_draws_[:, 2::3][:, :6])
-
-
 def test_burn_in_is_what_is_thrown_away_of_the_same_chains(problem, short_fit):
     whole = short_fit(*problem, n_iter=30, burn_in=0)
     tail = short_fit(*problem, n_iter=20, burn_in=10)

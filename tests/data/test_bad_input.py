@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from skhorseshoe import HorseshoeProbitClassifier, disk
+from skhorseshoe import HorseshoeProbitClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X = np.random.default_rng(0).standard_normal((30, 3))
@@ -103,12 +103,6 @@ def test_a_missing_label_is_none_of_those_to_compare_with():
     model = fit(y=[*15 * ["a", "nan"]])
     with pytest.raises(ValueError, match="label of row 29 is missing"):
         model.to_arviz(X, [*14 * ["a", "nan"], "a", np.nan])
-
-
-@pytest.mark.parametrize(("source", "y"), [(X, MISSING["text"]), ([(X, MISSING["text"])], None)])
-def test_a_missing_label_is_not_written_to_disk(source, y, tmp_path):
-    with pytest.raises(ValueError, match="label of row 29 is missing"):
-        disk.convert(source, tmp_path / "rows", y=y)
 
 
 @cases("weight", {
