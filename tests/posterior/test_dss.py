@@ -81,6 +81,14 @@ def test_the_summary_is_hardly_larger_than_the_smallest(seed, k):
     assert smallest <= len(ours) <= smallest + 2
 
 
+def test_a_higher_level_never_keeps_more(seed):
+    draws, moments = posterior(seed, 12)
+    draws[0, 0] *= 1e4  # a region that holds it holds zero
+    sizes = [sparsest(draws, moments, level).sum() for level in (0.01, 0.5, 0.9, 0.9999)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1] == 0
+
+
 def test_units_order_and_the_zero_of_the_columns_do_not_matter(seed):
     draws, moments = posterior(seed, 12)
     chosen = sparsest(draws, moments, 0.9)
