@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from card import KEY, NONE, SHORT, assert_all_close, needs_compiler, on_card, refit
 from cuda_emulator import fake_cupy
-from laws import all_draws, same_law
+from laws import all_draws, repeated, same_law
 
 from skhorseshoe._backends import limits
 from skhorseshoe._data.dask_worker import Shard
@@ -102,7 +102,7 @@ def test_chains_go_on_after_a_pickle_wherever_the_rows_are(sampler, one_gpu, dat
 @pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
 def test_posterior_is_that_of_the_cpu(sampler, one_gpu, weak_problem, short_fit):
     params = {"sampler": sampler, "burn_in": 200}
-    ours = all_draws(short_fit(*weak_problem, device="cuda", random_state=1, n_iter=2000, **params))
+    ours = all_draws(short_fit(*weak_problem, device="cuda", random_state=1, n_iter=repeated(800, 2000), **params))
     theirs = all_draws(short_fit(*weak_problem, device="cpu", random_state=2, n_iter=20_000, **params))
     same_law(ours, theirs)
 
@@ -126,12 +126,12 @@ print(*model.predict_proba(np.load(sys.argv[2]))[:, 1])
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "collapsed"])
-def test_draws_have_the_same_bits_in_any_order_of_threads(sampler, data, short_fit):
-    X, y = data
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "hmc, sparse", "gibbs, sparse", "collapsed"])
+def test_draws_have_the_same_bits_in_any_order_of_threads(sampler, problem, sparse_problem, short_fit):
+    X, y = sparse_problem if "sparse" in sampler else problem
     if sampler == "collapsed":
         X, y, _ = make_correlated_probit(20, 60, n_signals=3, random_state=1)
-    models = []
+    sampler, models = sampler.partition(",")[0], []
     for order in ("forward", "forward", "reverse", "random"):
         with fake_cupy.installed(order):
             models.append(short_fit(X, y, device="cuda", sampler=sampler, n_chains=2, burn_in=4, n_iter=4))
