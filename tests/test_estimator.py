@@ -49,7 +49,7 @@ def test_fitted_attributes_are_arrays_of_the_stated_shapes(fitted):
     assert np.array_equal(fitted.inclusion_score_, 1 - fitted.shrinkage_)
     assert np.array_equal(fitted.rhat_, diagnostics.rhat(fitted.coef_draws_))
     assert np.array_equal(fitted.ess_, diagnostics.ess_bulk(fitted.coef_draws_))
-    assert (fitted.n_iter_, fitted.n_features_in_, fitted.device_) == (300, 8, "cpu")
+    assert (fitted.n_iter_, fitted.burn_in_, fitted.n_features_in_, fitted.device_) == (300, 100, 8, "cpu")
 
 
 def test_burn_in_is_what_is_thrown_away_of_the_same_chains(problem, short_fit):
