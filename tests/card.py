@@ -65,11 +65,6 @@ def left_on_host(X):
     return X.view(module("host_streaming").HostRows)
 
 
-def draws_of(model):
-    log_tau = np.log(model.global_scale_draws_)[..., None]
-    return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None], log_tau], axis=2)
-
-
 def assert_same_model(ours, theirs):
     """All attributes of two models, bit for bit and of the same types."""
     ours, theirs = vars(ours), vars(theirs)

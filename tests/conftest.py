@@ -88,6 +88,21 @@ def watched_sampler(monkeypatch):
     return watch
 
 
+@pytest.fixture
+def stop_at(watched_sampler):
+    """A function that lets the sampler raise an error after so many sweeps, once."""
+
+    def stop(sweep, error):
+        def watch(t):
+            if t == sweep:
+                watched_sampler(lambda t: None)
+                raise error
+
+        watched_sampler(watch)
+
+    return stop
+
+
 _NEEDS_COMPILER = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 _EMULATED = [
     pytest.param(order, id=f"emulator-{order}", marks=[_NEEDS_COMPILER, *[pytest.mark.slow] * (order != "forward")])

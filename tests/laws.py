@@ -60,6 +60,12 @@ def peak_memory(function):
         tracemalloc.stop()
 
 
+def resident(kind):
+    """Bytes of the process in memory, on Linux. kind : RssAnon, its own, or RssFile, of files."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status[kind].split()[0]) * 1024
+
+
 def repeated(few, many):
     """How often a slow test repeats what it does: ``many`` times with SKHORSESHOE_TEST_FULL=1."""
     return many if os.environ.get("SKHORSESHOE_TEST_FULL") else few
@@ -151,7 +157,11 @@ def agree(ours, theirs, level=4.0):
 def draws_of(sampler, n_iter, data, y, **params):
     """Draws of beta, the intercept and log tau; (n_chains, 4000 where there are so many, n_features + 2)."""
     params = {"n_iter": n_iter, "thin": max(1, n_iter // 4000), "random_state": 0, **params}
-    model = HorseshoeProbitClassifier(sampler=sampler, **params).fit(data, y)
+    return all_draws(HorseshoeProbitClassifier(sampler=sampler, **params).fit(data, y))
+
+
+def all_draws(model):
+    """Draws of beta, the intercept and log tau, side by side."""
     log_tau = np.log(model.global_scale_draws_)[..., None]
     return np.concatenate([model.coef_draws_, model.intercept_draws_[..., None], log_tau], axis=2)
 

@@ -8,8 +8,6 @@ import pandas as pd
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse import csr_array
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -218,13 +216,6 @@ def test_a_pipeline_gives_names_and_scaled_columns(twins):
 def test_what_cannot_be_used_is_refused(model, given, error, says):
     with pytest.raises(error, match=says):
         credible_sets(model, **given)
-
-
-def test_other_models_are_refused(model):
-    with pytest.raises(TypeError, match="LogisticRegression"):
-        credible_sets(LogisticRegression(), correlations=np.eye(2))
-    with pytest.raises(NotFittedError):
-        credible_sets(HorseshoeProbitClassifier(), correlations=np.eye(2))
 
 
 @pytest.mark.slow

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from laws import peak_memory
-from scipy.integrate import quad
 from scipy.sparse import csr_array
 from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -15,14 +16,16 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._posterior import effects
 from skhorseshoe.inspection import (
     contributions,
     group_summary,
+    loo,
     marginal_effects,
     predict_interval,
     predict_proba_samples,
@@ -85,35 +88,6 @@ def test_effects_are_those_of_the_definition(model, data, weighted, blocks, monk
         np.testing.assert_allclose(row[["mean", "sd", "5%", "95%", "prob_positive"]].astype(float), numbers, atol=1e-12)
 
 
-def test_an_effect_of_many_rows_is_an_integral(model, data):
-    """Rows that stand for a uniform law: the average over them is the one over that law, by quadrature."""
-    n = 4000
-    X = pd.DataFrame({"age": 20 + 60 * (np.arange(n) + 0.5) / n, "dose": 6.0, "sex": 1})
-    row = marginal_effects(model, X, "age", change=5, max_draws=4).loc["age"]
-    scaler, clf = model
-    coef = clf.coef_draws_[:, 100] / scaler.scale_  # the draw in the middle of each chain
-    at_zero = clf.intercept_draws_[:, 100] - coef @ scaler.mean_ + coef[:, 1:] @ [6, 1]
-
-    def probability(age, chain):
-        return norm.cdf(at_zero[chain] + coef[chain, 0] * age)
-
-    gains = [quad(lambda age, i=i: probability(age + 5, i) - probability(age, i), 20, 80)[0] / 60 for i in range(4)]
-    assert row["mean"] == pytest.approx(np.mean(gains), rel=1e-6)
-
-
-@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler])
-def test_units_are_those_before_the_scaler(data, short_fit, scaler):
-    X, y = data
-    scaled = pd.DataFrame(scaler().fit_transform(X), columns=X.columns)
-    clf = short_fit(scaled, y)
-    whole = make_pipeline(scaler().set_output(transform="pandas").fit(X), clf)
-    unit = (scaled["age"].iloc[1] - scaled["age"].iloc[0]) / (X["age"].iloc[1] - X["age"].iloc[0])
-    raw, own = marginal_effects(whole, X, "age", change=3), marginal_effects(clf, scaled, "age", change=3 * unit)
-    np.testing.assert_allclose(raw.iloc[:, 1:].astype(float), own.iloc[:, 1:].astype(float), rtol=1e-6)
-    raw, own = (marginal_effects(*each, change="sd") for each in ((whole, X), (clf, scaled)))
-    np.testing.assert_allclose(raw["mean"], own["mean"], rtol=1e-9)
-
-
 def test_any_steps_may_be_before_the_classifier(data, short_fit):
     """Text, missing values, levels and rotations: the columns are those of the user."""
     X, y = data
@@ -161,6 +135,15 @@ def test_effects_do_not_depend_on_threads(model, data):
     pd.testing.assert_frame_equal(*frames, check_exact=True)
 
 
+def test_an_effect_of_few_draws_is_that_of_draws_in_the_middle(model, data):
+    """The one in the middle of each chain."""
+    some = clone(model[-1])
+    vars(some).update(vars(model[-1]))
+    some.coef_draws_, some.intercept_draws_ = some.coef_draws_[:, 100:101], some.intercept_draws_[:, 100:101]
+    few, alone = marginal_effects(model, data[0], max_draws=4), marginal_effects(make_pipeline(model[0], some), data[0])
+    np.testing.assert_allclose(few["mean"], alone["mean"])
+
+
 def test_contributions_sum_to_the_difference_of_scores(model, data):
     X, rows = data[0], data[0].iloc[[5, 9]]
     coef = model[-1].coef_draws_.reshape(-1, 3)
@@ -202,6 +185,7 @@ def test_every_answer_is_that_of_the_classifier_inside(model, data):
     assert group_summary(model, {"both": ["age", "dose"]}).loc["both", "mean"] == pytest.approx(clf.coef_[0, :2].sum())
     assert np.array_equal(predict_interval(model, X, level=0.5), clf.predict_interval(rows, level=0.5))
     assert np.array_equal(predict_proba_samples(model, X, 8), clf.predict_proba_samples(rows, 8))
+    assert np.array_equal(loo(model, X, data[1]).elpd_i, loo(clf, rows, data[1]).elpd_i)
     for rule in ("dss", "interval"):
         selector = select(model, X, rule=rule)
         assert set(selector.get_feature_names_out()) == set(X.columns[selector.support_])
@@ -228,18 +212,6 @@ def test_searches_pipelines_and_frozen_models_are_looked_into(data):
         assert summary(model).index[:-2].tolist() == names
         assert np.array_equal(predict_interval(model, X), predict_interval(best, X))
         assert marginal_effects(model, X).index.tolist() == list(X)
-
-
-def test_other_models_are_refused_with_a_cure(data):
-    X, y = data
-    clf = HorseshoeProbitClassifier(n_iter=20)
-    for model in (clf, make_pipeline(StandardScaler(), clf), GridSearchCV(clf, {})):
-        with pytest.raises(NotFittedError):
-            marginal_effects(model, X)
-    with pytest.raises(TypeError, match="got Pipeline, which ends with LogisticRegression"):
-        summary(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y))
-    with pytest.raises(TypeError, match="refit=True"):
-        summary(GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {}, refit=False).fit(X, y))
 
 
 @pytest.mark.parametrize(
@@ -276,3 +248,27 @@ def test_other_columns_and_references_are_refused(model, data):
         contributions(model, X[:1], X[:2])
     with pytest.raises(ValueError, match=r"also for one row.*\(3,\)"):
         contributions(model, X.to_numpy()[0])
+
+
+PLAIN = LogisticRegression()
+OTHERS = {
+    r"got LogisticRegression\.$": PLAIN,
+    r"got GridSearchCV, which ends with LogisticRegression\.$": GridSearchCV(PLAIN, {}, cv=2),
+    r"got Pipeline, which ends with LogisticRegression\.$": make_pipeline(StandardScaler(), PLAIN),
+    r"got GridSearchCV\. It has kept no fitted estimator: set refit=True": GridSearchCV(PLAIN, {}, cv=2, refit=False),
+    r"got OneVsRestClassifier\. .* its estimators_\[i\]\.$": OneVsRestClassifier(PLAIN),
+    r"its calibrated_classifiers_\[i\]\.estimator\.$": CalibratedClassifierCV(PLAIN, cv=2),
+}
+
+
+@pytest.mark.parametrize("says", OTHERS)
+def test_other_models_are_refused_with_a_hint(says, data):
+    with pytest.raises(TypeError, match=says):
+        summary(OTHERS[says].fit(*data))
+
+
+def test_models_that_are_not_fitted_are_refused(data):
+    clf = HorseshoeProbitClassifier(n_iter=20)
+    for model in (clf, make_pipeline(StandardScaler(), clf), GridSearchCV(clf, {})):
+        with pytest.raises(NotFittedError):
+            marginal_effects(model, data[0])

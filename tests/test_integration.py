@@ -1,19 +1,14 @@
 """Inside scikit-learn's own tools: pipelines, searches, meta-estimators."""
 
-import subprocess
-import sys
-
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import log_loss, roc_auc_score
-from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_val_predict
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -21,7 +16,7 @@ import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-GRID = {"n_iter": [10, 40], "burn_in": [0, 20]}
+GRID = {"n_iter": [10, 40]}
 
 
 @pytest.fixture
@@ -59,36 +54,10 @@ def test_grid_search_has_the_same_scores_in_any_backend(classifier, three_column
         return search.cv_results_["mean_test_score"]
 
     serial = scores()
-    assert len(set(serial)) == 4
+    assert len(set(serial)) == 2
     assert np.array_equal(scores(n_jobs=2), serial)
     with joblib.parallel_config(backend="threading", n_jobs=2):
         assert np.array_equal(scores(), serial)
-
-
-def test_cross_validated_probabilities(classifier, three_columns):
-    X, y = three_columns
-    probability = cross_val_predict(classifier, X, y, cv=3, method="predict_proba")
-    assert log_loss(y, probability) < 0.6 * log_loss(y, np.full(len(y), y.mean()))
-
-
-def test_calibrated_classifier(classifier, three_columns):
-    X, y = three_columns
-    model = CalibratedClassifierCV(classifier, method="sigmoid", cv=2).fit(X, y)
-    assert roc_auc_score(y, model.predict_proba(X)[:, 1]) > 0.95
-
-
-def test_one_vs_rest_on_three_classes(classifier):
-    X, y = load_iris(return_X_y=True)
-    model = OneVsRestClassifier(classifier).fit(StandardScaler().fit_transform(X), y)
-    assert [len(e.coef_[0]) for e in model.estimators_] == [4, 4, 4]
-    assert model.score(StandardScaler().fit_transform(X), y) > 0.85
-
-
-def test_tuned_threshold(classifier, three_columns):
-    X, y = three_columns
-    model = TunedThresholdClassifierCV(classifier, scoring="f1", cv=2).fit(X, y)
-    expected = model.estimator_.predict_proba(X)[:, 1] >= model.best_threshold_
-    assert np.array_equal(model.predict(X), expected.astype(int))
 
 
 def test_frozen_estimator_is_calibrated_and_not_fitted_again(classifier, three_columns):
@@ -100,9 +69,19 @@ def test_frozen_estimator_is_calibrated_and_not_fitted_again(classifier, three_c
     assert roc_auc_score(1 - y, model.predict_proba(X)[:, 1]) > 0.95
 
 
-def test_modules_are_there_when_they_are_asked_for():
-    code = "import skhorseshoe; print(skhorseshoe.disk.load.__name__); skhorseshoe.nothing"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.stdout == "load\n"
-    assert "AttributeError: module 'skhorseshoe' has no attribute 'nothing'" in ran.stderr
+def test_the_import_is_light_and_modules_come_when_asked_for(run_python):
+    code = """
+import sys, sklearn
+before = set(sys.modules)
+import skhorseshoe
+print(*(set(sys.modules) - before))
+print(skhorseshoe.disk.load.__name__)
+try:
+    skhorseshoe.nothing
+except AttributeError as error:
+    print(error)
+"""
+    imported, name, error = run_python(code).splitlines()
+    assert not {"numba", "matplotlib", "arviz", "cupy", "dask"} & set(imported.split())
+    assert (name, error) == ("load", "module 'skhorseshoe' has no attribute 'nothing'")
     assert set(dir(skhorseshoe)) == {*skhorseshoe.__all__, "__version__"}

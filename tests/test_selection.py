@@ -39,7 +39,7 @@ def fitted(noisy, short_fit):
 
 
 @short_chains
-@parametrize_with_checks([HorseshoeSelector(SHORT, rule=rule) for rule in ("dss", "interval")])
+@parametrize_with_checks([HorseshoeSelector(SHORT)])
 def test_common_check(estimator, check):
     check(estimator)
 

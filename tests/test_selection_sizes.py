@@ -28,6 +28,7 @@ def selected(problem):
     return HorseshoeSelector(clone(SHORT).set_params(n_iter=200, burn_in=200), cv=4).fit(*problem)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([HorseshoeSelector(clone(SHORT).set_params(n_iter=8, burn_in=4), cv=2)])
 def test_common_check_with_folds(estimator, check):
     check(estimator)

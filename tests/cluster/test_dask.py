@@ -30,7 +30,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import limits
-from skhorseshoe._data import dask_rows, row_blocks
+from skhorseshoe._data import row_blocks
 from skhorseshoe._utils.sklearn_compat import HAS_CALLBACKS
 
 pytestmark = SHORT_CHAINS
@@ -264,13 +264,6 @@ def test_weights_need_the_sampler_that_takes_them(client, data):
     weight = da.ma.masked_equal(da.arange(len(y), chunks=y.chunks) + 1.0, 8.0)
     with pytest.raises(ValueError, match=r"sample_weight is nan in row 7"):
         HorseshoeProbitClassifier(sampler="hmc").fit(X, y, sample_weight=weight)
-
-
-def test_workers_too_small_for_their_rows_are_named(client, data, classifier, monkeypatch):
-    small = {worker: {**state, "memory": 2**19} for worker, state in dask_rows.survey(client).items()}
-    monkeypatch.setattr(dask_rows, "survey", lambda client: small)
-    with pytest.raises(MemoryError, match=r"Worker tcp://.* would have to hold .* Add workers"):
-        classifier.fit(*arrays(*data))
 
 
 def test_without_a_client_the_error_says_how_to_make_one(data, classifier):

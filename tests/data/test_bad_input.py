@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from skhorseshoe import HorseshoeProbitClassifier, disk
+from skhorseshoe import HorseshoeProbitClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X = np.random.default_rng(0).standard_normal((30, 3))
@@ -80,17 +80,6 @@ def test_the_lines_for_three_classes_work_when_pasted():
     assert model.fit(X, np.arange(30) % 3).predict_proba(X).shape == (30, 3)
 
 
-def test_columns_in_another_order_come_with_the_cure():
-    table = pd.DataFrame(X, columns=list("abc"))
-    with pytest.raises(ValueError, match=r"same order(.|\n)*X\[model\.feature_names_in_\]"):
-        fit(table).predict(table[["b", "a", "c"]])
-
-
-def test_a_weight_of_an_unknown_class_is_named():
-    with pytest.raises(ValueError, match=r"class_weight has the class 2, .* \[0, 1\]"):
-        fit(class_weight={0: 1, 2: 3})
-
-
 MISSING = {
     "text": [*14 * ["a", "b"], "b", np.nan],
     "a tuple": (*14 * ("a", "b"), "b", float("nan")),
@@ -114,12 +103,6 @@ def test_a_missing_label_is_none_of_those_to_compare_with():
     model = fit(y=[*15 * ["a", "nan"]])
     with pytest.raises(ValueError, match="label of row 29 is missing"):
         model.to_arviz(X, [*14 * ["a", "nan"], "a", np.nan])
-
-
-@pytest.mark.parametrize(("source", "y"), [(X, MISSING["text"]), ([(X, MISSING["text"])], None)])
-def test_a_missing_label_is_not_written_to_disk(source, y, tmp_path):
-    with pytest.raises(ValueError, match="label of row 29 is missing"):
-        disk.convert(source, tmp_path / "rows", y=y)
 
 
 @cases("weight", {
@@ -151,7 +134,12 @@ def test_a_parameter_out_of_range_is_named(name, value):
 @pytest.mark.parametrize(("params", "says"), [
     ({"thin": 11}, "thin=11, n_iter=10"),
     ({"unpenalized": np.array(7)}, r"unpenalized must be a list of names .*; got array\(7\)"),
+    ({"thin": 20_000, "n_iter": "auto"}, "thin must not exceed the 10000 sweeps"),
     ({"target_ess": 1, "max_draws": 2}, "max_draws=2 .*target_ess=1 .*Raise max_draws to 8"),
+    ({"target_ess": 5000, "n_iter": 1249, "max_draws": 1249}, "1249 of each of 4 chains. Raise max_draws to 1250 "),
+    ({"n_iter": "auto", "max_draws": 199}, r"target_ess=400 \(n_iter='auto'\).* Raise max_draws to 200 "),
+    ({"checkpoint": "run", "warm_start": True}, "checkpoint and warm_start=True"),
+    ({"class_weight": {0: 1, 2: 3}}, r"class_weight has the class 2, .* \[0, 1\]"),
     ({"class_weight": {0: 10**400, 1: 1}}, "class_weight=.* must be positive and finite"),
     ({"class_weight": {0: "1", 1: 1}}, "class_weight=.* must be positive and finite"),
 ])  # fmt: skip

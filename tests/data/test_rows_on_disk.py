@@ -2,11 +2,11 @@
 
 import mmap
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from laws import resident
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import dense_passes
@@ -31,16 +31,13 @@ def small_windows(monkeypatch):
 
 
 FITS = {
-    "hmc": {"sampler": "hmc", "class_weight": "balanced", "standardize": True, "unpenalized": [1], "burn_in": 100},
+    "hmc": {"sampler": "hmc", "class_weight": "balanced", "standardize": True, "unpenalized": [1], "burn_in": 40},
     "pxda": {"sampler": "pxda", "n_jobs": 3},
     "gibbs": {"sampler": "gibbs", "fit_intercept": False, "n_jobs": 1},
 }
 
 
-@pytest.mark.parametrize(
-    ("how", "dtype"),
-    [("hmc", "float32"), ("hmc", "float64"), ("hmc", "float16"), ("pxda", "float32"), ("gibbs", "float16")],
-)
+@pytest.mark.parametrize(("how", "dtype"), [("hmc", "float32"), ("pxda", "float64"), ("gibbs", "float16")])
 def test_the_draws_are_those_of_rows_in_memory(how, dtype, long_problem, small_windows, short_fit, tmp_path):
     X, y = long_problem[0].astype(dtype), long_problem[1]
     file = on_disk(X, tmp_path)
@@ -87,12 +84,6 @@ def test_what_is_not_finite_is_found_in_any_block(value, dtype, says, long_probl
     for use in (lambda: short_fit(file, y), lambda: model.predict(file)):
         with pytest.raises(ValueError, match=f"{says}.*row {len(X) - 1} of column 3"):
             use()
-
-
-def resident(kind):
-    """Bytes of the process in memory. kind : RssAnon, its own, or RssFile, of files."""
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(status[kind].split()[0]) * 1024
 
 
 @LINUX

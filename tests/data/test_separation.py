@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
-from sklearn.datasets import load_iris, load_wine
 
 from skhorseshoe._data import separation as module
 from skhorseshoe._data.separation import COMPLETE, NONE, QUASI, separation
@@ -41,15 +40,6 @@ def test_the_answer_is_that_of_a_programme_of_all_rows(fit_intercept, seed):
     assert len(seen) > 1
 
 
-def test_a_level_with_one_class_is_quasi_complete(seed):
-    rng = np.random.default_rng(seed)
-    X = np.column_stack([rng.integers(0, 2, 300), rng.standard_normal((300, 2))])
-    y = (X[:, 1] + rng.standard_normal(300) > 0) | (X[:, 0] == 1)
-    assert of(X, y) == QUASI
-    y[np.flatnonzero(X[:, 0] == 1)[:5]] = False
-    assert of(X, y) == NONE
-
-
 @pytest.mark.parametrize("n", [50, 5000])
 def test_one_row_on_the_other_side_of_many_is_found(n, seed):
     """Also where the first programme has not seen it, and whatever the scales of the columns."""
@@ -60,12 +50,6 @@ def test_one_row_on_the_other_side_of_many_is_found(n, seed):
     assert of(X, y) == of(X.astype(np.float32), y) == COMPLETE
     y[score.argmax()] = False
     assert of(X, y) == NONE
-
-
-def test_known_data():
-    iris, wine = (load(return_X_y=True) for load in (load_iris, load_wine))
-    assert [of(iris[0], iris[1] == c) for c in range(3)] == [COMPLETE, NONE, NONE]
-    assert [of(wine[0], wine[1] == c) for c in range(3)] == [COMPLETE] * 3
 
 
 def test_independent_rows_are_separated_for_any_classes(seed):

@@ -158,6 +158,7 @@ REFUSED = {
     "no such label": (column([1, 2]), {"y": "z"}, r"y='z' is no column of the source; it has a, b"),
     "twice": (pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]), {}, r"\['a'\] are there more than once"),
     "unlabelled": (column(["x", None]), {"y": "b"}, r"label of row 51 is missing"),
+    "a pair unlabelled": ([(np.ones((2, 2)), ["x", np.nan])], {}, r"label of row 1 is missing"),
     "no classes": (pd.DataFrame({"a": np.ones(300), "b": np.arange(300)}), {"y": "b"}, r"more than 256 different"),
     "labels of another kind": (column(pd.to_datetime(["2020-01-01"] * 2))[1:], {"y": "b"}, r"row 0 is Timestamp"),
     "no rows": ([pd.DataFrame({"a": []})], {}, r"no rows"),

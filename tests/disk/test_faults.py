@@ -4,42 +4,19 @@ import io
 import itertools
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from killing import contents, killed_before
 from tables import SOURCES, in_parts, stopped, write_parquet
 
 from skhorseshoe import disk
 from skhorseshoe.disk import _folder
 
 # Stopped, gone on -----------------------------------------------------------------------------------------------------
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def killed_at(k, convert):
-    """Whether a process that calls convert is killed, at the k-th time it brings something to the disk."""
-    pid = os.fork()
-    if pid == 0:
-        calls, fsync = iter(range(k)), os.fsync
-
-        def kill(file):
-            fsync(file)
-            if next(calls, None) is None:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        os.fsync = kill
-        try:
-            convert()
-        finally:
-            os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed after a fork")
@@ -50,7 +27,7 @@ def test_killed_at_any_moment_it_goes_on(seed, tmp_path):
     disk.convert(X, tmp_path / "whole", y=y)
     for k in itertools.count(1):
         folder = tmp_path / f"{k}"
-        if not killed_at(k, lambda folder=folder: disk.convert(X, folder, y=y)):
+        if not killed_before(k, "fsync", lambda folder=folder: disk.convert(X, folder, y=y)):
             break
         with pytest.raises(ValueError, match=r"has stopped after \d+ rows"):
             disk.load(folder)

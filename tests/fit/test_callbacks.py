@@ -193,13 +193,6 @@ def test_a_search_shows_one_bar_for_each_candidate_and_fold(problem):
     assert "burn-in" not in text
 
 
-def test_in_a_pipeline_too(problem):
-    recorder = Recorder()
-    make_pipeline(StandardScaler(), classifier()).set_callbacks(recorder).fit(*problem)
-    assert recorder.is_whole()
-    assert len(recorder.blocks()) == 20
-
-
 @pytest.mark.parametrize(("prefit", "cv", "n_fits"), [(False, None, 1), (True, None, 0), (False, 2, 3), (True, 2, 2)])
 @pytest.mark.filterwarnings("error:The estimator HorseshoeSelector")
 def test_the_classifiers_of_a_selector_are_heard(problem, prefit, cv, n_fits):

@@ -89,24 +89,9 @@ def test_the_model_is_there_where_the_warning_is_made_an_error(breast_cancer, se
         assert model.predict(breast_cancer[0]).shape == (569,)
 
 
-@pytest.mark.parametrize("ess", [4.0, np.nan])
-def test_chains_that_do_not_move_are_the_worst(ess):
-    assert "2 of 5 quantities. The worst is 'x1' with R-hat inf" in said(chains([1.2, np.inf], [20, ess]))
-
-
-def test_the_worst_is_one_that_failed():
-    assert "'x0' with R-hat 1.500" in said(chains([1.5, 1.0], [600, 450]))
-
-
 @pytest.mark.parametrize(("rhat", "ess", "warns"), [(1.0, 401, 0), (1.0, 399, 1), (1.009, 900, 0), (1.011, 900, 1)])
 def test_thresholds_of_the_warning(rhat, ess, warns):
     assert bool(said(chains([rhat], [ess]))) == warns
-
-
-def test_constant_columns_are_not_judged(seed):
-    X = np.random.default_rng(seed).standard_normal((100, 3)) * [1, 0, 1]
-    with pytest.warns(ConvergenceWarning, match="of 4 quantities"):
-        HorseshoeProbitClassifier(n_iter=10, burn_in=0, random_state=seed).fit(X, np.arange(100) % 2)
 
 
 def test_too_few_draws_to_judge_are_said(weak_problem):
@@ -122,30 +107,47 @@ def test_a_target_that_is_not_reached_is_said():
     assert said(chains(), target_ess=5000, warm_start=True).endswith("Fit again with n_iter=24000, which adds draws.")
 
 
-def test_a_target_missed_by_the_draws_kept_asks_for_more_of_them():
-    text = said(chains(is_all=False), target_ess=990, max_draws=4000)
-    assert text.endswith("max_draws=4000 keeps. Raise max_draws to 8000, or leave it out.")
+BAD, STUCK = chains([1.4], [9]), chains([1.5], [9])
+SEPARATED, NOISE = {"separated": "complete"}, {"separated": "quasi-complete", "is_one_sided": True}
+LONG = {"n_iter": 5000, "burn_in": 2000}
+# What is judged, columns that nothing bounds, parameters, and what the recipe says.
+RECIPES = [
+    (chains([1.4], [9], 40), {}, {"n_iter": 40, "burn_in": 10}, "with n_iter=4000, burn_in=2000: about 60 s."),
+    (BAD, {}, {}, "Fit again with n_iter=400000, burn_in=200000, thin=40: about 100 minutes."),
+    (chains([1.2]), {}, {"burn_in": 50_000, "n_iter": 1000}, "burn_in=100000"),  # never a shorter one
+    (chains([1.06], [300]), {}, {}, "n_iter=50000"),  # twice (1.06 - 1) / 0.01 times as many
+    (chains([1.4], [9], 10), {}, {"thin": 20}, "Lower thin (now 20), which leaves only 10 draws of each chain."),
+    (chains([1.4], [9], 1), {}, {"thin": 100}, "Lower thin (now 100), which leaves only 1 draw of each chain."),
+    (BAD, {}, {"warm_start": True}, "longer burn_in (now 1000)."),
+    (BAD, {}, {"checkpoint": "run"}, "thin=40, checkpoint='<another folder>': about 100 minutes."),
+    (chains(is_all=False), {}, {"target_ess": 990, "max_draws": 4000}, "Raise max_draws to 8000, or leave it out."),
+    (chains(ess=[390.0], stopped_by="target_ess"), {}, {"target_ess": 120}, "with target_ess=400: about 50 s."),
+    (STUCK, {**SEPARATED, "widest": 5.0}, LONG, "Fit again with slab_scale=2: about"),
+    (STUCK, {**SEPARATED, "widest": 5000.0}, LONG, "Fit again with slab_scale=2, standardize=True: about"),
+    (STUCK, {**SEPARATED, "widest": 5000.0}, {**LONG, "slab_scale": 2}, "Fit again with standardize=True: about"),
+    (STUCK, {**SEPARATED, "widest": 5.0}, {**LONG, "slab_scale": 50.0}, "Fit again with slab_scale=2: about"),
+    (chains([1.02]), NOISE, {"n_iter": 1000}, "Fit again with n_iter=4000: about 50 s."),  # noise that separates
+    (chains(), LEVEL, {"n_iter": 1000}, "Fit again with slab_scale=2, n_iter=4000: about 50 s."),
+    (chains(ess=20 * WELL), LEVEL, {"n_iter": 1000}, "slab_scale=2, n_iter=40000, thin=4: about 7 minutes."),
+]
 
 
-def test_a_target_beyond_the_draws_that_are_kept_is_refused(weak_problem):
-    with pytest.raises(
-        ValueError, match=r"max_draws=1249 .* target_ess=5000 .* 1249 of each of 4 chains\. Raise max_draws to 1250 "
-    ):
-        HorseshoeProbitClassifier(n_iter=1249, target_ess=5000, max_draws=1249).fit(*weak_problem)
+@pytest.mark.parametrize(("judged", "unbounded", "params", "recipe"), RECIPES)
+def test_the_recipe_is_one_that_can_be_followed(judged, unbounded, params, recipe):
+    text = said(judged, unbounded, **params)
+    assert recipe in text
+    assert ("complete separation" in text) == (unbounded.get("separated") == "complete")
 
 
-@pytest.mark.parametrize(("slab_scale", "widest", "changes"), [
-    (None, 5.0, "slab_scale=2, n_iter=5000, burn_in=2000:"),
-    (None, 5000.0, "slab_scale=2, standardize=True, n_iter=5000, burn_in=2000:"),
-    (2, 5000.0, "with standardize=True, n_iter=5000, burn_in=2000:"),
-    (50.0, 5.0, "slab_scale=2, n_iter=5000, burn_in=2000:"),
-])  # fmt: skip
-def test_classes_that_are_separated_have_a_cure_that_works(slab_scale, widest, changes):
-    unbounded = {"separated": "complete", "widest": widest}
-    text = said(chains([1.5], [9]), unbounded, slab_scale=slab_scale, n_iter=5000, burn_in=2000)
-    assert "complete separation" in text
-    assert f"{changes.replace(', n_iter=5000, burn_in=2000', '')} about" in text
-    assert said(chains(), unbounded, slab_scale=slab_scale) == ""  # the chains have converged all the same
+def test_what_has_no_recipe_has_no_advice():
+    assert "Fit again" not in said(chains(), {"free": np.array(["x1"], object)}, slab_scale=2)
+    assert said(chains(), {**SEPARATED, "widest": 5.0}) == ""  # the chains have converged all the same
+
+
+def test_the_worst_has_failed_and_above_all_does_not_move():
+    assert "'x0' with R-hat 1.500" in said(chains([1.5, 1.0], [600, 450]))
+    for ess in (4.0, np.nan):
+        assert "2 of 5 quantities. The worst is 'x1' with R-hat inf" in said(chains([1.2, np.inf], [20, ess]))
 
 
 def test_a_slab_that_is_far_is_no_bound_to_separated_classes(seed):
@@ -155,15 +157,6 @@ def test_a_slab_that_is_far_is_no_bound_to_separated_classes(seed):
         HorseshoeProbitClassifier(n_iter=300, slab_scale=2, random_state=seed).fit(X, X.sum(axis=1) > 0)
 
 
-@pytest.mark.parametrize(("ess", "length"), [
-    (900 * WELL, "n_iter=4000: about 50 s."), (20 * WELL, "n_iter=40000, thin=4: about 7 minutes."),
-])  # fmt: skip
-def test_a_level_of_one_class_is_cured_by_a_slab(ess, length):
-    text = said(chains(ess=ess), LEVEL, n_iter=1000)
-    assert "Column 'x1': all values in one class lie on one side" in text
-    assert text.endswith(f"Fit again with slab_scale=2, {length}")
-
-
 def test_columns_that_lie_far_apart_are_to_be_scaled_too():
     assert "slab_scale=2, standardize=True: about" in said(chains(), {**LEVEL, "span": 1000.0})
     scaled = {"standardize": True, "slab_scale": 2}
@@ -171,49 +164,9 @@ def test_columns_that_lie_far_apart_are_to_be_scaled_too():
     assert "Merge so rare a level" in said(chains(), {**LEVEL, "span": 1000.0, "levels": LEVEL["shrunk"]}, **scaled)
 
 
-def test_noise_that_separates_does_not_hide_the_length():
-    noise = {"separated": "quasi-complete", "is_one_sided": True}
-    text = said(chains([1.02]), noise, n_iter=1000)
-    assert "separat" not in text
-    assert text.endswith("Fit again with n_iter=4000: about 50 s.")
-
-
-def test_an_unpenalised_level_has_no_recipe():
-    assert "Fit again" not in said(chains(), {"free": np.array(["x1"], object)}, slab_scale=2)
-
-
-def test_a_run_that_a_target_ended_is_told_a_larger_target():
-    text = said(chains(ess=[390.0], stopped_by="target_ess"), target_ess=120)
-    assert text.endswith("Fit again with target_ess=400: about 50 s.")
-
-
-def test_burn_in_is_never_advised_to_be_shorter():
-    assert "burn_in=100000" in said(chains([1.2]), burn_in=50_000, n_iter=1000)
-
-
-def test_r_hat_counts_in_how_many_sweeps_are_advised():
-    assert "n_iter=50000" in said(chains([1.06], [300]))  # twice (1.06 - 1) / 0.01 times as many
-
-
 @pytest.mark.parametrize(("n", "rounded"), [(1, 1), (999, 1000), (1001, 1500), (2100, 3000), (8001, 10_000)])
 def test_advised_numbers_are_round(n, rounded):
     assert nice(n) == rounded
-
-
-ADVICE = {
-    "few draws": ({"n_iter": 40, "burn_in": 10}, 40, "n_iter=4000, burn_in=2000: about 60 s."),
-    "many draws": ({}, 4000, "n_iter=400000, burn_in=200000, thin=40: about 100 minutes."),
-    "thinned away": ({"thin": 20}, 10, "Lower thin (now 20), which leaves only 10 draws of each chain."),
-    "thinned to nothing": ({"thin": 100}, 1, "Lower thin (now 100), which leaves only 1 draw of each chain."),
-    "warm start": ({"warm_start": True}, 40, "longer burn_in (now 1000)."),
-    "checkpoint": ({"checkpoint": "run"}, 40, "thin=40, checkpoint='<another folder>': about 100 minutes."),
-}
-
-
-@pytest.mark.parametrize("case", ADVICE)
-def test_the_advice_is_one_that_can_be_followed(case):
-    params, n_draws, advice = ADVICE[case]
-    assert said(chains([1.4], [9], n_draws), **params).endswith(advice)
 
 
 @pytest.mark.parametrize(("rhat", "anew"), [(1.05, False), (1.4, True)])

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skhorseshoe import HorseshoeProbitClassifier
 
 slow = pytest.mark.slow
-QUICK = "wine", "setosa"
+QUICK = ("setosa",)
 DATA = {**OF_BENCHMARK, "genes": lambda rng: genes(rng, repeated(10, 150))}  # groups of 20 columns
 
 

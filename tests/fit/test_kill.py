@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from killing import killed_before
 from laws import repeated, same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -57,26 +58,7 @@ def test_killed_between_any_two_writes_it_goes_on(problem, tmp_path):
     whole = HorseshoeProbitClassifier(**params).fit(*problem)
     for k in itertools.count():
         model = HorseshoeProbitClassifier(**params, checkpoint=tmp_path / str(k), checkpoint_interval=0.0)
-        if not killed_after(k, model, problem):
+        if not killed_before(k, "replace", lambda model=model: model.fit(*problem)):
             break
         assert same_draws(model.fit(*problem), whole)
     assert k > 10
-
-
-def killed_after(k, model, problem):
-    """Whether a process that fits is killed, after the k-th file has taken its place."""
-    pid = os.fork()
-    if pid == 0:
-        calls, replace = iter(range(k)), os.replace
-
-        def kill(*paths):
-            if next(calls, None) is None:
-                os.kill(os.getpid(), signal.SIGKILL)
-            replace(*paths)
-
-        os.replace = kill
-        try:
-            model.fit(*problem)
-        finally:
-            os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])

@@ -159,7 +159,7 @@ except MemoryError as error:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="addresses are limited on Linux")
-@pytest.mark.parametrize(("n_jobs", "left"), [(1, 200), (2, 450), (4, 600)])
+@pytest.mark.parametrize(("n_jobs", "left"), [(1, 200), (4, 600)])
 def test_what_is_reserved_counts_where_addresses_are_limited(n_jobs, left, run_python):
     """Matrices for which there is room, but not beside the libraries and the threads."""
     said = run_python(LIMITED, n_jobs, left)

@@ -43,26 +43,11 @@ def test_a_generator_goes_on_with_what_it_drew_at_first(problem):
 
 
 @each_sampler
-def test_an_interrupted_fit_goes_on(problem, sampler, watched_sampler):
-    def interrupt(t):
-        if t == 40 + 20:
-            watched_sampler(lambda t: None)
-            raise KeyboardInterrupt
-
-    watched_sampler(interrupt)
+def test_an_interrupted_fit_goes_on(problem, sampler, stop_at):
+    stop_at(40 + 20, KeyboardInterrupt)
     with pytest.warns(UserWarning, match="interrupted after 20"):
         model = classifier(sampler).fit(*problem)
     assert same_draws(model.set_params(n_iter=11).fit(*problem), classifier(sampler).fit(*problem))
-
-
-@each_sampler
-def test_a_stopped_fit_goes_on_and_stops_at_what_is_enough(weak_problem, sampler):
-    model = classifier(sampler, n_iter=20_000, target_ess=100, burn_in=200).fit(*weak_problem)
-    assert model.stopped_by_ == "target_ess"
-    n = model.n_iter_
-    model.set_params(target_ess=1000).fit(*weak_problem)
-    assert model.n_iter_ > n
-    assert model.stopped_by_ == "target_ess"
 
 
 def test_without_warm_start_a_fit_starts_anew_and_keeps_nothing(problem):

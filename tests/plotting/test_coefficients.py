@@ -100,7 +100,7 @@ def test_shrinkage_is_that_of_the_model(model, clf):
     assert display.ax_.get_ylabel() == "the 3 least shrunk of 8"
 
 
-def test_the_twenty_least_shrunk_are_drawn_and_the_figure_says_so():
+def test_the_twenty_least_shrunk_are_drawn_and_it_is_said():
     display = ShrinkageDisplay(names=[f"x{j}" for j in range(25)], shrinkage=np.linspace(0.9, 0.1, 25)).plot()
     np.testing.assert_array_equal(display.shown_, np.arange(24, 4, -1))
     assert display.ax_.get_ylabel() == "the 20 least shrunk of 25"

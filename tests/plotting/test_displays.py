@@ -7,14 +7,12 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from sklearn.base import BaseEstimator
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, plotting
 
@@ -27,38 +25,6 @@ def make(display, model, data, **kwargs):
     X, y = data
     needs = {plotting.ProbabilityIntervalDisplay: (X[:20], y[:20]), plotting.PosteriorCalibrationDisplay: (X, y)}
     return display.from_estimator(model, *needs.get(display, ()), **kwargs)
-
-
-def other(kind):
-    """An estimator that is fitted and is no horseshoe classifier."""
-    X, y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
-    plain = LogisticRegression()
-    search = GridSearchCV(plain, {}, cv=2)
-    made = {
-        "plain": plain,
-        "search": search,
-        "unkept": GridSearchCV(plain, {}, cv=2, refit=False),
-        "one v rest": OneVsRestClassifier(plain),
-        "calibrated": CalibratedClassifierCV(plain, cv=2),
-        "pipeline": make_pipeline(StandardScaler(), search),
-    }
-    return made[kind].fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("kind", "says"),
-    [
-        ("plain", r"got LogisticRegression\.$"),
-        ("search", r"got GridSearchCV, which ends with LogisticRegression\.$"),
-        ("unkept", r"got GridSearchCV\. It has kept no fitted estimator: set refit=True"),
-        ("one v rest", r"got OneVsRestClassifier\. .* its estimators_\[i\]\.$"),
-        ("calibrated", r"its calibrated_classifiers_\[i\]\.estimator\.$"),
-        ("pipeline", r"got Pipeline, which ends with LogisticRegression\.$"),
-    ],
-)
-def test_other_estimators_are_refused_with_a_hint(kind, says):
-    with pytest.raises(TypeError, match=says):
-        plotting.ShrinkageDisplay.from_estimator(other(kind))
 
 
 @pytest.mark.parametrize("display", DISPLAYS)

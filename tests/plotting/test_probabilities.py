@@ -81,7 +81,7 @@ def test_the_band_holds_the_curve_if_the_model_is_right(weak_problem, short_fit,
     rng = np.random.default_rng(seed)
 
     def share_inside(outcomes):
-        display = PosteriorCalibrationDisplay.from_estimator(fit, X, outcomes.astype(int), n_draws=200)
+        display = PosteriorCalibrationDisplay.from_estimator(fit, X, outcomes.astype(int), n_draws=100)
         plt.close()
         return ((display.band[0] <= display.observed) & (display.observed <= display.band[1])).mean()
 

@@ -3,12 +3,10 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from laws import peak_memory
 from scipy.stats import genpareto, norm
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe._posterior import loo as psis
@@ -126,15 +124,6 @@ def test_weights_multiply_the_terms_of_rows(fitted, problem):
     np.testing.assert_allclose(found.elpd_i, expected, rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(found.pareto_k, k, rtol=1e-6)
     assert (found.elpd_i[weight == 0] == 0).all()
-
-
-@pytest.mark.filterwarnings("ignore:.*Pareto k")
-def test_a_pipeline_takes_rows_before_its_scaler(problem, short_fit):
-    X, y = pd.DataFrame(problem[0]).add_prefix("c"), np.where(problem[1], "yes", "no")
-    scaler = StandardScaler().fit(X)
-    clf = short_fit(scaler.transform(X), y)
-    both = make_pipeline(scaler, clf)
-    assert np.array_equal(loo(both, 5 * X, y).elpd_i, loo(clf, scaler.transform(5 * X), y).elpd_i)
 
 
 @pytest.mark.filterwarnings("ignore:.*Pareto k")

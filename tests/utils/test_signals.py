@@ -23,18 +23,10 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSI
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
-def interrupt_at(sweep):
-    def interrupt(t):
-        if t == sweep:
-            raise KeyboardInterrupt
-
-    return interrupt
-
-
-def test_an_interrupted_fit_holds_the_first_draws(problem, short_fit, seed, watched_sampler):
+def test_an_interrupted_fit_holds_the_first_draws(problem, short_fit, seed, stop_at):
     params = {"n_iter": 40, "burn_in": 10, "thin": 2, "random_state": seed}
     whole = short_fit(*problem, **params)
-    watched_sampler(interrupt_at(10 + 23))
+    stop_at(10 + 23, KeyboardInterrupt)
     with pytest.warns(UserWarning, match="interrupted after 23 of 40 sweeps: the model holds the 11 draws") as caught:
         model = HorseshoeProbitClassifier(**params).fit(*problem)
     assert caught[0].filename == __file__
@@ -47,9 +39,9 @@ def test_an_interrupted_fit_holds_the_first_draws(problem, short_fit, seed, watc
 
 
 @pytest.mark.parametrize("sweep", [5, 11], ids=["burn-in", "before any draw"])
-def test_an_interrupt_before_the_first_draw_is_raised(problem, watched_sampler, sweep):
+def test_an_interrupt_before_the_first_draw_is_raised(problem, stop_at, sweep):
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, thin=2)
-    watched_sampler(interrupt_at(sweep))
+    stop_at(sweep, KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*problem)
     with pytest.raises(NotFittedError):

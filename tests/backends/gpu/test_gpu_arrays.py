@@ -120,46 +120,26 @@ def test_columns_are_selected_as_from_rows_of_the_host(rule, fitted, data):
     np.testing.assert_array_equal(*(selector.support_ for selector in selectors))
 
 
-def refused(X, y, message, model):
-    """Both ``predict`` and ``fit`` raise this error."""
-    with pytest.raises(ValueError, match=message):
-        model.predict(X)
-    with pytest.raises(ValueError, match=message):
-        HorseshoeProbitClassifier().fit(X, y)
-
-
 SPOILT = {
     r"0 sample\(s\)": lambda X: X[:0],
     "complex128": lambda X: X.astype(complex),
     "NaN or infinity": lambda X: X * np.nan,
+    "5 features|inconsistent": lambda X: X[:-1, :5],
+    "Expected 2D array, got 1D array": lambda X: X[0],
+    r"0 feature\(s\)": lambda X: X[:, :0],
 }
 
 
-@pytest.mark.parametrize("message", SPOILT)
-def test_bad_cupy_rows_are_refused(message, fitted, data):
-    refused(on_card(SPOILT[message](data[0])), data[1], message, fitted[0])
-
-
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda X: X[0], "Expected 2D array, got 1D array"),
-        (lambda X: X[:, :0], r"0 feature\(s\)"),
-        (lambda X: np.where(X > 2, -np.inf, X).astype(np.float32), "NaN or infinity"),
-    ],
-)
-def test_bad_cupy_arrays_are_refused(spoil, message, one_gpu, problem, short_fit):
-    refused(on_card(spoil(problem[0])), problem[1], message, short_fit(*problem, **SHORT))
-
-
-def test_rows_that_do_not_belong_together_are_refused(fitted, data):
-    X, y = data
-    with pytest.raises(ValueError, match="5 features"):
-        fitted[0].predict(on_card(X[:, :5]))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        HorseshoeProbitClassifier().fit(on_card(X), on_card(y[:-1]))
+@pytest.mark.parametrize("says", SPOILT)
+def test_bad_cupy_rows_are_refused(says, fitted, data):
+    if sp.issparse(data[0]) and says.startswith(("Expected", "0 feature")):
+        pytest.skip("no sparse matrix is so")
+    X = on_card(SPOILT[says](data[0]))
+    for use in (lambda: fitted[0].predict(X), lambda: HorseshoeProbitClassifier().fit(X, data[1])):
+        with pytest.raises(ValueError, match=says):
+            use()
     with pytest.raises(ValueError, match="requires y to be passed"):
-        HorseshoeProbitClassifier().fit(on_card(X), None)
+        HorseshoeProbitClassifier().fit(on_card(data[0]), None)
 
 
 def test_a_cupy_x_and_another_device_are_at_odds(fitted, data):

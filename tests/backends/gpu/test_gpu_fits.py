@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from card import KEY, NONE, SHORT, assert_all_close, draws_of, needs_compiler, on_card, refit
+from card import KEY, NONE, SHORT, assert_all_close, needs_compiler, on_card, refit
 from cuda_emulator import fake_cupy
-from laws import same_law
+from laws import all_draws, repeated, same_law
 
 from skhorseshoe._backends import limits
 from skhorseshoe._data.dask_worker import Shard
@@ -46,7 +46,7 @@ def test_chains_are_those_of_the_cpu(fit, kind, dtype, one_gpu, problem, sparse_
     ours, theirs = (short_fit(X.astype(dtype), y, device=d, **{**length, **FITS[fit]}) for d in ("cuda", "cpu"))
     assert (ours.device_, theirs.device_) == ("cuda:0", "cpu")
     tolerance = 1e-4 if dtype == "float64" else 1e-2  # rounding grows from sweep to sweep, float32's from 1e-7
-    np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(all_draws(ours), all_draws(theirs), rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=tolerance)
 
 
@@ -58,14 +58,14 @@ def test_an_automatic_burn_in_is_that_of_the_cpu(sampler, one_gpu, problem, shor
     length = {"burn_in": "auto", "n_iter": 5}
     ours, theirs = (short_fit(*problem, device=device, sampler=sampler, **length) for device in ("cuda", "cpu"))
     assert ours.burn_in_ == theirs.burn_in_ > 30
-    np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(all_draws(ours), all_draws(theirs), rtol=1e-4, atol=1e-4)
     params = {"device": "cuda", "sampler": sampler, "checkpoint": tmp_path, "checkpoint_interval": 0, **length}
     with monkeypatch.context() as patch:
         patch.setattr(burn_in.BurnIn, "see", ending(26, burn_in.BurnIn.see))
         with pytest.raises(ArithmeticError):  # while it looks at the chains
             short_fit(*problem, **params)
     ours = short_fit(*problem, **params)
-    np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(all_draws(ours), all_draws(theirs), rtol=1e-4, atol=1e-4)
 
 
 def ending(last, see):
@@ -85,7 +85,7 @@ def test_conjugate_gradients_are_those_of_the_cpu(
     X, y = problem if kind == "dense" else sparse_problem
     params = {"sampler": sampler, "standardize": True, "unpenalized": [1], "burn_in": 8, "n_iter": 6, "n_chains": 3}
     ours, theirs = (short_fit(X, y, device=device, **params) for device in ("cuda", "cpu"))
-    np.testing.assert_allclose(draws_of(ours), draws_of(theirs), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(all_draws(ours), all_draws(theirs), rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=1e-4)
 
 
@@ -95,15 +95,15 @@ def test_chains_go_on_after_a_pickle_wherever_the_rows_are(sampler, one_gpu, dat
     whole = short_fit(*data, **{**params, "n_iter": 10})
     parts = pickle.loads(pickle.dumps(short_fit(*data, warm_start=True, **params)))
     refit(parts, on_card(data[0]), data[1])
-    np.testing.assert_allclose(draws_of(parts), draws_of(whole), rtol=1e-9)
+    np.testing.assert_allclose(all_draws(parts), all_draws(whole), rtol=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
 def test_posterior_is_that_of_the_cpu(sampler, one_gpu, weak_problem, short_fit):
     params = {"sampler": sampler, "burn_in": 200}
-    ours = draws_of(short_fit(*weak_problem, device="cuda", random_state=1, n_iter=2000, **params))
-    theirs = draws_of(short_fit(*weak_problem, device="cpu", random_state=2, n_iter=20_000, **params))
+    ours = all_draws(short_fit(*weak_problem, device="cuda", random_state=1, n_iter=repeated(800, 2000), **params))
+    theirs = all_draws(short_fit(*weak_problem, device="cpu", random_state=2, n_iter=20_000, **params))
     same_law(ours, theirs)
 
 
@@ -126,17 +126,17 @@ print(*model.predict_proba(np.load(sys.argv[2]))[:, 1])
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "collapsed"])
-def test_draws_have_the_same_bits_in_any_order_of_threads(sampler, data, short_fit):
-    X, y = data
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "hmc, sparse", "gibbs, sparse", "collapsed"])
+def test_draws_have_the_same_bits_in_any_order_of_threads(sampler, problem, sparse_problem, short_fit):
+    X, y = sparse_problem if "sparse" in sampler else problem
     if sampler == "collapsed":
         X, y, _ = make_correlated_probit(20, 60, n_signals=3, random_state=1)
-    models = []
+    sampler, models = sampler.partition(",")[0], []
     for order in ("forward", "forward", "reverse", "random"):
         with fake_cupy.installed(order):
             models.append(short_fit(X, y, device="cuda", sampler=sampler, n_chains=2, burn_in=4, n_iter=4))
     for other in models[1:]:
-        np.testing.assert_array_equal(draws_of(other), draws_of(models[0]))
+        np.testing.assert_array_equal(all_draws(other), all_draws(models[0]))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -18,8 +18,6 @@ K = 1 + lines.PROPOSALS
 # a time (p = 300), more chains than one launch carries.
 DENSE = [
     (1, 1, 1, "float32"),
-    (300, 1, 1, "float32"),
-    (3, 2, 4, "float32"),
     (65, 7, 2, "float32"),
     (65, 7, 8, "float32"),
     (40, 9, 16, "float64"),
@@ -34,12 +32,10 @@ DENSE = [
     (17, 3000, 4, "float32"),
     (19, 4000, 4, "float32"),
     (9, 5000, 4, "float32"),
-    (13, 1300, 3, "float64"),
     (13, 3000, 4, "float16"),
     (5, 20_000, 3, "float32"),
     (131, 33, 17, "float32"),
     (131, 33, 4, "float64"),
-    (131, 33, 4, "float16"),
     (30, 1001, 3, "float16"),
 ]
 # Rows, columns, share that is stored, chains, types: one row, one column, ragged blocks and tiles, rows of many lanes

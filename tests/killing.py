@@ -1,0 +1,29 @@
+"""What tests of processes that are killed share."""
+
+import os
+import signal
+
+
+def killed_before(k, name, work):
+    """Whether a process that does this work is killed, before it calls the function ``name`` of ``os`` for the k-th
+    time, counted from 0."""
+    pid = os.fork()
+    if pid == 0:
+        calls, plain = iter(range(k)), getattr(os, name)
+
+        def kill(*args):
+            if next(calls, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+            plain(*args)
+
+        setattr(os, name, kill)
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+def contents(folder):
+    """The files of a folder, by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
