@@ -199,7 +199,7 @@ def test_the_selector_names_the_rules_that_need_no_matrix(everywhere, monkeypatc
     clf = HorseshoeProbitClassifier(n_iter=5, burn_in=5, random_state=seed)
     with monkeypatch.context() as patched:
         patched.delattr(HorseshoeProbitClassifier, "fit")  # it is not fitted for nothing
-        with pytest.raises(ValueError, match="rule='interval' or 'fsr'"):
+        with pytest.raises(ValueError, match="'interval' or 'fsr'"):
             HorseshoeSelector(clf, rule="dss").fit(X, y)
     assert HorseshoeSelector(clf, rule="shrinkage").fit(X, y).support_.shape == (9,)
 
