@@ -89,10 +89,13 @@ class Segment(NamedTuple):
 
     def misplaced(self, ops, threads, coef, intercept):
         """For each point (m, p) whether a row is on the wrong side; as numbers (m,)."""
-        blocks = [slice(start, start + _CHECKED_ROWS) for start in range(0, len(self.y), _CHECKED_ROWS)]
-        points = zip(coef, intercept, strict=True)
-        found = [any(self._misplaced(ops, threads, *point, rows) for rows in blocks) for point in points]
-        return (np.array(found, float),)
+        left, found = np.arange(len(coef)), np.ones(len(coef))
+        for start in range(0, len(self.y), _CHECKED_ROWS):  # the first rows tell of nearly all points
+            if len(left):
+                rows = slice(start, start + _CHECKED_ROWS)
+                left = left[~self._misplaced(ops, threads, coef[left], intercept[left], rows)]
+        found[left] = 0.0
+        return (found,)
 
     def extremes(self, ops, threads, fit_intercept):
         """The least and the largest values in each class, as far as they tell ``one_sided`` columns; (2, p) each."""
@@ -106,10 +109,10 @@ class Segment(NamedTuple):
         wrong, y = [], ops.to_host(self.y[rows])
 
         def compare(eta, at):
-            wrong.append(((ops.to_host(eta)[:, 0] + intercept > 0) != y[at]).any())
+            wrong.append(((ops.to_host(eta) + intercept > 0) != y[at, None]).any(axis=0))
 
-        ops.each_block(self.X[rows], coef[None], threads, _TOGETHER, compare)
-        return any(wrong)
+        ops.each_block(self.X[rows], coef, threads, _TOGETHER, compare)
+        return np.any(wrong, axis=0)
 
     def checksum(self, ops, threads):
         """Of X, y and the weights, which are here in the memory of the host."""

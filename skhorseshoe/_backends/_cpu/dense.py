@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from ..._utils.memmap import ahead, cut, is_on_disk
-from .. import ACCEPT
 from .. import lines as _lines
 from ..lines import first_inside, proposals  # noqa: F401 - part of what a back end offers
 from ..moments import combine_moments
@@ -20,6 +19,7 @@ from .lapack import add_products
 from .line_moves import growth, move_near  # noqa: F401 - as is growth
 from .normal_tail import information_weights
 from .passes import latent_pass, line_pass, score_pass
+from .path_kernels import accept_paths
 from .predict import average_phi, each_block, quantiles  # noqa: F401 - part of what a back end offers
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
@@ -158,11 +158,11 @@ def line(X, y, weight, coef, direction, steps, bounds, threads):
 
 
 def metropolis(change, new, old, key, sweep):
-    """``new`` for the chains whose change of energy a Metropolis test accepts, else ``old``, tuples of arrays
-    (n_chains, ...); and the probabilities of acceptance (n_chains,)."""
-    accept = change < exponential(np.ones(len(change)), key, sweep, ACCEPT)  # False where the change is not a number
-    out = (np.where(accept[:, None] if was.ndim > 1 else accept, now, was) for now, was in zip(new, old, strict=True))
-    return *out, np.where(change == change, np.exp(-np.maximum(change, 0.0)), 0.0)
+    """``new`` for the chains whose change of energy a Metropolis test accepts, else ``old``, tuples of the arrays of a
+    state; and the probabilities of acceptance (n_chains,). ``new`` may be overwritten."""
+    chance = np.empty(len(change))
+    accept_paths(change, new, old, sweep, *key, chance)
+    return *new, chance
 
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import int32, uint8, uint32
 
-from .. import JITTERS, LOCAL_SLICE, log_half_cauchy
+from .. import ACCEPT, JITTERS, LOCAL_SLICE, log_half_cauchy
 from ..constants import LEAST_FREE, LOCAL_WIDTH
 from .jit import REORDER_SUMS, device, kernel
 from .lapack import POTRF, TRSM, call
@@ -110,6 +110,23 @@ def move_scales(H, b, tau_0, steps, thresholds, slow, sweep, k0, k1, routines, f
             elif minor:
                 return minor
     return 0
+
+
+@kernel
+def accept_paths(change, new, old, sweep, k0, k1, chance):
+    """Put the chains whose change of energy a Metropolis test rejects back to ``old``, from ``new``: tuples of arrays
+    of a state. chance : (n_chains,) overwritten with the probabilities of acceptance."""
+    beta, lambda_sq_inv, tau_sq_inv, loglik, score = new
+    for c in range(change.shape[0]):
+        threshold = exponential_1(uint32(0), uint32(sweep), uint32(0), stream(c, ACCEPT, 0), k0, k1)
+        chance[c] = math.exp(-max(change[c], 0.0)) if change[c] == change[c] else 0.0
+        if change[c] < threshold:  # which is False where the change is not a number
+            continue
+        tau_sq_inv[c], loglik[c] = old[2][c], old[3][c]
+        for j in range(beta.shape[1]):
+            beta[c, j], score[c, j] = old[0][c, j], old[4][c, j]
+        for j in range(lambda_sq_inv.shape[1]):
+            lambda_sq_inv[c, j] = old[1][c, j]
 
 
 @device

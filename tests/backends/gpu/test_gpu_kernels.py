@@ -125,7 +125,8 @@ def test_paths_are_those_of_the_cpu(q, slow, gpu, factors):
         yield from (*scales, share, beta := gauss.place(path))
         yield from gauss.kick(path, tuning.step, quadratic, beta, *ops.to_device(answer))
         change = ops.to_device(np.array([np.nan, 0.7, -1.0]))
-        yield from ops.metropolis(change, (beta, *scales, *ops.to_device(answer)), given[:5], KEY, 7)
+        new = tuple(part.copy() for part in (beta, *scales, *ops.to_device(answer)))
+        yield from ops.metropolis(change, new, given[:5], KEY, 7)
 
     got, want = (list(map(ops.to_host, path(ops, gauss))) for ops, gauss in ((gpu, ours), (cpu, theirs)))
     assert_all_close(got, want, rtol=1e-8, atol=1e-10)
