@@ -165,7 +165,7 @@ def metropolis_with(name, new):
     def metropolis(change, now, was, *rest):
         now, was = list(now), list(was)
         now[at] = was[at] = now[at] if new else was[at]
-        return cpu.metropolis(change, now, was, *rest)
+        return cpu.metropolis(change, tuple(now), tuple(was), *rest)
 
     return {"metropolis": metropolis}
 
