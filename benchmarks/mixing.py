@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from _data import blocks, breast_cancer, digits, separated, strong_effects
 from _measure import Report
 from _wide_gibbs import in_its_place
-from scipy.special import ndtr
-from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.preprocessing import scale
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._utils import progress
@@ -45,40 +43,6 @@ class Case(NamedTuple):
     with_gibbs: bool = True
     gibbs_sweeps: int | None = None  # kept, and of burn-in, by Gibbs; None: as many as by the other
     note: str = ""
-
-
-def digits():
-    X, y = load_digits(return_X_y=True)
-    rows = np.isin(y, (3, 8))
-    X = X[rows]
-    return scale(X[:, X.std(axis=0) > 0]), y[rows] == 8
-
-
-def strong_effects():
-    """1000 x 100, six columns that nearly tell the classes apart."""
-    rng = np.random.default_rng(7)
-    X, beta = rng.standard_normal((1000, 100)), np.zeros(100)
-    beta[:6] = 1.3, 4, -1, 1.6, 5, -2
-    return X, rng.random(1000) < ndtr(X @ beta)
-
-
-def separated():
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((40, 60))
-    return X, X @ np.append([2.0, 1.0, -1.0], np.zeros(57)) + 0.5 * rng.standard_normal(40) > 0
-
-
-def blocks():
-    """100 x 2000, blocks of 20 columns with correlations of 0.7; five columns matter, each in a block of its own."""
-    rng = np.random.default_rng(3)
-    X = np.sqrt(0.7) * np.repeat(rng.standard_normal((100, 100)), 20, axis=1)
-    X += np.sqrt(0.3) * rng.standard_normal((100, 2000))
-    return X, X[:, 5:405:80] @ [3.0, -3.0, 2.0, -2.0, 2.0] + rng.standard_normal(100) > 0
-
-
-def breast_cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return scale(X), y
 
 
 CASES = {

@@ -15,7 +15,8 @@ FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["callbacks", "cpu", "disk", "mixing", "paper", "predict", "scaling", "selection", "sparse_rows"]
+    "name",
+    ["callbacks", "cpu", "disk", "mixing", "paper", "per_second", "predict", "scaling", "selection", "sparse_rows"],
 )
 def test_a_benchmark_runs_and_writes_what_it_found(name, tmp_path):
     file = tmp_path / "out.json"
