@@ -73,8 +73,9 @@ def agreement(report, options):
     for name, (file, sampler, n_iter, thin) in FITS.items():
         with np.load(TESTS / "data" / file) as opened:
             gold = dict(opened)
+        burn_in = 1000
         if options.quick:
-            n_iter, thin = 200, 1
+            n_iter, thin, burn_in = 200, 1, 120
         X, y, weight, units = gold["X"], gold["y"], None, 1.0
         settings = {"fit_intercept": False}
         if file == SLAB:
@@ -88,7 +89,7 @@ def agreement(report, options):
         if "standardised" in name:
             units, settings["standardize"] = UNITS, True
             X = X * units
-        model = HorseshoeProbitClassifier(sampler=sampler, n_iter=n_iter, thin=thin, burn_in=1000, **settings)
+        model = HorseshoeProbitClassifier(sampler=sampler, n_iter=n_iter, thin=thin, burn_in=burn_in, **settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # R-hat is in the table
             model.set_params(n_jobs=options.jobs, random_state=1).fit(X, y, sample_weight=weight)

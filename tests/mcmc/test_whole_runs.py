@@ -23,7 +23,9 @@ def test_posterior_is_that_of_two_other_samplers(sampler, n_iter, thin):
     agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
 
 
-@pytest.mark.parametrize(("sampler", "n_iter", "thin"), [("hmc", 6000, 2), ("collapsed", 400, 1), ("pxda", 8000, 4)])
+@pytest.mark.parametrize(
+    ("sampler", "n_iter", "thin"), [("hmc", 6000, 2), ("collapsed", 400, 1), ("pxda", 8000, 4), ("gibbs", 10_000, 5)]
+)
 def test_posterior_with_slab_and_unpenalised_columns_is_that_of_nuts(sampler, n_iter, thin):
     gold = load_gold("slab_150x8")
     settings = {name: gold[name].tolist() for name in ("slab_scale", "global_scale", "unpenalized")}
