@@ -174,15 +174,20 @@ def same_law(ours, theirs):
         agree((ours < bound).astype(float), (theirs < bound).astype(float), 4.5)
 
 
-def load_gold():
-    """300 x 20, no intercept: NUTS of another package and a plain Gibbs sampler, long runs that agree."""
-    return np.load(Path(__file__).parent / "data" / "gold_synthetic_300x20.npz")
+def load_gold(name="synthetic_300x20"):
+    """300 x 20, no intercept: NUTS of another package and a plain Gibbs sampler, long runs that agree.
+
+    "slab_150x8" : with unpenalised columns and an intercept; NUTS alone, by benchmarks/reference_nuts.py.
+    """
+    return np.load(Path(__file__).parent / "data" / f"gold_{name}.npz")
 
 
 def agrees_with_gold(model, gold):
     """Means, standard deviations, quantiles and probabilities within Monte Carlo error."""
-    log_tau = np.log(model.global_scale_draws_)[..., None]
-    for name, draws in {"beta": model.coef_draws_, "logtau": log_tau}.items():
+    found = {"beta": model.coef_draws_, "logtau": np.log(model.global_scale_draws_)[..., None]}
+    if model.fit_intercept:
+        found["intercept"] = model.intercept_draws_[..., None]
+    for name, draws in found.items():
         error = np.hypot(mcse_mean(draws), gold[f"{name}_mcse_mean"])
         assert (abs(draws.mean(axis=(0, 1)) - gold[f"{name}_mean"]) < 4.5 * error).all()
         assert (abs(draws.std(axis=(0, 1)) / gold[f"{name}_sd"] - 1) < 8 / np.sqrt(ess_bulk(draws))).all()

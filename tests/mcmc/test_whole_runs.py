@@ -23,6 +23,16 @@ def test_posterior_is_that_of_two_other_samplers(sampler, n_iter, thin):
     agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
 
 
+@pytest.mark.parametrize(
+    ("sampler", "n_iter", "thin"), [("hmc", 6000, 2), ("collapsed", 400, 1), ("pxda", 8000, 4), ("gibbs", 10_000, 5)]
+)
+def test_posterior_with_slab_and_unpenalised_columns_is_that_of_nuts(sampler, n_iter, thin):
+    gold = load_gold("slab_150x8")
+    settings = {name: gold[name].tolist() for name in ("slab_scale", "global_scale", "unpenalized")}
+    model = HorseshoeProbitClassifier(sampler=sampler, n_iter=n_iter, thin=thin, random_state=1, **settings)
+    agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
+
+
 def far_from_zero(rng):
     data = rng.normal([0, 1, -2, 0], 1, (120, 4))
     return data, data @ [1.0, 0.5, 0, 0] - 1 + rng.standard_normal(120) > 0
