@@ -159,8 +159,8 @@ class ModelSizeDisplay(Display):
     Examples
     --------
     >>> from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(500, 10, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(n_iter=500, burn_in=500, random_state=0)
+    >>> X, y, coef = datasets.make_sparse_probit(1000, 10, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(slab_scale=2, random_state=0)
     >>> display = plotting.ModelSizeDisplay.from_estimator(HorseshoeSelector(clf, cv=3).fit(X, y))
     >>> display.suggested_size  # as many as matter
     6
