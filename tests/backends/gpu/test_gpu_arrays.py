@@ -132,9 +132,10 @@ SPOILT = {
 
 @pytest.mark.parametrize("says", SPOILT)
 def test_bad_cupy_rows_are_refused(says, fitted, data):
-    if sp.issparse(data[0]) and says.startswith(("Expected", "0 feature")):
-        pytest.skip("no sparse matrix is so")
-    X = on_card(SPOILT[says](data[0]))
+    rows = data[0]
+    if sp.issparse(rows) and says.startswith(("Expected", "0 feature")):
+        rows = rows.toarray()  # no sparse matrix is so
+    X = on_card(SPOILT[says](rows))
     for use in (lambda: fitted[0].predict(X), lambda: HorseshoeProbitClassifier().fit(X, data[1])):
         with pytest.raises(ValueError, match=says):
             use()
