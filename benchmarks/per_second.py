@@ -82,7 +82,7 @@ def of_reference(seed):
     """The same by the sampler in NumPy and SciPy, for the first data set."""
     X, y = clinical()
     seconds, draws = seconds_of(lambda: reference_gibbs(X, y, 1000, 1000, 4, np.random.default_rng(seed)))
-    return min(np.min(ess_bulk(values)) for values in draws) / seconds
+    return float(min(np.min(ess_bulk(values)) for values in draws) / seconds)
 
 
 def main():
