@@ -142,12 +142,13 @@ def _slice(rows, density, bounds, width, u, loglik, work):
     log-likelihood at step 0 if it is known, overwritten with that at the step.
     """
     jacobian, n_evaluations = density[3], 0
-    level = _log_prior(density, 0.0, 0.0) + math.log(u[0])  # less the log-likelihood at step 0
+    energy = _of_prior(density[0], density[1], density[2])
+    level = _log_prior(density, energy, 0.0, 0.0) + math.log(u[0])  # less the log-likelihood at step 0
     low, high = -width * u[1], width - width * u[1]
     for k in range(1, PROPOSALS + 1):
         r = low + (high - low) * u[2 + k]
         step = math.expm1(r) if jacobian > 0.0 else r
-        value = _log_prior(density, r, step)
+        value = _log_prior(density, energy, r, step)
         least, most = _bound(step, bounds)
         inside, at = value + least >= level, np.nan
         if not inside and not value + most < level:
@@ -168,10 +169,10 @@ def _slice(rows, density, bounds, width, u, loglik, work):
 
 
 @device
-def _log_prior(density, r, step):
-    """The log-density of r without the log-likelihood."""
-    beta, along, prior, jacobian, ratio, terms, n_held = density
-    slope, curvature = _of_prior(beta, along, prior)
+def _log_prior(density, energy, r, step):
+    """The log-density of r without the log-likelihood. energy : of ``_of_prior``, the same for all r."""
+    _, _, _, jacobian, ratio, terms, n_held = density
+    slope, curvature = energy
     value = jacobian * r - math.log1p(math.exp(2.0 * r) * ratio) if jacobian > 0.0 else 0.0
     return value - step * (slope + step * curvature / 2.0) - n_held * r - _sum_log1p(terms, math.exp(2.0 * r))
 
