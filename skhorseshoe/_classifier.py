@@ -190,10 +190,10 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     sampler_ : str
         The sampler that was used.
     tuning_ : dict
-        What burn-in has chosen: "step" (angle of a rotation), "n_steps" (gradients per sweep), "tau_moves" (moves of
-        the global scale along the trajectory) and their size "tau_step" (standard deviation, in log tau); and
-        "acceptance", the share of proposals accepted since. If "n_steps" is 1, the local scales of the slowest
-        coefficients move too. Empty for samplers without tuning.
+        What burn-in has chosen: "step" (angle of a rotation), "n_steps" (rotations per sweep), "tau_moves" (moves of
+        the global scale along the trajectory, or after one of several rotations) and their size "tau_step" (standard
+        deviation, in log tau); and "acceptance", the share of proposals accepted since. The local scales of the
+        slowest coefficients move with the global one. Empty for samplers without tuning.
     prior_ : dict
         The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "tau_median", the prior median of
         tau, which is tau_0 without a slab and smaller with one; "m_eff", the prior mean of the effective number of

@@ -13,7 +13,8 @@ from .._backends.limits import MAX_STEPS
 _ACCEPTANCE = 0.8  # that the step is tuned to
 _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
 _POINTS = 32  # at which the information is averaged
-_SLOW = 32, 1 / 16  # columns whose lambda_j move on the way: so many, or this share if that is more
+_FAIR = 0.5, 0.6  # least share of acceptance with moves of tau, of that without: on the way, and beside a path's own
+_SLOW = 32, 1 / 16  # columns whose lambda_j move with u held: so many, or this share if that is more
 _NOVEL = 0.6  # 1 less an autocorrelation at lag 1 that is small
 _DEVIATIONS = 20.0  # of a logarithm
 _WINDOWS = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
@@ -51,7 +52,7 @@ class Window:
 
     def __init__(self, length, settings, ops):
         largest = pi / 2 if settings.n_steps == 1 else 2 * pi / 3 / settings.n_steps
-        self.length, self.n, self.tau_moves = length, 0, settings.tau_moves
+        self.length, self.n, self.tau_moves, self.apart = length, 0, settings.tau_moves, settings.n_steps > 1
         self.starts = log(min(settings.step, largest)), log(settings.tau_step)
         self.largest = log(largest), log(_LARGEST_TAU_STEP)
         self.step, self.tau_step = (ops.to_device(np.array([start, start, 0.0, 0.0])) for start in self.starts)
@@ -103,12 +104,12 @@ class Window:
         return {name: float(np.exp(DualAveraging(*getattr(self, name)).log_average)) for name in ("step", "tau_step")}
 
     def tau_may_move(self):
-        """Whether proposals under which tau moves are accepted at least half as often as the others."""
+        """Whether proposals under which tau moves are accepted often enough beside the others."""
         if not self.tau_moves:
             return False
         n_rates = 1 + np.bincount(np.arange(self.length // 2, self.n) % 2, minlength=2)
         without, with_moves = self.rates / n_rates
-        return with_moves >= without / 2
+        return with_moves >= _FAIR[self.apart] * without
 
     def slowest(self, p):
         """The coefficients with the largest autocorrelation at lag 1, of the p that are shrunk."""
@@ -138,7 +139,8 @@ class Window:
     def arrays(self, ops):
         """All that the settings do not say, on the device."""
         points = ops.concatenate(self.points) if self.points else np.empty((0, 0))
-        changing = {name: value for name, value in vars(self).items() if name not in ("starts", "largest", "tau_moves")}
+        of_settings = "starts", "largest", "tau_moves", "apart"
+        changing = {name: value for name, value in vars(self).items() if name not in of_settings}
         return {**changing, "points": points}
 
     @classmethod

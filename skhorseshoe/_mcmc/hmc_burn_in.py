@@ -141,15 +141,18 @@ class HmcChains:
             spread = window.spread(information, p)
             self._refer(window.beta / window.n_seen, window.score / window.n_seen, information, spread)
         if n_left == 1:
-            n_steps = enough_steps(settings.step)
-            # Where one is not enough, the Gaussian is too poor for scales to move under it without harm.
-            settings = settings._replace(n_steps=n_steps, slow=window.slowest(p) if n_steps == 1 else ())
+            settings = settings._replace(n_steps=enough_steps(settings.step), slow=window.slowest(p))
         elif n_left == 0:
             if settings.n_steps > 1:  # the last reference may need more of them
                 n_steps = max(settings.n_steps, enough_steps(settings.step, _SETTLED_ANGLE))
                 settings = settings._replace(n_steps=n_steps)
-            self.lines = self.lines._replace(n_columns=singles(rows, settings.n_steps))
+            self.lines = self._final_lines(settings)
         self.settings = settings
+
+    def _final_lines(self, settings):
+        """``Lines`` after burn-in: where no scale moves under the Gaussian, more of them make up for it."""
+        n_turns = 1 if settings.tau_moves else settings.n_steps
+        return self.lines._replace(n_columns=singles(self.problem.rows, n_turns))
 
     def _needs_no_lines(self, step, window):
         """Whether paths with this step get everywhere: no state separates the classes, and a draw owes little to the
@@ -226,7 +229,7 @@ class HmcChains:
         if "H" not in saved:
             self._refer(*(saved[f"reference_{name}"] for name in _REFERENCE), saved["spread"])
             if len(self.ends) > 1 and self.state.sweep >= self.ends[-1]:
-                self.lines = self.lines._replace(n_columns=singles(rows, self.settings.n_steps))
+                self.lines = self._final_lines(self.settings)
         if "stage_n" in saved:
             window = {name[6:]: saved[name] for name in saved if name.startswith("stage_")}
             self.window = Window.restored(window, self.settings, rows.ops)

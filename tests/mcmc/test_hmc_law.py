@@ -175,6 +175,12 @@ def always_accepted(change, *rest):
     return *state, np.exp(-np.maximum(change, 0.0))
 
 
+def accepted_apart(change, new, old, key, sweep):
+    """A test that takes the second proposal of a sweep always, and the first as it should."""
+    test = cpu.metropolis if sweep < 2**31 else always_accepted
+    return test(change, new, old, key, sweep)
+
+
 def local_scales_with_old_tau():
     kept = {}
 
@@ -200,6 +206,11 @@ ERRORS = {
     "last half-kick": (ONE, {"Whitening": EndKickTooSmall}, {}),
     "half-kicks at the ends of turns": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
     "no Metropolis test": (ONE, {"metropolis": always_accepted}, {}),
+    "no test of scales that move apart": (
+        THREE._replace(slow=(0, 1, 2)),
+        {"metropolis": accepted_apart},
+        {"share": 0.25},
+    ),
     "momentum kept": (ONE, {"Whitening": MomentumKept}, {}),
     "log-likelihood not updated": (
         FAR,
@@ -271,7 +282,7 @@ def test_gewekes_joint_test_catches_a_forgotten_anchor():
     assert geweke(ONE, n_batches=12, anchor=0 * ANCHOR) > 6
 
 
-def few_sweeps(ops, n, with_lines=False):
+def few_sweeps(ops, n, with_lines=False, tuning=THREE):
     """Rows, and the states of the first n sweeps of four chains, of whose proposals a part is rejected."""
     rows = Rows(X, np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8), True, ops, ALONE)
     H = rows.information(np.zeros((1, 4))) + np.outer(ANCHOR, ANCHOR)
@@ -281,7 +292,7 @@ def few_sweeps(ops, n, with_lines=False):
     state = hmc.HmcState(beta, np.ones((4, 3)), np.ones(4), *rows.score(beta), 0, None, None)
     states = []
     for _ in range(n):
-        state = hmc.sweep(state, rows, reference, THREE, TAU_0, ops, KEY, lines)
+        state = hmc.sweep(state, rows, reference, tuning, TAU_0, ops, KEY, lines)
         states.append(state)
     return rows, states
 
@@ -301,9 +312,20 @@ def test_state_has_the_log_likelihood_and_the_score_at_its_beta(name, new):
     assert not is_fresh(planted(**metropolis_with(name, new)))
 
 
+def test_scales_that_move_apart_have_random_numbers_of_their_own():
+    given = []
+
+    def metropolis(*args):
+        given.append(args[-1])
+        return cpu.metropolis(*args)
+
+    few_sweeps(planted(metropolis=metropolis), 5)
+    assert len(set(given)) == len(given) == 2 * 5
+
+
 def test_every_unknown_is_redrawn_in_every_sweep():
     """What is never drawn leaves the joint law alone, so Geweke's test would not see it."""
-    _, states = few_sweeps(cpu, 200)
+    _, states = few_sweeps(cpu, 200, tuning=ONE)
     for name in ("lambda_sq_inv", "tau_sq_inv"):
         values = np.array([getattr(state, name) for state in states])
         assert len(np.unique(values)) == values.size
