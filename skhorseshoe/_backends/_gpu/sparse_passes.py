@@ -63,7 +63,7 @@ def _line(X, y, weight, both, steps):
     for first in range(0, n_lines, TOGETHER):
         some, total = both[2 * first : 2 * (first + TOGETHER)], out[first : first + TOGETHER]
         chains, sums = compiled_chains(len(some)), cp.empty((X.blocks, total.size, 1))
-        function = kernel("sparse", "line_rows", sparse_definitions(chains, X.dtype.name, X.indices.dtype.name))
+        function = kernel("sparse_passes", "line_rows", sparse_definitions(chains, X.dtype.name, X.indices.dtype.name))
         given = *X.arrays, padded(some, chains, bytes_of_real), sums
         sizes = i64(n), i32(p), i32(q), i32(len(total)), i32(X.lanes)
         shared = SPARSE_TILE * chains * bytes_of_real
@@ -110,7 +110,7 @@ def _pass(name, X, coef, given, real):
         values, parts = cp.empty((n, chains), by_chain.dtype), cp.empty((pieces + 2 * X.blocks, chains))
 
         def start(kernel_name, grid, *arguments, shared_bytes=0, chains=chains):
-            function = kernel("sparse", kernel_name, sparse_definitions(chains, X.dtype.name, index, real))
+            function = kernel("sparse_passes", kernel_name, sparse_definitions(chains, X.dtype.name, index, real))
             launch(function, grid, *arguments, shared_bytes=shared_bytes)
 
         sizes = i64(pieces), i64(n), i32(p), i32(q), i32(len(some)), i32(first), i32(X.lanes)
