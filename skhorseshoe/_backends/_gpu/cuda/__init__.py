@@ -111,7 +111,10 @@ def definitions(chains, dtype, staged):
 
 
 def sparse_definitions(chains, dtype, index, real=None):
-    """Those for ``sparse_passes``, and without ``chains`` for ``sparse_gram_moments``; types are NumPy's names. real : of the rows."""
+    """Those for ``sparse_passes``, and without ``chains`` for ``sparse_gram_moments``.
+
+    Types are NumPy's names. real : of the rows.
+    """
     element, index = TYPES[dtype][0], {"int32": "int", "int64": "long long"}[index]
     passes = () if chains is None else (f"-DCHAINS={chains}", f"-DREAL={TYPES[real or dtype][1]}")
     return (*passes, f"-DELEMENT={element}", f"-DINDEX={index}")
