@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from . import _version
 from ._data.dask_lazy import in_client
 from ._fit import fit as _fit
 from ._fit.parameters import CONSTRAINTS
 from ._posterior.mixin import PosteriorMixin
-from ._utils import pickling
 from ._utils.sklearn_compat import CallbackSupportMixin, _fit_context
+from ._utils.warn import warn
 
 if TYPE_CHECKING:
     from ._types import ArrayLike, Device, Labels, Path, Rows, Sampler, Seed, Weights
@@ -332,7 +334,22 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     score = in_client(ClassifierMixin.score)
 
     def __getstate__(self):
-        return pickling.stamp(super().__getstate__())
+        """The state with the version that saves it. Paths are strings in it: one of POSIX cannot be loaded on Windows,
+        and skops asks for trust in each kind."""
+        state = super().__getstate__()
+        plain = {name: fspath(value) if isinstance(value, PathLike) else value for name, value in state.items()}
+        return {**plain, "_skhorseshoe_version": _version.__version__}
 
     def __setstate__(self, state):
-        super().__setstate__(pickling.check(state, "n_iter"))
+        if not isinstance(state, dict) or "n_iter" not in state:
+            raise ValueError(
+                "This is not the saved state of a HorseshoeProbitClassifier: parameters are missing. The file was "
+                "damaged or written by something else; fit the model again."
+            )
+        saved, version = state.pop("_skhorseshoe_version", "unknown"), _version.__version__
+        if saved != version:
+            warn(
+                f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {version}: what it "
+                "predicts may differ. Fit it again, or install the version that saved it."
+            )
+        super().__setstate__(state)
