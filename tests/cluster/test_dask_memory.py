@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from faults import SHORT_CHAINS, at_question, bits, check_that_nothing_is_left, da, distributed
+from faults import SHORT_CHAINS, bits, check_that_nothing_is_left, da, distributed
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data import dask_rows
@@ -98,20 +98,6 @@ def test_a_worker_killed_for_memory_while_it_loads_is_replaced(client, classifie
     X, y = collection(act=lambda first: fill(tmp_path) if first == 5 * CHUNK else None)
     assert bits(classifier.fit(X, y)) == expected
     assert pids(client) != before
-
-
-@pytest.mark.slow
-def test_a_worker_killed_for_memory_in_a_sweep_is_replaced(client, classifier, expected, monkeypatch, tmp_path):
-    before = pids(client)
-
-    def kill(shards):
-        filling = client.submit(fill, tmp_path, pure=False)
-        while pids(client) in ([], before):
-            time.sleep(0.1)
-        filling.release()
-
-    with at_question(monkeypatch, 4, kill):
-        assert bits(classifier.fit(*collection())) == expected
 
 
 @pytest.mark.slow
