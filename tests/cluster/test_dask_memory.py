@@ -62,12 +62,8 @@ def pids(client):
     return list(client.run(os.getpid, on_error="ignore").values())
 
 
-def fill(folder=None):
-    """Take memory until the nanny ends the process; with a folder, the first time only."""
-    if folder is not None and (folder / "filled").exists():
-        return
-    if folder is not None:
-        (folder / "filled").touch()
+def fill():
+    """Take memory until the nanny ends the process."""
     taken = []
     for _ in range(40):
         taken.append(np.ones(4 * MIB))
@@ -90,14 +86,6 @@ def test_rows_without_room_are_refused_before_a_worker_is_killed(client, classif
     with pytest.raises(MemoryError, match=r"Worker tcp://.* 0.598 GiB of rows.* 0.879 GiB, .*Add workers"):
         classifier.fit(X, y)
     assert pids(client) == before
-
-
-@pytest.mark.slow
-def test_a_worker_killed_for_memory_while_it_loads_is_replaced(client, classifier, expected, tmp_path):
-    before = pids(client)
-    X, y = collection(act=lambda first: fill(tmp_path) if first == 5 * CHUNK else None)
-    assert bits(classifier.fit(X, y)) == expected
-    assert pids(client) != before
 
 
 @pytest.mark.slow
