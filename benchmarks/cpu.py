@@ -18,7 +18,7 @@ from skhorseshoe._backends._cpu.jit import REORDER_SUMS
 from skhorseshoe._backends._cpu.passes import add_weighted_rows, flush, linear_predictor, scratch
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.gibbs import sweep
-from skhorseshoe._mcmc.initial_state import initial_state
+from skhorseshoe._mcmc.run import initial_state
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.diagnostics import convergence
 

@@ -16,9 +16,8 @@ from skhorseshoe._backends import device as _device
 from skhorseshoe._backends import limits
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.chains import GibbsChains
-from skhorseshoe._mcmc.initial_state import initial_state
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import Problem
+from skhorseshoe._mcmc.run import Problem, initial_state
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_rare_events
 from skhorseshoe.diagnostics import convergence

@@ -22,11 +22,11 @@ _ROWS = tuple((f"-DELEMENT={element}",) for element, *_ in cuda.TYPES.values())
 VARIANTS = {
     "probe": ((),),
     "scales": ((),),
-    "rows": _ROWS,
-    "collapsed": _ROWS,
-    "passes": tuple(cuda.definitions(4, dtype, staged) for dtype in cuda.TYPES for staged in (True, False)),
-    "sparse": tuple(cuda.sparse_definitions(4, dtype, "int32") for dtype in ("float32", "float64")),
-    "sparse_rows": tuple(cuda.sparse_definitions(None, dtype, "int32") for dtype in ("float32", "float64")),
+    "answers": _ROWS,
+    "collapsed_kernels": _ROWS,
+    "dense_passes": tuple(cuda.definitions(4, dtype, staged) for dtype in cuda.TYPES for staged in (True, False)),
+    "sparse_passes": tuple(cuda.sparse_definitions(4, dtype, "int32") for dtype in ("float32", "float64")),
+    "sparse_gram_moments": tuple(cuda.sparse_definitions(None, dtype, "int32") for dtype in ("float32", "float64")),
 }
 
 

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from ._backends import MAX_CHAINS
+from . import _version
 from ._data.dask_lazy import in_client
 from ._fit import fit as _fit
-from ._mcmc.prior import LARGEST_SCALE, LEAST_SCALE
+from ._fit.parameters import CONSTRAINTS
 from ._posterior.mixin import PosteriorMixin
-from ._utils import pickling
-from ._utils.sklearn_compat import CallbackSupportMixin, StrOptions, _fit_context
-from ._utils.sklearn_compat import Interval as _Interval
+from ._utils.sklearn_compat import CallbackSupportMixin, _fit_context
+from ._utils.warn import warn
 
 if TYPE_CHECKING:
     from ._types import ArrayLike, Device, Labels, Path, Rows, Sampler, Seed, Weights
-
-_MOST = 2**53  # sweeps or draws: a float still tells one from the next
-_MOST_THREADS = 1024
-
-
-class Interval(_Interval):
-    """Of numbers: True and False are none."""
-
-    def is_satisfied_by(self, value):
-        value = value.item() if isinstance(value, np.generic) else value  # small types cannot be compared with all
-        return not isinstance(value, bool) and super().is_satisfied_by(value)
-
-
-class _Devices(StrOptions):
-    def __str__(self):
-        return "'auto', 'cpu', 'cuda' or 'cuda:N' with N from 0 to 15"
 
 
 class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, PosteriorMixin, BaseEstimator):
@@ -232,36 +213,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     (62, 9)
     """
 
-    _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
-        "n_iter": [Interval(Integral, 1, _MOST, closed="both"), StrOptions({"auto"})],
-        "burn_in": [Interval(Integral, 0, _MOST, closed="both"), StrOptions({"auto"})],
-        "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
-        "thin": [Interval(Integral, 1, _MOST, closed="both")],
-        "max_draws": [Interval(Integral, 2, _MOST, closed="both"), None],
-        "draws_dtype": [StrOptions({"float64", "float32"})],
-        "fit_intercept": ["boolean"],
-        "global_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
-        "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
-        "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
-        "unpenalized": ["array-like", None],
-        "standardize": ["boolean"],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "warm_start": ["boolean"],
-        "checkpoint": [str, PathLike, None],
-        "checkpoint_interval": [Interval(Real, 0, None, closed="left")],
-        "target_ess": [Interval(Real, 0, _MOST, closed="right"), None],
-        "coef_summary": [StrOptions({"mean", "median", "selected"})],
-        "credible_level": [Interval(Real, 0, 1, closed="neither")],
-        "sampler": [StrOptions({"auto", "hmc", "collapsed", "pxda", "gibbs"})],
-        "device": [_Devices(set(_fit.DEVICES))],
-        "n_jobs": [
-            Interval(Integral, 1, _MOST_THREADS, closed="both"),
-            Interval(Integral, None, -1, closed="right"),
-            None,
-        ],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: dict[str, Any] = CONSTRAINTS
 
     def __init__(
         self,
@@ -382,7 +334,22 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     score = in_client(ClassifierMixin.score)
 
     def __getstate__(self):
-        return pickling.stamp(super().__getstate__())
+        """The state with the version that saves it. Paths are strings in it: one of POSIX cannot be loaded on Windows,
+        and skops asks for trust in each kind."""
+        state = super().__getstate__()
+        plain = {name: fspath(value) if isinstance(value, PathLike) else value for name, value in state.items()}
+        return {**plain, "_skhorseshoe_version": _version.__version__}
 
     def __setstate__(self, state):
-        super().__setstate__(pickling.check(state, "n_iter"))
+        if not isinstance(state, dict) or "n_iter" not in state:
+            raise ValueError(
+                "This is not the saved state of a HorseshoeProbitClassifier: parameters are missing. The file was "
+                "damaged or written by something else; fit the model again."
+            )
+        saved, version = state.pop("_skhorseshoe_version", "unknown"), _version.__version__
+        if saved != version:
+            warn(
+                f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {version}: what it "
+                "predicts may differ. Fit it again, or install the version that saved it."
+            )
+        super().__setstate__(state)

@@ -24,13 +24,12 @@ from .._utils.names import names_of
 from .._utils.threads import open_threads
 from .._utils.warn import warn
 from ..diagnostics import convergence
-from . import findings, warm_start, warnings
+from . import findings, parameters, warm_start, warnings
 from .callbacks import callbacks_of
-from .plan import check_counts, check_memory, plan_fit
+from .plan import check_memory, plan_fit
 from .recipe import recipe_of
 from .sample import sample
 
-DEVICES = _device.NAMES
 _OF_COLUMNS = "n_features_in_", "feature_names_in_"
 _REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
 
@@ -83,8 +82,7 @@ class Lease:
 
 def fit(model, X, y, sample_weight, lease):
     """``Fitted``, by ``HorseshoeProbitClassifier.fit``; ``model`` stays as it is. lease : learns the device."""
-    params = SimpleNamespace(**{name: _plain(getattr(model, name)) for name in model._parameter_constraints})
-    check_counts(params)
+    params = parameters.checked(model)
     data = _validate(model, params, X, y, sample_weight)
     earlier = warm_start.earlier(model) if params.warm_start else None
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
@@ -120,11 +118,6 @@ def fit(model, X, y, sample_weight, lease):
             unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, is_asked)
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))
-
-
-def _plain(value):
-    """A number of NumPy's as one of Python's, which has room for sums of sweeps and can be written down."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _validate(model, params, X, y, sample_weight):

@@ -1,6 +1,5 @@
 """How a fit goes about it: which sampler, on which device, for how many sweeps, and in how much memory."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +16,14 @@ from .._utils.memmap import is_on_disk
 from .._utils.memory import _addresses_left, check_copy, in_words
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
+from .parameters import sweeps_of, target_of
 from .warnings import Finding
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
 _REPEATED = 10  # times as many rows as there are, which "auto" does not make for the sake of whole weights
-MOST_SWEEPS = 10_000  # after burn-in, of n_iter="auto"
 _ROOM = 2**30  # bytes of the draws that n_iter="auto" keeps
 _FEWEST = 4 * MIN_ESS_PER_CHAIN  # draws of a chain that it keeps all the same, so that they can reach its goal
-_JUDGED = 8  # draws of a chain, of which at least half are kept: R-hat takes four
 
 
 class Plan(NamedTuple):
@@ -63,42 +61,13 @@ def plan_fit(params, data, done):
     return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, _costs(params, data, sampler, heavy))
 
 
-def check_counts(params):
-    """Raise a ValueError where parameters contradict one another."""
-    n_iter, thin, target, most = params.n_iter, params.thin, target_of(params), params.max_draws
-    if _sweeps(n_iter) < thin:
-        name = f"the {MOST_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"
-        raise ValueError(f"thin must not exceed {name} (thin={thin}, n_iter={n_iter}): no draw would be kept.")
-    is_thinned = most is not None and most < _sweeps(n_iter) // thin
-    fewest = most // 2 if is_thinned else most  # draws of a chain: thinning keeps half of them once most are there
-    if None not in (target, most) and (most < _JUDGED or fewest * params.n_chains < target):
-        told = " (n_iter='auto')" if params.target_ess is None else ""
-        enough = max(_JUDGED, math.ceil(target / params.n_chains) * (1 + is_thinned))
-        raise ValueError(
-            f"max_draws={most} keeps too few draws to tell when target_ess={target}{told} is reached: as few as "
-            f"{fewest} of each of {params.n_chains} chains. Raise max_draws to {enough} or more, or leave it out."
-        )
-    if params.checkpoint is not None and params.warm_start:
-        raise ValueError("checkpoint and warm_start=True cannot be combined: raise n_iter and fit again to go on.")
-
-
-def target_of(params):
-    """The effective sample size with which sampling ends; None if it goes on for ``n_iter`` sweeps."""
-    automatic = params.n_iter == AUTO and params.target_ess is None
-    return MIN_ESS_PER_CHAIN * params.n_chains if automatic else params.target_ess
-
-
-def _sweeps(n_iter):
-    return MOST_SWEEPS if n_iter == AUTO else n_iter
-
-
 def _lengths(params, p, done):
     """How long to sample, and how many draws to keep. done : sweeps of earlier fits."""
-    n_iter, most = _sweeps(params.n_iter) + done, params.max_draws
+    sweeps, most = sweeps_of(params.n_iter), params.max_draws
     if params.n_iter == AUTO and most is None:  # nobody has asked for so many that they fill the memory
         room = int(_ROOM / (params.n_chains * (np.dtype(params.draws_dtype).itemsize * p + 24)))
-        most = None if room >= MOST_SWEEPS // params.thin else max(_FEWEST, room)  # of one fit, not of all so far
-    return {"n_iter": n_iter, "max_draws": most, "target_ess": target_of(params)}
+        most = None if room >= sweeps // params.thin else max(_FEWEST, room)  # of one fit, not of all so far
+    return {"n_iter": sweeps + done, "max_draws": most, "target_ess": target_of(params)}
 
 
 def choose(sampler, burn_in, whole_weights, wide, many):

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from faults import SHORT_CHAINS, at_question, bits, check_that_nothing_is_left, da, distributed
+from faults import SHORT_CHAINS, bits, check_that_nothing_is_left, da, distributed
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data import dask_rows
@@ -62,12 +62,8 @@ def pids(client):
     return list(client.run(os.getpid, on_error="ignore").values())
 
 
-def fill(folder=None):
-    """Take memory until the nanny ends the process; with a folder, the first time only."""
-    if folder is not None and (folder / "filled").exists():
-        return
-    if folder is not None:
-        (folder / "filled").touch()
+def fill():
+    """Take memory until the nanny ends the process."""
     taken = []
     for _ in range(40):
         taken.append(np.ones(4 * MIB))
@@ -90,28 +86,6 @@ def test_rows_without_room_are_refused_before_a_worker_is_killed(client, classif
     with pytest.raises(MemoryError, match=r"Worker tcp://.* 0.598 GiB of rows.* 0.879 GiB, .*Add workers"):
         classifier.fit(X, y)
     assert pids(client) == before
-
-
-@pytest.mark.slow
-def test_a_worker_killed_for_memory_while_it_loads_is_replaced(client, classifier, expected, tmp_path):
-    before = pids(client)
-    X, y = collection(act=lambda first: fill(tmp_path) if first == 5 * CHUNK else None)
-    assert bits(classifier.fit(X, y)) == expected
-    assert pids(client) != before
-
-
-@pytest.mark.slow
-def test_a_worker_killed_for_memory_in_a_sweep_is_replaced(client, classifier, expected, monkeypatch, tmp_path):
-    before = pids(client)
-
-    def kill(shards):
-        filling = client.submit(fill, tmp_path, pure=False)
-        while pids(client) in ([], before):
-            time.sleep(0.1)
-        filling.release()
-
-    with at_question(monkeypatch, 4, kill):
-        assert bits(classifier.fit(*collection())) == expected
 
 
 @pytest.mark.slow

@@ -275,20 +275,13 @@ class Card:
         self.used.add(Device.current)
         name = next(name for name in sources.MODULES if code.startswith(sources.source(name)))
         text = source(name, code.removeprefix(sources.source(name)))
-        return _Later(Module(build(text, (*self.flags, *options)), self.order))
-
-
-class _Later:
-    """A module whose kernels run when their stream does."""
-
-    def __init__(self, module):
-        self.module = module
-
-    def get_function(self, name):
-        return _LaterKernel(self.module.get_function(name))
+        module = Module(build(text, (*self.flags, *options)), self.order)
+        return SimpleNamespace(get_function=lambda name: _LaterKernel(module.get_function(name)))
 
 
 class _LaterKernel:
+    """A kernel that runs when its stream does."""
+
     def __init__(self, kernel):
         self.__dict__["kernel"] = kernel
 
@@ -341,9 +334,6 @@ def _modules(card):
         out._host[...] = values
         return out
 
-    def asnumpy(values):
-        return values._read().copy()
-
     def empty_pinned(shape, dtype):
         values = np.empty(shape, dtype)
         values.view(np.uint8)[...] = 0xFF
@@ -361,13 +351,13 @@ def _modules(card):
         cuda=cuda,
         ndarray=ndarray,
         asarray=asarray,
-        asnumpy=asnumpy,
+        asnumpy=lambda values: values._read().copy(),
         matmul=np.matmul,
         empty=card.allocate,
         concatenate=lambda some: _do(np.concatenate, tuple(some)),
         argsort=lambda values: _wrap(np.argsort(values._host, kind="stable")),
         empty_like=lambda values: card.allocate(values.shape, values.dtype),
-        RawModule=lambda code, options: card.module(code, options),
+        RawModule=lambda code, options: card.module(code, options),  # which a test may replace
         get_default_memory_pool=lambda: card,
         get_default_pinned_memory_pool=lambda: SimpleNamespace(free_all_blocks=lambda: None),
         **{name: getattr(np, name) for name in ("float32", "float64", "uint8", "int32", "uint32")},

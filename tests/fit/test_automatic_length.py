@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._fit import plan
+from skhorseshoe._fit import parameters, plan
 from skhorseshoe._mcmc import burn_in
 from skhorseshoe._mcmc.burn_in import BurnIn, of_no_tuning, of_tuning
 from skhorseshoe.diagnostics import convergence
@@ -31,12 +31,12 @@ def test_sampling_ends_when_everything_has_converged(weak_problem, sampler, goal
         checks = convergence(draws)
         assert np.min(checks.ess_bulk) >= (goal or 400)
         assert np.max(checks.rhat) <= 1.01
-    assert 100 <= model.n_iter_ < plan.MOST_SWEEPS
+    assert 100 <= model.n_iter_ < parameters.MOST_SWEEPS
     assert 200 <= model.burn_in_ <= 3400
 
 
 def test_sampling_ends_at_the_latest_after_so_many_sweeps(weak_problem, monkeypatch):
-    monkeypatch.setattr(plan, "MOST_SWEEPS", 60)
+    monkeypatch.setattr(parameters, "MOST_SWEEPS", 60)
     with pytest.warns(ConvergenceWarning, match="n_iter="):
         model = HorseshoeProbitClassifier(random_state=0).fit(*weak_problem)
     assert (model.n_iter_, model.stopped_by_) == (60, "n_iter")

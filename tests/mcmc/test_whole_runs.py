@@ -5,10 +5,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from _calibration import ranks
 from laws import agree, agrees_with_gold, draws_of, load_gold, repeated, same_law, start_further
 from reference_gibbs import reference_gibbs
 from scipy import stats
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.diagnostics import mcse_mean, rhat
@@ -26,36 +27,24 @@ def test_posterior_is_that_of_two_other_samplers(sampler, n_iter, thin):
 @pytest.mark.parametrize(
     ("sampler", "n_iter", "thin"), [("hmc", 6000, 2), ("collapsed", 400, 1), ("pxda", 8000, 4), ("gibbs", 10_000, 5)]
 )
-def test_posterior_with_slab_and_unpenalised_columns_is_that_of_nuts(sampler, n_iter, thin):
+def test_posterior_with_slab_and_free_columns_is_that_of_nuts(sampler, n_iter, thin):
     gold = load_gold("slab_150x8")
     settings = {name: gold[name].tolist() for name in ("slab_scale", "global_scale", "unpenalized")}
     model = HorseshoeProbitClassifier(sampler=sampler, n_iter=n_iter, thin=thin, random_state=1, **settings)
     agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
 
 
-def far_from_zero(rng):
-    data = rng.normal([0, 1, -2, 0], 1, (120, 4))
-    return data, data @ [1.0, 0.5, 0, 0] - 1 + rng.standard_normal(120) > 0
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_posterior_with_intercept_is_that_of_a_plain_sampler(dtype):
+@pytest.mark.parametrize(("sampler", "dtype"), [("gibbs", np.float64), ("gibbs", np.float32), ("hmc", np.float32)])
+def test_posterior_with_intercept_is_that_of_a_plain_sampler(sampler, dtype):
     rng = np.random.default_rng(3)
-    data, y = far_from_zero(rng)
+    data = rng.normal([0, 1, -2, 0], 1, (120, 4))
+    y = data @ [1.0, 0.5, 0, 0] - 1 + rng.standard_normal(120) > 0
     coef, intercept, tau = reference_gibbs(data, y, n_iter=8000, burn_in=1000, n_chains=4, rng=rng, global_scale=0.5)
-    model = HorseshoeProbitClassifier(n_iter=8000, global_scale=0.5, sampler="gibbs", random_state=0)
+    model = HorseshoeProbitClassifier(n_iter=8000, global_scale=0.5, sampler=sampler, random_state=0)
     model.fit(data.astype(dtype), y)
     agree(model.coef_draws_, coef)
     agree(model.intercept_draws_, intercept)
     agree(np.log(model.global_scale_draws_), np.log(tau))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_hmc_agrees_with_gibbs_where_there_is_an_intercept(dtype):
-    data, y = far_from_zero(np.random.default_rng(3))
-    runs = (("hmc", 8000), ("gibbs", 12_000))
-    same_law(*(draws_of(*one, data.astype(dtype), y, global_scale=0.5) for one in runs))
 
 
 @pytest.mark.slow
@@ -93,22 +82,6 @@ def test_collapsed_agrees_with_hmc(wide, params):
     same_law(ours, theirs)
 
 
-@pytest.mark.slow
-def test_collapsed_agrees_with_gibbs_where_rows_are_more():
-    rng = np.random.default_rng(4)
-    data = rng.normal([0, 1, -2], 1, (40, 3))
-    y = data @ [1.0, 0.5, 0] - 1 + rng.standard_normal(40) > 0
-    same_law(draws_of("collapsed", 4000, data, y), draws_of("gibbs", 20_000, data, y))
-
-
-@pytest.mark.slow
-def test_collapsed_with_float32_agrees_with_float64(wide):
-    data, y = wide
-    single = data.astype(np.float32)
-    double = draws_of("collapsed", 2000, single.astype(float), y, slab_scale=1.0, random_state=1)
-    same_law(draws_of("collapsed", 2000, single, y, slab_scale=1.0), double)
-
-
 @pytest.mark.parametrize(("sampler", "burn_in", "n_iter"), [("gibbs", 500, 2000), ("hmc", 300, 1000)])
 def test_chains_that_start_far_apart_meet(sampler, burn_in, n_iter, monkeypatch):
     start_further(monkeypatch)
@@ -132,18 +105,6 @@ def test_moved_columns_and_swapped_classes_leave_the_law():
     coef = model.fit(data, y).coef_draws_
     agree(coef, model.fit(data + 1000.0, y).coef_draws_)
     agree(coef, -model.fit(data, 1 - y).coef_draws_)
-
-
-def test_probabilities_are_calibrated_on_data_from_the_model():
-    rng = np.random.default_rng(10)
-    data = rng.standard_normal((3000, 5))
-    p = ndtr(data @ [1.5, -1, 0, 0, 0] + 0.5)
-    y = rng.uniform(size=3000) < p
-    model = HorseshoeProbitClassifier(n_iter=2000, random_state=0).fit(data[:1000], y[:1000])
-    predicted = model.predict_proba(data[1000:])[:, 1]
-    z = (y[1000:] - predicted).sum() / np.sqrt((predicted * (1 - predicted)).sum())
-    assert abs(z) < 4
-    assert abs(predicted - p[1000:]).mean() < 0.03
 
 
 # Rows that a plane separates: the posterior reaches far out, to where no reference tells how, and up to an edge -------
@@ -207,31 +168,13 @@ def test_samplers_agree_on_quantiles_where_there_is_no_slab(standardize):
 # Simulation-based calibration (Talts, Betancourt, Simpson, Vehtari & Gelman 2018) -------------------------------------
 
 P_VALUE = 1e-4
-N_DRAWS = 99  # so that the rank is one of 100
-
-
-def ranks(sampler, n_iter, seed):
-    """Ranks of beta and log tau of the prior among draws from the posterior of data simulated from them."""
-    rng = np.random.default_rng([seed, 12])
-    tau = 0.5 * abs(rng.standard_cauchy())
-    beta = rng.standard_normal(3) * abs(rng.standard_cauchy(3)) * tau
-    data = rng.standard_normal((40, 3))
-    y = data @ beta + rng.standard_normal(40) > 0
-    if y.all() or not y.any():  # no model is fitted to one class; the next data set, so the law is that given two
-        return ranks(sampler, n_iter, seed + 100_000)
-    settings = {"n_iter": n_iter, "thin": n_iter // N_DRAWS, "n_chains": 1, "n_jobs": 1, "random_state": seed}
-    model = HorseshoeProbitClassifier(fit_intercept=False, global_scale=0.5, sampler=sampler, **settings).fit(data, y)
-    draws = np.column_stack([model.coef_draws_[0], model.global_scale_draws_[0]])[-N_DRAWS:]
-    return (draws < np.append(beta, tau)).sum(axis=0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sampler", "n_iter", "few"), [("hmc", 4950, 100), ("collapsed", 4950, 50), ("gibbs", 49_500, 50)]
-)
-def test_ranks_of_the_truth_are_uniform_over_data_sets(sampler, n_iter, few):
+@pytest.mark.parametrize(("sampler", "few"), [("hmc", 100), ("collapsed", 50), ("gibbs", 50)])
+def test_ranks_of_the_truth_are_uniform_over_data_sets(sampler, few):
     with ProcessPoolExecutor(2) as pool:
-        found = np.array(list(pool.map(partial(ranks, sampler, n_iter), range(repeated(few, 200)))))
+        found = np.array(list(pool.map(partial(ranks, sampler), range(repeated(few, 200)))))
     counts = np.array([np.bincount(column // 10, minlength=10) for column in found.T])
     p_values = stats.chisquare(counts, axis=1).pvalue
     print(f"{sampler}: counts\n{counts}\np values {p_values}")

@@ -85,7 +85,7 @@ class Csr:
 
     def launch(self, name, grid, *arguments, shared_bytes=0):
         """Start a kernel of ``sparse_rows``."""
-        launch(kernel("sparse_rows", name, self.definitions), grid, *arguments, shared_bytes=shared_bytes)
+        launch(kernel("sparse_gram_moments", name, self.definitions), grid, *arguments, shared_bytes=shared_bytes)
 
     def __getitem__(self, rows):
         """Some rows: a slice of neighbours without a copy, or those that a mask or an array of numbers names."""

@@ -85,7 +85,7 @@ class _Plan:
         self.layout = layout(self.p, q, self.together, dtype, *room, adds_rows)
         self.definitions = definitions(self.layout.chains, dtype, self.layout.staged)
         _, _, element, self.real = TYPES[dtype]  # bytes of a number of X, and of one in which rows are computed
-        self.function = kernel("passes", name, self.definitions)
+        self.function = kernel("dense_passes", name, self.definitions)
         tiles = -(-self.n // self.layout.tile)
         self.blocks = int(min(tiles, self._wanted(device, name, n_chains, self.n * self.p * element)))
         # As the kernel cuts the rows.
@@ -156,7 +156,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 
 def information_of(eta, out):
     """out (n,) = the mean over each row of eta (n, m) of phi(eta)^2 / (Phi(eta) Phi(-eta))."""
-    function = kernel("rows", "information_weights", element(eta))
+    function = kernel("answers", "information_weights", element(eta))
     launch(function, blocks_for(len(out)), eta, out, i64(len(out)), i32(eta.size // len(out)))
     return out
 
@@ -174,7 +174,7 @@ def widened(X, q):
     """Rows, which may be on the host, in float64, with a column of ones if q says so."""
     X = brought(X)
     out = cp.empty((len(X), q))
-    function = kernel("rows", "widen_rows", element(X))
+    function = kernel("answers", "widen_rows", element(X))
     launch(function, blocks_for(out.size), X, out, i64(len(X)), i32(X.shape[1]), i32(q))
     return out
 

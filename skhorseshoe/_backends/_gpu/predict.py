@@ -16,7 +16,7 @@ _TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows 
 def average_phi(eta):
     """As ``cpu.average_phi``."""
     means = cp.empty((len(eta), 2))
-    function = kernel("rows", "mean_phi", element(eta))
+    function = kernel("answers", "mean_phi", element(eta))
     launch(function, len(eta), eta, means, i32(eta.shape[1]), shared_bytes=8 * THREADS // 32)
     return means
 

@@ -28,7 +28,7 @@ def check(module, architecture, definitions=(), blocks=4):
 def check_passes(architecture, chains, dtype, staged):
     """The blocks that a multiprocessor can hold are at least those that the layout counts on."""
     blocks = 1 if chains * cuda.TYPES[dtype][3] > 32 else 2
-    check("passes", architecture, cuda.definitions(chains, dtype, staged), blocks)
+    check("dense_passes", architecture, cuda.definitions(chains, dtype, staged), blocks)
 
 
 @of_all_architectures
@@ -37,11 +37,11 @@ def test_kernels_compile_without_spills(architecture):
     for module in ("probe", "scales"):
         check(module, architecture)
     for element, *_ in cuda.TYPES.values():
-        check("rows", architecture, (f"-DELEMENT={element}",))
-        check("collapsed", architecture, (f"-DELEMENT={element}",), blocks=1)
+        check("answers", architecture, (f"-DELEMENT={element}",))
+        check("collapsed_kernels", architecture, (f"-DELEMENT={element}",), blocks=1)
     for types in (("float32", "int32"), ("float64", "int64")):
-        check("sparse_rows", architecture, cuda.sparse_definitions(None, *types))
-    check("sparse", architecture, cuda.sparse_definitions(4, "float32", "int32"), blocks=2)
+        check("sparse_gram_moments", architecture, cuda.sparse_definitions(None, *types))
+    check("sparse_passes", architecture, cuda.sparse_definitions(4, "float32", "int32"), blocks=2)
     check_passes(architecture, 4, "float32", True)
 
 
@@ -50,7 +50,7 @@ def test_kernels_compile_without_spills(architecture):
 @pytest.mark.parametrize("chains", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("types", [("float32", "int64"), ("float64", "int32"), ("float32", "int32", "float64")])
 def test_all_passes_over_sparse_rows_compile_without_spills(types, chains, architecture):
-    check("sparse", architecture, cuda.sparse_definitions(chains, *types), blocks=2)
+    check("sparse_passes", architecture, cuda.sparse_definitions(chains, *types), blocks=2)
 
 
 @pytest.mark.slow

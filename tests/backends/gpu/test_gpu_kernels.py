@@ -24,7 +24,7 @@ extern "C" __global__ void test_truncated(const REAL* mean, REAL* out, int n, u3
 
 
 def call(ops, dtype, name, blocks, *arguments):
-    code = cuda.source("passes") + TEST_KERNELS
+    code = cuda.source("dense_passes") + TEST_KERNELS
     module = ops.cp.RawModule(code=code, options=(*cuda.OPTIONS, *cuda.definitions(1, dtype, True)))
     module.get_function(name)((blocks,), (128,) if blocks > 1 else (1,), arguments)
 

@@ -212,7 +212,7 @@ def test_the_pages_of_a_file_leave_the_process_behind_the_copy(whole, one_gpu, t
 @pytest.fixture
 def parts(card, monkeypatch):
     """The back end for sparse rows, with small parts."""
-    for name in ("csr_chunks", "sparse_passes"):
+    for name in ("csr_chunks", "sparse"):
         monkeypatch.setattr(module(name), "PART", 200)
     return module("sparse")
 
@@ -289,7 +289,7 @@ def test_a_buffer_is_free_again_when_its_readers_are_queued(parts, gaps, monkeyp
         watched(slot.copied, "synchronize", f"left {number}")
         watched(slot.copied, "record", f"copied {number}")
         watched(slot.used, "record", f"used {number}")
-    watched(module("sparse_passes"), "launch", "kernel")
+    watched(module("sparse"), "launch", "kernel")
     parts.score(X, y, weight, parts.to_device(np.zeros((2, 10))), None, ALONE)
     # The stream waits for the copy as the host does.
     turns = [(X.conveyor.turn + len(X.slices) + k) % 2 for k in range(1, len(X.slices) + 1)]

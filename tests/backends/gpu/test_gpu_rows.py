@@ -78,7 +78,7 @@ def test_every_question_has_the_answer_of_the_rows_in_full(dtype, index, standar
 def test_information_of_sparse_rows_in_several_blocks(one_gpu, monkeypatch):
     (X, y), ops = sparse_rows(300, 9, 0.3), module("sparse")
     beta = np.random.default_rng(1).standard_normal((20, 10)) / 99
-    monkeypatch.setattr(module("sparse_passes"), "WIDENED", 1000)  # 50 rows of 20 points
+    monkeypatch.setattr(module("sparse"), "WIDENED", 1000)  # 50 rows of 20 points
     got = ops.to_host(ops.information_weights(ops.hold(X, y, NONE)[0], beta[:, :9], beta[:, 9]))
     np.testing.assert_allclose(got, sparse.information_weights(X, beta[:, :9], beta[:, 9]), rtol=1e-4)
 

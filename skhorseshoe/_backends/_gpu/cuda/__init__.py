@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 from ... import GLOBAL, LATENT, LENGTH, LOCAL, LOCAL_SLICE, constants
 
-_OF_SIZE_P = "block_sum", "add_blocks", "fills", "scales", "lines", "local_moves", "gaussian", "cholesky"
+_OF_SIZE_P = "block_sum", "add_blocks", "variates", "scales", "line_moves", "local_moves", "gaussian", "cholesky"
 # A module is compiled as one text: the definitions, and these files one after the other. None includes anything.
 MODULES = {
     "probe": ("probe",),
     "scales": ("primitives", "philox", *_OF_SIZE_P),
-    "rows": ("primitives", "normal", "block_sum", "rows"),
-    "collapsed": ("primitives", "philox", "truncated", "block_sum", "collapsed"),
-    "passes": ("primitives", "philox", "truncated", "normal", "row_tasks", "passes"),
-    "sparse": ("primitives", "philox", "truncated", "normal", "row_tasks", "sparse"),
-    "sparse_rows": ("primitives", "block_sum", "sparse_rows"),
+    "answers": ("primitives", "normal_tail", "block_sum", "information", "predict"),
+    "collapsed_kernels": ("primitives", "philox", "truncated_normal", "block_sum", "collapsed_kernels"),
+    "dense_passes": ("primitives", "philox", "truncated_normal", "normal_tail", "row_tasks", "dense_passes"),
+    "sparse_passes": ("primitives", "philox", "truncated_normal", "normal_tail", "row_tasks", "sparse_passes"),
+    "sparse_gram_moments": ("primitives", "block_sum", "sparse_gram_moments"),
 }
 OPTIONS = ("-std=c++17",)
 THREADS = 256  # of every block
@@ -82,7 +82,7 @@ def layout(p, q, n_chains, dtype, limits, cached, sums=True):
     least = max(4, 16 // element)  # four rows share a coefficient, and a tile begins at a multiple of 16 bytes
     tiles = [t for t in _TILES if t >= least and (t <= 8 or t * p * element <= _TILE_BYTES)]
     least_shared = 0 if sums else 8 * THREADS  # for a total of each thread
-    some = limits if real * chains <= 32 else limits[1:]  # the registers of two blocks, as in passes.cuh
+    some = limits if real * chains <= 32 else limits[1:]  # the registers of two blocks, as in dense_passes.cuh
     for limit, rows, buffers in (*((limit, rows, 2) for limit in some for rows in tiles), (limits[1], least, 1)):
         size = _round_16(8 * q * chains * sums) + _round_16(real * q * chains) + buffers * rows * p * element
         size = max(least_shared, size + _scratch(rows, chains, real))
@@ -105,13 +105,16 @@ def waves(layout, q, resident, multiprocessors, size):
 
 
 def definitions(chains, dtype, staged):
-    """Compiler options that make ``passes`` for a number of chains and a type of X."""
+    """Compiler options that make ``dense_passes`` for a number of chains and a type of X."""
     element, real, _, _ = TYPES[dtype]
     return (f"-DCHAINS={chains}", f"-DELEMENT={element}", f"-DREAL={real}", f"-DSTAGED={int(staged)}")
 
 
 def sparse_definitions(chains, dtype, index, real=None):
-    """Those for ``sparse``, and without ``chains`` for ``sparse_rows``; types are NumPy's names. real : of the rows."""
+    """Those for ``sparse_passes``, and without ``chains`` for ``sparse_gram_moments``.
+
+    Types are NumPy's names. real : of the rows.
+    """
     element, index = TYPES[dtype][0], {"int32": "int", "int64": "long long"}[index]
     passes = () if chains is None else (f"-DCHAINS={chains}", f"-DREAL={TYPES[real or dtype][1]}")
     return (*passes, f"-DELEMENT={element}", f"-DINDEX={index}")

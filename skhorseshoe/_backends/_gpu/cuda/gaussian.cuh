@@ -1,3 +1,4 @@
+// Twin: _cpu/gaussian.py.
 // What the Gaussian with precision H + diag(d) needs beside the libraries; all float64, matrices (q, q) in C order.
 
 // out[c] = H + diag(d[c]), its diagonal raised by the share jitter of itself; chain c is blockIdx.y.

@@ -1,4 +1,5 @@
-// Moves of some lambda_j with all coefficients integrated out; the counterpart of path_kernels.py, which has the formulas.
+// Twin: move_scales in _cpu/path_kernels.py, which has the formulas.
+// Moves of some lambda_j with all coefficients integrated out.
 
 // Of log lambda_j, up to a constant.
 __device__ __forceinline__ double log_local(double log_lambda, double v, double c, double tau_sq_inv) {

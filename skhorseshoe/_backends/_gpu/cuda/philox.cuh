@@ -1,5 +1,6 @@
-// Philox4x32-10 and the variates of size p that are drawn from it; the counterpart of philox.py, to the bit in the
-// words and to rounding in what is made of them. No header is included anywhere: NVRTC needs none.
+// Twin: _cpu/philox.py.
+// Philox4x32-10 and the variates of size p that are drawn from it: to the bit in the words, to rounding in what is made of
+// them. No header is included anywhere: NVRTC needs none.
 typedef unsigned int u32;
 typedef unsigned long long u64;
 

@@ -1,4 +1,5 @@
-// The scales given the coefficients; the counterpart of scales.py, which has the formulas and the reasons.
+// Twin: _cpu/scales.py, which has the formulas and the reasons.
+// The scales given the coefficients.
 
 // e^b E1(b) for b > 0.
 __device__ __forceinline__ double scaled_exponential_integral(double b) {

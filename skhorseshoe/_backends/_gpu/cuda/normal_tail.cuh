@@ -1,5 +1,6 @@
-// The normal distribution in the log scale and its tails, float64; the formulas of normal_tail.py, with the exponential and
-// the logarithm of CUDA's own library.
+// Twin: _cpu/normal_tail.py, with the same formulas.
+// The normal distribution in the log scale and its tails, float64; the exponential and the logarithm are those of CUDA's own
+// library.
 
 // exp(t^2 / 2) P(N > |t|), |t| up to 1e150.
 __device__ __forceinline__ double scaled_tail(double size) {

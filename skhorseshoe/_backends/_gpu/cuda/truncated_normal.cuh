@@ -1,6 +1,7 @@
+// Twin: _cpu/truncated_normal.py.
 // N(mean, 1) given that it is positive: the two-branch rejection sampler of Terenin, Dong & Draper (2019), section 3,
-// with the proposals of truncated_normal.py in the same order. Standard variates have the resolution of float32 and are
-// combined with the mean in R, the type in which the rows are computed. ``first``: the block of random words to begin with.
+// with the same proposals in the same order. Standard variates have the resolution of float32 and are combined with the
+// mean in R, the type in which the rows are computed. ``first``: the block of random words to begin with.
 
 // Uniform on (0, 1) from one word.
 __device__ __forceinline__ float unit_32(u32 word) {

@@ -1,5 +1,6 @@
-// The sampler with the coefficients integrated out; the counterpart of collapsed_kernels.py, which has the formulas.
-// V = I + X W X', P = V^-1 (n_chains, n, n). Matrices are in C order, all but X in float64.
+// Twin: _cpu/collapsed_kernels.py, which has the formulas.
+// The sampler with the coefficients integrated out. V = I + X W X', P = V^-1 (n_chains, n, n). Matrices are in C
+// order, all but X in float64.
 
 // Column k of the coefficients at row i, centred: order[k] is its number in X, which continues with a column of ones.
 __device__ __forceinline__ double entry(const ELEMENT* X, const long long* order, const double* centre, long long i,

@@ -1,3 +1,4 @@
+// Twin: gram, moments and _product in _cpu/sparse.py.
 // Questions that are asked of sparse rows now and then, not in every sweep; float64. Compiled for ELEMENT and INDEX, as
 // the passes are. By column: the same numbers in the order of the columns, with their rows.
 
@@ -63,8 +64,8 @@ column_moments(const ELEMENT* by_column, const INDEX* rows, const INDEX* column_
 }
 
 // Row j = blockIdx.x of X' diag(weight) X up to the diagonal, the columns first to first + STRIP - 1 of it, which is column
-// j too, and the weighted sum of column j of X; shift (p,) is taken from each stored number. A warp takes every eighth row in which column j is
-// stored, into sums of its own: no two rows meet, and a row has each column once.
+// j too, and the weighted sum of column j of X; shift (p,) is taken from each stored number. A warp takes every eighth row
+// in which column j is stored, into sums of its own: no two rows meet, and a row has each column once.
 extern "C" __global__ void __launch_bounds__(THREADS)
 gram_columns(const ELEMENT* data, const INDEX* indices, const INDEX* starts, const ELEMENT* by_column, const INDEX* rows,
              const INDEX* column_starts, const double* weight, int weighted, const double* shift, double* H, double* sums,

@@ -1,3 +1,4 @@
+// Twin: _cpu/variates.py.
 // One thread for each variate of size (n_chains, m); C order. As in every kernel that draws, the number of the sweep is
 // *since + sweep: a recorded sweep is launched again and again with the same arguments, and raises *since.
 

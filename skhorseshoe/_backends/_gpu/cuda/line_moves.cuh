@@ -1,5 +1,6 @@
-// Moves along lines, before and after the pass for all proposals; the counterparts of the functions in lines.py. One
-// thread for each chain, whose steps it goes through in order.
+// Twin: proposals and first_inside in _backends/lines.py.
+// Moves along lines, before and after the pass for all proposals; one thread for each chain, whose steps it goes
+// through in order.
 
 // steps (n_chains, n_steps): 0, and points of a slice of this width that shrinks to where 0 is. uniform : (n_chains,
 // n_steps + 2), of which the second lays the slice and the fourth is that of the first proposal. each : 1 where width has

@@ -1,0 +1,108 @@
+"""What the parameters of the classifier may be: each by itself, and beside one another."""
+
+import math
+from numbers import Integral, Real
+from os import PathLike
+from types import SimpleNamespace
+
+import numpy as np
+
+from .._backends import MAX_CHAINS
+from .._backends.device import NAMES
+from .._mcmc.burn_in import AUTO
+from .._mcmc.prior import LARGEST_SCALE, LEAST_SCALE
+from .._utils import sklearn_compat
+from .._utils.sklearn_compat import StrOptions
+from ..diagnostics import MIN_ESS_PER_CHAIN
+
+MOST_SWEEPS = 10_000  # after burn-in, of n_iter="auto"
+_MOST = 2**53  # sweeps or draws: a float still tells one from the next
+_MOST_THREADS = 1024
+_JUDGED = 8  # draws of a chain, of which at least half are kept: R-hat takes four
+
+
+class Interval(sklearn_compat.Interval):
+    """Of numbers: True and False are none."""
+
+    def is_satisfied_by(self, value):
+        value = _plain(value)  # small types cannot be compared with all
+        return not isinstance(value, bool) and super().is_satisfied_by(value)
+
+
+class _Devices(StrOptions):
+    def __str__(self):
+        return "'auto', 'cpu', 'cuda' or 'cuda:N' with N from 0 to 15"
+
+
+CONSTRAINTS = {  # of each parameter by itself, which scikit-learn checks
+    "n_iter": [Interval(Integral, 1, _MOST, closed="both"), StrOptions({"auto"})],
+    "burn_in": [Interval(Integral, 0, _MOST, closed="both"), StrOptions({"auto"})],
+    "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
+    "thin": [Interval(Integral, 1, _MOST, closed="both")],
+    "max_draws": [Interval(Integral, 2, _MOST, closed="both"), None],
+    "draws_dtype": [StrOptions({"float64", "float32"})],
+    "fit_intercept": ["boolean"],
+    "global_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
+    "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
+    "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
+    "unpenalized": ["array-like", None],
+    "standardize": ["boolean"],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "warm_start": ["boolean"],
+    "checkpoint": [str, PathLike, None],
+    "checkpoint_interval": [Interval(Real, 0, None, closed="left")],
+    "target_ess": [Interval(Real, 0, _MOST, closed="right"), None],
+    "coef_summary": [StrOptions({"mean", "median", "selected"})],
+    "credible_level": [Interval(Real, 0, 1, closed="neither")],
+    "sampler": [StrOptions({"auto", "hmc", "collapsed", "pxda", "gibbs"})],
+    "device": [_Devices(set(NAMES))],
+    "n_jobs": [
+        Interval(Integral, 1, _MOST_THREADS, closed="both"),
+        Interval(Integral, None, -1, closed="right"),
+        None,
+    ],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+
+
+def checked(model):
+    """The parameters of a classifier by name; a ValueError where they contradict one another."""
+    params = SimpleNamespace(**{name: _plain(getattr(model, name)) for name in CONSTRAINTS})
+    _check_together(params)
+    return params
+
+
+def _plain(value):
+    """A number of NumPy's as one of Python's, which has room for sums of sweeps and can be written down."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_together(params):
+    """Raise a ValueError where parameters contradict one another."""
+    n_iter, thin, target, most = params.n_iter, params.thin, target_of(params), params.max_draws
+    if sweeps_of(n_iter) < thin:
+        name = f"the {MOST_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"
+        raise ValueError(f"thin must not exceed {name} (thin={thin}, n_iter={n_iter}): no draw would be kept.")
+    is_thinned = most is not None and most < sweeps_of(n_iter) // thin
+    fewest = most // 2 if is_thinned else most  # draws of a chain: thinning keeps half of them once most are there
+    if None not in (target, most) and (most < _JUDGED or fewest * params.n_chains < target):
+        told = " (n_iter='auto')" if params.target_ess is None else ""
+        enough = max(_JUDGED, math.ceil(target / params.n_chains) * (1 + is_thinned))
+        raise ValueError(
+            f"max_draws={most} keeps too few draws to tell when target_ess={target}{told} is reached: as few as "
+            f"{fewest} of each of {params.n_chains} chains. Raise max_draws to {enough} or more, or leave it out."
+        )
+    if params.checkpoint is not None and params.warm_start:
+        raise ValueError("checkpoint and warm_start=True cannot be combined: raise n_iter and fit again to go on.")
+
+
+def target_of(params):
+    """The effective sample size with which sampling ends; None if it goes on for ``n_iter`` sweeps."""
+    automatic = params.n_iter == AUTO and params.target_ess is None
+    return MIN_ESS_PER_CHAIN * params.n_chains if automatic else params.target_ess
+
+
+def sweeps_of(n_iter):
+    """Sweeps after burn-in, at most."""
+    return MOST_SWEEPS if n_iter == AUTO else n_iter
