@@ -26,7 +26,7 @@ from . import warm_start
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
-_FORMAT = 2
+_FORMAT = 3
 _WHAT = "fit"
 _CURE = "Nothing of it is used. To start anew, remove the folder or give another one."
 
@@ -233,7 +233,7 @@ _STATES = {
         "score": "Cq",
         "acceptance": "C",
         "tau_acceptance": "C",
-        "settings": "4",
+        "settings": "5",
         "slow": "k",
         "accepted": "2",
         "every": "",
@@ -291,8 +291,9 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
             expected |= {f"stage_{name}": shape for name, shape in (_STAGE | seen).items()}
     _check_arrays(chains, expected, sizes)
     if sampler == "hmc":
-        step, n_steps, tau_moves, tau_step = chains["settings"].tolist()
+        step, n_steps, tau_moves, tau_step, apart = chains["settings"].tolist()
         right = 0 < step < 4 and n_steps in range(1, MAX_STEPS + 1) and tau_moves in range(5) and 0 < tau_step < 100
+        right = right and apart in (0, 1)
         _require(right and int(chains["every"]) > 0, "no burn-in chooses the steps that it has")
         _require(np.isin(chains["slow"], range(sizes["p"])).all(), "it names columns that there are not")
         if "stage_n" in chains:

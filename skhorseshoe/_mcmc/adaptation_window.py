@@ -13,7 +13,8 @@ from .._backends.limits import MAX_STEPS
 _ACCEPTANCE = 0.8  # that the step is tuned to
 _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
 _POINTS = 32  # at which the information is averaged
-_FAIR = 0.5, 0.6  # least share of acceptance with moves of tau, of that without: on the way, and beside a path's own
+_FAIR = 0.5, 0.6  # least share of acceptance with moves of scales, of that without: on the way, and beside a path's own
+_GOOD = 0.8  # the least share on the way that is as good as moves apart, which take a pass of their own
 _SLOW = 32, 1 / 16  # columns whose lambda_j move with u held: so many, or this share if that is more
 _NOVEL = 0.6  # 1 less an autocorrelation at lag 1 that is small
 _DEVIATIONS = 20.0  # of a logarithm
@@ -52,7 +53,7 @@ class Window:
 
     def __init__(self, length, settings, ops):
         largest = pi / 2 if settings.n_steps == 1 else 2 * pi / 3 / settings.n_steps
-        self.length, self.n, self.tau_moves, self.apart = length, 0, settings.tau_moves, settings.n_steps > 1
+        self.length, self.n, self.tau_moves, self.apart = length, 0, settings.tau_moves, settings.apart
         self.starts = log(min(settings.step, largest)), log(settings.tau_step)
         self.largest = log(largest), log(_LARGEST_TAU_STEP)
         self.step, self.tau_step = (ops.to_device(np.array([start, start, 0.0, 0.0])) for start in self.starts)
@@ -103,13 +104,19 @@ class Window:
         """The steps at the end of the window."""
         return {name: float(np.exp(DualAveraging(*getattr(self, name)).log_average)) for name in ("step", "tau_step")}
 
-    def tau_may_move(self):
-        """Whether proposals under which tau moves are accepted often enough beside the others."""
-        if not self.tau_moves:
-            return False
+    def scales_may_move(self):
+        """Whether proposals under which scales move are accepted often enough beside the others."""
+        return self.tau_moves > 0 and self._share() >= _FAIR[self.apart]
+
+    def scales_are_in_the_way(self):
+        """Whether paths on which scales move are accepted so much less often that a test of their own pays."""
+        return self.tau_moves > 0 and self._share() < _GOOD
+
+    def _share(self):
+        """The rate of acceptance with moves of scales, as a share of that without."""
         n_rates = 1 + np.bincount(np.arange(self.length // 2, self.n) % 2, minlength=2)
         without, with_moves = self.rates / n_rates
-        return with_moves >= _FAIR[self.apart] * without
+        return with_moves / without
 
     def slowest(self, p):
         """The coefficients with the largest autocorrelation at lag 1, of the p that are shrunk."""

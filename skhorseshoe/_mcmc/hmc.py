@@ -5,9 +5,9 @@ g'(beta - r) - (beta - r)' H (beta - r) / 2 stands for l, up to a small remainde
 the scales, the Gaussian that it makes with the prior is N(m, M^-1), M = H + D. With M as the mass matrix the Gaussian
 part turns every coordinate of u = L'(beta - m), M = L L', on a circle, exactly; the gradient of U gives half-kicks
 before and after (Shahbaba, Lan, Johnson & Neal 2014, "Split Hamiltonian Monte Carlo"). The turn does not depend on the
-scales in these coordinates, so tau and some lambda_j move with u held, and take beta along: on the way where one turn
-is enough, else after the path, with a test of their own. A Metropolis test makes all of it exact for any r, g and H.
-Then tau and lambda are drawn given beta (``_backends/_cpu/scales.py``).
+scales in these coordinates, so tau and some lambda_j move with u held, and take beta along: on the way where the
+Gaussian is good, else after the path, with a test of their own. A Metropolis test makes all of it exact for any r, g
+and H. Then tau and lambda are drawn given beta (``_backends/_cpu/scales.py``).
 """
 
 from typing import NamedTuple
@@ -45,12 +45,13 @@ class Tuning(NamedTuple):
     tau_moves: int  # Metropolis steps for tau with u held; even. 0 : the scales move given beta alone
     tau_step: float  # standard deviation of one, in log tau
     slow: object = ()  # the columns whose lambda_j move with u held too
+    apart: bool = False  # whether the scales move after the path, with a test of their own; else on the way
 
 
 def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
     """Draw every unknown once from its law given the others; returns the new state. lines : ``Lines``, or none."""
     t = state.sweep
-    if tuning.n_steps == 1 or not tuning.tau_moves:
+    if not (tuning.apart and tuning.tau_moves):
         state = _path(state, rows, reference, tuning, tau_0, ops, key)
     else:
         state = _path(state, rows, reference, tuning._replace(tau_moves=0), tau_0, ops, key)

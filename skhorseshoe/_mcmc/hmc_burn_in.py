@@ -66,7 +66,7 @@ class HmcChains:
         """What burn-in has chosen, and how often proposals have been accepted since."""
         total, count = self.accepted
         chosen = self.settings._asdict()
-        del chosen["slow"]
+        del chosen["slow"], chosen["apart"]
         return {**chosen, "acceptance": float(total / count) if count else float("nan")}
 
     def advance(self):
@@ -133,7 +133,7 @@ class HmcChains:
         rows, p = self.problem.rows, self.problem.rows.columns.n_shrunk
         window = rows.ops.to_host(self.window)
         settings = self.settings._replace(**window.steps())
-        if n_left < 2 and not window.tau_may_move():  # the Gaussian is too poor here for tau to move with it
+        if n_left < 2 and not window.scales_may_move():  # the Gaussian is too poor here for them to move with it
             settings = settings._replace(tau_moves=0)
         self.every = SELDOM if self._needs_no_lines(settings.step, window) else every(rows)
         if n_left > 0:
@@ -141,11 +141,13 @@ class HmcChains:
             spread = window.spread(information, p)
             self._refer(window.beta / window.n_seen, window.score / window.n_seen, information, spread)
         if n_left == 1:
-            settings = settings._replace(n_steps=enough_steps(settings.step), slow=window.slowest(p))
+            n_steps = enough_steps(settings.step)
+            settings = settings._replace(n_steps=n_steps, slow=window.slowest(p), apart=n_steps > 1)
         elif n_left == 0:
             if settings.n_steps > 1:  # the last reference may need more of them
                 n_steps = max(settings.n_steps, enough_steps(settings.step, _SETTLED_ANGLE))
                 settings = settings._replace(n_steps=n_steps)
+            settings = settings._replace(apart=settings.apart or window.scales_are_in_the_way())
             self.lines = self._final_lines(settings)
         self.settings = settings
 
@@ -201,10 +203,10 @@ class HmcChains:
 
     def arrays(self):
         """All that a later run needs to go on."""
-        *settings, slow = self.settings
+        *settings, slow, apart = self.settings
         out = {
             **self.state._asdict(),
-            "settings": np.array(settings),
+            "settings": np.array([*settings, apart]),
             "slow": np.array(slow, int),
             "accepted": np.array([float(value) for value in self.accepted]),
             "every": self.every,
@@ -221,8 +223,9 @@ class HmcChains:
 
     def _restore(self, saved):
         rows = self.problem.rows
-        step, n_steps, tau_moves, tau_step = saved["settings"].tolist()
-        self.settings = hmc.Tuning(step, int(n_steps), int(tau_moves), tau_step, tuple(saved["slow"].tolist()))
+        step, n_steps, tau_moves, tau_step, apart = saved["settings"].tolist()
+        slow = tuple(saved["slow"].tolist())
+        self.settings = hmc.Tuning(step, int(n_steps), int(tau_moves), tau_step, slow, bool(apart))
         self.every, self.accepted = int(saved["every"]), tuple(saved["accepted"])
         fields = {name: saved[name] for name in hmc.HmcState._fields}
         self.state = rows.ops.to_device(hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])}))

@@ -39,7 +39,7 @@ def test_nothing_is_tuned_after_burn_in(data, record, short_fit, breast_cancer):
         assert len({getattr(tuning, name) for tuning, *_ in record[:-150]}) > 50
     kept = record[-150:]
     assert len({tuning for tuning, *_ in kept}) == 1
-    *numbers, _ = kept[0][0]
+    *numbers, _, _ = kept[0][0]
     assert numbers == [value for name, value in model.tuning_.items() if name != "acceptance"]
     assert len({id(reference) for _, reference, *_ in kept}) == 1
     for now, then in zip(kept[-1][2], kept[0][2], strict=True):
@@ -53,13 +53,13 @@ def test_local_scales_of_the_slow_columns_move(record, short_fit, weak_problem, 
     for data, n_columns, n_steps in ((weak_problem, 3, 1), (breast_cancer, 30, 3)):
         short_fit(*data, n_iter=10, burn_in=200, sampler="hmc")
         tuning = record[-1][0]
-        assert (tuning.slow, tuning.n_steps) == (tuple(range(n_columns)), n_steps)
+        assert (tuning.slow, tuning.n_steps, tuning.apart) == (tuple(range(n_columns)), n_steps, n_steps > 1)
 
 
 @pytest.mark.parametrize("fair", [True, False])
 def test_tau_moves_on_the_way_unless_proposals_suffer(fair, record, short_fit, weak_problem, monkeypatch):
     """It stays already while the last window tunes the step without it."""
-    monkeypatch.setattr(Window, "tau_may_move", lambda window: fair)
+    monkeypatch.setattr(Window, "scales_may_move", lambda window: fair)
     model = short_fit(*weak_problem, n_iter=10, burn_in=200, sampler="hmc")
     assert model.tuning_["tau_moves"] == (4 if fair else 0)
     *_, before, end = ends(200)

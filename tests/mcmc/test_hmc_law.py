@@ -30,6 +30,7 @@ from skhorseshoe._mcmc.prior import FixedPrior
 
 ANCHOR = np.array([0.4, 0.0, -0.3, 1.0])
 ONE, THREE, FAR = hmc.Tuning(1.2, 1, 2, 0.8), hmc.Tuning(0.7, 3, 2, 0.8), hmc.Tuning(1.0, 3, 2, 0.8)
+APART = THREE._replace(apart=True)
 
 
 def imperfect_reference(ops, anchor, share, push, n_chains=N_CHAINS):
@@ -207,7 +208,7 @@ ERRORS = {
     "half-kicks at the ends of turns": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
     "no Metropolis test": (ONE, {"metropolis": always_accepted}, {}),
     "no test of scales that move apart": (
-        THREE._replace(slow=(0, 1, 2)),
+        APART._replace(slow=(0, 1, 2)),
         {"metropolis": accepted_apart},
         {"share": 0.25},
     ),
@@ -249,7 +250,7 @@ SOME_SCALES = pytest.param(2, (1,), marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize(("tau_moves", "slow"), [(0, ()), (2, ()), (2, (0, 1, 2)), SOME_SCALES])
-@pytest.mark.parametrize("tuning", [ONE, THREE], ids=["1 turn", "3 turns"])
+@pytest.mark.parametrize("tuning", [ONE, THREE, APART], ids=["1 turn", "3 turns", "apart"])
 def test_sweep_passes_gewekes_joint_test(tuning, tau_moves, slow):
     assert geweke(tuning._replace(tau_moves=tau_moves, slow=slow)) < 4
 
@@ -319,7 +320,7 @@ def test_scales_that_move_apart_have_random_numbers_of_their_own():
         given.append(args[-1])
         return cpu.metropolis(*args)
 
-    few_sweeps(planted(metropolis=metropolis), 5)
+    few_sweeps(planted(metropolis=metropolis), 5, tuning=APART)
     assert len(set(given)) == len(given) == 2 * 5
 
 
