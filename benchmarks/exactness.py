@@ -30,9 +30,12 @@ FITS = {  # data, sampler, sweeps, a draw is kept every
     "hmc": (GOLD, "hmc", 10_000, 2),
     "hmc, float32": (GOLD, "hmc", 10_000, 2),
     "hmc, sparse": (GOLD, "hmc", 10_000, 2),
-    "hmc, each row twice with weight 1/2": (GOLD, "hmc", 10_000, 2),
+    "hmc, each row as two of weights 0.3 and 0.7": (GOLD, "hmc", 10_000, 2),
     "collapsed": (GOLD, "collapsed", 1000, 1),
+    "collapsed, float32": (GOLD, "collapsed", 1000, 1),
     "pxda": (GOLD, "pxda", 20_000, 5),
+    "pxda, float32": (GOLD, "pxda", 20_000, 5),
+    "pxda, sparse": (GOLD, "pxda", 20_000, 5),
     "gibbs": (GOLD, "gibbs", 40_000, 10),
     "hmc, slab, unpenalised": (SLAB, "hmc", 10_000, 2),
     "collapsed, slab, unpenalised": (SLAB, "collapsed", 2000, 1),
@@ -42,6 +45,8 @@ FITS = {  # data, sampler, sweeps, a draw is kept every
     "collapsed, slab, unpenalised, standardised": (SLAB, "collapsed", 2000, 1),
     "pxda, slab, unpenalised, standardised": (SLAB, "pxda", 20_000, 5),
     "gibbs, slab, unpenalised, standardised": (SLAB, "gibbs", 40_000, 10),
+    "hmc, slab, unpenalised, standardised, sparse": (SLAB, "hmc", 10_000, 2),
+    "pxda, slab, unpenalised, standardised, float32": (SLAB, "pxda", 20_000, 5),
 }
 
 
@@ -64,6 +69,17 @@ def calibration(report, options):
             report.add(f"calibration: {name}, {n_sets} data sets, least of {len(names)} p values", p_values.min())
 
 
+def as_given(name, X, y):
+    """X, y and the weights in the form that the name of a fit says."""
+    if "float32" in name:
+        X = X.astype(np.float32)
+    if "sparse" in name:
+        return sparse.csr_array(X), y, None
+    if "weights" in name:  # of rows that are not quite equal: those that are would be put together again
+        return np.concatenate([X, X * (1 + 1e-12)]), np.tile(y, 2), np.repeat([0.3, 0.7], len(y))
+    return X, y, None
+
+
 def agreement(report, options):
     """Against long runs of NUTS, of other packages: means, whose differences are in their own standard errors.
 
@@ -76,19 +92,12 @@ def agreement(report, options):
         burn_in = 1000
         if options.quick:
             n_iter, thin, burn_in = 200, 1, 120
-        X, y, weight, units = gold["X"], gold["y"], None, 1.0
         settings = {"fit_intercept": False}
         if file == SLAB:
             settings = {key: gold[key].tolist() for key in ("unpenalized", "slab_scale", "global_scale")}
-        if "float32" in name:
-            X = X.astype(np.float32)
-        if "sparse" in name:
-            X = sparse.csr_array(X)
-        if "twice" in name:
-            X, y, weight = np.repeat(X, 2, axis=0), np.repeat(y, 2), np.full(2 * len(y), 0.5)
-        if "standardised" in name:
-            units, settings["standardize"] = UNITS, True
-            X = X * units
+        units = UNITS if "standardised" in name else 1.0
+        X, y, weight = as_given(name, gold["X"] * units, gold["y"])
+        settings["standardize"] = "standardised" in name
         model = HorseshoeProbitClassifier(sampler=sampler, n_iter=n_iter, thin=thin, burn_in=burn_in, **settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # R-hat is in the table

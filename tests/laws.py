@@ -5,16 +5,18 @@ import tracemalloc
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._data.columns import Columns
+from skhorseshoe._backends._cpu import sparse as sparse_cpu
 from skhorseshoe._data.rows import Rows
+from skhorseshoe._data.weights import arrange, is_whole
 from skhorseshoe._mcmc import run
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._utils.threads import Threads
@@ -215,24 +217,89 @@ def chains_of(rows, sampler, burn_in, saved=None):
     return run._CHAINS[sampler](problem, rows.ops.to_device(start), burn_in, saved)
 
 
-class RowsOfManyDataSets:
-    """Each chain has its own y: every row by the kernels, for both values of y.
+class Given(NamedTuple):
+    """How rows are given to a sampler.
 
-    data : (n, p). columns : ``Columns``; by default those of X itself and an intercept. ``y`` (n_chains, n), 0 or 1, is
-    to be set.
+    design : the columns whose coefficients have the prior; (6, 3). trials : how often each row was seen, so that y is
+    a number of ones. shares : the weights of the rows as which an observation is given.
     """
 
-    def __init__(self, ops, data=X, columns=None, is_near=False):
-        self.ops, self.data, self.n, self.threads, self.is_near = ops, data, len(data), ALONE, is_near
-        self.columns = _plain_columns() if columns is None else columns
-        self.rows = [[row_alone(data[i : i + 1], value, ops, self.columns) for value in (0, 1)] for i in range(self.n)]
+    data: object = X
+    design: object = X
+    ops: object = cpu
+    standardize: bool = False
+    unpenalized: object = None
+    trials: int = 1
+    shares: tuple = (1.0,)
+
+    def predictors(self, beta):
+        """Linear predictors at beta (n_chains, 4), whose unpenalised columns come after the others; (n_chains, 6)."""
+        order = np.argsort(np.zeros(3) if self.unpenalized is None else self.unpenalized, kind="stable")
+        return beta[:, :3] @ self.design[:, order].T + beta[:, 3:]
+
+    def redrawn(self, beta, rng):
+        """y given beta; (n_chains, 6) float64."""
+        eta = self.predictors(beta)
+        return (eta + rng.standard_normal((self.trials, *eta.shape)) > 0).sum(axis=0).astype(float)
+
+    def rows(self, sampler, ops=None, numbers=range(6), ones=0):
+        """``Rows`` as a fit gives them to a sampler. ones : how often the rows with these numbers had class 1."""
+        n, times = len(numbers), np.array([ones, self.trials - ones])
+        weight = np.outer(self.shares, np.repeat(times, n)).ravel()
+        seen = weight > 0
+        y = np.tile(np.repeat(np.array([1, 0], np.uint8), n), len(self.shares))[seen]
+        X, weight = self.data[np.tile(numbers, 2 * len(self.shares))[seen]], weight[seen]
+        if (weight == 1).all():
+            weight = None
+        elif is_whole(weight):  # others would be put together again
+            X, y, weight = arrange(X, y, weight, sampler)
+        of_columns = {"unpenalized": self.unpenalized, "standardize": self.standardize}
+        return Rows(X, y, True, ops or self.ops, ALONE, weight=weight, **of_columns)
+
+
+PLAIN, SORTED, SOME = Given(), X[X[:, 0].argsort()], X * (abs(X) > 0.3)
+UNITS = np.array([3.0, 0.5, 20.0])
+SINGLE = X.astype(np.float32)
+GIVEN = {
+    "whole weights": Given(SORTED, SORTED, trials=3),
+    "parts of rows": Given(shares=(0.1, 0.2, 0.3, 0.4)),
+    "standardised": Given((X + 1) * UNITS, (X - X.mean(axis=0)) / X.std(axis=0), standardize=True),
+    "sparse": Given(sparse.csr_array(SOME), SOME, sparse_cpu),
+    "float32": Given(SINGLE, SINGLE.astype(float)),
+}
+MISREAD = {  # what a sampler takes them for when a weight or a unit is forgotten, or columns are mixed up
+    "whole weights": {"shares": (1 / 3,)},
+    "parts of rows": {"shares": (1.0,) * 4},
+    "standardised": {"standardize": False},
+    "sparse": {"data": sparse.csr_array(SOME[:, [1, 2, 0]])},
+    "float32": {"data": SINGLE.ravel("F").reshape(6, 3)},
+}
+
+
+class RowsOfManyDataSets:
+    """Each chain has its own y: every row by the kernels, for all values of y.
+
+    sampler : as for ``Given.rows``. ``y`` (n_chains, 6), as of ``Given.redrawn``, is to be set.
+    """
+
+    def __init__(self, ops, given=PLAIN, sampler="hmc", is_near=False):
+        self.ops, self.given, self.threads, self.is_near = ops, given, ALONE, is_near
+        self.whole = given.rows(sampler, ops)  # of some data set
+        self.n, self.columns = self.whole.n, self.whole.columns
+        self.rows = [[self._row_alone(sampler, i, ones) for ones in range(given.trials + 1)] for i in range(6)]
+
+    def _row_alone(self, sampler, i, ones):
+        """Row i, whose columns are not taken for constant."""
+        row = self.given.rows(sampler, self.ops, [i], ones)
+        row._translate = self.ops.to_device(self.columns)
+        return row
 
     def _sum(self, answers):
         """The sum over the rows of the answers for their y; answers(i, row) : a tuple of arrays (n_chains, ...)."""
         total = 0.0
-        for i, pair in enumerate(self.rows):
-            for value, row in enumerate(pair):
-                right = (self.y[:, i] > 0) == bool(value)
+        for i, kinds in enumerate(self.rows):
+            for ones, row in enumerate(kinds):
+                right = self.y[:, i] == ones
                 parts = [np.where(right[(...,) + (None,) * (x.ndim - 1)], x, 0.0) for x in answers(i, row)]
                 total = parts if total == 0.0 else [a + b for a, b in zip(total, parts, strict=True)]
         return total
@@ -244,17 +311,21 @@ class RowsOfManyDataSets:
         return self._sum(lambda i, row: (row.line(*given),))[0]
 
     def latent(self, beta, sweep, key):
-        """As of rows 0 to n - 1, each of which has its own random numbers."""
-        coef, bounds = self.columns.of_X(beta), np.array([0, 1])
-        xtz, ztz = self._sum(lambda i, row: self.ops.latent(row.X, row.y, coef, bounds, sweep, key, ALONE, i))
-        return self.columns.gradient(xtz), ztz
+        """Every observation has its own random numbers."""
+        coef = self.columns.of_X(beta)
+        sums = self._sum(
+            lambda i, row: self.ops.latent(row.X, row.y, coef, row.bounds, sweep, key, ALONE, self.given.trials * i)
+        )
+        return self.columns.gradient(sums[0]), sums[1]
 
     @property
     def held(self):
-        """For ``near_of_many``."""
-        X = self.data.view()
+        """For ``near_of_many``; of rows that were seen once."""
+        shares = self.given.shares
+        X = self.given.data.repeat(len(shares), axis=0)
         X.flags.writeable = False
-        return X, self.y.astype(np.uint8), np.empty(0)
+        weight = np.tile(shares, 6) if len(shares) > 1 else np.empty(0)
+        return X, self.y.astype(np.uint8).repeat(len(shares), axis=1), weight
 
 
 def near_of_many(move):
@@ -266,15 +337,3 @@ def near_of_many(move):
             move(X, y[c], *given, c, c + 1, state)
 
     return moved
-
-
-def row_alone(x, value, ops, columns=None):
-    """``Rows`` of one row x (1, 3), whose columns are not taken for constant; with an intercept by default."""
-    columns = _plain_columns() if columns is None else columns
-    rows = Rows(x, np.full(1, value, np.uint8), columns.fit_intercept, ops, ALONE)
-    rows._translate = ops.to_device(columns)
-    return rows
-
-
-def _plain_columns():
-    return Columns(np.zeros(3), np.ones(3), np.zeros(3, bool), np.zeros(3, bool), True, False)

@@ -29,7 +29,7 @@ def short_model(**params):
     return HorseshoeProbitClassifier(**{"n_iter": 20, "burn_in": 20, "random_state": 0, **params})
 
 
-@pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "pxda", "collapsed"])
 def test_whole_weights_are_repeated_rows_to_the_bit(data, sampler):
     X, y, weight = data
     model = short_model(sampler=sampler)

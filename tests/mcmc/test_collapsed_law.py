@@ -2,11 +2,12 @@
 what says so catches planted errors."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import laws
 import numpy as np
 import pytest
-from laws import ALONE, KEY, N_CHAINS, TAU_0, X, bounded, from_python, mostly_slow, planted, prior_draws
+from laws import GIVEN, KEY, MISREAD, N_CHAINS, TAU_0, Given, X, bounded, from_python, mostly_slow, planted, prior_draws
 
 from skhorseshoe._backends import COEF, collapsed_base
 from skhorseshoe._backends._cpu import collapsed, collapsed_kernels
@@ -15,19 +16,14 @@ from skhorseshoe._mcmc.collapsed import CollapsedState, sweep
 
 ANCHOR = np.array([0.4, 0.0, -0.3])
 SLAB = 1.0
-DATA = 2 * X  # so that the data have something to say
+PLAIN = Given(2 * X, 2 * X)  # so that the data have something to say
 
 
 class RowsOfManyDataSets(cpu.CollapsedRows):
     """Each chain has its own y."""
 
-    def __init__(self, slab_precision):
-        super().__init__(
-            DATA, None, np.arange(3), ANCHOR, np.ones(3), ANCHOR, np.ones(1), slab_precision, N_CHAINS, ALONE
-        )
-
     def latent(self, z, n_scans, index, t, key):
-        z, scratch = z.copy(), np.empty(6)
+        z, scratch = z.copy(), np.empty(z.shape[1])
         for c in range(N_CHAINS):
             y = z[c] > 0
             collapsed_kernels.scan_latent(z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key, scratch)
@@ -37,7 +33,14 @@ class RowsOfManyDataSets(cpu.CollapsedRows):
         return self.P[c]
 
 
-def joint_draws(rng, slab_precision):
+def rows_given(told, kind, slab_precision):
+    """``kind`` of rows as a fit gives them, but for the intercept: with ANCHOR it has the prior N(0, 1)."""
+    rows = told.rows("collapsed", planted(CollapsedRows=kind))
+    rows.columns.mean = ANCHOR
+    return rows.collapsed(SimpleNamespace(variances=np.ones(1), slab_precision=slab_precision), N_CHAINS)
+
+
+def joint_draws(rng, slab_precision, given):
     """beta, lambda^-2, tau^-2 and z; with a slab, those by whose side a 0 was seen with its error."""
     parts = []
     while sum(len(part[0]) for part in parts) < N_CHAINS:
@@ -45,17 +48,19 @@ def joint_draws(rng, slab_precision):
         keep = rng.uniform(size=len(beta)) < np.exp(-slab_precision / 2 * (beta[:, :3] ** 2).sum(axis=1))
         parts.append([part[keep] for part in (beta, *scales)])
     beta, *scales = (np.concatenate(part)[:N_CHAINS] for part in zip(*parts, strict=True))
-    return beta, *scales, latent_given(beta, rng)
+    return beta, *scales, latent_given(beta, rng, given)
 
 
-def latent_given(beta, rng):
-    return beta[:, :3] @ DATA.T + beta[:, 3:] + rng.standard_normal((len(beta), 6))
+def latent_given(beta, rng, given):
+    eta = given.predictors(beta).repeat(given.trials, axis=1)
+    return eta + rng.standard_normal(eta.shape)
 
 
-def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=14, n_sweeps=4):
-    """``laws.geweke`` for whole sweeps; the data are the signs of z, which is redrawn with them."""
+def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=14, n_sweeps=4, given=PLAIN, misread=()):
+    """``laws.geweke`` for whole sweeps; the data are the signs of z, which is redrawn with them. misread : what the
+    rows take wrong of how they are given."""
     rng, slab_precision = np.random.default_rng(5), 0.0 if slab is None else slab**-2
-    rows = kind(slab_precision)
+    rows = rows_given(given._replace(**dict(misread)), kind, slab_precision)
 
     def advance(parameters, z, k):
         beta, lambda_sq_inv, tau_sq_inv = parameters
@@ -64,8 +69,8 @@ def geweke(ops=cpu, kind=RowsOfManyDataSets, slab=None, n_batches=14, n_sweeps=4
             state = sweep(state, rows, TAU_0, ops, KEY)
         return state.beta, state.lambda_sq_inv, state.tau_sq_inv
 
-    start = partial(joint_draws, rng, slab_precision)
-    return laws.geweke(start, advance, partial(latent_given, rng=rng), functions, n_batches, 2)
+    start, redraw = partial(joint_draws, rng, slab_precision, given), partial(latent_given, rng=rng, given=given)
+    return laws.geweke(start, advance, redraw, functions, n_batches, 2)
 
 
 def functions(beta, lambda_sq_inv, tau_sq_inv, z):
@@ -178,3 +183,31 @@ def test_gewekes_joint_test_catches_in_the_law_of_lambda(error, monkeypatch):
     monkeypatch.setattr(collapsed, "scan_local_scales", collapsed_kernels.scan_local_scales.py_func)
     monkeypatch.setattr(collapsed_kernels, "_log_density", lambda *a: LOCAL_ERRORS[error](density(*a), *a))
     assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=10) > 6
+
+
+# How rows are given ---------------------------------------------------------------------------------------------------
+
+
+class SeenOnce(RowsOfManyDataSets):
+    """Of the observations of a row, all but the first tell nothing."""
+
+    def __init__(self, X, *rest):
+        X = X.copy()
+        X[np.arange(len(X)) % GIVEN["whole weights"].trials > 0] = 0.0
+        super().__init__(X, *rest)
+
+
+ERRORS = {name: {"misread": MISREAD[name]} for name in ("standardised", "float32")} | {
+    "whole weights": {"kind": SeenOnce}
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+@pytest.mark.parametrize("n_batches", [6, pytest.param(24, marks=pytest.mark.slow)])
+def test_sweep_passes_gewekes_joint_test_with(name, n_batches, held_often):
+    assert geweke(n_batches=n_batches, given=GIVEN[name]) < 4
+
+
+@pytest.mark.parametrize("name", mostly_slow(ERRORS))
+def test_gewekes_joint_test_catches_misread(name, held_often):
+    assert geweke(given=GIVEN[name], n_batches=6, **ERRORS[name]) > 6

@@ -6,20 +6,31 @@ from functools import partial
 import laws
 import numpy as np
 import pytest
-from laws import ALONE, KEY, N_CHAINS, TAU_0, RowsOfManyDataSets, X, bounded, from_python, mostly_slow, near_of_many
+from laws import (
+    ALONE,
+    GIVEN,
+    KEY,
+    MISREAD,
+    N_CHAINS,
+    PLAIN,
+    TAU_0,
+    RowsOfManyDataSets,
+    bounded,
+    from_python,
+    mostly_slow,
+    near_of_many,
+)
 from scipy.special import log_ndtr
 
 from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import line_moves
-from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc import prior as _prior
 from skhorseshoe._mcmc.prior import FixedPrior
 
 SLAB = 2.0
-MANY = Rows(X, np.array([0, 1] * 3, np.uint8), True, cpu, ALONE, unpenalized=np.array([True, False, False]))
-COLUMNS = MANY.columns  # of the coefficients of columns 1, 2 and 0, the last of which is not shrunk
+FIRST = {"unpenalized": np.array([True, False, False])}  # the coefficients are those of columns 1, 2 and 0
 P, Q = 2, 4
 
 
@@ -35,7 +46,7 @@ def near(monkeypatch):
     monkeypatch.setattr(cpu, "move_near", near_of_many(line_moves.move_near))
 
 
-def joint_draws(rng, prior):
+def joint_draws(rng, prior, given):
     """Independent draws of beta, lambda^-2, tau^-2 and y, written with the half-Cauchys and Gaussians themselves; with
     a slab, those by whose side a 0 was seen with its error."""
     n = 8 * N_CHAINS
@@ -47,21 +58,19 @@ def joint_draws(rng, prior):
     kept = rng.uniform(size=n) < np.exp(-prior.slab_precision / 2 * (beta[:, :P] ** 2).sum(axis=1))
     assert kept.sum() >= N_CHAINS
     beta, *scales = (part[kept][:N_CHAINS] for part in (beta, lam**-2, tau**-2))
-    return beta, *scales, redrawn(beta, rng)
+    return beta, *scales, given.redrawn(beta, rng)
 
 
-def linear_predictors(beta):
-    coef = COLUMNS.of_X(beta)
-    return coef[:, :3] @ X.T + coef[:, 3:]
-
-
-def functions(beta, lambda_sq_inv, tau_sq_inv, y):
-    loglik = log_ndtr((2 * y - 1) * linear_predictors(beta)).sum(axis=1)
+def functions(beta, lambda_sq_inv, tau_sq_inv, y, given):
+    eta = given.predictors(beta)
+    loglik = (y * log_ndtr(eta) + (given.trials - y) * log_ndtr(-eta)).sum(axis=1)
     return np.column_stack([bounded(beta, lambda_sq_inv, tau_sq_inv, y), np.exp(loglik / 6)])
 
 
 class Alone:
     """Nothing but moves along lines."""
+
+    sampler = "hmc"
 
     def __init__(self, rows, prior, lines):
         self.rows, self.lines = rows, lines
@@ -79,7 +88,7 @@ class InHmc(Alone):
 
     def __init__(self, rows, prior, lines):
         super().__init__(rows, prior, lines)
-        H = MANY.information(np.zeros((1, Q)))
+        H = rows.whole.information(np.zeros((1, Q)))
         point, score = np.array([0.3, -0.2, 0.1, 0.2]), np.array([1.5, -1.5, 1.0, -1.0])
         gauss = cpu.Whitening(prior.add_to(H.copy()), H @ point + score, N_CHAINS, P, ALONE)
         self.reference = hmc.Reference(point, score, H, gauss)
@@ -96,9 +105,11 @@ class InHmc(Alone):
 class InPxda(Alone):
     """Whole sweeps, from draws of nu and xi given the scales."""
 
+    sampler = "pxda"
+
     def __init__(self, rows, prior, lines):
         super().__init__(rows, prior, lines)
-        self.precision = cpu.Precision(prior.add_to(MANY.gram()), ALONE)
+        self.precision = cpu.Precision(prior.add_to(rows.whole.gram()), ALONE)
         self.rng = np.random.default_rng(1)
 
     def __call__(self, beta, lambda_sq_inv, tau_sq_inv, t, n):
@@ -110,14 +121,21 @@ class InPxda(Alone):
         return state.beta, state.lambda_sq_inv, state.tau_sq_inv
 
 
-def geweke(kind=Alone, ops=cpu, is_near=True, believed=None, slab=SLAB, n_batches=24, n_sweeps=2, n_splits=0):
-    """``laws.geweke`` for some kind of moves. believed : change(prior) makes the fixed prior that they believe in."""
+def rows_given(kind, is_near, given=PLAIN, misread=()):
+    """How the rows are given, and those of many data sets as a sampler reads them. misread : what it takes wrong."""
+    given = given._replace(**FIRST)
+    return given, RowsOfManyDataSets(given.ops, given._replace(**dict(misread)), kind.sampler, is_near)
+
+
+def geweke(kind=Alone, is_near=True, believed=None, slab=SLAB, n_batches=24, n_sweeps=2, n_splits=0, **rows):
+    """``laws.geweke`` for some kind of moves. believed : change(prior) makes the fixed prior that they believe in.
+    rows : as for ``rows_given``."""
     rng = np.random.default_rng(5)
-    prior, thought = FixedPrior(COLUMNS, slab), FixedPrior(COLUMNS, slab)
+    given, rows = rows_given(kind, is_near, **rows)
+    prior, thought = (FixedPrior(given.rows(kind.sampler).columns, slab) for _ in range(2))
     if believed is not None:
         believed(thought)
-    rows = RowsOfManyDataSets(ops, X, COLUMNS, is_near)
-    lines = MANY.lines(thought, _lines.line_widths(P, thought, np.full(Q, 1.0)), n_splits=n_splits)
+    lines = rows.whole.lines(thought, _lines.line_widths(P, thought, np.full(Q, 1.0)), n_splits=n_splits)
     lines = lines._replace(square=lines.square * 20)  # as of so many more rows, so that columns are held
     moves = kind(rows, prior, lines)
 
@@ -126,12 +144,8 @@ def geweke(kind=Alone, ops=cpu, is_near=True, believed=None, slab=SLAB, n_batche
         return moves(*parameters, k * n_sweeps, n_sweeps)
 
     with np.errstate(all="ignore"):  # half-Cauchys go far
-        start = partial(joint_draws, rng, prior)
-        return laws.geweke(start, advance, partial(redrawn, rng=rng), functions, n_batches, 4)
-
-
-def redrawn(beta, rng):
-    return (linear_predictors(beta) + rng.standard_normal((len(beta), 6)) > 0).astype(float)
+        start, redraw = partial(joint_draws, rng, prior, given), partial(given.redrawn, rng=rng)
+        return laws.geweke(start, advance, redraw, partial(functions, given=given), n_batches, 4)
 
 
 @pytest.mark.parametrize("kind", [Alone, InHmc, InPxda])
@@ -271,3 +285,24 @@ def test_gewekes_joint_test_catches_widths_of_the_state(near_in_python):
     """As of slices that go on learning after burn-in."""
     near_in_python(lambda step, n_moved: {"width": 0.2 + 4.0 * np.linalg.norm(step["beta"][:P])})
     assert geweke(n_batches=12) > 6
+
+
+# How rows are given ---------------------------------------------------------------------------------------------------
+
+FAR = "whole weights", "sparse"  # whose moves are not those of near rows, and take longer
+SWEEPS = [(kind, name) for name in GIVEN for kind in (InHmc, InPxda)]
+SWEEPS.remove((InPxda, "parts of rows"))  # which only "hmc" takes
+FAR_ARE_SLOW = [pytest.param(*one, marks=[pytest.mark.slow] * (one[1] in FAR)) for one in SWEEPS]
+
+
+@pytest.mark.parametrize(("kind", "name"), SWEEPS)
+@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
+def test_sweeps_pass_gewekes_joint_test_with(kind, name, times, near):
+    n_batches = times * (4 if name in FAR else 24)
+    assert geweke(kind, name not in FAR, n_batches=n_batches, given=GIVEN[name]) < 4
+
+
+@pytest.mark.parametrize(("kind", "name"), FAR_ARE_SLOW)
+def test_gewekes_joint_test_catches_misread(kind, name, near):
+    n_batches = 12 if name in FAR else 24
+    assert geweke(kind, name not in FAR, n_batches=n_batches, given=GIVEN[name], misread=MISREAD[name]) > 6
