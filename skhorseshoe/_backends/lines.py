@@ -35,6 +35,7 @@ SELDOM = 8  # sweeps, of which one has these moves where little asks for them
 SPLIT, ONE, ALL = range(3)  # kinds of moves
 HELD = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held half of the time
 LARGEST = 1e250
+SPLITS = 2  # split moves in a sweep of few rows
 SINGLES = 4, 16  # coefficients that move by themselves in a sweep: in burn-in, and at most after it
 
 
@@ -52,6 +53,11 @@ class Lines(NamedTuple):
 def every(rows):
     """Sweeps, of which one has these moves, by the number of rows alone."""
     return 1 if rows.n <= FEW_ROWS else SELDOM
+
+
+def splits(rows):
+    """Split moves in a sweep."""
+    return SPLITS if rows.n <= FEW_ROWS else 0
 
 
 def singles(rows, n_steps=None):

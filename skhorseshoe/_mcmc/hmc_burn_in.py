@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from .._backends import COEF
-from .._backends.lines import SELDOM, every, line_widths, singles
+from .._backends.lines import SELDOM, every, line_widths, singles, splits
 from . import gibbs, hmc
 from .adaptation_window import DualAveraging, Window, enough_steps
 from .burn_in import BurnIn, of_tuning
@@ -168,7 +168,7 @@ class HmcChains:
         rows, fixed, _, _ = self.problem
         self.whitening.refer(fixed.add_to(information.copy()), information @ point + score)
         widths = line_widths(rows.columns.n_shrunk, fixed, information.diagonal(), spread)
-        self.lines = rows.lines(fixed, widths)
+        self.lines = rows.lines(fixed, widths, n_splits=splits(rows))
         self.reference = hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.whitening)
         self.precision = rows.ops.Precision(self.whitening.H, rows.threads, memory_of=self.precision)
 

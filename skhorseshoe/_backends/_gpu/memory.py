@@ -13,6 +13,7 @@ BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are com
 WIDENED = 2**25  # elements of X converted to float64 at a time
 _VECTORS = 60  # numbers for each coefficient and chain that a sweep has at a time
 _OF_A_TURN, _OF_A_MOVE = 36, 56  # those that a recorded one keeps of each turn, and of each move along a line
+_OF_A_SPLIT = 6 * (1 + lines.PROPOSALS)  # and beside these of a split move
 _LEAST = 512  # bytes of an array
 ANSWERED = 1024  # rows whose linear predictors are computed together
 _CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or select columns first."
@@ -32,7 +33,8 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     if q <= THREADS:  # a recorded sweep keeps all that it has in between
         turns, moves = 2 * MAX_STEPS * (sampler == "hmc"), moves_kept(sampler)
         sums = sums * passes_kept(sampler) + of_a_move * moves
-        vectors += _OF_A_TURN * turns + _OF_A_MOVE * moves
+        splits = 2 * lines.SPLITS * (sampler == "hmc")  # of sweeps of two kinds, in burn-in
+        vectors += _OF_A_TURN * turns + _OF_A_MOVE * moves + _OF_A_SPLIT * splits
     vectors *= max(8 * n_chains * q, _LEAST)
     return square * (factors + 9) + blocks + sums + of_a_move + vectors + 17 * n + 2**20
 
@@ -51,7 +53,8 @@ def moves_kept(sampler):
     """The same of moves along lines: in burn-in of HMC those of two kinds of sweeps, after it those of one, which may
     have more of them; and those of one kind for "pxda"."""
     in_burn_in, at_most = (1 + n for n in lines.SINGLES)
-    return {"hmc": max(2 * in_burn_in, at_most), "pxda": in_burn_in}.get(sampler, 0)
+    of_hmc = max(2 * (in_burn_in + lines.SPLITS), at_most + lines.SPLITS)
+    return {"hmc": of_hmc, "pxda": in_burn_in}.get(sampler, 0)
 
 
 def place(X, n_chains, sampler):
