@@ -175,6 +175,6 @@ def ends(burn_in):
     return sorted({*out, burn_in})
 
 
-def enough_steps(step, angle=0.85 * pi / 2):
+def enough_steps(step, angle):
     """The least odd number of turns that make this angle; most of a right one leaves little memory."""
     return next((n for n in range(1, MAX_STEPS, 2) if n * step > angle), MAX_STEPS)

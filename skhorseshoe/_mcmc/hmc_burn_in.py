@@ -15,13 +15,17 @@ from functools import partial
 import numpy as np
 
 from .._backends import COEF
-from .._backends.lines import SELDOM, every, line_widths, singles, splits
+from .._backends.lines import FEW_ROWS, SELDOM, every, line_widths, singles, splits
 from . import gibbs, hmc
 from .adaptation_window import DualAveraging, Window, enough_steps
 from .burn_in import BurnIn, of_tuning
 from .chains import shrinkage
 
 _SETTINGS = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # of the first window
+_ONE_TURN = (
+    0.85 * np.pi / 2,
+    0.95 * np.pi / 2,
+)  # least of one turn that is enough; of few rows, where passes are cheap
 _SETTLED_ANGLE = 0.9 * 2 * np.pi / 3  # of all turns together, where one is not enough
 _REFERENCE = "point", "score", "information"
 
@@ -141,7 +145,7 @@ class HmcChains:
             spread = window.spread(information, p)
             self._refer(window.beta / window.n_seen, window.score / window.n_seen, information, spread)
         if n_left == 1:
-            n_steps = enough_steps(settings.step)
+            n_steps = enough_steps(settings.step, self._least_angle())
             settings = settings._replace(n_steps=n_steps, slow=window.slowest(p), apart=n_steps > 1)
         elif n_left == 0:
             if settings.n_steps > 1:  # the last reference may need more of them
@@ -156,10 +160,13 @@ class HmcChains:
         n_turns = 1 if settings.tau_moves else settings.n_steps
         return self.lines._replace(n_columns=singles(self.problem.rows, n_turns))
 
+    def _least_angle(self):
+        return _ONE_TURN[self.problem.rows.n <= FEW_ROWS]
+
     def _needs_no_lines(self, step, window):
         """Whether paths with this step get everywhere: no state separates the classes, and a draw owes little to the
         one before."""
-        if enough_steps(step) > 1 and not window.forgets(self.problem.rows.columns.n_shrunk):
+        if enough_steps(step, self._least_angle()) > 1 and not window.forgets(self.problem.rows.columns.n_shrunk):
             return False
         return not self.problem.rows.separated_by(np.concatenate(window.points))
 
