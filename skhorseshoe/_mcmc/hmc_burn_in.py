@@ -15,17 +15,15 @@ from functools import partial
 import numpy as np
 
 from .._backends import COEF
-from .._backends.lines import FEW_ROWS, SELDOM, every, line_widths, singles, splits
+from .._backends.lines import SELDOM, every, line_widths, singles, splits
 from . import gibbs, hmc
 from .adaptation_window import DualAveraging, Window, enough_steps
 from .burn_in import BurnIn, of_tuning
 from .chains import shrinkage
 
 _SETTINGS = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # of the first window
-_ONE_TURN = (
-    0.85 * np.pi / 2,
-    0.95 * np.pi / 2,
-)  # least of one turn that is enough; of few rows, where passes are cheap
+_ONE_TURN = 0.85 * np.pi / 2, 0.95 * np.pi / 2  # the least that is enough; where passes are cheap
+_FEW_ROWS = 2**11  # of which a pass costs little beside all else
 _SETTLED_ANGLE = 0.9 * 2 * np.pi / 3  # of all turns together, where one is not enough
 _REFERENCE = "point", "score", "information"
 
@@ -161,7 +159,9 @@ class HmcChains:
         return self.lines._replace(n_columns=singles(self.problem.rows, n_turns))
 
     def _least_angle(self):
-        return _ONE_TURN[self.problem.rows.n <= FEW_ROWS]
+        """Of one turn that is enough; more are cheap where a pass takes less than a factor."""
+        q = self.state.beta.shape[1]
+        return _ONE_TURN[self.problem.rows.n <= max(_FEW_ROWS, q**2)]
 
     def _needs_no_lines(self, step, window):
         """Whether paths with this step get everywhere: no state separates the classes, and a draw owes little to the
