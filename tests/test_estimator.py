@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from card import held_by_fits
-from laws import same_draws
+from laws import agree, same_draws
 from sklearn.feature_selection import SelectFromModel
 from sklearn.utils import estimator_html_repr
 
@@ -182,6 +182,13 @@ def test_whole_numbers_in_any_memory_order_give_the_same_draws(problem, short_fi
     assert same_draws(short_fit(X.astype(int), y), short_fit(X, y))
     assert same_draws(short_fit(np.asfortranarray(X), y), short_fit(X, y))
     assert same_draws(short_fit(np.repeat(X, 2, axis=1)[:, ::2], y), short_fit(X, y))
+
+
+def test_float32_gives_the_same_posterior(weak_problem, short_fit, seed):
+    X, y = weak_problem
+    single, double = (short_fit(X.astype(f"f{k}"), y, n_iter=4000, random_state=seed + k) for k in (4, 8))
+    agree(location_draws(single), location_draws(double), level=5)
+    assert single.coef_draws_.dtype == np.float64
 
 
 @pytest.mark.parametrize(("level", "ends"), [(None, ("5%", "95%")), (0.5, ("25%", "75%")), (0.98, ("1%", "99%"))])

@@ -58,7 +58,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
         chance, still = state.acceptance, tuning._replace(step=0.0, n_steps=1)
         state = _path(state._replace(sweep=t + _APART), rows, reference, still, tau_0, ops, key)
         state = state._replace(acceptance=(chance + state.acceptance) / 2)
-    beta, lambda_sq_inv, tau_sq_inv, loglik, score, *rest = state
+    beta, lambda_sq_inv, tau_sq_inv, loglik, score, _, *chances = state
 
     if lines is not None:  # (beta, tau), (beta_j, lambda_j), z integrated out
         moved = ops.move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, t)
@@ -68,7 +68,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
     shrunk = beta[:, : lambda_sq_inv.shape[1]]
     tau_sq_inv = ops.global_scale(shrunk, tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
     lambda_sq_inv = ops.local_scales(shrunk, tau_sq_inv, key, t)  # lambda | beta, tau
-    return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t + 1, *rest[1:])
+    return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t + 1, *chances)
 
 
 def _path(state, rows, reference, tuning, tau_0, ops, key):

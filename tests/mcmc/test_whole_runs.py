@@ -9,7 +9,7 @@ from _calibration import ranks
 from laws import agree, agrees_with_gold, draws_of, load_gold, repeated, same_law, start_further
 from reference_gibbs import reference_gibbs
 from scipy import stats
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.diagnostics import mcse_mean, rhat
@@ -105,6 +105,18 @@ def test_moved_columns_and_swapped_classes_leave_the_law():
     coef = model.fit(data, y).coef_draws_
     agree(coef, model.fit(data + 1000.0, y).coef_draws_)
     agree(coef, -model.fit(data, 1 - y).coef_draws_)
+
+
+def test_probabilities_are_calibrated_on_data_from_the_model():
+    rng = np.random.default_rng(10)
+    data = rng.standard_normal((3000, 5))
+    p = ndtr(data @ [1.5, -1, 0, 0, 0] + 0.5)
+    y = rng.uniform(size=3000) < p
+    model = HorseshoeProbitClassifier(n_iter=2000, random_state=0).fit(data[:1000], y[:1000])
+    predicted = model.predict_proba(data[1000:])[:, 1]
+    z = (y[1000:] - predicted).sum() / np.sqrt((predicted * (1 - predicted)).sum())
+    assert abs(z) < 4
+    assert abs(predicted - p[1000:]).mean() < 0.03
 
 
 # Rows that a plane separates: the posterior reaches far out, to where no reference tells how, and up to an edge -------

@@ -50,6 +50,15 @@ def test_selected_coefficients_are_marked(model, clf):
             CoefficientsDisplay.from_estimator(model, selected=wrong)
 
 
+def test_a_positive_coefficient_favours_the_class_named(data, model):
+    """The axis says so; the probability of that class rises with such a column."""
+    display = CoefficientsDisplay.from_estimator(model, top=1)
+    (j,), X = display.shown_, data[0][:1]
+    proba = [model.predict_proba(X + step * (np.arange(8) == j))[0, 1] for step in (0, 1)]
+    assert (proba[1] > proba[0]) == (display.mean[j] > 0)
+    assert f"favours '{model.classes_[1]}'" in display.ax_.get_xlabel()
+
+
 def test_top_and_order_of_coefficients(model, clf):
     size = np.abs(clf.coef_draws_.mean(axis=(0, 1)))
     display = CoefficientsDisplay.from_estimator(model, top=5)
@@ -89,6 +98,15 @@ def test_shrinkage_is_that_of_the_model(model, clf):
     display.plot(top=3)
     np.testing.assert_array_equal(display.shown_, np.argsort(clf.shrinkage_)[:3])
     assert display.ax_.get_ylabel() == "the 3 least shrunk of 8"
+
+
+def test_the_twenty_least_shrunk_are_drawn_and_it_is_said():
+    display = ShrinkageDisplay(names=[f"x{j}" for j in range(25)], shrinkage=np.linspace(0.9, 0.1, 25)).plot()
+    np.testing.assert_array_equal(display.shown_, np.arange(24, 4, -1))
+    assert display.ax_.get_ylabel() == "the 20 least shrunk of 25"
+    display.plot(top=None)
+    assert len(display.shown_) == 25
+    assert display.ax_.get_ylabel() == ""
 
 
 @pytest.mark.parametrize("n_rows", [60, 61])

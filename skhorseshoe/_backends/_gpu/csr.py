@@ -55,7 +55,7 @@ class Csr:
 
     @cached_property
     def definitions(self):
-        """Those of the kernels of ``sparse_rows`` for these rows."""
+        """Those of the kernels of ``sparse_gram_moments`` for these rows."""
         return sparse_definitions(None, self.dtype.name, self.indices.dtype.name)
 
     @cached_property
@@ -84,7 +84,7 @@ class Csr:
         return ByColumn(data, rows, starts, cp.asarray(cuts), cp.asarray(firsts), len(cuts) - 1, stored)
 
     def launch(self, name, grid, *arguments, shared_bytes=0):
-        """Start a kernel of ``sparse_rows``."""
+        """Start a kernel of ``sparse_gram_moments``."""
         launch(kernel("sparse_gram_moments", name, self.definitions), grid, *arguments, shared_bytes=shared_bytes)
 
     def __getitem__(self, rows):

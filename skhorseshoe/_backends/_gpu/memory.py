@@ -14,6 +14,7 @@ WIDENED = 2**25  # elements of X converted to float64 at a time
 _VECTORS = 60  # numbers for each coefficient and chain that a sweep has at a time
 _OF_A_TURN, _OF_A_MOVE = 36, 56  # those that a recorded one keeps of each turn, and of each move along a line
 _OF_A_SPLIT = 6 * (1 + lines.PROPOSALS)  # and beside these of a split move
+_MOST_TURNS = MAX_STEPS + 1  # of a sweep: those of a path, and one of no angle for scales that move apart
 _LEAST = 512  # bytes of an array
 ANSWERED = 1024  # rows whose linear predictors are computed together
 _CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or select columns first."
@@ -31,7 +32,7 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     sums = 8 * MOST_BLOCKS * multiprocessors * (q + 1) * chains
     of_a_move, vectors = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + lines.PROPOSALS), _VECTORS
     if q <= THREADS:  # a recorded sweep keeps all that it has in between
-        turns, moves = 2 * MAX_STEPS * (sampler == "hmc"), moves_kept(sampler)
+        turns, moves = 2 * _MOST_TURNS * (sampler == "hmc"), moves_kept(sampler)
         sums = sums * passes_kept(sampler) + of_a_move * moves
         splits = 2 * lines.SPLITS * (sampler == "hmc")  # of sweeps of two kinds, in burn-in
         vectors += _OF_A_TURN * turns + _OF_A_MOVE * moves + _OF_A_SPLIT * splits
@@ -46,7 +47,7 @@ def passes_kept(sampler):
     In burn-in of HMC tau moves in every second sweep. Of many rows one sweep in some has moves along lines: which is
     always with tau or always without. With few rows all sweeps have them, and one pass more.
     """
-    return 3 * MAX_STEPS + 2 if sampler == "hmc" else 3
+    return 3 * _MOST_TURNS + 2 if sampler == "hmc" else 3
 
 
 def moves_kept(sampler):
