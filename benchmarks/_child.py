@@ -39,6 +39,31 @@ def memory(n, p, dtype, n_draws, when, n_chains=4, stored=None):
     return {"growth": peak - before, "libraries": resident("RssFile") - libraries, "process": peak}
 
 
+def memory_of_workers(n, p, n_workers):
+    """Bytes of a fit of rows on a cluster: what the largest process of a worker adds at its peak; Linux only.
+
+    The rows, float32, lie in the workers' memory before it.
+    """
+    import dask.array as da
+    from distributed import Client, LocalCluster, wait
+
+    from skhorseshoe import HorseshoeProbitClassifier
+
+    n, p, n_workers = int(n), int(p), int(n_workers)
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50, "memory_limit": 0}
+    clf = HorseshoeProbitClassifier(n_iter=10, burn_in=10, random_state=0)
+    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
+        X = da.random.default_rng(0).standard_normal((n, p), chunks=(n // 16, -1), dtype=np.float32).persist()
+        y = (X[:, 0] > 0).persist()
+        wait([X, y])
+        clf.fit(X[::100], y[::100])  # on every worker: what is compiled or loaded is there
+        before = client.run(resident, "VmRSS")
+        client.run(Path("/proc/self/clear_refs").write_text, "5")  # forget the peak so far
+        clf.fit(X, y)
+        peak = client.run(resident, "VmHWM")
+    return {"growth": max(peak[worker] - before[worker] for worker in peak)}
+
+
 def fit_on_disk(path, p, n_sweeps, allowed):
     """A fit of float32 rows in a file; the process's own memory may grow by ``allowed`` bytes. Linux only."""
     import resource

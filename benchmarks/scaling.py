@@ -29,6 +29,7 @@ BYTES = {  # arguments of `_child.memory`: rows, columns, type, draws of each ch
         "below 1: X is not copied",
     ),
 }
+WORKERS = [1, 2, 4]  # of a cluster on this machine
 
 
 def problem(what, value, quick=False):
@@ -95,6 +96,9 @@ def memory(report, options):
                 size[0], size[3] = min(size[0], 10_000), min(size[3], 10 if what != "draws" else 2000)
             at.append((value, child("memory", *size[:4], "later fit", *size[4:])["growth"]))
         line(report, "a fit adds", what, "bytes", at, expected)
+    n = 16_000 if options.quick else 3_200_000
+    at = [(k, child("memory_of_workers", n, 50, k)["growth"]) for k in WORKERS[: 2 if options.quick else None]]
+    line(report, "a fit adds, to a worker", "workers", "bytes", at, "from -1, its share of X, to 0, what each has")
 
 
 def line(report, what, x, y, at, expected):
