@@ -181,10 +181,10 @@ def _problem(params, rows):
     return Problem(rows, FixedPrior(rows.columns, params.slab_scale), tau_0, key)
 
 
-def _sample(params, problem, plan, earlier, callbacks_of):
+def _sample(params, problem, plan, earlier, callbacks):
     """The ``Run`` of a problem, at its end, and the seconds that a sweep has taken.
 
-    earlier : what a model has kept to go on with its chains, or None. callbacks_of : function of the run.
+    earlier : what a model has kept to go on with its chains, or None. callbacks : function of the run.
     """
     settings, saved = plan.settings, earlier
     if saved is not None:
@@ -194,7 +194,7 @@ def _sample(params, problem, plan, earlier, callbacks_of):
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
         run = Run(problem, settings, saved)
-        sweep = _go(run, params.verbose, checkpoint, callbacks_of(run))
+        sweep = _go(run, params.verbose, checkpoint, callbacks(run))
     return run, sweep
 
 
