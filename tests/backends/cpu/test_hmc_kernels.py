@@ -11,14 +11,14 @@ from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
 from skhorseshoe._backends import MOMENTUM
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import normal_tail, variates
+from skhorseshoe._backends._cpu import normal_tail, scales
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 from skhorseshoe._utils.threads import open_threads
 
 P_VALUE = 1e-4
 
 cdf_parts, mills_ratio, scaled_exponential_integral = map(
-    from_python, (normal_tail.cdf_parts, normal_tail.mills_ratio, variates.scaled_exponential_integral)
+    from_python, (normal_tail.cdf_parts, normal_tail.mills_ratio, scales.scaled_exponential_integral)
 )
 
 

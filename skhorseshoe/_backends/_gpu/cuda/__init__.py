@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ... import GLOBAL, LATENT, LENGTH, LOCAL, LOCAL_SLICE, constants
 
-_OF_SIZE_P = "block_sum", "add_blocks", "variates", "line_moves", "local_moves", "gaussian", "cholesky"
+_OF_SIZE_P = "block_sum", "add_blocks", "variates", "scales", "line_moves", "local_moves", "gaussian", "cholesky"
 # A module is compiled as one text: the definitions, and these files one after the other. None includes anything.
 MODULES = {
     "probe": ("probe",),
