@@ -13,11 +13,12 @@ from .. import lines as _lines
 from ..lines import first_inside, proposals  # noqa: F401 - part of what a back end offers
 from ..moments import combine_moments
 from .collapsed import CollapsedRows  # noqa: F401 - as are these
+from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from .lapack import add_products
 from .line_moves import growth, move_near  # noqa: F401 - as is growth
 from .normal_tail import information_weights
-from .passes import latent_pass, line_pass, pieces, score_pass
+from .passes import latent_pass, line_pass, score_pass
 from .path_kernels import accept_paths
 from .predict import average_phi, each_block, quantiles  # noqa: F401 - part of what a back end offers
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
