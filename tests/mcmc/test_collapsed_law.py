@@ -10,7 +10,7 @@ import pytest
 from laws import GIVEN, KEY, MISREAD, N_CHAINS, TAU_0, Given, X, bounded, from_python, mostly_slow, planted, prior_draws
 
 from skhorseshoe._backends import COEF, collapsed_base
-from skhorseshoe._backends._cpu import collapsed, collapsed_kernels
+from skhorseshoe._backends._cpu import collapsed
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._mcmc.collapsed import CollapsedState, sweep
 
@@ -26,7 +26,7 @@ class RowsOfManyDataSets(cpu.CollapsedRows):
         z, scratch = z.copy(), np.empty(z.shape[1])
         for c in range(N_CHAINS):
             y = z[c] > 0
-            collapsed_kernels.scan_latent(z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key, scratch)
+            collapsed.scan_latent(z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key, scratch)
         return z
 
     def P_of_latent(self, c):
@@ -178,10 +178,10 @@ def test_gewekes_joint_test_catches_in_the_law_of_tau(error, held_often, monkeyp
 @pytest.mark.parametrize("error", LOCAL_ERRORS)
 def test_gewekes_joint_test_catches_in_the_law_of_lambda(error, monkeypatch):
     for name in ("dot", "_add", "stream", "exponential_1", "philox", "unit"):
-        monkeypatch.setattr(collapsed_kernels, name, from_python(getattr(collapsed_kernels, name)))
-    density = from_python(collapsed_kernels._log_density)
-    monkeypatch.setattr(collapsed, "scan_local_scales", collapsed_kernels.scan_local_scales.py_func)
-    monkeypatch.setattr(collapsed_kernels, "_log_density", lambda *a: LOCAL_ERRORS[error](density(*a), *a))
+        monkeypatch.setattr(collapsed, name, from_python(getattr(collapsed, name)))
+    density = from_python(collapsed._log_density)
+    monkeypatch.setattr(collapsed, "scan_local_scales", collapsed.scan_local_scales.py_func)
+    monkeypatch.setattr(collapsed, "_log_density", lambda *a: LOCAL_ERRORS[error](density(*a), *a))
     assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=10) > 6
 
 

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 from scipy.stats import norm
 
 from skhorseshoe._posterior import dss_cv
-from skhorseshoe._posterior.projection import Projection
+from skhorseshoe._posterior.dss_cv import Projection
 
 
 def model_of(draws, fit_intercept=True, unpenalized=()):

@@ -1,9 +1,7 @@
 """Interrupts and signals during a fit: no sweep is cut in two, and the application keeps its handlers."""
 
-import json
 import os
 import signal
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -19,7 +17,6 @@ from skhorseshoe._utils.signals import held_back, listening
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 CUT = 7  # the sweep in whose middle signals come
-posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
@@ -48,64 +45,6 @@ def test_an_interrupt_before_the_first_draw_is_raised(problem, stop_at, sweep):
         check_is_fitted(model)
 
 
-INTERRUPTED = """
-import json, signal, sys, warnings
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-from skhorseshoe import HorseshoeProbitClassifier; from skhorseshoe._utils import progress as _progress
-from skhorseshoe.datasets import make_sparse_probit
-
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
-burn_in, n_iter = int(sys.argv[1]), int(sys.argv[2])
-
-def tell(*args):
-    return lambda t: print("now", flush=True) if t == 20 else None
-
-_progress.reporter = tell
-X, y, _ = make_sparse_probit(20_000, 10, random_state=0)
-model = HorseshoeProbitClassifier(burn_in=burn_in, n_iter=n_iter, n_jobs=2, random_state=0)
-seen = {}
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    try:
-        model.fit(X, y)
-        seen["finite"] = bool(np.isfinite(model.coef_draws_).all() and np.isfinite(model.predict_proba(X[:9])).all())
-        seen["n_iter_"], seen["shape"] = model.n_iter_, model.coef_draws_.shape
-    except KeyboardInterrupt:
-        seen["raised"] = True
-seen["warnings"] = [str(w.message) for w in caught]
-print(json.dumps(seen))
-"""
-
-
-def interrupt(burn_in, n_iter):
-    """What a process saw whose fit was sent SIGINT after 20 sweeps."""
-    command = [sys.executable, "-c", INTERRUPTED, str(burn_in), str(n_iter)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout.readline() == "now\n", process.stderr.read()
-            process.send_signal(signal.SIGINT)
-            output, error = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert process.returncode == 0, error
-    return json.loads(output)
-
-
-@posix
-def test_ctrl_c_during_sampling_keeps_what_was_drawn():
-    seen = interrupt(burn_in=10, n_iter=100_000)
-    assert 10 <= seen["n_iter_"] < 100_000
-    assert seen["shape"] == [4, seen["n_iter_"], 10]
-    assert seen["finite"]
-    assert f"the model holds the {seen['n_iter_']} draws" in seen["warnings"][0]
-
-
-@posix
-def test_ctrl_c_during_burn_in_ends_the_fit():
-    assert interrupt(burn_in=100_000, n_iter=10) == {"raised": True, "warnings": []}
-
-
 @pytest.mark.parametrize(("apart", "ends"), [(0.5, True), (60, False)])
 def test_the_second_of_two_ctrl_c_ends_a_search(problem, watched_sampler, monkeypatch, apart, ends):
     """However short the sweeps are: nobody can press it twice within a millisecond."""
@@ -123,9 +62,6 @@ def test_the_second_of_two_ctrl_c_ends_a_search(problem, watched_sampler, monkey
             model.fit(*problem)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-# SIGTERM --------------------------------------------------------------------------------------------------------------
 
 
 def classifier(folder, **params):
@@ -162,6 +98,23 @@ def raised(monkeypatch):
         return survived
 
     return let_come
+
+
+@pytest.mark.parametrize("burn_in", [5, 100])
+def test_ctrl_c_in_a_sweep_keeps_what_was_drawn(burn_in, problem, handled, raised, monkeypatch):
+    """The sweep is done to its end; in burn-in there is nothing to keep."""
+    monkeypatch.setattr(signals._Ear, "last", -np.inf)
+    survived, model = raised(signal.SIGINT), classifier(None, burn_in=burn_in)
+    kept = pytest.warns(UserWarning, match="interrupted after 2 of 10 sweeps: the model holds the 2 draws")
+    with kept if burn_in < CUT else pytest.raises(KeyboardInterrupt):
+        model.fit(*problem)
+    assert survived == [signal.SIGINT]
+    if burn_in < CUT:
+        assert model.coef_draws_.shape[:2] == (4, 2)
+        assert np.isfinite(model.predict_proba(problem[0])).all()
+
+
+# SIGTERM --------------------------------------------------------------------------------------------------------------
 
 
 def leave(*args):

@@ -51,7 +51,7 @@ class CollapsedRows(Collapsed):
         return range(self.n_chains) if self.watch.any_left(flags, attempt) else ()
 
     def _kernel(self, name):
-        return kernel("collapsed_kernels", name, element(self.X))
+        return kernel("collapsed", name, element(self.X))
 
     # Columns of X ----------------------------------------------------------------------------------------------------
 

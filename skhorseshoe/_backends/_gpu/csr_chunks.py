@@ -19,7 +19,7 @@ class HostCsr(csr_array):
     """Sparse rows of the host that the GPU has no room for."""
 
 
-def room_for_parts(X):
+def room_for_sparse_parts(X):
     """Bytes of the two buffers for the parts of an X of the host, and the numbers and the rows of the largest."""
     slices = cut(X.indptr)
     size = max(int(X.indptr[rows.stop]) - int(X.indptr[rows.start]) for rows in slices)

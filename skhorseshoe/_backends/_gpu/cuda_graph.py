@@ -10,10 +10,10 @@ from .csr import Csr
 from .csr_chunks import Parts
 from .gaussian import fits_one_block
 from .host_streaming import Streamed
+from .memory import SPARSE_ROWS
 from .sweep_counter import CLOCK
 
 _LOG = logging.getLogger("skhorseshoe")
-SPARSE_ROWS = 2**18  # of which a pass leaves a number for each chain, in memory that a recording keeps
 
 
 def recorded(sweep, rows, q):

@@ -3,9 +3,11 @@
 import cupy as cp
 
 from ..._utils.memmap import is_on_disk
-from ..._utils.memory import in_words
+from ..._utils.memory import check_copy, in_words
 from .. import lines
-from ..limits import MAX_STEPS
+from ..limits import MAX_STEPS, is_without_matrix
+from .csr import Csr, blocks_of, most_pieces
+from .csr_chunks import HostCsr, room_for_sparse_parts
 from .cuda import MAX_CHAINS, MOST_BLOCKS, THREADS, compiled_chains
 from .host_streaming import HostRows, room_for_parts
 
@@ -17,7 +19,10 @@ _OF_A_SPLIT = 6 * (1 + lines.PROPOSALS)  # and beside these of a split move
 _MOST_TURNS = MAX_STEPS + 1  # of a sweep: those of a path, and one of no angle for scales that move apart
 _LEAST = 512  # bytes of an array
 ANSWERED = 1024  # rows whose linear predictors are computed together
-_CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or select columns first."
+SPARSE_ROWS = 2**18  # of a sweep that is recorded: a pass leaves a number of each for each chain, which is kept
+_SORTED = 40  # bytes for each stored number while the columns are sorted, beside their numbers
+_CURE = "Use device='cpu', give X as {}, lower n_chains, or select columns first."
+_NARROW, _NARROW_SPARSE = "float32 or float16", "float32"
 
 
 def working_set(n, p, n_chains, sampler, multiprocessors):
@@ -38,6 +43,27 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
         vectors += _OF_A_TURN * turns + _OF_A_MOVE * moves + _OF_A_SPLIT * splits
     vectors *= max(8 * n_chains * q, _LEAST)
     return square * (factors + 9) + blocks + sums + of_a_move + vectors + 17 * n + 2**20
+
+
+def sparse_working_set(X, n_chains, sampler, part=None):
+    """The same of sparse rows, beside the arrays of X.
+
+    part : the stored numbers and the rows of the largest part that is brought from the host, with its columns; None for
+    an X that is on the GPU.
+    """
+    n, p = X.shape
+    iterative = is_without_matrix(X) and sampler != "hmc"
+    together = 2 * n_chains if iterative else n_chains  # "pxda" solves for two vectors of each chain
+    chains = compiled_chains(min(together, MAX_CHAINS)) * (1 if together <= MAX_CHAINS else 2)
+    by_column = 0 if part else X.data.nbytes + X.indices.nbytes + _SORTED * X.data.size
+    size, n_rows = part or (X.data.size, n)
+    recorded = not part and n <= SPARSE_ROWS and p < THREADS
+    passes, moves = (passes_kept(sampler), moves_kept(sampler)) if recorded else (1, 0)  # where a sweep may be recorded
+    of_a_pass = 8 * chains * (n_rows + most_pieces(size, p) + 2 * blocks_of(n_rows))
+    of_a_move = 8 * n_chains * (1 + lines.PROPOSALS) * blocks_of(n_rows)
+    values = 25 * n + 3 * 8 * min(WIDENED, n * n_chains)
+    rest = 8 * together * (p + 1) * 40 if iterative else working_set(0, p, n_chains, sampler, 0)
+    return by_column + values + passes * of_a_pass + (1 + moves) * of_a_move + rest
 
 
 def passes_kept(sampler):
@@ -69,13 +95,29 @@ def place(X, n_chains, sampler):
         by_columns = sampler == "collapsed"
         return needed + (room_for_columns(X) if by_columns else room_for_parts(of_X, has["multiProcessorCount"]))
 
-    return place_where_room(X, of_X, needed, with_parts, lambda: X.view(HostRows), _CURE)
+    return _place_where_room(X, of_X, needed, with_parts, lambda: X.view(HostRows), _NARROW)
 
 
-def place_where_room(X, of_X, needed, with_parts, on_host, cure):
+def place_sparse(X, n_chains, sampler):
+    """As ``place``, of a ``HostCsr``."""
+    needed = sparse_working_set(X, int(n_chains), sampler)
+    of_X = 0 if isinstance(X, Csr) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+
+    def with_parts():
+        room, *part = room_for_sparse_parts(X)
+        return room + sparse_working_set(X, int(n_chains), sampler, part)
+
+    def on_host():
+        check_copy(of_X, "Sparse rows that the GPU has no room for need their columns on the host too: that")
+        return HostCsr((X.data, X.indices, X.indptr), shape=X.shape)
+
+    return _place_where_room(X, of_X, needed, with_parts, on_host, _NARROW_SPARSE)
+
+
+def _place_where_room(X, of_X, needed, with_parts, on_host, types):
     """As ``place``. of_X : bytes of X that are on the host. with_parts : a function for the bytes on the GPU if X stays
-    on the host, on_host : one for this X."""
-    (free, _), on_disk = free_and_total(), is_on_disk(X)
+    on the host, on_host : one for this X. types : those that it could have."""
+    (free, total), on_disk = _free_and_total(), is_on_disk(X)
     if of_X and needed + of_X > free and (smaller := with_parts()) < min(free, needed + of_X):
         return on_host(), (
             f"X, {in_words(of_X)}, does not fit into the {in_words(free)} that are free on the GPU and is read from "
@@ -83,7 +125,11 @@ def place_where_room(X, of_X, needed, with_parts, on_host, cure):
             "working set on the GPU"
         )
     words = f"{in_words(of_X)} for X and {in_words(needed)} of working set on the GPU"
-    check_room(words, needed + of_X, cure)
+    if needed + of_X > free:
+        raise MemoryError(
+            f"This fit needs {words}, {needed + of_X:,} bytes, but only {free:,} of its {total:,} bytes are free. "
+            f"{_CURE.format(types)}"
+        )
     return X, f"{words}; X is read from its file once and stays there" if on_disk else words
 
 
@@ -92,16 +138,7 @@ def room_for_columns(X):
     return 2 * min(X.nbytes, X.itemsize * max(64 * len(X), WIDENED))
 
 
-def check_room(words, needed, cure):
-    """Raise a MemoryError if the current GPU does not have so many bytes. words : what they are for."""
-    free, total = free_and_total()
-    if needed > free:
-        raise MemoryError(
-            f"This fit needs {words}, {needed:,} bytes, but only {free:,} of its {total:,} bytes are free. {cure}"
-        )
-
-
-def free_and_total():
+def _free_and_total():
     """Bytes of the current GPU; free are also those that CuPy keeps for its next arrays."""
     free, total = cp.cuda.runtime.memGetInfo()
     return free + cp.get_default_memory_pool().free_bytes(), total
@@ -117,5 +154,6 @@ def is_of_memory(error):
 def explained(error):
     """The MemoryError that says what was asked for and what is free."""
     cp.get_default_memory_pool().free_all_blocks()
-    free, total = free_and_total()
-    return MemoryError(f"The GPU is out of memory: {error}. {free:,} of its {total:,} bytes are free. {_CURE}")
+    free, total = _free_and_total()
+    cure = _CURE.format(_NARROW)
+    return MemoryError(f"The GPU is out of memory: {error}. {free:,} of its {total:,} bytes are free. {cure}")

@@ -21,7 +21,7 @@ def check_forecast(card, X, y, sampler, n_chains, slack, short_fit, **length):
     of_X = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     taken = card.memory.most - of_X
     if sp.issparse(X):
-        forecast = module("sparse_memory").working_set(X, n_chains, sampler)
+        forecast = module("memory").sparse_working_set(X, n_chains, sampler)
     else:
         forecast = module("memory").working_set(*X.shape, n_chains, sampler, 1)
     assert taken < forecast < 3 * taken + slack

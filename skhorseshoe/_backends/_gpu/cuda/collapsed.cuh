@@ -1,4 +1,4 @@
-// Twin: _cpu/collapsed_kernels.py, which has the formulas.
+// Twin: _cpu/collapsed.py, which has the formulas.
 // The sampler with the coefficients integrated out. V = I + X W X', P = V^-1 (n_chains, n, n). Matrices are in C
 // order, all but X in float64.
 
