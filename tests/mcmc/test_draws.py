@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._data.columns import Columns
+from skhorseshoe._data.rows import Columns
 from skhorseshoe._fit.plan import forecast
 from skhorseshoe._mcmc import draws as _draws
 from skhorseshoe._mcmc.draws import Draws, Moments

@@ -8,8 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._data.columns import Columns
-from skhorseshoe._data.rows import Rows
+from skhorseshoe._data.rows import Columns, Rows
 from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, tau_scale
 from skhorseshoe.diagnostics import mcse_mean
 
