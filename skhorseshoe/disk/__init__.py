@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from .._utils import progress as _progress
-from ._folder import DTYPES, begun, open_rows, writing
-from ._rows import ToRows
-from ._sources import open_source
+from ._folder import DTYPES, begun, open_rows, write
+from ._rows import to_rows
+from ._sources import frames, open_source
 
 if TYPE_CHECKING:
     from .._types import NDArray, Sequence
@@ -32,24 +31,22 @@ def convert(
 ) -> tuple[pd.DataFrame | np.memmap[Any, Any], NDArray[Any] | None]:
     """Write rows to a folder, row after row in binary, so that a fit can read them from the disk.
 
-    The rows are read and checked part by part. A call that was killed, or ended with an error, goes on where it has
-    stopped when it is made again. A call that has ended returns what it wrote, if its source is the same: files are
-    known by name, size and time, NumPy's arrays by a checksum. Others cannot be known: open what they became with
-    ``load``.
+    A call that was killed, or ended with an error, goes on where it has stopped when it is made again. A call that has
+    ended returns what it wrote, if its source is the same: files are known by name, size and time, NumPy's arrays by a
+    checksum. Others cannot be known: open what they became with ``load``.
 
     Parameters
     ----------
     source : path-like, list of path-like, array, table, or iterable of tables or arrays
         A path leads to a parquet, CSV, Arrow or ORC file, or to a folder of one kind, read in the order of their names,
-        part.2 before part.10. Arrays are NumPy's, zarr's, HDF5's or Dask's, of shape (n_samples, n_features). Tables
-        are those of pandas, polars or pyarrow; data sets of pyarrow, lazy frames of polars and frames of Dask are
-        iterables of them. An item of an iterable may be a pair of rows and their labels. To go on, an iterable must
-        yield the same items again; a generator must be made anew.
+        part.2 before part.10. An array has the shape (n_samples, n_features). Tables are those of pandas, polars or
+        pyarrow, also its data sets. An item of an iterable may be a pair of rows and their labels. To go on, an
+        iterable must yield the same items again; a generator must be made anew.
     folder : path-like
         Where to write; made if there is none. Something else in it at the start is an error.
     y : str, array-like of shape (n_samples,) or None, default=None
-        Name of the column that holds the labels; for an array, the labels. None where there are none, or where they are
-        in the items of ``source``. At most 256 different ones.
+        Name of the column that holds the labels; for an array or one table also the labels. None where there are none,
+        or where they are in the items of ``source``. At most 256 different ones.
     columns : list of str or None, default=None
         Names of the columns to take, in this order. None takes all but ``y``.
     dtype : {"float16", "float32", "float64"} or None, default=None
@@ -86,23 +83,17 @@ def convert(
     if dtype not in (None, *DTYPES):
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, or None; got {dtype!r}.")
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
-    if columns is not None:
-        columns = list(columns)
-        if not columns or len({*columns}) < len(columns) or name in columns:
-            raise ValueError(f"columns must name columns other than y={name!r}, each of them once; got {columns}.")
-    source = open_source(source, labels, columns and [*columns, name])
-    what = {"source": source.what, "y": name, "columns": columns, "dtype": dtype}
+    columns = None if columns is None else list(columns)
+    if columns is not None and (not columns or len({name, *columns}) <= len(columns)):
+        raise ValueError(f"columns must name columns other than y={name!r}, each of them once; got {columns}.")
+    parts, known = open_source(source, labels)
+    what = {"source": known, "y": name, "columns": columns, "dtype": dtype}
     path = Path(folder).expanduser()
     if not begun(path, what)["complete"]:
-        with _progress.visible(verbose), writing(path, what) as writer:
-            to_rows = ToRows(writer.manifest)
-            report = _progress.reporter(verbose, source.rows and (lambda: source.rows), partial(_line, source.rows))
-            for part in source.parts(writer.n):
-                writer.append(*to_rows(part, writer.n))
-                report(writer.n)
-            writer.finish()
-    elif source.what is None:
-        raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
+        needed = None if columns is None else {*columns, name}
+        with _progress.visible(verbose):
+            report = _progress.reporter(verbose, None, lambda n, left: f"{n} rows written")
+            write(path, what, lambda there, n: to_rows(frames(parts, n, needed), there, n), report)
     return open_rows(path, check=False)
 
 
@@ -114,8 +105,7 @@ def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memma
     folder : path-like
         The folder.
     check : bool, default=False
-        If True, compare every byte with its checksum; otherwise sizes and headings alone, which tell if a file was cut
-        short or replaced.
+        If True, compare every byte with its checksum; otherwise sizes alone, which tell if a file was cut short.
 
     Returns
     -------
@@ -130,9 +120,3 @@ def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memma
         If the folder holds no rows, those of a conversion that has not ended, or a file that is damaged.
     """
     return open_rows(Path(folder).expanduser(), check)
-
-
-def _line(n_rows, n, left):
-    """What is logged after n rows have been written."""
-    of, about = "" if n_rows is None else f" of {n_rows}", f", about {left:.0f} s left" if left else ""
-    return f"{n}{of} rows written{about}"

@@ -33,14 +33,14 @@ def full_disk(monkeypatch):
     """A function that lets the next conversion end with an error at its k-th part."""
 
     def fill(k):
-        calls, append = iter(range(k - 1)), _folder.Writer.append
+        calls, put_rows = iter(range(2 * k - 2)), _folder._put_rows  # X and the codes
 
-        def failing(writer, *args):
+        def failing(*args):
             if next(calls, None) is None:
-                monkeypatch.setattr(_folder.Writer, "append", append)
+                monkeypatch.setattr(_folder, "_put_rows", put_rows)
                 raise OSError("No space left on device")
-            append(writer, *args)
+            put_rows(*args)
 
-        monkeypatch.setattr(_folder.Writer, "append", failing)
+        monkeypatch.setattr(_folder, "_put_rows", failing)
 
     return fill

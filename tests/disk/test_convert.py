@@ -31,21 +31,23 @@ def test_an_index_that_pandas_saved_is_no_column(frame, tmp_path):
     assert list(X.columns) == NAMES
 
 
-class Chunks:
-    """An array as of zarr and HDF5, whose chunks are decoded as a whole."""
+class Other:
+    """An array of another library, whose parts can become NumPy's."""
 
     def __init__(self, array):
-        self.array, self.shape, self.dtype, self.chunks = array, array.shape, array.dtype, (70, 2)
+        self.array, self.shape = array, array.shape
+
+    def __len__(self):
+        return len(self.array)
 
     def __getitem__(self, rows):
-        assert rows.start % 70 == 0
-        return self.array[rows]
+        return memoryview(np.ascontiguousarray(self.array[rows]))
 
 
-@pytest.mark.parametrize("kind", ["array", "chunks", "pairs"])
+@pytest.mark.parametrize("kind", ["array", "other", "pairs"])
 def test_arrays_have_no_names_and_their_labels_beside_them(kind, frame, tmp_path):
     X, y = frame[NAMES].to_numpy(np.float64), frame["ill"].to_numpy(object)
-    given = {"source": X if kind == "array" else Chunks(X), "y": y}
+    given = {"source": X if kind == "array" else Other(X), "y": y}
     if kind == "pairs":
         given = {"source": zip(in_parts(X), in_parts(y), strict=True)}
     got, labels = disk.convert(**given, folder=tmp_path / "rows")
@@ -79,15 +81,26 @@ def test_labels_keep_their_kind(kind, tmp_path):
     assert y.dtype.kind == {"bool": "b", "int": "i", "float": "f"}.get(kind, "U")
 
 
-def test_dask(frame, tmp_path):
-    dask = pytest.importorskip("dask.dataframe", reason="reads Dask frames, an optional library", exc_type=ImportError)
-    X, y = disk.convert(dask.from_pandas(frame, npartitions=5), tmp_path / "rows", y="ill")
+def test_labels_may_lie_beside_a_table(frame, tmp_path):
+    X, y = disk.convert(frame[NAMES], tmp_path / "rows", y=frame["ill"])
     np.testing.assert_array_equal(X, frame[NAMES].astype(np.float32))
     assert y.tolist() == frame["ill"].tolist()
-    source = dask.from_pandas(frame[NAMES].astype(np.float32), npartitions=5)
+
+
+def test_dask(frame, tmp_path):
+    dask = pytest.importorskip("dask.dataframe", reason="reads Dask frames, an optional library", exc_type=ImportError)
+    source = dask.from_pandas(frame, npartitions=5)
+    with pytest.raises(
+        ValueError, match=r"got DataFrame of shape .*\(part\.compute\(\) for part in frame\.partitions\)"
+    ):
+        disk.convert(source, tmp_path / "rows", y="ill")
+    X, y = disk.convert((part.compute() for part in source.partitions), tmp_path / "rows", y="ill")
+    np.testing.assert_array_equal(X, frame[NAMES].astype(np.float32))
+    assert y.tolist() == frame["ill"].tolist()
+    source = source[NAMES].astype(np.float32)
     X, _ = disk.convert(source.to_dask_array(lengths=True), tmp_path / "more")
     np.testing.assert_array_equal(X, frame[NAMES].astype(np.float32))
-    with pytest.raises(ValueError, match="of known size"):
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
         disk.convert(source.to_dask_array(), tmp_path / "unknown")
 
 
@@ -143,44 +156,49 @@ def named(*names):
 
 
 REFUSED = {
-    "text": (column(["x", "y"]), {}, r"'b' is not numeric .*'x'.*OneHotEncoder"),
-    "a sign among numbers in text": (column(["7", "?"]), {}, r"'b' is not numeric .*such as '\?'"),
-    "dates": (column(pd.to_datetime(["2020-01-01"] * 2)), {}, r"'b' is not numeric .*datetime64"),
-    "a category of numbers": (column(pd.Categorical([1, 2])), {}, r"'b' is not numeric .*category"),
+    "text": (column(["x", "y"]), {}, r"'b' is not numeric: .*'x'.*OneHotEncoder"),
+    "a sign among numbers in text": (column(["7", "?"]), {}, r"'b' is not numeric: .*such as '\?'"),
+    "dates": (column(pd.to_datetime(["2020-01-01"] * 2)), {}, r"'b' is not numeric: .*datetime64"),
+    "a category of numbers": (column(pd.Categorical([1, 2])), {}, r"'b' is not numeric: .*category"),
     "missing": (column([1, np.nan]), {}, r"'b' holds a missing value in row 51"),
     "nullable": (column(pd.array([1, None], "Int64")), {}, r"'b' holds a missing value in row 51"),
     "infinite": (column([-np.inf, 1]), {}, r"'b' holds -inf in row 50"),
-    "float16": (column([1, 1e5]), {"dtype": "float16"}, r"'b' holds 100000.0 in row 51.*too large for float16"),
-    "an identifier": (column([1, 2**53 + 1]), {}, r"'b' holds 9007199254740993 in row 51, .*identifier"),
-    "new": ([*column([1, 2]), pd.DataFrame({"a": [1], "b": [1], "c": [1]})], {}, r"row 52 on .*unknown are c"),
-    "gone": ([*column([1, 2]), pd.DataFrame({"a": [1]})], {}, r"row 52 on .*missing are b"),
-    "not there": (column([1, 2]), {"columns": ["a", "z"]}, r"row 0 on .*missing are z"),
-    "no such label": (column([1, 2]), {"y": "z"}, r"y='z' is no column of the source; it has a, b"),
-    "twice": (pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]), {}, r"\['a'\] are there more than once"),
+    "float16": (column([1, 1e5]), {"dtype": "float16"}, r"'b' holds 100000.0 in row 51.*finite numbers of float16"),
+    "an identifier": (column([1, 2**53 + 1]), {}, r"'b' holds 9007199254740993 in row 51.*identifier"),
+    "new": ([*column([1, 2]), pd.DataFrame({"a": [1], "b": [1], "c": [1]})], {}, r"row 52 on .*unknown are \['c'\]"),
+    "gone": ([*column([1, 2]), pd.DataFrame({"a": [1]})], {}, r"row 52 on .*missing are \['b'\]"),
+    "not there": (column([1, 2]), {"columns": ["a", "z"]}, r"row 0 on .*missing are \['z'\]"),
+    "no such label": (column([1, 2]), {"y": "z"}, r"row 0 on .*y='z': missing are \['z'\]"),
+    "twice": (pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]), {}, r"different names.*rename \['a'\]"),
     "unlabelled": (column(["x", None]), {"y": "b"}, r"label of row 51 is missing"),
     "a pair unlabelled": ([(np.ones((2, 2)), ["x", np.nan])], {}, r"label of row 1 is missing"),
     "no classes": (pd.DataFrame({"a": np.ones(300), "b": np.arange(300)}), {"y": "b"}, r"more than 256 different"),
-    "labels of another kind": (column(pd.to_datetime(["2020-01-01"] * 2))[1:], {"y": "b"}, r"row 0 is Timestamp"),
+    "labels of another kind": (
+        column(pd.to_datetime(["2020-01-01"] * 2))[1:],
+        {"y": "b"},
+        r"row 0 on: \{'Timestamp': ",
+    ),
     "no rows": ([pd.DataFrame({"a": []})], {}, r"no rows"),
     "one dimension": ([np.ones(3)], {}, r"two dimensions.*\(3,\)"),
-    "fewer columns": ([np.ones((3, 2)), np.ones((3, 1))], {}, r"row 3 on .*missing are 1"),
+    "fewer columns": ([np.ones((3, 2)), np.ones((3, 1))], {}, r"row 3 on .*missing are \[1\]"),
     "fewer labels": ([(np.ones((3, 2)), [0, 1])], {}, r"3 rows from row 0 on need as many labels"),
     "NaN in an array": (np.array([[1, 2], [3, np.nan]]), {}, r"Column 1 holds a missing value in row 1"),
     "text in an array": (np.array([[1, 2], [3, "x"]], object), {}, r"Column 1 is not numeric"),
-    "names of an array": (np.ones((3, 2)), {"y": "b"}, r"labels are an array too"),
-    "labels of frames": (column([1, 2]), {"y": np.ones(3)}, r"y is an array, which goes with one array"),
-    "too few labels": (np.ones((3, 2)), {"y": np.ones(2)}, r"\(3, 2\) and \(2,\)"),
-    "text among numbers": (column([1, "1"]), {"y": "b"}, r"row 51 is '1', and others are like 1.0: .*all text"),
-    "labels at times": ([(np.ones((3, 2)), [0, 1, 1]), np.ones((3, 2))], {}, r"row 3 on has no labels"),
-    "labels from some row on": ([np.ones((3, 2)), (np.ones((3, 2)), [0, 1, 1])], {}, r"row 3 on has labels"),
+    "names of an array": (np.ones((3, 2)), {"y": "b"}, r"missing are \['b'\].*labels of arrays are arrays"),
+    "labels of frames": (column([1, 2]), {"y": np.ones(3)}, r"y is an array, which goes with one table or array"),
+    "too few labels for a table": (column([1, 2])[0], {"y": np.ones(3)}, r"50 rows from row 0 on need as many labels"),
+    "too few labels": (np.ones((3, 2)), {"y": np.ones(2)}, r"3 rows needs as many labels; got 2"),
+    "text among numbers": (column([1, "1"]), {"y": "b"}, r"all text or all numbers.*'float': 1.0, 'str': '1'"),
+    "labels at times": ([(np.ones((3, 2)), [0, 1, 1]), np.ones((3, 2))], {}, r"row 3 on the source has no labels"),
+    "labels from some row on": ([np.ones((3, 2)), (np.ones((3, 2)), [0, 1, 1])], {}, r"row 3 on the source has labels"),
     "a hidden number": (np.ma.masked_equal([[1, 2], [3, 4]], 4), {}, r"Column 1 holds a missing value in row 1"),
     "a hidden label": (np.ones((2, 2)), {"y": np.ma.masked_equal([1, 2], 2)}, r"label of row 1 is missing"),
-    "names of two levels": (named(("a", "x"), ("a", "y")), {}, r"\('a', 'x'\).*\"_\"\.join"),
-    "no name": (named("a", None), {}, r"strings or numbers; got (nan|None): rename it"),
+    "names of two levels": (named(("a", "x"), ("a", "y")), {}, r"rename .*\('a', 'x'\).*\.map\(str\)"),
+    "no name": (named("a", None), {}, r"strings or numbers: rename \[(nan|None)\]"),
     "a column twice": (column([1, 2]), {"columns": ["a", "b", "a"]}, r"columns must .*each of them once"),
     "the labels in X": (column([1, 2]), {"columns": ["a", "b"], "y": "b"}, r"columns must .*other than y='b'"),
     "columns of none": (column([1, 2]), {"columns": []}, r"columns must .*got \[\]"),
-    "labels only": (pd.DataFrame({"b": [1, 2]}), {"y": "b"}, r"no column for X, only b"),
+    "labels only": (pd.DataFrame({"b": [1, 2]}), {"y": "b"}, r"missing are \['one for X'\]"),
     "no columns": (np.ones((3, 0)), {}, r"two dimensions.*\(3, 0\)"),
     "dtype": (column([1, 2]), {"dtype": "int8"}, r"float16, float32, float64, or None; got 'int8'"),
 }
@@ -208,10 +226,10 @@ def test_a_call_put_right_starts_anew_where_nothing_was_written(frame, tmp_path)
 
 
 def test_sources_that_are_none(tmp_path):
-    with pytest.raises(TypeError, match="got int"):
+    with pytest.raises(TypeError, match="'int' object is not iterable"):
         disk.convert(3, tmp_path / "rows")
     for sparse in (scipy.sparse.coo_array(np.eye(3)), [scipy.sparse.coo_array(np.eye(3))]):
-        with pytest.raises(TypeError, match=r"fit reads them as they are.*\.toarray\(\)"):
+        with pytest.raises(ValueError, match=r"got coo_array of shape \(3, 3\).*\.toarray\(\)"):
             disk.convert(sparse, tmp_path / "rows")
 
 
@@ -222,8 +240,7 @@ def test_progress_is_logged(frame, tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(progress, "_SECONDS", 0.0)
     caplog.set_level("INFO", "skhorseshoe")
     disk.convert(write_parquet(frame, tmp_path / "source"), tmp_path / "rows", y="ill", verbose=1)
-    assert "20 of 600 rows written" in caplog.text
-    assert " s left" in caplog.text
+    assert "20 rows written" in caplog.text
     caplog.clear()
     disk.convert(in_parts(frame), tmp_path / "more", y="ill")
     assert not caplog.text

@@ -41,20 +41,22 @@ def without(name):
 ROWS_FORGED = {
     "rows that leave the folder": put("dtype", "/../../X"),
     "no checksums": put("blocks", []),
-    "checksums of fewer rows": lambda body: body["blocks"][-1].__setitem__(0, 39),
+    "checksums of fewer rows": lambda body: body["blocks"][-1].__setitem__(1, 39),
+    "checksums of the last rows": lambda body: body["blocks"][-1].__setitem__(0, 39),
     "blocks that are no lists": put("blocks", 7),
     "no names": put("names", None),
     "names twice": put("names", ["a", "a", "b"]),
     "names that are none": put("names", [{}, [], "b"]),
-    "labels of two types": put("classes", [0, "a"]),
+    "labels that are lists": put("classes", [[0], [1]]),
+    "labels in a word": put("classes", "ab"),
     "fewer labels than codes": put("classes", [0]),
-    "rows below zero": put("rows", -40),
-    "rows that are true": put("rows", True),
-    "more rows": lambda body: body.update(rows=10**12, blocks=[[10**12, 1, 1]]),
+    "rows below zero": put("blocks", [[0, -40, "", ""]]),
+    "rows that are true": put("blocks", [[0, True, "", ""]]),
+    "more rows": put("blocks", [[0, 10**12, "", ""]]),
     "not known whether complete": put("complete", "yes"),
     "no source": put("what", []),
     "one entry more": put("more", 1),
-    **{f"without {name!r}": without(name) for name in ("rows", "blocks", "names", "dtype", "classes")},
+    **{f"without {name!r}": without(name) for name in ("blocks", "names", "dtype", "classes")},
 }
 
 
@@ -190,7 +192,7 @@ def test_what_is_no_file_holds_no_fit_up(name, make, tmp_path):
         fit(tmp_path / "run")
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "X-float32.npy", "y.npy"])
+@pytest.mark.parametrize("name", ["manifest.json", "X-float32.bin", "y.bin"])
 def test_what_is_no_file_holds_no_reading_up(name, make, tmp_path):
     disk.convert(ROWS, tmp_path / "rows", y=LABELS)
     (tmp_path / "rows" / name).unlink()
@@ -201,9 +203,8 @@ def test_what_is_no_file_holds_no_reading_up(name, make, tmp_path):
 
 def test_what_is_no_file_is_not_written_to(make, tmp_path):
     begin_rows(tmp_path / "rows")
-    (tmp_path / "rows" / "y.npy").unlink()
-    make(tmp_path / "rows" / "y.npy")
-    with pytest.raises(ValueError, match=r"y\.npy' is no regular file"):
+    make(tmp_path / "rows" / "y.bin")
+    with pytest.raises(ValueError, match=r"y\.bin' is no regular file"):
         disk.convert(ROWS, tmp_path / "rows")
 
 
@@ -213,7 +214,7 @@ def begin_rows(folder):
         disk.convert(ROWS[:0], folder)
 
 
-@pytest.mark.parametrize("name", ["y.npy", "X-float32.npy", "conversion.lock", "manifest.json.new", "manifest.json"])
+@pytest.mark.parametrize("name", ["y.bin", "X-float32.bin", "conversion.lock", "manifest.json.new", "manifest.json"])
 @pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
 def test_a_link_leads_to_nothing_that_is_overwritten(name, link, tmp_path):
     """Someone else who may write to the folder leaves it where a conversion that has failed is to go on."""
@@ -234,10 +235,10 @@ def test_a_link_is_not_followed_where_rows_become_wider(tmp_path):
 
     def parts():
         yield ROWS
-        (tmp_path / "rows" / "X-float64.npy").symlink_to(tmp_path / "precious")
+        (tmp_path / "rows" / "X-float64.bin").symlink_to(tmp_path / "precious")
         yield ROWS.astype(np.float64) + 0.1
 
-    with pytest.raises(ValueError, match=r"X-float64\.npy' is a symbolic link"):
+    with pytest.raises(ValueError, match=r"X-float64\.bin' is a symbolic link"):
         disk.convert(parts(), tmp_path / "rows")
     assert (tmp_path / "precious").read_text() == "keys"
 

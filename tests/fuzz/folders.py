@@ -119,14 +119,14 @@ def _make_rows(kind, base, source):
     if kind == "whole":
         disk.convert(X, base, y=Y)
         return
-    append = _folder.Writer.append
+    commit = _folder._commit
 
-    def failing(store, *args):
-        append(store, *args)
+    def failing(*args):
+        commit(*args)
         raise Stopped
 
     given = (source, "y") if kind == "csv" else (X, Y)
-    with patch.object(_folder, "COMMIT", 1), patch.object(_folder.Writer, "append", failing), suppress(Stopped):
+    with patch.object(_folder, "COMMIT", 1), patch.object(_folder, "_commit", failing), suppress(Stopped):
         disk.convert(given[0], base, y=given[1])
 
 
