@@ -32,6 +32,8 @@ def open_source(source, labels):
         raise ValueError("source is a generator that has been read from already, and cannot be twice: make it anew.")
     if hasattr(source, "collect_batches"):  # a lazy frame of polars
         return source.collect_batches(), None
+    if not hasattr(source, "get_fragments") and not hasattr(source, "__iter__"):
+        raise TypeError(f"source must be paths, or tables or arrays, one or several; got {type(source).__name__}.")
     return [source] if hasattr(source, "get_fragments") else source, None
 
 
@@ -46,9 +48,7 @@ def frames(parts, start, columns):
                 yield from frames(_naming(", ".join(getattr(part, "files", ())[:3]), batches), start, columns)
         else:
             rows, labels = part if isinstance(part, tuple) else (part, None)
-            frame = _frame(rows)
-            n = len(frame)
-            if n > start:
+            if (n := len(frame := _frame(rows))) > start:
                 yield frame, labels
         start = max(0, start - n)
 
