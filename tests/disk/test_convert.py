@@ -226,7 +226,7 @@ def test_a_call_put_right_starts_anew_where_nothing_was_written(frame, tmp_path)
 
 
 def test_sources_that_are_none(tmp_path):
-    with pytest.raises(TypeError, match="paths, or tables or arrays.*got int"):
+    with pytest.raises(TypeError, match=r"paths, or tables or arrays.*got int"):
         disk.convert(3, tmp_path / "rows")
     for sparse in (scipy.sparse.coo_array(np.eye(3)), [scipy.sparse.coo_array(np.eye(3))]):
         with pytest.raises(ValueError, match=r"got coo_array of shape \(3, 3\).*\.toarray\(\)"):
