@@ -30,7 +30,9 @@ _FIELDS = {
         )
     ),
     "names": lambda names, body: not body["blocks"] or (pd.Index(names).is_unique and {*map(type, names)} <= _PLAIN),
-    "classes": lambda classes, body: not classes or (pd.Index(classes).is_unique and {*map(type, classes)} <= _PLAIN),
+    "classes": lambda found, body: (  # text would swallow numbers beside it
+        not found or (pd.Index(found).is_unique and {*map(type, found)} <= _PLAIN and np.array(found).tolist() == found)
+    ),
     "complete": lambda complete, body: type(complete) is bool and (body["blocks"] != [] or not complete),
 }
 
@@ -102,9 +104,7 @@ def write(folder, what, parts_from, report):
             X = np.ascontiguousarray(X, np.promote_types(X.dtype, manifest["dtype"]))
             block = [n, n + len(X), _files.checksum(X.data), _files.checksum(codes.data)]
             if last not in (None, block):
-                raise ValueError(
-                    f"The source or its parts differ from row {n} on. Remove {str(folder)!r} to start anew."
-                )
+                raise ValueError(f"Rows or parts differ from row {n} on. Remove {str(folder)!r} to start anew.")
             if X.dtype != manifest["dtype"]:
                 _widen(folder, manifest)
             _put_rows(folder / _X.format(X.dtype), n * X.shape[1] * X.itemsize, X)

@@ -47,6 +47,7 @@ ROWS_FORGED = {
     "no names": put("names", None),
     "names twice": put("names", ["a", "a", "b"]),
     "names that are none": put("names", [{}, [], "b"]),
+    "labels of two types": put("classes", [0, "a"]),
     "labels that are lists": put("classes", [[0], [1]]),
     "labels in a word": put("classes", "ab"),
     "fewer labels than codes": put("classes", [0]),
