@@ -24,6 +24,7 @@ from .chains import shrinkage
 _SETTINGS = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # of the first window
 _ONE_TURN = 0.85 * np.pi / 2, 0.95 * np.pi / 2  # the least that is enough; where passes are cheap
 _FEW_ROWS = 2**11  # of which a pass costs little beside all else
+_LARGE = 10  # times the number of rows: the square of so many columns that their matrices outweigh moves along lines
 _SETTLED_ANGLE = 0.9 * 2 * np.pi / 3  # of all turns together, where one is not enough
 _REFERENCE = "point", "score", "information"
 
@@ -165,7 +166,9 @@ class HmcChains:
 
     def _needs_no_lines(self, step, window):
         """Whether paths with this step get everywhere: no state separates the classes, and a draw owes little to the
-        one before."""
+        one before; and moves along lines would cost more than they give."""
+        if self.state.beta.shape[1] ** 2 > _LARGE * self.problem.rows.n:
+            return False
         if enough_steps(step, self._least_angle()) > 1 and not window.forgets(self.problem.rows.columns.n_shrunk):
             return False
         return not self.problem.rows.separated_by(np.concatenate(window.points))

@@ -12,7 +12,7 @@ from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import line_moves, normal_tail, sparse, variates
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc import gibbs, hmc
+from skhorseshoe._mcmc import gibbs, hmc, hmc_burn_in
 from skhorseshoe._mcmc import prior as _prior
 from skhorseshoe._mcmc.adaptation_window import Window
 from skhorseshoe._mcmc.prior import FixedPrior
@@ -276,6 +276,12 @@ def test_chains_that_a_reference_serves_move_seldom(given, short_fit, weak_probl
     assert model.tuning_["n_steps"] == 1
     assert had_lines(given, 300) == set(range(304, 360, 8))
     assert had_lines(given) >= set(range(30, 75))  # of the first window; before it are sweeps of another kind
+
+
+def test_chains_whose_matrices_cost_more_move_in_every_sweep(given, short_fit, weak_problem, monkeypatch):
+    monkeypatch.setattr(hmc_burn_in, "_LARGE", 0.05)  # 16 numbers to a matrix, 200 rows
+    short_fit(*weak_problem, n_iter=60, burn_in=300, sampler="hmc")
+    assert had_lines(given, 300) == set(range(300, 360))
 
 
 def test_chains_on_separated_rows_have_moves_in_every_sweep(given, short_fit, seed):
