@@ -283,7 +283,7 @@ def paper(record, folder):
     figure.savefig(folder / "paper.png", dpi=120)
     parts = [picture("paper", "seconds of 10,000 sweeps over rows and columns"), paper_table(record)]
     if wide := newest("paper-wide"):
-        parts.append(f"10,000 columns by the default sampler:\n\n{where_and_when(wide)}\n\n{paper_table(wide)}")
+        parts.append(f"10,000 columns:\n\n{where_and_when(wide)}\n\n{paper_table(wide)}")
     if real := record["figures"].get("real"):
         head = ["rows", "sampler", "seconds", "least ESS", "worst R-hat"]
         rows = [

@@ -8,16 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from _calibration import CASES, ranks
+from laws import repeated
 from scipy.stats import logistic, norm, t
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
+SOME = "callbacks", "disk", "mixing", "paper", "per_second", "predict", "selection", "sparse_rows"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    ["callbacks", "cpu", "disk", "mixing", "paper", "per_second", "predict", "scaling", "selection", "sparse_rows"],
-)
+@pytest.mark.parametrize("name", repeated(SOME, (*SOME, "cpu", "scaling")))
 def test_a_benchmark_runs_and_writes_what_it_found(name, tmp_path):
     file = tmp_path / "out.json"
     command = [sys.executable, FOLDER / f"{name}.py", "--quick", "--output", file]

@@ -31,7 +31,7 @@ def small_windows(monkeypatch):
 
 
 FITS = {
-    "hmc": {"sampler": "hmc", "class_weight": "balanced", "standardize": True, "unpenalized": [1], "burn_in": 40},
+    "hmc": {"sampler": "hmc", "class_weight": "balanced", "standardize": True, "unpenalized": [1], "burn_in": 20},
     "pxda": {"sampler": "pxda", "n_jobs": 3},
     "gibbs": {"sampler": "gibbs", "fit_intercept": False, "n_jobs": 1},
 }

@@ -13,7 +13,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 
 slow = pytest.mark.slow
 QUICK = ("setosa",)
-DATA = {**OF_BENCHMARK, "genes": lambda rng: genes(rng, repeated(10, 150))}  # groups of 20 columns
+DATA = {**OF_BENCHMARK, "genes": lambda rng: genes(rng, repeated(6, 150))}  # groups of 20 columns
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else slow) for name in DATA])

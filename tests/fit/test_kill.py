@@ -44,7 +44,7 @@ def kill_at_random_moments(folder, rng):
             process.send_signal(signal.SIGKILL)
 
 
-@pytest.mark.parametrize("n_runs", [1, pytest.param(repeated(4, 17), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_runs", [1, pytest.param(repeated(2, 17), marks=pytest.mark.slow)])
 def test_sigkill_at_random_moments_changes_nothing(n_runs, tmp_path, seed, run_python):
     rng, whole = np.random.default_rng(seed), run_python(RUN, "")
     for k in range(n_runs):

@@ -197,9 +197,8 @@ def test_draws_have_the_same_bits_for_any_number_of_threads(short_fit):
     assert all(same_draws(other, one) for other in others)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_memory_is_that_of_the_rows_times_the_columns(dtype, short_fit):
-    data, y, _ = make_correlated_probit(20, 20_000, dtype=dtype, random_state=0)
+def test_memory_is_that_of_the_rows_times_the_columns(short_fit):
+    data, y, _ = make_correlated_probit(20, 20_000, random_state=0)
     tracemalloc.start()
     try:
         short_fit(data, y, n_iter=5, burn_in=2)
@@ -232,7 +231,7 @@ def degenerate(kind, rng):
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_degenerate_data_give_finite_draws(kind, dtype, params, short_fit):
     data, y = degenerate(kind, np.random.default_rng(0))
-    model = short_fit(data.astype(dtype), y, sampler="collapsed", n_iter=100, burn_in=50, **params)
+    model = short_fit(data.astype(dtype), y, sampler="collapsed", n_iter=40, burn_in=20, **params)
     for values in model.coef_draws_, model.intercept_draws_, model.shrinkage_, model.predict_proba(data):
         assert np.isfinite(values).all()
     assert np.isfinite(np.log(model.global_scale_draws_)).all()

@@ -19,6 +19,7 @@ from laws import (
     from_python,
     mostly_slow,
     near_of_many,
+    repeated,
 )
 from scipy.special import log_ndtr
 
@@ -213,14 +214,14 @@ def test_plain_python_passes_gewekes_joint_test(near_in_python):
 @pytest.mark.parametrize("error", mostly_slow(ERRORS))
 def test_gewekes_joint_test_catches_moves_without(error, near_in_python):
     near_in_python(ERRORS[error])
-    assert geweke(n_batches=5) > 6
+    assert geweke(n_batches=4) > 6
 
 
 @pytest.mark.parametrize("error", mostly_slow(["n_held", "terms"]))
 def test_gewekes_joint_test_catches_split_moves_without(error, near_in_python):
     """n_held : the Jacobian of the columns that are held; terms : their prior, and the law of the choice."""
     near_in_python(lambda step, n_moved: {error: 0 if error == "n_held" else np.zeros(0)})
-    assert geweke(n_batches=12, n_splits=4) > 6
+    assert geweke(n_batches=8, n_splits=4) > 6
 
 
 def without_slab(prior):
@@ -238,7 +239,7 @@ def without_the_unpenalised(prior):
 @pytest.mark.parametrize("error", mostly_slow([without_the_intercept, without_slab, without_the_unpenalised]))
 @pytest.mark.parametrize("kind", mostly_slow([Alone, InHmc, InPxda]))
 def test_gewekes_joint_test_catches_a_prior_forgotten(kind, error, near):
-    assert geweke(kind, believed=error, n_batches=12 if kind is Alone else 48) > 6
+    assert geweke(kind, believed=error, n_batches=12 if kind is Alone else 16) > 6
 
 
 @pytest.mark.slow
@@ -270,7 +271,7 @@ def test_gewekes_joint_test_catches_old_predictors(near_in_python, monkeypatch):
         return right(kept["eta"], *rest)
 
     monkeypatch.setattr(line_moves, "_derive", derive)
-    assert geweke(n_batches=48) > 6
+    assert geweke(n_batches=24) > 6
 
 
 @pytest.mark.slow
@@ -293,16 +294,15 @@ FAR = "whole weights", "sparse"  # whose moves are not those of near rows, and t
 SWEEPS = [(kind, name) for name in GIVEN for kind in (InHmc, InPxda)]
 SWEEPS.remove((InPxda, "parts of rows"))  # which only "hmc" takes
 FAR_ARE_SLOW = [pytest.param(*one, marks=[pytest.mark.slow] * (one[1] in FAR)) for one in SWEEPS]
+LONG = [pytest.param(*one, repeated(8, 16) * (1 if one[1] in FAR else 6), marks=pytest.mark.slow) for one in SWEEPS]
 
 
-@pytest.mark.parametrize(("kind", "name"), SWEEPS)
-@pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.slow)])
-def test_sweeps_pass_gewekes_joint_test_with(kind, name, times, near):
-    n_batches = times * (4 if name in FAR else 24)
+@pytest.mark.parametrize(("kind", "name", "n_batches"), [*((*one, 12) for one in SWEEPS if one[1] not in FAR), *LONG])
+def test_sweeps_pass_gewekes_joint_test_with(kind, name, n_batches, near):
     assert geweke(kind, name not in FAR, n_batches=n_batches, given=GIVEN[name]) < 4
 
 
 @pytest.mark.parametrize(("kind", "name"), FAR_ARE_SLOW)
 def test_gewekes_joint_test_catches_misread(kind, name, near):
-    n_batches = 12 if name in FAR else 24
+    n_batches = {"sparse": 12, "whole weights": 8}.get(name, 16)
     assert geweke(kind, name not in FAR, n_batches=n_batches, given=GIVEN[name], misread=MISREAD[name]) > 6

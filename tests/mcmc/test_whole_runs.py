@@ -34,7 +34,7 @@ def test_posterior_with_slab_and_free_columns_is_that_of_nuts(sampler, n_iter, t
     agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
 
 
-@pytest.mark.parametrize(("sampler", "dtype"), [("gibbs", np.float64), ("gibbs", np.float32), ("hmc", np.float32)])
+@pytest.mark.parametrize(("sampler", "dtype"), [("gibbs", np.float64), ("hmc", np.float32)])
 def test_posterior_with_intercept_is_that_of_a_plain_sampler(sampler, dtype):
     rng = np.random.default_rng(3)
     data = rng.normal([0, 1, -2, 0], 1, (120, 4))
@@ -183,7 +183,7 @@ P_VALUE = 1e-4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "few"), [("hmc", 100), ("collapsed", 50), ("gibbs", 50)])
+@pytest.mark.parametrize(("sampler", "few"), [("hmc", 100), ("collapsed", 40), ("gibbs", 40)])
 def test_ranks_of_the_truth_are_uniform_over_data_sets(sampler, few):
     with ProcessPoolExecutor(2) as pool:
         found = np.array(list(pool.map(partial(ranks, sampler), range(repeated(few, 200)))))

@@ -6,6 +6,8 @@ import scipy.sparse as sp
 from card import module
 from cuda_emulator import fake_cupy
 
+from skhorseshoe._mcmc import chains
+
 
 @pytest.fixture
 def card():
@@ -13,6 +15,12 @@ def card():
     with fake_cupy.installed() as card:
         module("dense")
         yield card
+
+
+@pytest.fixture
+def few_lines(monkeypatch):
+    """Few moves of single coefficients in a sweep of "collapsed": what is asked is something else."""
+    monkeypatch.setattr(chains, "_COLUMNS", 8)
 
 
 @pytest.fixture(scope="session")

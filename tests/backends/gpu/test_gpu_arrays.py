@@ -215,7 +215,7 @@ def test_the_second_card_is_used_if_named_or_x_is_there(sampler, cards, data):
 
 
 @needs_compiler
-def test_the_second_card_is_used_for_more_columns_than_rows(cards):
+def test_the_second_card_is_used_for_more_columns_than_rows(cards, few_lines):
     X, y = np.random.default_rng(0).standard_normal((12, 20)), np.arange(12) % 2
     models = fitted_there(X, y, device="cuda:1", n_chains=1), fitted_there(on_second(X), y, n_chains=1)
     assert {(model.sampler_, model.device_) for model in models} == {("collapsed", "cuda:1")}

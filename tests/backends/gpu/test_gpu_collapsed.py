@@ -193,7 +193,7 @@ def test_chains_are_those_of_the_cpu(fit, one_gpu, wide, short_fit):
     np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=1e-3)
 
 
-def test_chains_can_be_gone_on_with_on_a_gpu(one_gpu, wide, short_fit):
+def test_chains_can_be_gone_on_with_on_a_gpu(one_gpu, wide, few_lines, short_fit):
     params = {"device": "cuda", "burn_in": 2, "n_chains": 2, "slab_scale": 2.0}
     whole = short_fit(*wide, n_iter=4, **params)
     parts = pickle.loads(pickle.dumps(short_fit(*wide, n_iter=2, warm_start=True, **params)))

@@ -102,7 +102,7 @@ def fit_without_room(place, room, card, monkeypatch, fit):
 
 @needs_compiler
 @pytest.mark.parametrize(("dtype", "unpenalized"), [("float16", []), ("float64", [3, 150])])
-def test_more_columns_than_rows_come_by_columns(dtype, unpenalized, card, short_fit, monkeypatch):
+def test_more_columns_than_rows_come_by_columns(dtype, unpenalized, card, few_lines, short_fit, monkeypatch):
     """In blocks, through two buffers; the draws have the same bits."""
     X, y, _ = make_correlated_probit(20, 200, random_state=0)
     X[:, 7] *= 1e4  # a heavy column
