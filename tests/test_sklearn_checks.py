@@ -7,13 +7,13 @@ from sklearn.utils.fixes import parse_version
 
 from skhorseshoe import HorseshoeProbitClassifier
 
-ESTIMATOR = HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0)  # "pxda", where weights allow it
+ESTIMATOR = HorseshoeProbitClassifier(n_iter=30, burn_in=60, random_state=0)  # "pxda", where weights allow it
 VERSION = parse_version(sklearn.__version__)
 short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 @short_chains
-@parametrize_with_checks([ESTIMATOR, HorseshoeProbitClassifier(n_iter=60, burn_in=100, sampler="hmc", random_state=0)])
+@parametrize_with_checks([ESTIMATOR, HorseshoeProbitClassifier(n_iter=30, burn_in=100, sampler="hmc", random_state=0)])
 def test_common_check(estimator, check):
     check(estimator)
 

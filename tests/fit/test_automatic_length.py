@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._fit import parameters, plan
-from skhorseshoe._mcmc import burn_in
+from skhorseshoe._mcmc import burn_in, chains
 from skhorseshoe._mcmc.burn_in import BurnIn, of_no_tuning, of_tuning
 from skhorseshoe.diagnostics import convergence
 
@@ -74,6 +74,7 @@ def test_a_run_that_was_killed_ends_with_the_same_draws(weak_problem, sampler, s
     looks = set()  # of which none is content, so that there are extensions
     monkeypatch.setattr(burn_in.Halves, "agree", lambda seen, n: looks.add(b"".join(map(np.ndarray.tobytes, seen))))
     monkeypatch.setattr(burn_in, "MOST_EXTENSIONS", 1)
+    monkeypatch.setattr(chains, "_COLUMNS", 8)
     X, y = (values[:50] for values in weak_problem)
     model = HorseshoeProbitClassifier(sampler=sampler, n_iter=20, random_state=0)
     with warnings.catch_warnings():

@@ -99,7 +99,7 @@ def assert_same(state, other):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("after", [3, 22, 35])
+@pytest.mark.parametrize("after", [*(pytest.param(k, marks=pytest.mark.slow) for k in (3, 35)), 22])
 def test_burn_in_goes_on_from_what_was_saved(after, one_gpu, problem, launches):
     """In the climb, in a stage, in the last stage."""
     whole, first = (chains_of("hmc", one_gpu, *problem, 40) for _ in range(2))
