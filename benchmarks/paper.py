@@ -59,7 +59,7 @@ def ten_thousand(X, y, sampler, threads, allowed):
     fit(X[:50, :20], y[:50], sampler, threads, 4)  # what is compiled is loaded
     swept, few = 8, {}
     if sampler == "gibbs" and X.shape[1] > max(COLUMNS):  # the shrinkage, twice a sweep's work, once and not each time
-        swept, few = 4, {"burn_in": 0, "thin": 4}
+        swept, few = 4, {"burn_in": 1, "thin": 4}
     while True:
         with sweep_times() as times:
             model = fit(X, y, sampler, threads, swept, **few)
