@@ -197,8 +197,9 @@ def test_draws_have_the_same_bits_for_any_number_of_threads(short_fit):
     assert all(same_draws(other, one) for other in others)
 
 
-def test_memory_is_that_of_the_rows_times_the_columns(short_fit):
-    data, y, _ = make_correlated_probit(20, 20_000, random_state=0)
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
+def test_memory_is_that_of_the_rows_times_the_columns(dtype, short_fit):
+    data, y, _ = make_correlated_probit(20, 20_000, dtype=dtype, random_state=0)
     tracemalloc.start()
     try:
         short_fit(data, y, n_iter=5, burn_in=2)

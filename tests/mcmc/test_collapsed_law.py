@@ -115,12 +115,12 @@ def held_often(monkeypatch):
 
 @pytest.mark.parametrize("slab", mostly_slow([SLAB, None]))
 def test_sweep_passes_gewekes_joint_test(slab, held_often):
-    assert geweke(slab=slab, n_batches=8) < 4
+    assert geweke(slab=slab, n_batches=repeated(8, 24)) < 4
 
 
 @pytest.mark.parametrize("slab", mostly_slow([SLAB, None]))
 def test_collapsed_updates_alone_pass_gewekes_joint_test(slab, held_often):
-    assert geweke(COLLAPSED_ONLY, KeptScales, slab, n_batches=8) < 4
+    assert geweke(COLLAPSED_ONLY, KeptScales, slab, n_batches=repeated(8, 24)) < 4
 
 
 class VarianceOfLatent(KeptScales):

@@ -165,7 +165,10 @@ def test_steps_that_do_not_end_are_an_error_with_a_cure(monkeypatch, seed):
         solver.solve(np.ones_like(d), d)
 
 
-@pytest.mark.parametrize(("form", "sampler"), [("rows", "gibbs"), ("matrix", "pxda")])
+@pytest.mark.parametrize(
+    ("form", "sampler"),
+    [("rows", "gibbs"), ("matrix", "pxda"), pytest.param("rows", "pxda", marks=pytest.mark.slow)],
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywhere, monkeypatch, seed):
     X, y = made(seed)

@@ -34,7 +34,10 @@ def test_posterior_with_slab_and_free_columns_is_that_of_nuts(sampler, n_iter, t
     agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
 
 
-@pytest.mark.parametrize(("sampler", "dtype"), [("gibbs", np.float64), ("hmc", np.float32)])
+@pytest.mark.parametrize(
+    ("sampler", "dtype"),
+    [("gibbs", np.float64), ("hmc", np.float32), pytest.param("gibbs", np.float32, marks=pytest.mark.slow)],
+)
 def test_posterior_with_intercept_is_that_of_a_plain_sampler(sampler, dtype):
     rng = np.random.default_rng(3)
     data = rng.normal([0, 1, -2, 0], 1, (120, 4))

@@ -86,11 +86,12 @@ def test_draws_have_the_same_bits_for_any_number_of_threads(seed):
     np.testing.assert_array_equal(one.predict_proba(X), three.predict_proba(X))
 
 
-def test_nothing_of_the_size_of_the_rows_in_full_is_made(seed):
+@pytest.mark.parametrize("sampler", ["hmc", pytest.param("pxda", marks=pytest.mark.slow)])
+def test_nothing_of_the_size_of_the_rows_in_full_is_made(sampler, seed):
     n, p = 100_000, 300
     X = sp.random(n, p, density=0.005, format="csr", random_state=seed)
     y = np.arange(n) % 2
-    clf = model(sampler="hmc", n_iter=2, burn_in=3, standardize=True)
+    clf = model(sampler=sampler, n_iter=2, burn_in=3, standardize=True)
     clf.fit(X[:500], y[:500]).predict_proba(X[:500])
     tracemalloc.start()
     clf.fit(X, y).predict_proba(X)
