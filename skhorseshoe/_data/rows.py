@@ -17,7 +17,7 @@ _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 # Questions to all rows together; for the others threads share the segments.
 _WHOLE = "latent", "score", "line", "extremes", "sample"
 
-_FAR = 1e3  # standard deviations from zero, from where a column is centred, so that X'X keeps its digits
+_CENTRED = 0.25  # standard deviations from zero, up to which a column stays where it is
 _BROUGHT = 2**25  # numbers of an X on a GPU or on disk that are read once more to see if a plane separates the classes
 
 
@@ -201,7 +201,8 @@ class Rows:
 class Columns:
     """The sampler's coefficients are those of (x - centre) / scale: the shrunk columns, then the unpenalised ones, then
     the intercept. X itself stays as it is: coefficients are translated on their way to a pass over it, and sums over
-    its rows on their way back. With an intercept the posterior is the same for every centre.
+    its rows on their way back. With an intercept the posterior is the same for every centre. That of a column which is
+    not near zero is its mean: so its coefficient does not move against the intercept, and X'X keeps its digits.
 
     The data cannot tell a constant column from the intercept. The sampler's coefficient of it has the law of the prior,
     which has no mean; that of X's own column is 0.
@@ -220,13 +221,13 @@ class Columns:
         if standardize:
             self.scale = np.where(sd > 0, sd, np.where(root > 0, root, 1.0))
         if fit_intercept:
-            self.centre = np.where(standardize | (abs(mean) > _FAR * sd), mean, 0.0)
+            self.centre = np.where(standardize | (abs(mean) > _CENTRED * sd), mean, 0.0)
         self.unit = np.where(constant if fit_intercept else root == 0, np.inf, self.scale)
         self.informative = ((sd if fit_intercept else root) > 0) & np.isfinite(self.unit)
         self.order = np.argsort(unpenalized, kind="stable")
         self.place = np.argsort(self.order)
-        is_moved = standardize or self.centre.any() or not np.isfinite(self.unit).all()
-        self.translated = bool(unpenalized.any() or is_moved)
+        self.keeps_units = bool((self.unit == 1.0).all() and not unpenalized.any())  # and the order
+        self.translated = not self.keeps_units or bool(self.centre.any())
         self.size = root
         # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.
         self.mean = ((mean - self.centre) / self.scale)[self.order] if fit_intercept else np.zeros(p)
@@ -239,7 +240,8 @@ class Columns:
             return beta
         p = len(self.order)
         out = beta.copy()
-        out[:, :p] = beta[:, self.place] / self.unit + 0.0  # which makes zeros of constant columns positive
+        if not self.keeps_units:
+            out[:, :p] = beta[:, self.place] / self.unit + 0.0  # which makes zeros of constant columns positive
         if self.fit_intercept:
             out[:, p] -= (out[:, :p] * self.centre).sum(axis=1)
         return out
@@ -252,7 +254,8 @@ class Columns:
         out = sums.copy()
         if self.fit_intercept:
             out[:, :p] -= sums[:, p:] * self.centre
-        out[:, :p] = (out[:, :p] / self.unit)[:, self.order]
+        if not self.keeps_units:
+            out[:, :p] = (out[:, :p] / self.unit)[:, self.order]
         return out
 
     def matrix(self, H):

@@ -114,6 +114,7 @@ COLUMNS = {
     "standardised": {"standardize": True, "unpenalized": [1]},
     "all unpenalised": {"unpenalized": [0, 1, 2, 3]},
     "weights": {"weighted": True},
+    "not near zero": {"shift": 1.0},
     "far from zero": {"shift": 1e5, "unpenalized": [2]},
     "far from zero, no intercept": {"shift": 1e5, "fit_intercept": False},
     "a constant column": {"constant": True},

@@ -159,13 +159,16 @@ def test_prior_m_eff_is_between_none_and_all(tau_0):
     assert prior["m_eff"] == pytest.approx(2.0 if tau_0 > 1 else 0.0, abs=1e-6)
 
 
-def test_the_intercepts_prior_holds_at_the_mean_of_the_columns(seed):
+@pytest.mark.parametrize("sd", [1.0, 1e4])  # so that the columns are centred, or stay where they are
+def test_the_intercepts_prior_holds_at_the_mean_of_the_columns(sd, seed):
     """With a standard deviation of 100."""
     rng = np.random.default_rng(seed)
     mean, coef = rng.uniform(-500, 500, 3), rng.standard_normal(3)
-    fixed = FixedPrior(Columns(mean, np.ones(3), np.zeros(3, bool), np.zeros(3, bool), True, False), None)
+    columns = Columns(mean, np.full(3, sd), np.zeros(3, bool), np.zeros(3, bool), True, False)
+    fixed = FixedPrior(columns, None)
     for at_mean, energy in ((0.0, 0.0), (100.0, 0.5)):
-        assert fixed.energy(np.append(coef, at_mean - coef @ mean)) == pytest.approx(energy, abs=1e-9)
+        intercept = at_mean - coef @ (mean - columns.centre)
+        assert fixed.energy(np.append(coef, intercept)) == pytest.approx(energy, abs=1e-9)
 
 
 def test_a_model_remembers_its_prior(short_fit):
