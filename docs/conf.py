@@ -46,6 +46,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skhorseshoe",),
     "show_memory": False,
+    "parallel": 2,
     "show_signature": False,
     "write_computation_times": False,
     "download_all_examples": False,
