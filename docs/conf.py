@@ -4,16 +4,12 @@ sphinx-build -W -b html docs docs/_build/html
 """
 
 import sys
-import warnings
 from pathlib import Path
 
 import skhorseshoe
 
 sys.path.insert(0, str(Path(__file__).parent))
 from evidence import draw_all
-
-# The gallery shows a warning as a reader of its pages needs it: without the file that raised it.
-warnings.formatwarning = lambda message, category, *_args, **_kwargs: f"{category.__name__}: {message}\n"
 
 project = "skhorseshoe"
 author = "The skhorseshoe developers"
@@ -47,6 +43,7 @@ sphinx_gallery_conf = {
     "doc_module": ("skhorseshoe",),
     "show_memory": False,
     "parallel": 2,
+    "reset_modules": ("matplotlib", "plain_warnings.show"),
     "show_signature": False,
     "write_computation_times": False,
     "download_all_examples": False,
