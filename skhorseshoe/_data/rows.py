@@ -17,7 +17,7 @@ _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 # Questions to all rows together; for the others threads share the segments.
 _WHOLE = "latent", "score", "line", "extremes", "sample"
 
-_CENTRED = 0.25  # standard deviations from zero, up to which a column stays where it is
+_NEAR_ZERO = 0.25  # standard deviations from zero, up to which a column stays where it is
 _BROUGHT = 2**25  # numbers of an X on a GPU or on disk that are read once more to see if a plane separates the classes
 
 
@@ -221,7 +221,7 @@ class Columns:
         if standardize:
             self.scale = np.where(sd > 0, sd, np.where(root > 0, root, 1.0))
         if fit_intercept:
-            self.centre = np.where(standardize | (abs(mean) > _CENTRED * sd), mean, 0.0)
+            self.centre = np.where(standardize | (abs(mean) > _NEAR_ZERO * sd), mean, 0.0)
         self.unit = np.where(constant if fit_intercept else root == 0, np.inf, self.scale)
         self.informative = ((sd if fit_intercept else root) > 0) & np.isfinite(self.unit)
         self.order = np.argsort(unpenalized, kind="stable")

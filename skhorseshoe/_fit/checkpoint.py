@@ -26,7 +26,7 @@ from . import warm_start
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
-_FORMAT = 3
+_FORMAT = 4
 _WHAT = "fit"
 _CURE = "Nothing of it is used. To start anew, remove the folder or give another one."
 
