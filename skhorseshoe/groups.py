@@ -17,7 +17,7 @@ from ._posterior.correlated import ROUNDING, clusters, trees
 from ._posterior.group_weights import title_of, weights_of
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.signals import EFFECT, check_draws, check_share, column_sd
+from ._posterior.signals import EFFECT, check_draws, check_share
 from ._utils.arrays import first_not_finite
 from ._utils.names import names_of
 from ._utils.sklearn_compat import _get_feature_names
@@ -207,7 +207,7 @@ def credible_sets(
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
     if (X is not None) + (correlations is not None) > 1 or all(one is None for one in (X, correlations, groups)):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
-    scale = column_sd(classifier)
+    scale = classifier._column_sd
     shrunk = np.flatnonzero((scale > 0) & (classifier.shrinkage_ > 0))
     r = _given_correlations(classifier, None if X is None else prepared(before, X), correlations, scale)
     classifier = named(before, classifier)

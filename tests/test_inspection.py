@@ -171,9 +171,6 @@ def test_the_reference_is_the_mean_by_weight_without_a_scaler(data, seed):
         clf.fit(X, y, sample_weight=weight)
     reference = contributions(clf, X.iloc[[0]])["reference"].iloc[:-1]
     np.testing.assert_allclose(reference, np.average(X, axis=0, weights=weight), rtol=1e-9)
-    del clf._column_means  # a model of an older version
-    with pytest.raises(ValueError, match="give a reference"):
-        contributions(clf, X.iloc[[0]])
 
 
 def test_every_answer_is_that_of_the_classifier_inside(model, data):

@@ -43,20 +43,13 @@ def from_model(model, rows, max_draws):
     }
     if int(arviz.__version__.split(".")[0]) == 0:
         data = arviz.from_dict(**groups, **names, posterior_attrs=attrs)
-        if priors:
-            data.add_groups({"log_prior": priors}, **names)
+        data.add_groups({"log_prior": priors}, **names)
         return data
-    groups |= {"log_prior": priors} if priors else {}
-    return arviz.from_dict(groups, **names, attrs={"posterior": attrs})
+    return arviz.from_dict({**groups, "log_prior": priors}, **names, attrs={"posterior": attrs})
 
 
 def log_prior(model, max_draws):
-    """By variable: of tau, of the coefficients that are not shrunk, and of the intercept given all coefficients.
-
-    Empty for a model that an older version has fitted, which does not know its columns.
-    """
-    if not hasattr(model, "_column_sd"):
-        return {}
+    """By variable: of tau, of the coefficients that are not shrunk, and of the intercept given all coefficients."""
     draws = model.coef_draws_, model.intercept_draws_, model.global_scale_draws_
     coef, intercept, tau = (predict.evenly(values, max_draws) for values in draws)
     mean, spread, free = model._column_means, model._column_sd, model.shrinkage_ == 0

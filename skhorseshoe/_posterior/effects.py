@@ -164,12 +164,9 @@ def contributions_frame(model, before, X, reference, level):
     X, p = RawRows(X), model.n_features_in_
     check_matrices(8, (X.shape[0], p), "contributions(X)", "Ask for fewer rows.")
     rows = dense(_seen(model, before, X.part(slice(None))))
+    origin = model._column_means
     if reference is not None:
         origin = dense(_seen(model, before, _one_row(reference, X)))[0]
-    elif hasattr(model, "_column_means"):
-        origin = model._column_means
-    else:
-        raise ValueError("This model was fitted by an older version, which has not kept the means: give a reference.")
     origin = np.where(np.abs(origin) > _ROUNDING * np.abs(rows).max(axis=0), origin, 0.0)
     moved = rows - origin
     coef = summary_frame(model, level, None).iloc[:p, :4]  # mean, sd, and the ends of the interval

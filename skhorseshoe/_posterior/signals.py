@@ -48,15 +48,6 @@ def check_draws(model, name, share):
         )
 
 
-def column_sd(model):
-    """Standard deviations of the columns of the fit, by weight; (p,)."""
-    if not hasattr(model, "_column_sd"):
-        raise ValueError(
-            "This model was fitted by an older version, without the standard deviations of the columns: fit it again."
-        )
-    return model._column_sd
-
-
 def side_shares(model, scale, effect):
     """The shares of draws in which scale[j] times coefficient j is above the effect, and below minus it; (2, p)."""
     draws = model.coef_draws_
@@ -74,7 +65,7 @@ def side_shares(model, scale, effect):
 
 def wrong_columns(model, effect):
     """Of each column, how probable it is that its effect is not beyond ``effect`` on its more probable side; (p,)."""
-    right = side_shares(model, column_sd(model), effect).max(axis=0)
+    right = side_shares(model, model._column_sd, effect).max(axis=0)
     return floored(1 - right, model.ess_, model.global_scale_draws_.size, most=1.0)
 
 

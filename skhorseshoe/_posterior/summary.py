@@ -90,7 +90,7 @@ def header(model, frame):
         "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
         + ("" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}")
         + ("" if prior["slab_scale"] is None else f", slab of standard deviation {prior['slab_scale']:g}"),
-        "Weights": asked.get("weights"),  # None for none
+        "Weights": asked["weights"],  # None for none
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
         "Draws": f"{kept}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "
         f"{model.n_iter_} sweeps",
