@@ -7,20 +7,20 @@ probabilities, to second order in the linear predictor and averaged over the row
     d(beta, gamma) = (beta - gamma)' S (beta - gamma) / 2,   S = X'WX / n
 
 with W the Fisher information of a row, averaged over the posterior, and the intercept profiled out, with the columns
-that are not shrunk and so belong to every summary. So the rows enter through X'WX alone (``ByMatrix`` and ``ByRows``
-hold it). A gamma is good enough while it lies in the credible region {beta: d(beta, b) <= r}, r the ``level`` quantile
-of d over the draws, as in Bondell & Reich (2012). In one dimension that is the rule of the credible interval about the
-mean.
+that are not shrunk and so belong to every summary. So the rows enter through X'WX alone, of which R with R'R = X'WX is
+held: W^(1/2) X itself, or as many rows as there are columns. A gamma is good enough while it lies in the credible
+region {beta: d(beta, b) <= r}, r the ``level`` quantile of d over the draws, as in Bondell & Reich (2012). In one
+dimension that is the rule of the credible interval about the mean.
 """
 
 import warnings
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpstrf
 from scipy.sparse import issparse
-from sklearn.linear_model import lars_path, lars_path_gram
+from sklearn.linear_model import lars_path
 
 from .._backends import device
 from .._utils.arrays import dense
@@ -29,13 +29,14 @@ from .predict import flat
 
 _FIRST_STEPS = 16  # of the path; then twice as many until one is good enough
 _POINTS = 32  # of the posterior, at which the information is averaged
+_JITTER = 1e-12  # relative, for columns that others can stand in for
 
 
 class Path(NamedTuple):
     """The summaries, from the empty one on as far as the path was followed: to the first good one, or beyond it.
 
-    A distance is d of the best coefficients on a support from the mean, times the number of rows where ``information``
-    is X'WX: the divergence of all rows together.
+    A distance is d of the best coefficients on a support from the mean, times the number of rows where R'R is X'WX: the
+    divergence of all rows together.
     """
 
     supports: np.ndarray  # (k, p) bool, with the columns that belong to each
@@ -48,11 +49,11 @@ class Path(NamedTuple):
         return int(np.argmax(self.distances <= self.radius))
 
 
-def form_of(model, X, weight, informed=True):
-    """X'WX bordered by the intercept, if there is one, and the centre (p,) that the columns of X are taken from.
+def root_of(model, X, weight, informed=True):
+    """R (m, q) with R'R = X'WX, bordered by the intercept if there is one; and the centre (p,) of the columns of X.
 
-    weight : (n,) or (0,) for none, of the rows. W is the Fisher information of a row times its weight; or, where the
-    form is not ``informed``, the weight alone.
+    weight : (n,) or (0,) for none, of the rows. W is the Fisher information of a row times its weight; or, where it is
+    not ``informed``, the weight alone.
     """
     fit_intercept = model._asked["fit_intercept"]
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
@@ -64,54 +65,74 @@ def form_of(model, X, weight, informed=True):
         if fit_intercept:
             points = np.column_stack([points, intercept + points @ centre])
     if X.shape[0] < X.shape[1]:
-        return ByRows(weighted_rows(ops, X, weight, centre, points, fit_intercept)), centre
+        return weighted_rows(ops, X, weight, centre, points, fit_intercept), centre
     with open_threads(count_threads(model.n_jobs)) as threads:
-        return ByMatrix(ops.gram(X, weight, centre, scale, fit_intercept, threads, points)), centre
+        S = ops.gram(X, weight, centre, scale, fit_intercept, threads, points)
+    return factor(S), centre
 
 
-def follow(draws, form, level, given=None, columns=0):
+def factor(S):
+    """R (m, q) with R'R = S, which has rank m."""
+    scale = root_or_one(S.diagonal())
+    upper, order, rank, _ = dpstrf(S / scale / scale[:, None])
+    R = np.empty((rank, len(S)))
+    R[:, order - 1] = np.triu(upper)[:rank]
+    R *= scale
+    return R
+
+
+def follow(draws, R, level, given, columns=0):
     """The ``Path``; its last summary, if no other one, is good enough.
 
-    draws : (n_chains, n_draws, p). form : of X'WX (q, q), which is bordered by the intercept if there is one; for the
-    choice its scale does not matter. given : (p,) bool, the columns that belong to every summary; None is none of them.
-    columns : how many others the path is followed to at least, if it goes so far. ValueError if the information is
-    zero.
+    draws : (n_chains, n_draws, p). R : (m, q), as ``root_of`` gives it; for the choice its scale does not matter. given
+    : (p,) bool, the columns that belong to every summary. columns : how many others the path is followed to at least,
+    if it goes so far. ValueError if the information is zero.
     """
-    if not form.diagonal.any():
+    if not squares(R).any():
         raise ValueError(
             "rule='dss' compares the probabilities of the rows, but here every draw gives probabilities of exactly 0 "
             "or 1 in floating point (or X is zero). The columns can separate the classes completely: set slab_scale=2 "
             "on the classifier, or use rule='interval' or 'fsr'."
         )
-    given = np.zeros(draws.shape[2], bool) if given is None else given
-    form = form.profiled(np.append(given, np.ones(len(form.diagonal) - len(given), bool)))
+    R = _profiled(R, np.append(given, np.ones(R.shape[1] - len(given), bool)))
     draws = draws[..., ~given] if given.any() else draws
     mean = draws.mean(axis=(0, 1))
-    radius = np.quantile([form.of(chain - mean) for chain in draws], level)
+    radius = np.quantile([squares(R @ (chain - mean).T) for chain in draws], level)
 
     # In units of the mean, an adaptive lasso is a lasso and the mean is 1 everywhere.
-    size = mean**2 * form.diagonal
+    size = mean**2 * squares(R)
     moves = np.flatnonzero(size > 0)
     largest = size.max(initial=0.0) or 1.0
-    form = form.scaled(mean, moves, largest)
-    supports, distances = _lasso_path(form, radius / largest, columns)  # ends early where small
+    R = R[:, moves] * (mean[moves] / np.sqrt(largest))
+    supports, distances = _lasso_path(R, radius / largest, columns)  # ends early where small
     of_all = np.tile(given, (len(supports), 1))
     of_all[:, np.flatnonzero(~given)[moves]] = supports
     return Path(of_all, distances * (largest / 2), radius / 2)
 
 
-def _lasso_path(form, radius, columns):
+def _profiled(R, out):
+    """R of the others where the coefficients of the columns ``out`` (q,) take whatever values suit best."""
+    if not out.any():
+        return R
+    rest, given = R[:, ~out], R[:, out]
+    given /= root_or_one(squares(given))
+    left = rest - given @ np.linalg.lstsq(given, rest, rcond=None)[0]
+    left[:, squares(left) <= _JITTER * squares(rest)] = 0.0
+    return left
+
+
+def _lasso_path(R, radius, columns):
     """Supports (k, p) on the lasso path, and how far from 1 is the best on each: at least until one is good enough and
     one has so many columns, if the path goes so far."""
-    p = len(form.diagonal)
+    p = R.shape[1]
     if p == 0:
         return np.zeros((1, 0), dtype=bool), np.zeros(1)
-    steps = max(_FIRST_STEPS, columns)
+    steps, target = max(_FIRST_STEPS, columns), len(R) * R.sum(axis=1)  # lars_path ends where a mean of len(R) is small
     while True:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the path ends early where columns are copies
-            supports = form.path(steps).T != 0
-        distances = _projected_distances(form, supports)
+            supports = lars_path(R, target, Gram=None, max_iter=steps, method="lasso")[2].T != 0
+        distances = _projected_distances(R, supports)
         ended = len(supports) <= steps
         if (distances <= radius).any() and (ended or supports.sum(axis=1).max() >= columns):
             return supports, distances
@@ -120,120 +141,28 @@ def _lasso_path(form, radius, columns):
         steps *= 2
 
 
-def _projected_distances(form, supports):
+def _projected_distances(R, supports):
     """Distances from 1 of the best coefficients that are zero outside each support."""
     leaves = (supports[:-1] & ~supports[1:]).any(axis=1)
     runs = np.split(supports, 1 + np.flatnonzero(leaves))  # in each, a support holds those before it
-    return np.concatenate([_nested_distances(form, run) for run in runs])
+    return np.concatenate([_nested_distances(R, run) for run in runs])
 
 
-def _nested_distances(form, supports):
+def _nested_distances(R, supports):
     """The same, where each support holds those before it: one factor serves all."""
     order = np.flatnonzero(supports[-1])
     order = order[np.argsort(supports[:, order].argmax(axis=0), kind="stable")]
-    rest = np.ones(supports.shape[1])
+    inside, left = R[:, order], R.sum(axis=1)
     if not len(order):
-        return np.full(len(supports), form.of(rest[None])[0])
-    inner = form.block(order)
-    inner[np.diag_indices_from(inner)] *= 1 + JITTER
-    factor = cholesky(inner, lower=True)
-    steps = solve_triangular(factor, form.times_ones[order], lower=True)
-    rest[order] -= solve_triangular(factor, steps, lower=True, trans=1)
+        return np.full(len(supports), left @ left)
+    inner = inside.T @ inside
+    inner[np.diag_indices_from(inner)] *= 1 + _JITTER
+    lower = cholesky(inner, lower=True)
+    steps = solve_triangular(lower, inside.T @ left, lower=True)
+    left -= inside @ solve_triangular(lower, steps, lower=True, trans=1)
     # From the last one back each column that is left out adds a square: nothing is subtracted that could cancel.
     added = np.append(np.cumsum(steps[::-1] ** 2)[::-1], 0.0)
-    return form.of(rest[None])[0] + added[supports.sum(axis=1)]
-
-
-JITTER = 1e-12  # relative, for columns that others can stand in for
-
-
-class ByMatrix:
-    """S itself, (q, q)."""
-
-    def __init__(self, S):
-        self.S = S
-
-    @cached_property
-    def diagonal(self):
-        """That of S; (q,)."""
-        return self.S.diagonal()
-
-    def profiled(self, out):
-        """The form of the others where the coefficients of the columns ``out`` (q,) take whatever values suit best."""
-        if not out.any():
-            return self
-        rest = self.S[np.ix_(~out, ~out)]
-        inner, cross = self.S[np.ix_(out, out)], self.S[np.ix_(out, ~out)]
-        scale = root_or_one(inner.diagonal())[:, None]
-        best = np.linalg.lstsq(inner / scale / scale.T, cross / scale, rcond=None)[0]
-        left = rest - (cross / scale).T @ best
-        nothing = left.diagonal() <= JITTER * rest.diagonal()
-        left[nothing], left[:, nothing] = 0.0, 0.0
-        return ByMatrix(left)
-
-    def scaled(self, units, columns, size):
-        """The form of coefficients in these units, of some columns alone, over size."""
-        return ByMatrix((units[:, None] * self.S * units)[np.ix_(columns, columns)] / size)
-
-    def of(self, v):
-        """v'Sv for each row of v (m, q)."""
-        return np.einsum("ij,ij->i", v @ self.S, v)
-
-    def times(self, v):
-        """S times each row of v (m, q); (m, q)."""
-        return v @ self.S
-
-    @cached_property
-    def times_ones(self):
-        """S 1; (q,)."""
-        return self.S.sum(axis=1)
-
-    def block(self, columns):
-        """S of some columns, a copy."""
-        return self.S[np.ix_(columns, columns)]
-
-    def path(self, steps):
-        """The lasso path towards coefficients that are all 1; (q, k)."""
-        return lars_path_gram(self.times_ones, self.S, n_samples=1, max_iter=steps, method="lasso")[2]
-
-
-class ByRows:
-    """R (n, q) with R'R = S. The methods are those of ``ByMatrix``."""
-
-    def __init__(self, R):
-        self.R = R
-
-    @cached_property
-    def diagonal(self):
-        return _squares(self.R)
-
-    def profiled(self, out):
-        if not out.any():
-            return self
-        rest, given = self.R[:, ~out], self.R[:, out]
-        given /= root_or_one(_squares(given))
-        left = rest - given @ np.linalg.lstsq(given, rest, rcond=None)[0]
-        left[:, _squares(left) <= JITTER * _squares(rest)] = 0.0
-        return ByRows(left)
-
-    def scaled(self, units, columns, size):
-        return ByRows(self.R[:, columns] * (units[columns] / np.sqrt(size)))
-
-    def of(self, v):
-        return _squares((v @ self.R.T).T)
-
-    def times(self, v):
-        return (v @ self.R.T) @ self.R
-
-    @cached_property
-    def times_ones(self):
-        return self.R.T @ self.R.sum(axis=1)
-
-    def block(self, columns):
-        return self.R[:, columns].T @ self.R[:, columns]
-
-    def path(self, steps):
-        return lars_path(self.R, self.R.sum(axis=1), Gram=None, max_iter=steps, method="lasso")[2]
+    return left @ left + added[supports.sum(axis=1)]
 
 
 def weighted_rows(ops, X, weight, centre, points, fit_intercept):
@@ -253,11 +182,11 @@ def weighted_rows(ops, X, weight, centre, points, fit_intercept):
     return R
 
 
-def _squares(R):
+def squares(R):
     """The sum of squares of each column."""
     return np.einsum("ij,ij->j", R, R)
 
 
-def root_or_one(squares):
+def root_or_one(numbers):
     """Square roots to divide by: 1 where there is nothing."""
-    return np.sqrt(np.where(squares == 0, 1.0, squares))
+    return np.sqrt(np.where(numbers == 0, 1.0, numbers))

@@ -25,7 +25,7 @@ from .._data.weights import rows_that_count
 from .._utils.arrays import dense
 from .._utils.sklearn_compat import _check_sample_weight
 from .._utils.warn import warn
-from .dss import follow, form_of, root_or_one
+from .dss import follow, root_of, root_or_one
 from .pipeline import unfrozen
 from .predict import flat
 
@@ -142,7 +142,7 @@ def _supports_of(supports, given, sizes):
 
 def search(model, X, weight, level, columns=0):
     """The ``Path`` of a fitted model. X, weight : its rows and (n,) or (0,) for none."""
-    return follow(model.coef_draws_, form_of(model, X, weight)[0], level, model.shrinkage_ == 0, columns)
+    return follow(model.coef_draws_, root_of(model, X, weight)[0], level, model.shrinkage_ == 0, columns)
 
 
 def _fold_scores(model, X, weight, sizes, held_out, positive):
@@ -169,13 +169,13 @@ class Projection:
 
     def __init__(self, model, X, weight):
         self._X, self._weight = X, weight if len(weight) else np.ones(X.shape[0])
-        self._form, self._centre = form_of(model, X, weight, informed=False)
-        self._has_intercept = len(self._form.diagonal) > X.shape[1]
+        self._root, self._centre = root_of(model, X, weight, informed=False)
+        self._has_intercept = self._root.shape[1] > X.shape[1]
         coef, intercept = flat(model, max(_DRAWS, len(model.coef_draws_)))
         self.draws = coef = coef.astype(np.float64)  # (m, q), about the centre
         if self._has_intercept:
             self.draws = np.column_stack([coef, intercept + coef @ self._centre])
-        self._products = self._form.times(self.draws)
+        self._products = (self.draws @ self._root.T) @ self._root
         self._squares = np.einsum("ij,ij->i", self._products, self.draws)
         self._target = np.empty((X.shape[0], len(coef)), np.float32)
         for rows in self._batches(X):
@@ -205,8 +205,8 @@ class Projection:
     def _latent(self, columns):
         """Least squares of the score, in units of its noise."""
         columns = np.append(columns, self._X.shape[1]) if self._has_intercept else columns
-        right = self._products[:, columns]
-        gamma = _solved(self._form.block(columns), right.T)
+        right, inside = self._products[:, columns], self._root[:, columns]
+        gamma = _solved(inside.T @ inside, right.T)
         # What cancels here is added to 1.
         left = np.maximum(self._squares - np.einsum("ij,ji->i", right, gamma), 0.0) / self._weight.sum()
         return (gamma / np.sqrt(1 + left)).T

@@ -8,27 +8,12 @@ import scipy.sparse as sp
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._posterior import dss
-from skhorseshoe._posterior.dss import ByMatrix, ByRows, weighted_rows
 from skhorseshoe._utils.threads import open_threads
 
 
-def by_rows(moments):
-    """The same form, by as many rows as there are columns."""
-    scale = np.sqrt(np.where(np.diag(moments) > 0, np.diag(moments), 1.0))
-    values, vectors = np.linalg.eigh(moments / scale / scale[:, None])
-    return ByRows(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale)
-
-
-@pytest.fixture(params=[ByMatrix, by_rows], autouse=True)
-def form(request, monkeypatch):
-    monkeypatch.setattr(request.module, "FORM", request.param)
-
-
-FORM = None  # in which the tests below hand the moments over
-
-
 def follow(draws, moments, level, given=None):
-    return dss.follow(draws, FORM(moments), level, given)
+    given = np.zeros(draws.shape[2], bool) if given is None else given
+    return dss.follow(draws, dss.factor(moments), level, given)
 
 
 def sparsest(draws, moments, level):
@@ -151,6 +136,13 @@ def test_the_path_where_nothing_or_everything_is_selected(seed):
     assert not follow(opposite, np.ones((2, 2)), 0.5).supports[0].any()
 
 
+def test_the_path_goes_as_far_by_many_rows_as_by_few(seed):
+    draws = np.random.default_rng(seed).standard_normal((2, 400, 30)) + np.linspace(0.1, 1, 30) ** 2
+    few, many = (dss.follow(draws, np.eye(n, 30), 0.5, np.zeros(30, bool), 30) for n in (30, 20_000))
+    assert np.array_equal(few.supports, many.supports)
+    assert few.supports[-1].all()
+
+
 def test_columns_of_every_summary_are_as_an_intercept(seed):
     """What they can stand in for is no reason to keep others, and their own draws say nothing about the others."""
     draws, moments = posterior(seed, 12)
@@ -167,7 +159,7 @@ def test_columns_of_every_summary_are_as_an_intercept(seed):
 
 @pytest.mark.parametrize("kind", [np.asarray, np.float32, sp.csr_array])
 @pytest.mark.parametrize(("fit_intercept", "weighted"), [(True, False), (False, True)])
-def test_rows_and_their_matrix_are_one_form(kind, fit_intercept, weighted, seed):
+def test_rows_and_their_matrix_give_one_path(kind, fit_intercept, weighted, seed):
     rng = np.random.default_rng(seed)
     n, p = 12, 30
     X = kind(rng.standard_normal((n, p)) * (rng.uniform(size=(n, p)) < 0.5))
@@ -176,13 +168,13 @@ def test_rows_and_their_matrix_are_one_form(kind, fit_intercept, weighted, seed)
     points = 0.3 * rng.standard_normal((5, p + fit_intercept))
     dense = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
     with open_threads(1) as threads:
-        matrix = ByMatrix(cpu.gram(dense, weight, centre, np.ones(p), fit_intercept, threads, points))
-    rows = ByRows(weighted_rows(cpu, X, weight, centre, points, fit_intercept))
-    np.testing.assert_allclose(rows.R.T @ rows.R, matrix.S, rtol=1e-9, atol=1e-12)
+        matrix = cpu.gram(dense, weight, centre, np.ones(p), fit_intercept, threads, points)
+    rows = dss.weighted_rows(cpu, X, weight, centre, points, fit_intercept)
+    np.testing.assert_allclose(rows.T @ rows, matrix, rtol=1e-9, atol=1e-12)
 
     draws = rng.standard_normal((2, 50, p)) + 3.0 * (np.arange(p) < 4)
     given = np.arange(p) == 2
-    ours, other = (dss.follow(draws, form, 0.5, given) for form in (rows, matrix))
+    ours, other = (dss.follow(draws, R, 0.5, given) for R in (rows, dss.factor(matrix)))
     assert np.array_equal(ours.supports[: ours.chosen + 1], other.supports[: other.chosen + 1])
     np.testing.assert_allclose(ours.distances[: ours.chosen + 1], other.distances[: other.chosen + 1], rtol=1e-6)
     assert ours.radius == pytest.approx(other.radius)
@@ -191,6 +183,6 @@ def test_rows_and_their_matrix_are_one_form(kind, fit_intercept, weighted, seed)
 def test_distances_where_columns_leave_the_path(seed):
     X = np.random.default_rng(seed).standard_normal((20, 5))
     supports = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 0, 0, 0], [0, 1, 1, 0, 1]], bool)
-    got = dss._projected_distances(FORM(X.T @ X), supports)
+    got = dss._projected_distances(dss.factor(X.T @ X), supports)
     want = [distance(np.ones((1, 1, 5)), X.T @ X, np.flatnonzero(support))[0] for support in supports]
     np.testing.assert_allclose(got, want, rtol=1e-6)
