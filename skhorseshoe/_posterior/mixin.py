@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._backends import device
 from .._data import validation
 from .._data.dask_lazy import by_blocks
+from .._utils.memory import check_result
 from . import predict as _predict
 from .signals import check_share
 
@@ -96,8 +97,11 @@ class PosteriorMixin:
         MemoryError
             If the result does not fit in memory; before anything is computed.
         """
-        X = self._check_rows(X)
-        return device.put_beside(X, _predict.probability_samples(self, X, check_max_draws(max_draws)))
+        X, max_draws = self._check_rows(X), check_max_draws(max_draws)
+        n_draws = _predict.evenly(self.intercept_draws_, max_draws).size
+        check_result(X.shape[0], n_draws)
+        samples = _predict.answers(self, X, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), max_draws)
+        return device.put_beside(X, samples)
 
     @by_blocks
     def predict_interval(self, X: Rows, level: float | None = 0.9) -> Floats:
@@ -123,8 +127,10 @@ class PosteriorMixin:
         ValueError
             If ``level`` is not between 0 and 1.
         """
-        X = self._check_rows(X)
-        return device.put_beside(X, _predict.probability_interval(self, X, level_of(self, level)))
+        X, level = self._check_rows(X), level_of(self, level)
+        ends = [(1 - level) / 2, (1 + level) / 2]
+        interval = _predict.answers(self, X, 2, lambda eta, ops: ops.quantiles(ops.ndtr(eta, out=eta), ends))
+        return device.put_beside(X, interval)
 
     @by_blocks
     def predict_log_proba(self, X: Rows) -> Floats:
@@ -307,7 +313,7 @@ class PosteriorMixin:
     def _from_probabilities(self, X, answer):
         """answer(probabilities (n, 2)), both on the host, as an array of the device that X is on."""
         X = self._check_rows(X)
-        return device.put_beside(X, answer(_predict.mean_probability(self, X)))
+        return device.put_beside(X, answer(_predict.answers(self, X, 2, lambda eta, ops: ops.average_phi(eta))))
 
     def _check_rows(self, X):
         check_is_fitted(self)

@@ -24,25 +24,7 @@ def evenly(draws, max_draws):
     return draws[:, places]
 
 
-def mean_probability(model, X):
-    """Averages over all draws of Phi(-eta) and Phi(eta); (n, 2), on the host."""
-    return _answers(model, X, 2, lambda eta, ops: ops.average_phi(eta))
-
-
-def probability_samples(model, X, max_draws):
-    """Phi(eta) for every row and draw; (n, m), chain after chain, on the host."""
-    n_draws = evenly(model.intercept_draws_, max_draws).size
-    check_result(X.shape[0], n_draws)
-    return _answers(model, X, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), max_draws)
-
-
-def probability_interval(model, X, level):
-    """Ends of the equal-tailed interval of Phi(eta) over the draws; (n, 2), on the host."""
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    return _answers(model, X, 2, lambda eta, ops: ops.quantiles(ops.ndtr(eta, out=eta), ends))
-
-
-def _answers(model, X, width, answer, max_draws=None):
+def answers(model, X, width, answer, max_draws=None):
     """What answer(eta, ops) gives for the blocks of rows; (n, width), on the host."""
     out = np.empty((X.shape[0], width))
 
