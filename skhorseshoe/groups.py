@@ -211,7 +211,7 @@ def credible_sets(
     shrunk = np.flatnonzero((scale > 0) & (classifier.shrinkage_ > 0))
     r = _given_correlations(classifier, None if X is None else prepared(before, X), correlations, scale)
     classifier = named(before, classifier)
-    claims = Claims(classifier, scale, level, effect)
+    claims = Claims(classifier, level, effect)
     found = claims.of_columns(shrunk)
     if r is not None:
         # Slices of all columns are taken without a copy.

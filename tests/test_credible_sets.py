@@ -116,7 +116,7 @@ def test_nodes_of_the_tree_are_those_of_a_linkage(made_up, seed):
     r = np.corrcoef(X, rowvar=False)
     merges = linkage((1 - abs(r))[np.triu_indices(12, 1)], "average")
     draws = 3 * np.sign(r[0]) + rng.standard_normal((400, 12))
-    nodes = list(Claims(made_up(draws), np.ones(12), 1e-6, 0.0).of_tree(np.arange(12), r, merges))
+    nodes = list(Claims(made_up(draws), 1e-6, 0.0).of_tree(np.arange(12), r, merges))
     labels = [fcluster(merges, height, "distance") for height in merges[:, 2] + 1e-9]
     clusters = {tuple(np.flatnonzero(each == label)) for each in labels for label in each}
     assert {tuple(sorted(node.columns)) for node in nodes} == {cluster for cluster in clusters if len(cluster) > 1}

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from .._utils.names import names_of
 from ..diagnostics import ess_bulk
 from .group_weights import title_of
-from .signals import floored, side_shares
+from .signals import floored, wrong_columns
 from .summary import ends, in_lines, moments
 from .table import Summary
 
@@ -27,19 +27,17 @@ class Candidate(NamedTuple):
 class Claims:
     """Which sets the draws of a model are sure of.
 
-    scale : (p,) standard deviations of the columns. level : with which a set holds a signal. effect : the least that
-    counts.
+    level : with which a set holds a signal. effect : the least that counts.
     """
 
-    def __init__(self, model, scale, level, effect):
-        self.model, self.scale, self.level, self.effect = model, scale, level, effect
+    def __init__(self, model, level, effect):
+        self.model, self.scale, self.level, self.effect = model, model._column_sd, level, effect
         self.n_chains, self.n_draws, p = model.coef_draws_.shape
         self.flat = model.coef_draws_.reshape(-1, p)
 
     def of_columns(self, allowed):
         """The single columns, of those allowed (k,), that are credible as they are."""
-        error = 1 - side_shares(self.model, self.scale, self.effect).max(axis=0)
-        error = floored(error, self.model.ess_, len(self.flat), most=1.0)
+        error = wrong_columns(self.model, self.effect)
         return [Candidate(np.array([j]), self.scale[[j]], error[j]) for j in allowed if error[j] <= self._most]
 
     def of_tree(self, members, r, merges):

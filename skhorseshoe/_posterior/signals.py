@@ -48,25 +48,17 @@ def check_draws(model, name, share):
         )
 
 
-def side_shares(model, scale, effect):
-    """The shares of draws in which scale[j] times coefficient j is above the effect, and below minus it; (2, p)."""
+def wrong_columns(model, effect):
+    """Of each column, how probable it is that its effect is not beyond ``effect`` on its more probable side; (p,)."""
     draws = model.coef_draws_
     n_chains, n_draws, p = draws.shape
-    scale = np.asarray(scale, dtype=np.float64)
-    out = np.empty((2, p))
+    right = np.empty(p)
     step = max(1, _NUMBERS // (n_chains * n_draws))
     for start in range(0, p, step):
         part = slice(start, start + step)
-        sized = draws[..., part] * scale[part]
-        out[0, part] = (sized > effect).mean(axis=(0, 1))
-        out[1, part] = (sized < -effect).mean(axis=(0, 1))
-    return out
-
-
-def wrong_columns(model, effect):
-    """Of each column, how probable it is that its effect is not beyond ``effect`` on its more probable side; (p,)."""
-    right = side_shares(model, model._column_sd, effect).max(axis=0)
-    return floored(1 - right, model.ess_, model.global_scale_draws_.size, most=1.0)
+        sized = draws[..., part] * model._column_sd[part]
+        right[part] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
+    return floored(1 - right, model.ess_, n_chains * n_draws, most=1.0)
 
 
 def largest_set(wrong, q):
