@@ -254,9 +254,9 @@ def _given_correlations(model, X, correlations, scale):
 def _user_groups(model, groups, scale, r):
     """Columns, weights and title of each group."""
     names = names_of(model)
-    weights, titles = weights_of(groups, names, not hasattr(model, "feature_names_in_"))
+    weights = weights_of(groups, model)
     found, where = [], {}
-    for k, (title, given) in enumerate(zip(titles, groups.values(), strict=True)):
+    for k, (title, given) in enumerate(groups.items()):
         part = slice(*weights.indptr[k : k + 2])
         columns, own = weights.indices[part], weights.data[part]
         for j in columns:

@@ -5,25 +5,22 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.sparse import csc_array
 
-from .._utils.names import finder
+from .._utils.names import finder, names_of
 
 
-def weights_of(groups, names, numbered=False):
-    """A matrix (p, k) with the weights of the columns in each of k groups, and the titles of the groups.
-
-    groups : as ``group_summary`` takes them. names : of the p columns, whose numbers they are if ``numbered``.
-    """
+def weights_of(groups, model):
+    """A matrix (p, k) with the weights of a model's columns in each of k groups, as ``group_summary`` takes them."""
     if isinstance(groups, Mapping) and not groups:
         raise ValueError("groups is empty: give one group at least.")
     if not isinstance(groups, Mapping):
         raise TypeError(
             f"groups must be a dict of lists of columns, or of dicts of columns and weights; got {groups!r:.80}."
         )
-    p = len(names)
+    p = model.n_features_in_
     cure = f" Give names, or numbers below {p}."
-    if numbered:
+    if not hasattr(model, "feature_names_in_"):
         cure += " It was fitted without names: fit it on a table, in a Pipeline with set_output(transform='pandas')."
-    find = finder(names, "columns of this model", cure, numbered=True)
+    find = finder(names_of(model), "columns of this model", cure, numbered=True)
     rows, columns, values = [], [], []
     for k, (title, group) in enumerate(groups.items()):
         if isinstance(group, str) or not len(group):
@@ -35,7 +32,7 @@ def weights_of(groups, names, numbered=False):
             values.append(float(weight))
     if not np.isfinite(values).all():
         raise ValueError("The weights of columns in groups must be finite.")
-    return csc_array((values, (rows, columns)), shape=(p, len(groups))), list(groups)
+    return csc_array((values, (rows, columns)), shape=(p, len(groups)))
 
 
 def title_of(centre, n_columns):

@@ -37,9 +37,9 @@ def summary_frame(model, level, sort_by):
 
 def group_frame(model, groups, level):
     """See ``HorseshoeProbitClassifier.group_summary``."""
-    weights, titles = weights_of(groups, names_of(model), not hasattr(model, "feature_names_in_"))
+    weights = weights_of(groups, model)
     n_chains, n_draws, p = model.coef_draws_.shape
-    draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(titles))
+    draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(groups))
     checks = convergence(draws)
     return Summary(
         {
@@ -49,7 +49,7 @@ def group_frame(model, groups, level):
             "ess": checks.ess_bulk,
             "rhat": checks.rhat,
         },
-        index=pd.Index(titles, name="group"),
+        index=pd.Index(list(groups), name="group"),
     )
 
 
