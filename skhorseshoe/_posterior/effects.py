@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import sklearn
 from scipy.sparse import issparse
 
 from .._backends import device
@@ -16,7 +15,6 @@ from .._utils.arrays import dense
 from .._utils.memory import check_matrices
 from .._utils.names import finder
 from .._utils.sklearn_compat import _check_sample_weight
-from .._utils.threads import count_threads, open_threads
 from ..diagnostics import ess_bulk
 from . import predict
 from .estimates import means
@@ -136,26 +134,23 @@ def _of_rows(model, X, moves, share, coef, intercept):
     share of each of them (n,).
     """
     out = np.empty((len(moves), len(coef)))
-    ops, name, _ = device.for_answers(model.device, model.device_, X)
-    budget = int(sklearn.get_config()["working_memory"] * 2**20)
 
-    def use(eta, draws):
+    def use(eta, draws, ops):
+        def across(columns, values):
+            some = coef[draws][:, columns].astype(np.float64)
+            return ops.to_device(some) @ ops.to_device(np.ascontiguousarray(values.T))
+
+        def average(eta):
+            return share * ops.average_phi(eta)[:, 1] if np.ndim(share) == 0 else ops.ndtr(eta) @ ops.to_device(share)
+
         # Blocks of draws under all rows, not of rows under all draws: each sum over rows is then made in one place.
         eta += ops.to_device(intercept[draws])[:, None]
         own = average(eta)
         for k, ends in enumerate(moves):
-            low, high = (own if end is None else average(eta + across(draws, *end)) for end in ends)
+            low, high = (own if end is None else average(eta + across(*end)) for end in ends)
             out[k, draws] = ops.to_host(high - low)
 
-    def across(draws, columns, values):
-        return ops.to_device(coef[draws][:, columns].astype(np.float64)) @ ops.to_device(np.ascontiguousarray(values.T))
-
-    def average(eta):
-        return share * ops.average_phi(eta)[:, 1] if np.ndim(share) == 0 else ops.ndtr(eta) @ ops.to_device(share)
-
-    quiet = np.errstate(over="ignore", invalid="ignore")
-    with quiet, open_threads(count_threads(model.n_jobs)) as threads, ops.using(name):
-        ops.each_block(coef, X, threads, budget, use)
+    predict.each_block(model, coef, X, use)
     return out
 
 

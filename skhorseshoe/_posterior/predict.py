@@ -89,20 +89,22 @@ def flat(model, max_draws=None):
 
 
 def _each_predictor(model, X, coef, intercept, use):
-    """Call use(eta, rows, ops) with blocks of the linear predictor, (rows, m), which may be overwritten.
+    """``each_block`` of the linear predictor, (rows, m)."""
 
-    They are on the device of the back end ``ops``.
-    """
-
-    def shifted(eta, rows):
-        eta += intercept
+    def shifted(eta, rows, ops):
+        eta += ops.to_device(intercept)
         _check_finite(eta, rows, ops)
         use(eta, rows, ops)
 
-    ops, name, _ = device.for_answers(model.device, model.device_, X)
+    each_block(model, X, coef, shifted)
+
+
+def each_block(model, left, right, use):
+    """Call use(product, rows, ops) with blocks of the product left right', which may be overwritten, and the slice of
+    the rows of ``left`` that each is of. They are on the device of the back end ``ops``."""
+    ops, name, _ = device.for_answers(model.device, model.device_, left)
     budget = int(sklearn.get_config()["working_memory"] * 2**20)
-    n_threads = 1 if X.shape[0] == 1 else count_threads(model.n_jobs)  # which takes a while, for one row
+    n_threads = 1 if left.shape[0] == 1 else count_threads(model.n_jobs)  # which takes a while, for one row
     quiet = np.errstate(over="ignore", invalid="ignore")
     with quiet, open_threads(n_threads) as threads, ops.using(name):
-        intercept = ops.to_device(intercept)
-        ops.each_block(X, coef, threads, budget, shifted)
+        ops.each_block(left, right, threads, budget, lambda product, rows: use(product, rows, ops))
