@@ -358,7 +358,6 @@ def select(
     """
     before, classifier = unwrap(model)
     selector = HorseshoeSelector(classifier, rule=rule, level=level, q=q, effect=effect, prefit=True, cv=cv)
-    given = {} if sample_weight is None else {"sample_weight": sample_weight}
-    selector.fit(prepared(before, X), y, **given)
+    selector.fit(prepared(before, X), y, sample_weight)
     selector.feature_names_in_ = np.asarray(names_of(before, classifier), dtype=object)
     return selector
