@@ -10,9 +10,10 @@ from scipy.stats import rankdata
 
 from .._posterior import estimates
 from .._posterior.pipeline import names_of, unwrap
+from .._utils.names import finder
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
-from ._common import MUTED, Described, Display, check_count, drawable, places
+from ._common import MUTED, Described, Display, check_count, drawable
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Model, NDArray, Sequence
@@ -255,7 +256,10 @@ def _choose(estimator, names, worst):
         ess = np.append(classifier.ess_, convergence(np.stack(list(extra.values()), axis=-1)).ess_bulk)
         chosen = np.argsort(ess, kind="stable")[:worst]
     else:
-        chosen = places(names, known)
+        find = finder(known, "quantities of this model", f" The last ones are {known[-3:]}.")
+        chosen = [find(name, "names") for name in ([names] if isinstance(names, str) else names)]
+        if not chosen:
+            raise ValueError("names is empty: give at least one, or None.")
     n_features = classifier.n_features_in_
     draws = [classifier.coef_draws_[..., j] if j < n_features else extra[known[j]] for j in chosen]
     return [known[j] for j in chosen], np.stack(draws)

@@ -43,15 +43,6 @@ def check_count(name, value, smallest=1):
         raise ValueError(f"{name} must be at least {smallest}; got {value}.")
 
 
-def places(names, known):
-    """Where the names are among the known ones; one name may come without a list."""
-    names = [names] if isinstance(names, str) else list(names)
-    if not names:
-        raise ValueError("names is empty: give at least one, or None.")
-    find = _names.finder(known, "quantities of this model", f" The last ones are {known[-3:]}.")
-    return [find(name, "names") for name in names]
-
-
 def drawable(names, which=None, letters=LONGEST):
     """The names at these places, or all, as texts to draw: literal, on one line, long ones without their middle.
 
