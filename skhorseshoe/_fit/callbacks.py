@@ -22,18 +22,11 @@ _FEWEST = 100  # draws of a chain that it is computed from
 
 def callbacks_of(model, given, known, run):
     """A function of the number of sweeps done that tells the callbacks of ``model``; it returns True to stop the run.
+    None where scikit-learn has no callbacks.
 
     given : X, y and metadata, by name, as ``fit`` has them. known : attributes that the model will have, draws apart.
     """
-    return _Tasks(model, {"estimator": model, **given}, known, run) if HAS_CALLBACKS else _NoTasks()
-
-
-class _NoTasks:
-    def __call__(self, t):
-        return False
-
-    def close(self):
-        pass
+    return _Tasks(model, {"estimator": model, **given}, known, run) if HAS_CALLBACKS else None
 
 
 class _Tasks:

@@ -226,7 +226,7 @@ def _go(run, verbose, checkpoint, callbacks):
             log(t)
             if checkpoint is not None and checkpoint.is_due():
                 checkpoint.write(run)
-            enough = callbacks(t)
+            enough = callbacks is not None and callbacks(t)
             call_handler()
             return enough
 
@@ -237,7 +237,8 @@ def _go(run, verbose, checkpoint, callbacks):
                 save()
             raise
         save()
-    callbacks.close()
+    if callbacks is not None:
+        callbacks.close()
     done, then = marks[-2]
     return (time.monotonic() - then) / max(1, run.sweep - first - done)
 
