@@ -32,7 +32,7 @@ from . import findings, parameters, warm_start, warnings
 from .callbacks import callbacks_of
 from .checkpoint import Checkpoint, check_saved
 from .plan import check_memory, plan_fit
-from .recipe import recipe_of
+from .recipe import in_time, recipe_of
 
 _OF_COLUMNS = "n_features_in_", "feature_names_in_"
 _REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
@@ -251,16 +251,13 @@ def _log(verbose, run):
         return run.burn_in + run.settings.n_iter
 
     def line(t, left):
-        time_left = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} minutes"
-        return f"{'burn-in' if t <= run.burn_in else 'sampling'}: sweep {t} {of} {end()}, {about} {time_left} left"
+        return f"{'burn-in' if t <= run.burn_in else 'sampling'}: sweep {t} {of} {end()}, {about} {in_time(left)} left"
 
     def too_long(t, sweep, left):
-        hours = left / 3600
         return (
-            f"At {sweep:.2g} s a sweep, the {end() - t} sweeps that are left {of} {end()} take {about} "
-            f"{f'{hours:.0f} hours' if hours < 48 else f'{hours / 24:.0f} days'}. To shorten it, set target_ess or "
-            "reduce rows or columns; checkpoint saves progress, verbose=1 reports progress, and Ctrl-C ends the fit "
-            "with the draws so far."
+            f"At {sweep:.2g} s a sweep, the {end() - t} sweeps that are left {of} {end()} take {about} {in_time(left)}."
+            " To shorten it, set target_ess or reduce rows or columns; checkpoint saves progress, verbose=1 reports "
+            "progress, and Ctrl-C ends the fit with the draws so far."
         )
 
     return progress.reporter(verbose, end, line, too_long)

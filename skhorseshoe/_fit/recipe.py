@@ -33,15 +33,15 @@ def recipe_of(findings, params, chains):
     if params.checkpoint is not None and (is_another or "burn_in" in changes or "thin" in changes):
         changes["checkpoint"] = "<another folder>"
     words = ", ".join(f"{name}={value!r}" for name, value in changes.items())
-    return f"Fit again with {words}: {_time(chains.sweep * sweeps)}."
+    return f"Fit again with {words}: about {in_time(chains.sweep * sweeps)}."
 
 
-def _time(seconds):
-    if seconds < 1:
-        return "about a second"
-    for unit, size, least in (("days", 86_400, 172_800), ("hours", 3600, 7200), ("minutes", 60, 120), ("s", 1, 0)):
-        if seconds >= least:
-            return f"about {seconds / size:.0f} {unit}"
+def in_time(seconds):
+    """Seconds in words, in the largest unit of which there are two or more."""
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 1 else "a second"
 
 
 def nice(n):
