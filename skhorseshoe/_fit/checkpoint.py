@@ -205,10 +205,7 @@ def _unpacked(data):
 def _flatten(nested):
     out = {}
     for name, value in nested.items():
-        if isinstance(value, dict):
-            out |= {f"{name}/{inner}": array for inner, array in _flatten(value).items()}
-        else:
-            out[name] = np.asarray(value)
+        out |= {f"{name}/{of}": array for of, array in value.items()} if isinstance(value, dict) else {name: value}
     return out
 
 
