@@ -1,5 +1,6 @@
 """What a report of a bug needs to say."""
 
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 import sklearn
@@ -21,14 +22,8 @@ def show_versions() -> None:
         print("no BLAS whose threads can be set, as where it is Apple's Accelerate")
     print("\nskhorseshoe:")
     for name in _PACKAGES:
-        print(f"{name:>13}: {_version(name)}")
+        with suppress(PackageNotFoundError):
+            print(f"{name:>13}: {version(name)}")
     print(f"{'cpu':>13}: {count_threads(None)} threads")
     works, why = gpu_status()
     print(f"{'cuda':>13}: {why if works else f'not available. {why}'}")
-
-
-def _version(name):
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
