@@ -84,11 +84,11 @@ def factor(S):
 def follow(draws, R, level, given, columns=0):
     """The ``Path``; its last summary, if no other one, is good enough.
 
-    draws : (n_chains, n_draws, p). R : (m, q), as ``root_of`` gives it; for the choice its scale does not matter. given
-    : (p,) bool, the columns that belong to every summary. columns : how many others the path is followed to at least,
-    if it goes so far. ValueError if the information is zero.
+    draws : (n_chains, n_draws, p). R : (m, q), as ``root_of`` gives it; for the choice its scale does not matter.
+    given : (p,) bool, the columns that belong to every summary. columns : how many others the path is followed to at
+    least, if it goes so far. ValueError if the information is zero.
     """
-    if not squares(R).any():
+    if not _squares(R).any():
         raise ValueError(
             "rule='dss' compares the probabilities of the rows, but here every draw gives probabilities of exactly 0 "
             "or 1 in floating point (or X is zero). The columns can separate the classes completely: set slab_scale=2 "
@@ -97,10 +97,10 @@ def follow(draws, R, level, given, columns=0):
     R = _profiled(R, np.append(given, np.ones(R.shape[1] - len(given), bool)))
     draws = draws[..., ~given] if given.any() else draws
     mean = draws.mean(axis=(0, 1))
-    radius = np.quantile([squares(R @ (chain - mean).T) for chain in draws], level)
+    radius = np.quantile([_squares(R @ (chain - mean).T) for chain in draws], level)
 
     # In units of the mean, an adaptive lasso is a lasso and the mean is 1 everywhere.
-    size = mean**2 * squares(R)
+    size = mean**2 * _squares(R)
     moves = np.flatnonzero(size > 0)
     largest = size.max(initial=0.0) or 1.0
     R = R[:, moves] * (mean[moves] / np.sqrt(largest))
@@ -115,19 +115,17 @@ def _profiled(R, out):
     if not out.any():
         return R
     rest, given = R[:, ~out], R[:, out]
-    given /= root_or_one(squares(given))
+    given /= root_or_one(_squares(given))
     left = rest - given @ np.linalg.lstsq(given, rest, rcond=None)[0]
-    left[:, squares(left) <= _JITTER * squares(rest)] = 0.0
+    left[:, _squares(left) <= _JITTER * _squares(rest)] = 0.0
     return left
 
 
 def _lasso_path(R, radius, columns):
     """Supports (k, p) on the lasso path, and how far from 1 is the best on each: at least until one is good enough and
     one has so many columns, if the path goes so far."""
-    p = R.shape[1]
-    if p == 0:
-        return np.zeros((1, 0), dtype=bool), np.zeros(1)
-    steps, target = max(_FIRST_STEPS, columns), len(R) * R.sum(axis=1)  # lars_path ends where a mean of len(R) is small
+    steps = max(_FIRST_STEPS, columns)
+    target = len(R) * R.sum(axis=1)  # by which lars_path divides what it ends by
     while True:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the path ends early where columns are copies
@@ -137,7 +135,7 @@ def _lasso_path(R, radius, columns):
         if (distances <= radius).any() and (ended or supports.sum(axis=1).max() >= columns):
             return supports, distances
         if ended:
-            return np.vstack([supports, np.ones(p, dtype=bool)]), np.append(distances, 0.0)
+            return np.vstack([supports, np.ones(R.shape[1], dtype=bool)]), np.append(distances, 0.0)
         steps *= 2
 
 
@@ -182,11 +180,11 @@ def weighted_rows(ops, X, weight, centre, points, fit_intercept):
     return R
 
 
-def squares(R):
+def _squares(R):
     """The sum of squares of each column."""
     return np.einsum("ij,ij->j", R, R)
 
 
-def root_or_one(numbers):
+def root_or_one(squares):
     """Square roots to divide by: 1 where there is nothing."""
-    return np.sqrt(np.where(numbers == 0, 1.0, numbers))
+    return np.sqrt(np.where(squares == 0, 1.0, squares))
