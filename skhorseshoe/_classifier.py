@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from . import _version
-from ._data.dask_lazy import in_client
+from ._data.validation import is_dask
 from ._fit import fit as _fit
 from ._fit.parameters import CONSTRAINTS
 from ._posterior.mixin import PosteriorMixin
@@ -331,7 +331,12 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         fitted.say()  # where a warning is made an error, the model stays fitted
         return self
 
-    score = in_client(ClassifierMixin.score)
+    def score(self, X: Rows, y: Labels, sample_weight: Weights = None) -> float:  # the docstring is scikit-learn's
+        if not is_dask(X, y, sample_weight):
+            return super().score(X, y, sample_weight)
+        from ._data.dask_input import accuracy  # which gathers predictions, whose number is unknown before
+
+        return accuracy(self, X, y, sample_weight)
 
     def __getstate__(self):
         """The state with the version that saves it. Paths are strings in it: one of POSIX cannot be loaded on Windows,

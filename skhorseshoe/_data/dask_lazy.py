@@ -22,17 +22,3 @@ def by_blocks(method: _Method) -> _Method:
         return map_rows(getattr(model, method.__name__), X, args, kwargs)
 
     return cast(_Method, answer)
-
-
-def in_client(score):
-    """``score`` of a classifier: of Dask collections it gathers predictions, whose number is unknown before."""
-
-    @functools.wraps(score)
-    def answer(model, X, y, sample_weight=None):
-        if not is_dask(X, y, sample_weight):
-            return score(model, X, y, sample_weight)
-        from .dask_input import accuracy
-
-        return accuracy(model, X, y, sample_weight)
-
-    return answer
