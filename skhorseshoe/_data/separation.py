@@ -105,17 +105,27 @@ class _Rows:
 
     def plane(self, total, margin, seen):
         """The plane of the largest value ``total @ plane + margin * m`` with every side at least ``margin * m``, and
-        the rows that it took; None for the plane if the value is not positive, and for the rows if they are too many.
+        the rows that it took; None for the plane if the value is not positive, and for both if the rows are too many or
+        the solver fails.
 
         seen : numbers of the rows that are looked at first.
         """
         n_sides = 1 if margin else len(self.sign)  # that the value is a sum of
         while self.have_room(seen):
-            plane, least, value = _best(self._signed(taken(self.X, seen), seen), total, margin)
-            if value is None:
+            rows = self._signed(taken(self.X, seen), seen)
+            found = linprog(
+                -np.append(total, margin),
+                A_ub=np.hstack([-rows, np.full((len(rows), 1), margin)]),
+                b_ub=np.zeros(len(rows)),
+                bounds=(-1.0, 1.0),
+                method="highs",
+                options=_TOLERANCE,
+            )
+            if not found.success:
                 return None, None
-            if value <= _ROUNDING * n_sides:
+            if -found.fun <= _ROUNDING * n_sides:
                 return None, seen
+            plane, least = found.x[:-1], margin * found.x[-1]
             short = self.sides(plane) < least - _ROUNDING
             short[seen] = False
             if not short.any():
@@ -123,20 +133,3 @@ class _Rows:
             some = np.flatnonzero(short)
             seen = np.union1d(seen, some[:: -(-len(some) // len(seen))])
         return None, None
-
-
-def _best(rows, total, margin):
-    """The plane of ``_Rows.plane`` for these rows (m, q) alone, the least side that it asks for, and its value; None
-    for the value if the solver fails."""
-    sides = np.hstack([-rows, np.full((len(rows), 1), margin)])
-    found = linprog(
-        -np.append(total, margin),
-        A_ub=sides,
-        b_ub=np.zeros(len(rows)),
-        bounds=(-1.0, 1.0),
-        method="highs",
-        options=_TOLERANCE,
-    )
-    if not found.success:
-        return None, None, None
-    return found.x[:-1], margin * found.x[-1], -found.fun
