@@ -85,7 +85,11 @@ class Checkpoint:
         if not path.exists():
             return None
         manifest = read_note(path, _FORMAT, _FIELDS, _CURE)
-        self._compare(manifest["what"])
+        if different := warm_start.differences(manifest["what"], self.what):
+            raise ValueError(
+                f"checkpoint={str(self.folder)!r} holds another run: {different}. Give another folder, or "
+                "the data and parameters that it was made with. In a search or cross-validation set checkpoint=None."
+            )
         self.files = manifest["draws"]
         self.state = manifest["state"][0]
         state = self._read(*manifest["state"])
@@ -117,13 +121,6 @@ class Checkpoint:
         if others := foreign(self.folder, (*_OURS, lock_of(_WHAT))):
             raise ValueError(
                 f"checkpoint={str(self.folder)!r} is not a checkpoint: it holds {others[:3]}. Give an empty folder."
-            )
-
-    def _compare(self, was):
-        if different := warm_start.differences(was, self.what):
-            raise ValueError(
-                f"checkpoint={str(self.folder)!r} holds another run: {different}. Give another folder, or "
-                "the data and parameters that it was made with. In a search or cross-validation set checkpoint=None."
             )
 
     def _read(self, name, expected):
