@@ -193,21 +193,14 @@ class Shards:
 
     def _load(self, numbers, workers, losses=0):
         """Load segments onto workers, as many as their threads can take, neighbours together."""
-        new = []
-        try:
-            for worker, share in list(self._shares(list(numbers), workers)):  # all have room before one begins
-                new.append(self._submit(worker, share, workers[worker]))
-            lost = {}
-            for holder in new:
-                try:
-                    self._await_loading(holder)
-                except _WorkerLost as why:
-                    lost[holder] = why
-        except BaseException:
-            for holder in new:
-                _release(holder)
-            raise
-        self.holders += new
+        before, lost = len(self.holders), {}
+        for worker, share in list(self._shares(list(numbers), workers)):  # all have room before one begins
+            self.holders.append(self._submit(worker, share, workers[worker]))  # after an error the context gives it up
+        for holder in self.holders[before:]:
+            try:
+                self._await_loading(holder)
+            except _WorkerLost as why:
+                lost[holder] = why
         if lost:
             self._replace(lost, losses + 1)
 
