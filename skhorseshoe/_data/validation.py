@@ -281,28 +281,25 @@ def column_mask(given, p, names):
     names : of the columns, or None.
     """
     mask = np.zeros(p, bool)
-    if given is not None:
-        mask[_columns(given, p, names)] = True
-    if mask.all():
-        raise ValueError(f"unpenalized has all {p} columns: the horseshoe prior needs one at least to shrink.")
-    return mask
-
-
-def _columns(given, p, names):
-    """The same as indices or a mask."""
+    if given is None:
+        return mask
     values = [None] if issparse(given) or np.ndim(given) != 1 else np.asarray(given).tolist()
     if not all(isinstance(one, (str, Integral)) for one in values):
         raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {given!r:.80}.")
     if values and all(isinstance(one, bool) for one in values):
         if len(values) != p:
             raise ValueError(f"unpenalized is a mask of {len(values)} entries, but X has {p} columns.")
-        return np.array(values)
-    cure = f" Give names of a table, indices from {-p} to {p - 1}, or a mask."
-    find = finder(range(p) if names is None else list(names), "columns of X", cure, numbered=True)
-    found = [find(one, "unpenalized") for one in values]
-    if len({*found}) < len(found):
-        raise ValueError(f"unpenalized has a column more than once: {values[:9]}. Give a mask as booleans.")
-    return found
+        mask[:] = values
+    else:
+        cure = f" Give names of a table, indices from {-p} to {p - 1}, or a mask."
+        find = finder(range(p) if names is None else list(names), "columns of X", cure, numbered=True)
+        found = [find(one, "unpenalized") for one in values]
+        if len({*found}) < len(found):
+            raise ValueError(f"unpenalized has a column more than once: {values[:9]}. Give a mask as booleans.")
+        mask[found] = True
+    if mask.all():
+        raise ValueError(f"unpenalized has all {p} columns: the horseshoe prior needs one at least to shrink.")
+    return mask
 
 
 def _column_types(table):
