@@ -3,6 +3,7 @@
 import functools
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import repeat
 
 import numpy as np
 import pandas as pd
@@ -57,7 +58,9 @@ def prepare(model, X, y, sample_weight):
     bounds, edges = layout(*shape)
     ends = bounds[edges].tolist()
     chunks = {0: tuple(np.diff(ends).tolist())}
-    parts = _zipped(*(array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight)))
+    arrays = (array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight))
+    blocks = (repeat(None) if array is None else np.ravel(array.to_delayed()) for array in arrays)
+    parts = list(zip(*blocks, strict=False))
     classes, class_weights = _classes(client, parts, ends, model.class_weight)
     names, weighted = getattr(model, "feature_names_in_", None), weight is not None or class_weights is not None
 
@@ -180,13 +183,6 @@ def _known(client, collection, to_array):
     ]
     array = da.concatenate(blocks) if blocks else da.empty((0, *collection.shape[1:]), dtype=dtype)
     return array, lengths
-
-
-def _zipped(*arrays):
-    """The blocks of arrays with the same chunks as tuples; None for what is None."""
-    blocks = [None if array is None else np.ravel(array.to_delayed()) for array in arrays]
-    n = len(blocks[0])
-    return list(zip(*([None] * n if column is None else column for column in blocks), strict=True))
 
 
 def _gather(client, tasks):
