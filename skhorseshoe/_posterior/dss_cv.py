@@ -175,8 +175,7 @@ class Projection:
         self.draws = coef = coef.astype(np.float64)  # (m, q), about the centre
         if self._has_intercept:
             self.draws = np.column_stack([coef, intercept + coef @ self._centre])
-        self._products = (self.draws @ self._root.T) @ self._root
-        self._squares = np.einsum("ij,ij->i", self._products, self.draws)
+        self._scores = self._root @ self.draws.T
         self._target = np.empty((X.shape[0], len(coef)), np.float32)
         for rows in self._batches(X):
             self._target[rows] = ndtr(self._block(X, rows, np.arange(X.shape[1])) @ self.draws.T)
@@ -205,10 +204,9 @@ class Projection:
     def _latent(self, columns):
         """Least squares of the score, in units of its noise."""
         columns = np.append(columns, self._X.shape[1]) if self._has_intercept else columns
-        right, inside = self._products[:, columns], self._root[:, columns]
-        gamma = _solved(inside.T @ inside, right.T)
-        # What cancels here is added to 1.
-        left = np.maximum(self._squares - np.einsum("ij,ji->i", right, gamma), 0.0) / self._weight.sum()
+        inside = self._root[:, columns]
+        gamma = _solved(inside.T @ inside, inside.T @ self._scores)
+        left = ((self._scores - inside @ gamma) ** 2).sum(axis=0) / self._weight.sum()
         return (gamma / np.sqrt(1 + left)).T
 
     def _step(self, columns, coef):
