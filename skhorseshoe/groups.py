@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_scalar
 from ._backends import device
 from ._data import validation
 from ._posterior.correlated import ROUNDING, clusters, trees
+from ._posterior.credible_sets import Claims, choose, frames
 from ._posterior.group_weights import title_of, weights_of
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
@@ -196,8 +197,6 @@ def credible_sets(
     >>> {title: list(found.members.loc[title].sort_index().index) for title in sorted(found.sets.index)}
     {'x0 and 1 more': ['x0', 'x5'], 'x1': ['x1']}
     """
-    from ._posterior.credible_sets import Claims, choose, frames  # imports pandas and SciPy's optimisers
-
     before, classifier = unwrap(model)
     check_share("level", level)
     check_share("q", q)

@@ -5,6 +5,7 @@ from contextlib import suppress
 from numbers import Integral, Number
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import issparse
 from sklearn import config_context, get_config
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -111,8 +112,6 @@ def with_names(X):
         return pa.Table.from_batches([X])
     if not isinstance(getattr(X, "columns", None), list) or _get_feature_names(X) is not None:
         return X
-    import pandas as pd
-
     return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
 
 

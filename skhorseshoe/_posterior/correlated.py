@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from .._utils.memory import check_matrices
 
@@ -15,7 +16,7 @@ def clusters(Z, threshold, caller):
 
     Z : (n, p) whose products Z'Z are the correlations. A sign is that of the correlation with the central column.
     """
-    from scipy.cluster.hierarchy import fcluster  # heavy, as csgraph is
+    from scipy.cluster.hierarchy import fcluster  # heavy
 
     found = []
     for members, merges in trees(lambda a, b: Z[:, a].T @ Z[:, b], Z.shape[1], threshold, caller):
@@ -50,8 +51,6 @@ def trees(r, p, threshold, caller):
 
 def _hanging_together(r, p, least):
     """Lists of columns between which there are ways along correlations of at least ``least``."""
-    from scipy.sparse.csgraph import connected_components
-
     labels = np.arange(p)
     step = max(1, _BLOCK // max(p, 1))
     for start in range(0, p, step):

@@ -1,4 +1,4 @@
-"""Disjoint sets of columns, each of which has an effect that the draws are sure of; imports pandas, which is heavy."""
+"""Disjoint sets of columns, each of which has an effect that the draws are sure of."""
 
 from typing import NamedTuple
 

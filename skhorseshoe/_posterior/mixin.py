@@ -14,7 +14,9 @@ from .._data import validation
 from .._data.dask_lazy import by_blocks
 from .._utils.memory import check_result
 from . import predict as _predict
+from .arviz import from_model
 from .signals import check_share
+from .summary import group_frame, summary_frame
 
 if TYPE_CHECKING:
     from .._types import DataFrame, Floats, Labels, Mapping, NDArray, Rows, Weights
@@ -217,8 +219,6 @@ class PosteriorMixin:
         ValueError
             If ``level`` is not between 0 and 1, or ``sort_by`` not the name of a column.
         """
-        from .summary import summary_frame  # imports pandas, which is heavy, and a fit does not need it
-
         check_is_fitted(self)
         return summary_frame(self, level_of(self, level), sort_by)
 
@@ -251,8 +251,6 @@ class PosteriorMixin:
         ValueError
             If a group is empty or has a column that is not one of this model, or ``level`` is not between 0 and 1.
         """
-        from .summary import group_frame
-
         check_is_fitted(self)
         return group_frame(self, groups, level_of(self, level))
 
@@ -301,8 +299,6 @@ class PosteriorMixin:
         power. The priors of shrunk coefficients given the global scale are not among them: in a hierarchy it is the
         top level to scale (Kallioinen, Paananen, Bürkner & Vehtari 2024, Statistics and Computing 34, 57).
         """
-        from .arviz import from_model
-
         check_is_fitted(self)
         if (X is None) != (y is None) or (X is None and sample_weight is not None):
             raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")

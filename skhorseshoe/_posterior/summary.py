@@ -1,4 +1,4 @@
-"""The summary frame: a table of the posterior under a header in words. Imports pandas, which is heavy."""
+"""The summary frame: a table of the posterior under a header in words."""
 
 from textwrap import fill
 

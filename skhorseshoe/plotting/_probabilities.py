@@ -7,6 +7,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
+from sklearn.utils import check_random_state
 
 from .._data import validation
 from .._posterior import estimates
@@ -250,8 +252,6 @@ class PosteriorCalibrationDisplay(Display):
         -------
         display : PosteriorCalibrationDisplay
         """
-        from sklearn.utils import check_random_state
-
         before, classifier = unwrap(estimator)
         level = level_of(classifier, level)
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
@@ -291,6 +291,4 @@ class PosteriorCalibrationDisplay(Display):
 
 def _isotonic(y, place, counts):
     """Isotonic regression of the outcomes on the ranks of their predictions: a value for each that differs."""
-    from sklearn.isotonic import isotonic_regression
-
     return isotonic_regression(np.bincount(place, y) / counts, sample_weight=counts, y_min=0, y_max=1)
