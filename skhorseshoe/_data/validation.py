@@ -2,7 +2,7 @@
 
 from collections import Counter
 from contextlib import suppress
-from numbers import Integral, Number
+from numbers import Integral
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
 _TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
-_NA = ("NAType", "NaTType")  # of pandas
 _LEVELS = ("categor", "dictionary", "enum", "str", "large_string", "utf8")  # and these, if they look like numbers
 
 
@@ -217,7 +216,7 @@ def check_labels(y):
     """Labels in one dimension, on the host, of which none is masked or missing."""
     refuse_masked(y, "y")
     if isinstance(y, (list, tuple)):
-        _refuse_missing(y)  # which an array of text would swallow
+        _refuse_missing(np.asarray(y, object))  # which an array of text would swallow
     y = column_or_1d(device.to_host(y), warn=True)
     _refuse_missing(y)
     return y
@@ -253,14 +252,8 @@ def _refuse_objects(y):
 
 
 def _refuse_missing(labels):
-    if isinstance(labels, np.ndarray) and labels.dtype != object:
-        missing = np.isnan(labels) if labels.dtype.kind in "fcmM" else []
-    else:
-        missing = [
-            label != label if isinstance(label, (Number, np.generic)) else label is None or type(label).__name__ in _NA
-            for label in labels
-        ]
-    if np.any(missing):
+    missing = pd.isna(labels)
+    if missing.any():
         raise ValueError(f"The label of row {np.argmax(missing)} is missing: leave such rows out.")
 
 
