@@ -14,11 +14,11 @@ __device__ __forceinline__ double local_slice(double now, double v, double c, do
     const double here = log_local(now, v, c, tau_sq_inv);
     if (here == -1e300) return now;
     const double level = here - exponential_1(0, sweep, step, stream, k0, k1);
-    double low = now - LOCAL_WIDTH * slice_unit(1, step, sweep, stream, k0, k1), high = low + LOCAL_WIDTH;
+    double low = now - LOCAL_WIDTH * unit_1(1, sweep, step, stream, k0, k1), high = low + LOCAL_WIDTH;
     while (log_local(low, v, c, tau_sq_inv) > level) low -= LOCAL_WIDTH;
     while (log_local(high, v, c, tau_sq_inv) > level) high += LOCAL_WIDTH;
     for (u32 attempt = 2; attempt < 200; ++attempt) {
-        const double proposed = low + (high - low) * slice_unit(attempt, step, sweep, stream, k0, k1);
+        const double proposed = low + (high - low) * unit_1(attempt, sweep, step, stream, k0, k1);
         if (log_local(proposed, v, c, tau_sq_inv) >= level) return proposed;
         if (proposed < now) low = proposed;
         else high = proposed;

@@ -35,9 +35,13 @@ __device__ __forceinline__ double unit(u32 high, u32 low) {
     return ((high >> 6) * 67108864.0 + (low >> 6) + 0.5) * 2.220446049250313e-16;
 }
 
-__device__ __forceinline__ double exponential_1(u32 attempt, u32 sweep, u32 index, u32 stream, u32 k0, u32 k1) {
+__device__ __forceinline__ double unit_1(u32 attempt, u32 sweep, u32 index, u32 stream, u32 k0, u32 k1) {
     const Words w = philox(attempt, sweep, index, stream, k0, k1);
-    return -log(unit(w.v[0], w.v[1]));
+    return unit(w.v[0], w.v[1]);
+}
+
+__device__ __forceinline__ double exponential_1(u32 attempt, u32 sweep, u32 index, u32 stream, u32 k0, u32 k1) {
+    return -log(unit_1(attempt, sweep, index, stream, k0, k1));
 }
 
 // N(0, 1) by Box & Muller and, independent of it, a uniform on (0, 1).

@@ -54,11 +54,6 @@ __device__ __forceinline__ double log_density(const double* beta, int p, double 
     return log_tau - log1p(ratio * ratio) - p * log_tau + block_sum(sum, shared);
 }
 
-__device__ __forceinline__ double slice_unit(u32 attempt, u32 index, u32 sweep, u32 stream, u32 k0, u32 k1) {
-    const Words w = philox(attempt, sweep, index, stream, k0, k1);
-    return unit(w.v[0], w.v[1]);
-}
-
 // tau^-2 given beta (n_chains, p), every lambda_j integrated out: a slice step in log tau. One block for each chain; all
 // its threads take the same decisions, for they see the same sums.
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -72,12 +67,12 @@ global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double*
     const double now = -0.5 * log(tau_sq_inv[c]);
     const double level =
         log_density(beta, p, now, tau_0, shared) - exponential_1(0, sweep, 0, stream, k0, k1);
-    double low = now - TAU_WIDTH * slice_unit(0, 1, sweep, stream, k0, k1), high = low + TAU_WIDTH;
+    double low = now - TAU_WIDTH * unit_1(0, sweep, 1, stream, k0, k1), high = low + TAU_WIDTH;
     while (log_density(beta, p, low, tau_0, shared) > level) low -= TAU_WIDTH;
     while (log_density(beta, p, high, tau_0, shared) > level) high += TAU_WIDTH;
     double proposed = now;
     for (u32 attempt = 0; attempt < 200; ++attempt) {
-        proposed = low + (high - low) * slice_unit(attempt, 2, sweep, stream, k0, k1);
+        proposed = low + (high - low) * unit_1(attempt, sweep, 2, stream, k0, k1);
         if (log_density(beta, p, proposed, tau_0, shared) >= level) break;
         if (proposed < now) low = proposed;
         else high = proposed;

@@ -16,8 +16,7 @@ extern "C" __global__ void fill_uniform(double* out, long long size, int m, cons
     sweep += *since;
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= size) return;
-    const Words w = philox(0, sweep, (u32)(i % m), stream_of((u32)(i / m), purpose, 0), k0, k1);
-    out[i] = unit(w.v[0], w.v[1]);
+    out[i] = unit_1(0, sweep, (u32)(i % m), stream_of((u32)(i / m), purpose, 0), k0, k1);
 }
 
 extern "C" __global__ void fill_exponential(const double* rate, double* out, long long size, int m,
