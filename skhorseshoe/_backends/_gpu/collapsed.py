@@ -38,7 +38,7 @@ class CollapsedRows(Collapsed):
         n = len(X)
         self.scratch = cp.empty((n, n))
         self.workspace, self.info = workspace_for(self.scratch), cp.zeros(1, cp.int32)
-        self.no_diagonal, self.jitters = cp.zeros(n), cp.asarray(np.array(JITTERS[1:]))
+        self.no_diagonal, self.jitters = cp.zeros(n), cp.asarray(np.array(JITTERS))
         self.verdict, self.watch = VERDICT.place(rows_not_definite), Watch()
         super().__init__(X, *others[:-1], Threads(1))
         self.most_heavy = min(n - 1, len(self.root))

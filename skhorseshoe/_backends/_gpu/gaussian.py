@@ -60,7 +60,7 @@ class _Cholesky:
     def __init__(self, H):
         self.H = H
         self.q = q = len(H)
-        self.jitters = cp.asarray(np.array(JITTERS[1:]))
+        self.jitters = cp.asarray(np.array(JITTERS))
         self.verdict = VERDICT.place()
         self.shared_bytes, self.fits = factor_bytes(q), fits_one_block(q)
         if not self.fits:

@@ -33,9 +33,21 @@ __device__ __forceinline__ int factorise(const double* H, const double* d, doubl
     return 0;
 }
 
+// The same with the first of the jitters, from number k on, that helps; if none does, verdict = (the minor that failed, q),
+// which stays there until the host asks.
+__device__ __forceinline__ void factorise_raised(const double* H, const double* d, const double* jitters, int k,
+                                                 int n_jitters, double* L, int q, bool packed, double* pivots,
+                                                 int* verdict) {
+    int minor = 1;
+    for (; k < n_jitters && minor != 0; ++k) minor = factorise(H, d, 1.0 + jitters[k], L, q, packed, pivots);
+    if (minor != 0 && threadIdx.x == 0) {
+        verdict[0] = minor;
+        verdict[1] = q;
+    }
+}
+
 // Chain c is block c; nothing to do where info[c] is 0 and the last pivot is positive: the library lets NaN pass, and one
-// anywhere in the triangle reaches that. The diagonal is raised by the jitters in turn, until one helps; if none does,
-// verdict[c] = (the minor that failed, q), which stays there until the host asks.
+// anywhere in the triangle reaches that. The first of the jitters is none.
 extern "C" __global__ void __launch_bounds__(THREADS)
 repair(const double* H, const double* d, double* factors, int q, const int* info, const double* jitters, int n_jitters,
        int* verdict) {
@@ -43,15 +55,7 @@ repair(const double* H, const double* d, double* factors, int q, const int* info
     const int c = blockIdx.x;
     double* L = factors + c * (long long)q * q;
     if (info[c] == 0 && L[(long long)q * q - 1] > 0.0) return;  // a barrier comes before it changes
-    int minor = 0;
-    for (int k = 0; k < n_jitters; ++k) {
-        minor = factorise(H, d + (long long)c * q, 1.0 + jitters[k], L, q, false, pivots);
-        if (minor == 0) return;
-    }
-    if (threadIdx.x == 0) {
-        verdict[2 * c] = minor;
-        verdict[2 * c + 1] = q;
-    }
+    factorise_raised(H, d + (long long)c * q, jitters, 1, n_jitters, L, q, false, pivots, verdict + 2 * c);
 }
 
 // factors[c] = the factor of H + diag(d[c]), as of the library and ``repair``. In shared memory: q (q + 1) / 2 + 2 numbers.
@@ -60,19 +64,11 @@ factorise_few(const double* H, const double* d, double* factors, int q, const do
     DYNAMIC_SHARED(double, shared);
     double *pivots = shared, *L = shared + 2;
     const int c = blockIdx.x, lane = threadIdx.x & 31;
-    int minor = 1;
-    for (int k = -1; k < n_jitters && minor != 0; ++k) {
-        const double raise = k < 0 ? 1.0 : 1.0 + jitters[k];
-        minor = factorise(H, d + (long long)c * q, raise, L, q, true, pivots);
-    }
+    factorise_raised(H, d + (long long)c * q, jitters, 0, n_jitters, L, q, true, pivots, verdict + 2 * c);
     double* out = factors + c * (long long)q * q;
     for (int j = threadIdx.x >> 5; j < q; j += blockDim.x >> 5) {
         const double* column = L + j * q - j * (j + 1) / 2;
         for (int i = j + lane; i < q; i += 32) out[j * q + i] = column[i];
-    }
-    if (minor != 0 && threadIdx.x == 0) {
-        verdict[2 * c] = minor;
-        verdict[2 * c + 1] = q;
     }
 }
 
