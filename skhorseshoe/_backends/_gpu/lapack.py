@@ -133,11 +133,8 @@ class _Verdict(threading.local):
         for error, minors in self.minors.items():
             bad = [(size, minor) for minor, size in cp.asnumpy(minors).tolist() if minor]
             if bad:
-                self.forget()
+                self.minors = {}
                 raise error(*bad[0])
-
-    def forget(self):
-        self.minors = {}
 
 
 VERDICT = _Verdict()

@@ -17,11 +17,9 @@ def probe(index):
         warnings.simplefilter("ignore")
         try:
             import cupy as cp
-        except ModuleNotFoundError as error:
-            if error.name == "cupy":
-                return False, f"CuPy is not installed: {_EXTRAS}"
-            return False, f"CuPy cannot be imported ({_short(error)}): {_EXTRAS}"
         except Exception as error:
+            if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
+                return False, f"CuPy is not installed: {_EXTRAS}"
             return False, f"CuPy cannot be imported ({_short(error)}): {_EXTRAS}"
         try:
             count = cp.cuda.runtime.getDeviceCount()
