@@ -10,39 +10,25 @@ from .sweep_counter import random_arguments
 
 def normal(shape, key, sweep, purpose, attempt=0):
     """Independent N(0, 1); (n_chains, m) float64."""
-    out = cp.empty(shape)
-    function = kernel("scales", "fill_normal")
-    arguments = out, i64(out.size), i32(shape[1]), np.uint32(attempt), *random_arguments(key, sweep, purpose)
-    launch(function, blocks_for(out.size), *arguments)
-    return out
+    return _filled("fill_normal", cp.empty(shape), (), np.uint32(attempt), *random_arguments(key, sweep, purpose))
 
 
 def uniform(shape, key, sweep, purpose):
     """Independent uniforms on (0, 1), 52 bits; (n_chains, m) float64."""
-    out = cp.empty(shape)
-    arguments = out, i64(out.size), i32(shape[1]), *random_arguments(key, sweep, purpose)
-    launch(kernel("scales", "fill_uniform"), blocks_for(out.size), *arguments)
-    return out
+    return _filled("fill_uniform", cp.empty(shape), (), *random_arguments(key, sweep, purpose))
 
 
 def exponential(rate, key, sweep, purpose):
     """Exponential with the given rates; rate (n_chains, m) or (n_chains,), float64, positive."""
     rate = cp.ascontiguousarray(rate)
-    out = cp.empty_like(rate)
-    sizes = i64(out.size), i32(out.size // len(out))
-    function = kernel("scales", "fill_exponential")
-    launch(function, blocks_for(out.size), rate, out, *sizes, *random_arguments(key, sweep, purpose))
-    return out
+    return _filled("fill_exponential", cp.empty_like(rate), (rate,), *random_arguments(key, sweep, purpose))
 
 
 def gamma(shape, rate, key, sweep, purpose):
     """Gamma with one shape >= 1 and a rate for each chain; rate (n_chains,) float64, positive."""
     rate = cp.ascontiguousarray(rate)
-    out = cp.empty_like(rate)
-    function = kernel("scales", "fill_gamma")
-    arguments = np.float64(shape), rate, out, i32(len(out))
-    launch(function, blocks_for(len(out)), *arguments, *random_arguments(key, sweep, purpose))
-    return out
+    given = np.float64(shape), rate
+    return _filled("fill_gamma", cp.empty_like(rate), given, *random_arguments(key, sweep, purpose))
 
 
 def global_scale(beta, tau_sq_inv, tau_0, key, sweep):
@@ -57,8 +43,14 @@ def global_scale(beta, tau_sq_inv, tau_0, key, sweep):
 def local_scales(beta, tau_sq_inv, key, sweep):
     """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current ones."""
     beta = cp.ascontiguousarray(beta)
-    out = cp.empty_like(beta)
-    function = kernel("scales", "local_scales")
-    arguments = beta, tau_sq_inv, out, i64(out.size), i32(beta.shape[1]), *random_arguments(key, sweep)
-    launch(function, blocks_for(out.size), *arguments)
+    return _filled("local_scales", cp.empty_like(beta), (beta, tau_sq_inv), *random_arguments(key, sweep))
+
+
+def _filled(name, out, given, *numbers):
+    """out (n_chains, ...), which a kernel has filled, an element by each thread.
+
+    given, numbers : the kernel's arguments before and after out and its sizes.
+    """
+    sizes = i64(out.size), i32(out.size // len(out))
+    launch(kernel("scales", name), blocks_for(out.size), *given, out, *sizes, *numbers)
     return out

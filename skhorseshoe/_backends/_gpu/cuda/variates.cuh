@@ -27,10 +27,10 @@ extern "C" __global__ void fill_exponential(const double* rate, double* out, lon
     out[i] = exponential_1(0, sweep, (u32)(i % m), stream_of((u32)(i / m), purpose, 0), k0, k1) / rate[i];
 }
 
-extern "C" __global__ void fill_gamma(double shape, const double* rate, double* out, int n_chains, const u32* since,
-                                      u32 sweep, u32 purpose, u32 k0, u32 k1) {
+extern "C" __global__ void fill_gamma(double shape, const double* rate, double* out, long long size, int m,
+                                      const u32* since, u32 sweep, u32 purpose, u32 k0, u32 k1) {
     sweep += *since;
-    const int c = blockIdx.x * blockDim.x + threadIdx.x;
-    if (c >= n_chains) return;
-    out[c] = gamma_1(shape, sweep, 0, stream_of(c, purpose, 0), k0, k1) / rate[c];
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= size) return;
+    out[i] = gamma_1(shape, sweep, (u32)(i % m), stream_of((u32)(i / m), purpose, 0), k0, k1) / rate[i];
 }
