@@ -54,11 +54,6 @@ class Csr:
         return cls(*map(brought, (X.data, *alike(X.indices, X.indptr, X.shape[0]))), X.shape)
 
     @cached_property
-    def definitions(self):
-        """Those of the kernels of ``sparse_gram_moments`` for these rows."""
-        return sparse_definitions(None, self.dtype.name, self.indices.dtype.name)
-
-    @cached_property
     def lanes(self):
         """Threads that share a row."""
         return lanes_for(self.size / self.shape[0])
@@ -84,8 +79,9 @@ class Csr:
         return ByColumn(data, rows, starts, cp.asarray(cuts), cp.asarray(firsts), len(cuts) - 1, stored)
 
     def launch(self, name, grid, *arguments, shared_bytes=0):
-        """Start a kernel of ``sparse_gram_moments``."""
-        launch(kernel("sparse_gram_moments", name, self.definitions), grid, *arguments, shared_bytes=shared_bytes)
+        """Start a kernel of ``sparse_gram_moments``, compiled for these rows."""
+        definitions = sparse_definitions(None, self.dtype.name, self.indices.dtype.name)
+        launch(kernel("sparse_gram_moments", name, definitions), grid, *arguments, shared_bytes=shared_bytes)
 
     def __getitem__(self, rows):
         """Some rows: a slice of neighbours without a copy, or those that a mask or an array of numbers names."""
