@@ -42,7 +42,6 @@ class Csr:
 
     dtype = property(lambda self: self.data.dtype)
     size = property(lambda self: self.data.size)
-    nbytes = property(lambda self: self.data.nbytes + self.indices.nbytes + self.indptr.nbytes)
     device = property(lambda self: self.data.device)
     arrays = property(lambda self: (self.data, self.indices, self.indptr))
 
