@@ -4,42 +4,18 @@
 #ifndef REMOVED
 #define REMOVED NONE
 #endif
-enum SyncPoint {
-    NONE,
-    SUM_FREE,
-    SUM_READY,
-    TILE_FREE,
-    TILE_READY,
-    DOTS_READY,
-    WEIGHTS_READY,
-    TOTALS_READY,
-    STRIPS_READY,
-    MOVE_READ,
-    MOVE_WRITTEN,
-    PIVOT_FREE,
-    PIVOT_READY,
-    COLUMN_READY,
-    PRODUCT_READY,
-    ALL_JOINED,
-    ROW_HANDED,
-    ROW_DRAWN,
-    SCALES_READ,
-    COLUMN_DONE,
-    ELEMENT_READY,
-    TOTALS_FREE,
-    STRIP_EMPTY,
-    ROW_ADDED,
-    LINES_FREE,
-    LINES_READY
-};
-#define SYNC(which)                                                              \
-    do {                                                                         \
-        if (which != REMOVED) emulator::barrier_of_block(__LINE__);              \
+#define TEXT(word) #word
+#define TEXT_OF(macro) TEXT(macro)
+#define IS_THERE(which) (std::strcmp(which, TEXT_OF(REMOVED)) != 0)
+
+#define SYNC(which)                                                  \
+    do {                                                             \
+        if (IS_THERE(#which)) emulator::barrier_of_block(__LINE__);  \
     } while (0)
 
 #define SYNC_WARP(which)                                             \
     do {                                                             \
-        if (which != REMOVED) emulator::gather(0, __LINE__);         \
+        if (IS_THERE(#which)) emulator::gather(0, __LINE__);         \
     } while (0)
 
 struct Half {
