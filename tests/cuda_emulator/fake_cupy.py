@@ -66,12 +66,12 @@ class Device:
 
 
 class Memory:
-    """Bytes of the arrays that are alive, now and at most, and of the largest that there was."""
+    """Bytes of the arrays that are alive, now and at most."""
 
     now: "Memory"  # of what is installed
 
     def __init__(self):
-        self.held = self.most = self.largest = 0
+        self.held = self.most = 0
         self.counted = set()  # the arrays that own their memory, by number
 
     def count(self, values):
@@ -80,7 +80,7 @@ class Memory:
         if id(values) not in self.counted:
             self.counted.add(id(values))
             self.held += values.nbytes
-            self.most, self.largest = max(self.held, self.most), max(values.nbytes, self.largest)
+            self.most = max(self.held, self.most)
             weakref.finalize(values, self._forget, id(values), values.nbytes)
 
     def _forget(self, key, n_bytes):
@@ -344,7 +344,7 @@ def _modules(card):
     modules["cupyx.scipy.sparse"].csc_matrix = lambda X: csr_matrix(X.tocsc(), asarray)
     modules["cupyx.scipy.special"].ndtr = lambda values, out=None: _wrap(ndtr(values._host, out=_host(out)))
     names = ("zeros", "zeros_like", "ones", "eye", "where", "exp", "expm1", "log", "log1p", "sqrt", "ascontiguousarray")
-    names += ("sort", "isfinite", "quantile", "maximum", "minimum", "searchsorted", "triu", "cos", "sin")
+    names += ("sort", "isfinite", "quantile", "minimum", "searchsorted", "triu", "cos", "sin")
     cupy.__dict__.update(
         {name: _function(name) for name in names},
         __version__="0.0.0",
