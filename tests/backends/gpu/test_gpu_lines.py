@@ -1,10 +1,8 @@
 """Moves along lines, against those of the CPU."""
 
-import sys
-
 import numpy as np
 import pytest
-from card import KEY, assert_all_close, module, needs_compiler, sparse_rows
+from card import KEY, assert_all_close, module, sparse_rows
 from laws import ALONE
 
 from skhorseshoe._backends import lines as _lines
@@ -57,13 +55,3 @@ def test_proposals_and_the_first_of_them_are_those_of_the_cpu(gpu):
         found = gpu.to_host(gpu.first_inside(*map(gpu.to_device, given)))
         np.testing.assert_array_equal(found, cpu.first_inside(*given))
     assert len(np.unique((found[:, None] == steps).argmax(axis=1))) == K
-
-
-@needs_compiler
-def test_the_host_reads_nothing_in_a_move(card):
-    ops, (X, y) = module("dense"), sparse_rows(300, 9, 0.3)
-    rows, lines = rows_and_lines(ops, X.toarray(), y, 3, {})
-    state = ops.to_device((np.ones((2, 10)), np.ones((2, 9)), np.ones(2)))
-    before = sys.modules["cupy"].ndarray.reads
-    ops.move_along_lines(*state, rows, lines, 1.0, KEY, 0)
-    assert sys.modules["cupy"].ndarray.reads == before
