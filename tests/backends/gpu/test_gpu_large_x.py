@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from card import KEY, NONE, left_on_host, module, needs_compiler, sparse_rows
-from cuda_emulator import fake_cupy
 from laws import ALONE, resident, same_draws
 
 from skhorseshoe._backends import limits
@@ -14,12 +13,6 @@ from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._backends._gpu.cuda import MAX_CHAINS
 from skhorseshoe._utils import memmap
 from skhorseshoe.datasets import make_correlated_probit, make_sparse_probit
-
-
-@pytest.fixture(scope="module")
-def rows():
-    X, y, _ = make_sparse_probit(1200, 9, random_state=0)
-    return X, y.astype(np.uint8)
 
 
 @pytest.fixture
@@ -30,11 +23,18 @@ def small_parts(one_gpu, monkeypatch):
     return one_gpu
 
 
-@pytest.mark.parametrize(("dtype", "n_chains"), [("float16", 4), ("float32", 17), ("float64", 1)])
-def test_passes_over_parts_have_the_bits_of_passes_over_all(dtype, n_chains, small_parts, rows):
-    ops, (X, y), weight = small_parts, rows, np.linspace(0.5, 2.0, len(rows[1]))
-    rng, X = np.random.default_rng(1), X.astype(dtype)
-    coef, steps = ops.to_device(rng.standard_normal((n_chains, 10)) / 3), rng.standard_normal((n_chains, 17))
+@pytest.mark.parametrize(
+    ("n", "p", "n_chains", "dtype"),
+    [
+        *((1200, 9, *one) for one in ((4, "float16"), (17, "float32"), (1, "float64"))),
+        *((*shape, 4, "float32") for shape in ((1, 1), (5, 2000), (300, 4000))),
+    ],
+)
+def test_passes_over_parts_have_the_bits_of_passes_over_all(n, p, n_chains, dtype, small_parts):
+    """Also of a single row, of tiles with one buffer, and of tiles that stay in global memory."""
+    ops, rng, weight = small_parts, np.random.default_rng(n), np.linspace(0.5, 2.0, n)
+    X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
+    coef, steps = ops.to_device(rng.standard_normal((n_chains, p + 1)) / p), rng.standard_normal((n_chains, 17))
     here, there = ops.hold(X, y, weight), ops.hold(left_on_host(X), y, weight)
     asked = {
         "score": lambda held: ops.score(*held, coef, None, None),
@@ -46,38 +46,18 @@ def test_passes_over_parts_have_the_bits_of_passes_over_all(dtype, n_chains, sma
             np.testing.assert_array_equal(ops.to_host(in_parts), ops.to_host(all_at_once))
 
 
-@pytest.mark.parametrize(("n", "p"), [(1, 1), (5, 2000), (300, 4000)])
-def test_shapes_that_are_cut_otherwise(n, p, small_parts):
-    """A single row, tiles with one buffer, and tiles that stay in global memory."""
-    ops, rng = small_parts, np.random.default_rng(n)
-    X, y = rng.standard_normal((n, p)).astype(np.float32), rng.integers(0, 2, n).astype(np.uint8)
-    coef = ops.to_device(rng.standard_normal((4, p)) / np.sqrt(p))
-    got = [ops.to_host(ops.score(*ops.hold(held, y, NONE), coef, None, None)[1]) for held in (X, left_on_host(X))]
-    np.testing.assert_array_equal(*got)
-
-
-def make_small(card, monkeypatch):
-    """A card and a back end that are made for little memory."""
+@pytest.fixture
+def small_card(card, monkeypatch):
+    """A card and a back end that are made for little memory, with windows of a file to match."""
     monkeypatch.setattr(module("memory"), "working_set", lambda *sizes: 0)
     for name in ("memory", "dense_passes"):
         monkeypatch.setattr(module(name), "WIDENED", 2**12)
     monkeypatch.setattr(module("predict"), "_ROWS", 256)
     monkeypatch.setattr(module("host_streaming"), "PART", 20_000)
     monkeypatch.setattr(module("host_streaming"), "_BLOCKS", 1)
+    monkeypatch.setattr(module("host_streaming"), "WINDOW", 3000)
     card.properties |= {"multiProcessorCount": 8}
-
-
-@needs_compiler
-def test_a_fit_with_less_memory_than_x_has_the_same_draws(rows, short_fit, monkeypatch, caplog):
-    params = {"device": "cuda", "sampler": "hmc", "burn_in": 6, "n_iter": 4, "n_chains": 2, "verbose": 1}
-    models = []
-    for free in (2**34, 60_000):
-        with fake_cupy.installed() as card, caplog.at_level("INFO", logger="skhorseshoe"):
-            make_small(card, monkeypatch)
-            card.free = free  # no array is larger than that; X has 86,400 bytes
-            models.append(short_fit(*rows, **params))
-    assert "does not fit into the 1 MiB that are free on the GPU and is read from the host" in caplog.text
-    assert same_draws(*models)
+    return card
 
 
 def fit_without_room(place, room, card, monkeypatch, fit):
@@ -166,23 +146,28 @@ def in_a_file(X, folder):
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("free", "words"),
-    [(2**34, "X is read from its file once and stays there"), (60_000, "is read from its file in every sweep")],
+    ("where", "sampler", "free", "words"),
+    [
+        ("a file", "pxda", 2**34, "X is read from its file once and stays there"),
+        ("a file", "pxda", 60_000, "is read from its file in every sweep"),
+        ("memory", "hmc", 60_000, "does not fit into the 1 MiB that are free on the GPU and is read from the host"),
+    ],
 )
-def test_auto_reads_a_file_once_if_there_is_room(free, words, rows, card, short_fit, tmp_path, monkeypatch, caplog):
-    X, y = rows
-    params = {"device": "auto", "sampler": "pxda", "burn_in": 2, "n_iter": 3, "n_chains": 2, "verbose": 1}
+def test_auto_reads_x_once_if_there_is_room(
+    where, sampler, free, words, small_card, short_fit, tmp_path, monkeypatch, caplog
+):
+    """With the same draws. No array on the card is larger than what is free there; X has 86,400 bytes."""
+    X, y, _ = make_sparse_probit(1200, 9, random_state=0)
+    params = {"device": "auto", "sampler": sampler, "burn_in": 6, "n_iter": 4, "n_chains": 2, "verbose": 1}
     monkeypatch.setattr("skhorseshoe._backends.device._WORTH_A_GPU", 1)
     monkeypatch.setattr("skhorseshoe._data.weights._SORTED_SIZE", 1)  # whose rows are sorted, in memory
-    make_small(card, monkeypatch)
-    monkeypatch.setattr(module("host_streaming"), "WINDOW", 3000)
     want = short_fit(X, y, **params)
-    card.free = free
+    small_card.free = free
     with caplog.at_level("INFO", logger="skhorseshoe"):
-        got = short_fit(in_a_file(X, tmp_path), y, **params)
+        got = short_fit(in_a_file(X, tmp_path) if where == "a file" else X, y, **params)
     assert got.device_ == "cuda:0"
     assert words in caplog.text
-    np.testing.assert_array_equal(got.coef_draws_, want.coef_draws_)
+    assert same_draws(got, want)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the process in /proc")
