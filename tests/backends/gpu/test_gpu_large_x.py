@@ -191,6 +191,7 @@ def parts(card, monkeypatch):
     """The back end for sparse rows, with small parts."""
     for name in ("csr_chunks", "sparse"):
         monkeypatch.setattr(module(name), "PART", 200)
+    monkeypatch.setattr(module("sparse"), "WIDENED", 60)  # so that information is that of several blocks of rows
     return module("sparse")
 
 

@@ -8,7 +8,6 @@ from laws import ALONE
 from scipy.special import ndtr
 
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._data.rows import Rows
 
 
@@ -73,14 +72,6 @@ def test_every_question_has_the_answer_of_the_rows_in_full(dtype, index, standar
     assert ours.separated_by(ops.to_device(beta)) is full.separated_by(beta) is False
     separable = Rows(sp.csr_array(2.0 * y[:, None] - 1), y, False, ops, ALONE)
     assert separable.separated_by(ops.to_device(np.array([[1.0], [-1.0]])))
-
-
-def test_information_of_sparse_rows_in_several_blocks(one_gpu, monkeypatch):
-    (X, y), ops = sparse_rows(300, 9, 0.3), module("sparse")
-    beta = np.random.default_rng(1).standard_normal((20, 10)) / 99
-    monkeypatch.setattr(module("sparse"), "WIDENED", 1000)  # 50 rows of 20 points
-    got = ops.to_host(ops.information_weights(ops.hold(X, y, NONE)[0], beta[:, :9], beta[:, 9]))
-    np.testing.assert_allclose(got, sparse.information_weights(X, beta[:, :9], beta[:, 9]), rtol=1e-4)
 
 
 def test_a_column_of_one_number_has_no_variance(one_gpu):
