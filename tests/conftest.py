@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import shutil
 import subprocess
 import sys
 import warnings
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 import pandas as pd
 import pytest
-from cuda_emulator import fake_cupy
+from cuda_emulator import COMPILER, fake_cupy
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -103,7 +102,7 @@ def stop_at(watched_sampler):
     return stop
 
 
-_NEEDS_COMPILER = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
+_NEEDS_COMPILER = pytest.mark.skipif(not COMPILER, reason="needs g++")
 _EMULATED = [
     pytest.param(order, id=f"emulator-{order}", marks=[_NEEDS_COMPILER, *[pytest.mark.slow] * (order != "forward")])
     for order in ("forward", "reverse", "random")

@@ -1,11 +1,9 @@
 """The sampler with the coefficients integrated out: its algebra against dense formulas, whole runs against
 the other samplers."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
-from laws import ALONE, KEY, TAU_0, same_draws
+from laws import ALONE, KEY, TAU_0, peak_memory, same_draws
 from scipy.special import log_ndtr
 
 from skhorseshoe._backends._cpu import dense as cpu
@@ -200,12 +198,7 @@ def test_draws_have_the_same_bits_for_any_number_of_threads(short_fit):
 @pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_memory_is_that_of_the_rows_times_the_columns(dtype, short_fit):
     data, y, _ = make_correlated_probit(20, 20_000, dtype=dtype, random_state=0)
-    tracemalloc.start()
-    try:
-        short_fit(data, y, n_iter=5, burn_in=2)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    peak = peak_memory(lambda: short_fit(data, y, n_iter=5, burn_in=2))
     assert peak < 30 * 8 * data.size  # a matrix over the columns alone has 1000 times the size of X
 
 

@@ -1,10 +1,10 @@
 """What is kept of a run: evenly spaced draws in bounded memory, in either precision."""
 
-import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
+from laws import peak_memory
 from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 
@@ -149,10 +149,7 @@ def test_giving_up_draws_takes_little_more_memory(seed):
     draws, beta = Draws(1, 4 * room, columns(p, False), room), np.random.default_rng(seed).standard_normal((1, p))
     for _ in range(room):
         draws.add(beta, np.ones(1), 1.0)
-    tracemalloc.start()
-    draws.add(beta, np.ones(1), 1.0)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    peak = peak_memory(lambda: draws.add(beta, np.ones(1), 1.0))
     assert draws.stride == 2
     assert peak < draws.coef.nbytes / 10
 
@@ -200,10 +197,7 @@ def test_room_for_draws_to_come_takes_no_memory(monkeypatch):
     X, peaks, suffice = np.random.default_rng(0).standard_normal((60, 500)), [], Draws.suffice
 
     def watched(draws, target_ess):
-        tracemalloc.start()
-        suffice(draws, target_ess)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
+        peaks.append(peak_memory(lambda: suffice(draws, target_ess)))
         return True
 
     monkeypatch.setattr(Draws, "suffice", watched)
