@@ -13,7 +13,6 @@ from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, tau_scale
 from skhorseshoe.diagnostics import mcse_mean
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-SAMPLERS = ["gibbs", "pxda", "hmc"]
 
 
 def separable(n=60, p=4):
@@ -55,19 +54,7 @@ def test_contradictory_priors_are_refused(given, message):
         HorseshoeProbitClassifier(**given).fit(*separable())
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_slab_bounds_coefficients_of_separable_classes(sampler):
-    X, y = separable()
-    free, bounded = (
-        HorseshoeProbitClassifier(n_iter=2000, sampler=sampler, slab_scale=slab, random_state=0).fit(X, y)
-        for slab in (None, 0.5)
-    )
-    assert abs(bounded.coef_draws_).max() < 8 * 0.5
-    assert abs(free.coef_draws_).max() > 8 * 0.5
-    assert ((bounded.shrinkage_ >= 0) & (bounded.shrinkage_ <= 1)).all()
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc"])
 def test_with_a_slab_two_rows_give_what_integration_gives(sampler):
     """One column, one row of each class at x = 1 and x = -1: the likelihood is Phi(beta)^2."""
     X, y = np.array([[1.0], [-1.0]]), np.array([1, 0])
