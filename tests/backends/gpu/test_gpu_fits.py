@@ -5,15 +5,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from card import KEY, NONE, SHORT, assert_all_close, needs_compiler, on_card, refit
-from cuda_emulator import fake_cupy
+from card import KEY, NONE, SHORT, assert_all_close, on_card, refit
 from laws import all_draws, repeated, same_law
 
 from skhorseshoe._backends import limits
 from skhorseshoe._data.dask_worker import Shard
 from skhorseshoe._data.row_blocks import Segment, layout
 from skhorseshoe._mcmc import burn_in
-from skhorseshoe.datasets import make_correlated_probit
 
 OTHER_COLUMNS = {"standardize": True, "unpenalized": [1, 4]}
 FITS = {
@@ -121,21 +119,6 @@ print(*model.predict_proba(np.load(sys.argv[2]))[:, 1])
     answer = np.array(run_python(code, path, rows).split(), float)
     np.testing.assert_allclose(answer, model.predict_proba(X[:5])[:, 1], rtol=1e-12)
     np.testing.assert_array_equal(answer, model.set_params(device="cpu").predict_proba(X[:5])[:, 1])
-
-
-@needs_compiler
-@pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "hmc, sparse", "gibbs, sparse", "collapsed"])
-def test_draws_have_the_same_bits_in_any_order_of_threads(sampler, problem, sparse_problem, few_lines, short_fit):
-    X, y = sparse_problem if "sparse" in sampler else problem
-    if sampler == "collapsed":
-        X, y, _ = make_correlated_probit(20, 60, n_signals=3, random_state=1)
-    sampler, models = sampler.partition(",")[0], []
-    for order in ("forward", "forward", "reverse", "random"):
-        with fake_cupy.installed(order):
-            models.append(short_fit(X, y, device="cuda", sampler=sampler, n_chains=2, burn_in=4, n_iter=4))
-    for other in models[1:]:
-        np.testing.assert_array_equal(all_draws(other), all_draws(models[0]))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
