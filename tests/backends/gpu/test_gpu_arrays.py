@@ -30,6 +30,10 @@ def fitted(one_gpu, data, short_fit):
     return short_fit(*data, device="cuda", burn_in=20, n_iter=100), data[0][:90]
 
 
+def fitted_there(X, y, weight=None, **params):
+    return refit(HorseshoeProbitClassifier(**{**SHORT, "random_state": 1, **params}), X, y, weight)
+
+
 def on_cpu(model):
     """A copy that answers there."""
     return copy(model).set_params(device="cpu")
@@ -40,10 +44,8 @@ def test_cupy_rows_give_the_draws_of_rows_of_the_host(sampler, one_gpu, data):
     X, y = data
     weight = np.arange(len(y)) % 3  # rows of weight 0 are left out, those of weight 2 repeated or weighted
     models = []
-    for rows, place in ((on_card(X), on_card), (X, np.asarray)):
-        model = HorseshoeProbitClassifier(device="cuda", sampler=sampler, random_state=1, **SHORT)
-        with pytest.warns(UserWarning, match="not converged"):
-            models.append(model.fit(rows, place(y), sample_weight=place(weight)))
+    for place in (on_card, lambda values: values):
+        models.append(fitted_there(*map(place, (X, y, weight)), device="cuda", sampler=sampler))
     assert_same_model(*models)
 
 
@@ -191,10 +193,6 @@ def on_second(X):
     """X on the second card."""
     with sys.modules["cupy"].cuda.Device(1):
         return on_card(X)
-
-
-def fitted_there(X, y, weight=None, **params):
-    return refit(HorseshoeProbitClassifier(**{**SHORT, "random_state": 1, **params}), X, y, weight)
 
 
 @needs_compiler

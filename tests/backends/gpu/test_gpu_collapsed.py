@@ -5,13 +5,12 @@ import pickle
 import numpy as np
 import pytest
 from card import KEY, NONE, needs_compiler, refit
-from laws import ALONE, all_draws, same_draws
+from laws import ALONE, TAU_0, all_draws, same_draws
 
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe.datasets import make_correlated_probit
 
-TAU_0 = 0.7
 LATENT = {"rtol": 2e-5, "atol": 1e-6}  # standard variates have the resolution of float32
 CLOSE = {"rtol": 1e-8, "atol": 1e-10}
 
