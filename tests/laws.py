@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import pytest
 from scipy import sparse, stats
+from scipy.special import log_ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
@@ -140,6 +141,18 @@ def geweke(start, advance, redraw, functions, n_batches, n_redraws):
 def planted(**replaced):
     """The back end with some of its functions replaced."""
     return SimpleNamespace(**{**vars(cpu), **replaced})
+
+
+def in_full(X, fit_intercept):
+    """Rows in float64, with a column of ones for an intercept."""
+    rows = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+    return np.column_stack([rows, np.ones(len(rows))]) if fit_intercept else rows
+
+
+def along_lines(rows, sign, weight, coef, direction, steps):
+    """sum_i w_i log Phi(s_i (eta_i + step change_i)) in float64."""
+    eta, change = coef @ rows.T, direction @ rows.T
+    return log_ndtr(sign * (eta[:, None] + steps[:, :, None] * change[:, None])) @ weight
 
 
 def grid_cdf(grid, log_density):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from laws import ALONE, KEY, chains_of, from_python, grid_cdf
+from laws import ALONE, KEY, along_lines, chains_of, from_python, grid_cdf, in_full
 from scipy import stats
 from scipy.special import log_ndtr
 
@@ -53,21 +53,13 @@ def test_sum_of_log_cdf_is_right_in_the_far_tails():
     assert np.isnan(summed(np.array([np.nan, 1.0])))
 
 
-def by_formula(X, y, weight, coef, direction, steps):
-    rows = X.astype(np.float64)
-    if coef.shape[1] > X.shape[1]:
-        rows = np.column_stack([rows, np.ones(len(rows))])
-    t = (coef @ rows.T)[:, None] + steps[:, :, None] * (direction @ rows.T)[:, None]
-    return log_ndtr((2.0 * y - 1) * t) @ (weight if len(weight) else np.ones(len(y)))
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["float32", "float64", "sparse", "float16 on disk"])
 @pytest.mark.parametrize(("n", "p"), [(1, 1), (64, 5), (131, 33), (1030, 1), (7, 3000), (700, 2)])
 def test_log_likelihoods_along_lines_equal_scipy(n, p, kind, weighted, seed, tmp_path):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p)).astype(np.float64 if kind == "sparse" else kind.split()[0])
-    y, weight = rng.integers(0, 2, n).astype(np.uint8), rng.exponential(size=n) if weighted else NONE
+    y, each = rng.integers(0, 2, n).astype(np.uint8), rng.exponential(size=n) if weighted else np.ones(n)
     full, ops = X, cpu
     if kind == "sparse":
         full = np.where(rng.random(X.shape) < 0.3, X, 0.0)
@@ -79,9 +71,10 @@ def test_log_likelihoods_along_lines_equal_scipy(n, p, kind, weighted, seed, tmp
     steps = rng.standard_normal((3, 5))
     bounds = np.linspace(0, n, min(n, 3) + 1).astype(np.int64)
     with open_threads(2) as threads:
-        got = ops.line(*ops.hold(X, y, weight), coef, direction, steps, bounds, threads)
-    rounding = 1e-15 * (weight.sum() if weighted else n)  # of a product of numbers near 1
-    np.testing.assert_allclose(got, by_formula(full, y, weight, coef, direction, steps), rtol=1e-11, atol=rounding)
+        got = ops.line(*ops.hold(X, y, each if weighted else NONE), coef, direction, steps, bounds, threads)
+    want = along_lines(in_full(full, True), 2.0 * y - 1.0, each, coef, direction, steps)
+    rounding = 1e-15 * each.sum()  # of a product of numbers near 1
+    np.testing.assert_allclose(got, want, rtol=1e-11, atol=rounding)
 
 
 derive, sum_terms, bound = map(from_python, (line_moves._derive, line_moves._sum_terms, line_moves._bound))

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from card import KEY, NONE, assert_all_close, log_phi_and_ratio, module, needs_compiler, sparse_rows
 from cuda_emulator import fake_cupy
-from laws import ALONE
+from laws import ALONE, along_lines, in_full
 from scipy.special import log_ndtr
 
 from skhorseshoe._backends import lines
@@ -52,17 +52,6 @@ SPARSE = [
     pytest.param(90, 4, 0.5, 17, "float64", "int32", marks=pytest.mark.slow),
 ]
 SETTINGS = (True, False), (False, True)  # with an intercept or with weights
-
-
-def in_full(X, fit_intercept):
-    rows = (X.toarray() if sp.issparse(X) else X).astype(np.float64)
-    return np.column_stack([rows, np.ones(len(rows))]) if fit_intercept else rows
-
-
-def along_lines(rows, sign, weight, coef, direction, steps):
-    """sum_i w_i log Phi(s_i (eta_i + step change_i)) in float64."""
-    eta, change = coef @ rows.T, direction @ rows.T
-    return log_ndtr(sign * (eta[:, None] + steps[:, :, None] * change[:, None])) @ weight
 
 
 def check_passes(ops, theirs, X, as_computed, y, n_chains, fit_intercept, weighted):
