@@ -32,11 +32,11 @@ def module(name):
 
 
 @numba.njit
-def truncated_normals(means, sweep, first, k0, k1):
-    """The CPU's draws for the rows from the first on, of the first chain; of their own code, as kernels call it."""
+def truncated_normals(means, sweep, first, k0, k1, chain=0):
+    """The CPU's draws of a chain for the rows from the first on, by the code for one row, as kernels call it."""
     out = np.empty_like(means)
     for i in range(len(means)):
-        row, st = numba.uint32(first + i), stream(0, LATENT, first + i)
+        row, st = numba.uint32(first + i), stream(chain, LATENT, first + i)
         out[i] = truncated_normal(means[i], means, 0, numba.uint32(sweep), row, st, k0, k1)
     return out
 

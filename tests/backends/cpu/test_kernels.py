@@ -4,12 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from card import truncated_normals
 from laws import PHILOX_ANSWERS, from_python
 from scipy import stats
 from scipy.sparse import csr_array
 from scipy.special import log_ndtr
 
-from skhorseshoe._backends import LATENT
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import normal_tail, sparse
 from skhorseshoe._backends._cpu import philox as _philox
@@ -22,9 +22,8 @@ P_VALUE = 1e-4  # of a test that a right kernel fails once in 10,000 keys
 DTYPES = [np.float32, np.float64]
 
 philox, stream, upper_tail = map(from_python, (_philox.philox, _philox.stream, normal_tail.upper_tail))
-cos_sin_turn, minus_log_unit, truncate_tile, truncated_normal = (
-    from_python(getattr(_truncated_normal, name))
-    for name in ("cos_sin_turn", "minus_log_unit", "truncate_tile", "truncated_normal")
+cos_sin_turn, minus_log_unit, truncate_tile = (
+    from_python(getattr(_truncated_normal, name)) for name in ("cos_sin_turn", "minus_log_unit", "truncate_tile")
 )
 
 
@@ -91,9 +90,7 @@ def test_truncated_normal_is_finite_where_it_is_not_accurate(dtype):
 def test_vectorised_and_row_by_row_proposals_are_the_same(dtype):
     means = np.random.default_rng(0).normal(0, 2, 2000).astype(dtype)
     together = truncated(means, dtype)
-    st = stream(0, LATENT, 0)
-    alone = [truncated_normal(m, means, 0, np.uint32(5), row, st, *KEY) for row, m in enumerate(means)]
-    close = np.isclose(together, alone, rtol=2e-5, atol=2e-6)
+    close = np.isclose(together, truncated_normals(means, 5, 0, *KEY), rtol=2e-5, atol=2e-6)
     # A proposal within rounding of its threshold may be judged differently, once in about a million.
     assert close.sum() >= len(means) - 1
 
@@ -120,19 +117,6 @@ def test_normal_tail_is_accurate_to_1e_12_and_never_zero():
     assert (tail[-3:] < 1e-300).all()
 
 
-def latents(X, y, coef, sweep):
-    """z, drawn row by row from float64 linear predictors with the pass's own random numbers; (n_chains, n)."""
-    p = X.shape[1]
-    eta = X.astype(np.float64) @ coef[:, :p].T + (coef[:, p] if coef.shape[1] > p else 0.0)
-    like = np.empty(0, X.dtype)
-    z = np.empty(eta.T.shape)
-    for c, i in np.ndindex(*z.shape):
-        sign = 1 if y[i] else -1
-        mean = like.dtype.type(sign * eta[i, c])
-        z[c, i] = sign * truncated_normal(mean, like, 0, np.uint32(sweep), i, stream(c, LATENT, i), *KEY)
-    return z
-
-
 SHAPES = [(1, 1), (3, 2), (64, 5), (65, 7), (131, 33), (1030, 1), (7, 3000)]
 
 
@@ -152,7 +136,9 @@ def rows(request):
 def test_latent_pass_sums_the_latents_of_every_row(rows):
     X, y, coef, bounds, bordered = rows
     got, squares = cpu.latent(X, y, coef, bounds, 9, KEY, Threads(1))
-    z = latents(X, y, coef, 9)
+    sign = np.where(y, 1.0, -1.0)
+    means = (sign * (coef @ bordered.T)).astype(X.dtype)
+    z = sign * np.array([truncated_normals(of_chain, 9, 0, *KEY, c) for c, of_chain in enumerate(means)])
     np.testing.assert_allclose(squares, (z**2).sum(axis=1), rtol=1e-4)
     np.testing.assert_allclose(got, z @ bordered, 1e-4, 2e-3 * np.sqrt(len(X)) if X.dtype == np.float32 else 1e-4)
 
