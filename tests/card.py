@@ -7,9 +7,7 @@ import warnings
 import laws
 import numba
 import numpy as np
-import pytest
 import scipy.sparse as sp
-from cuda_emulator import COMPILER
 from scipy import stats
 from scipy.special import log_ndtr
 from sklearn.exceptions import ConvergenceWarning
@@ -20,7 +18,6 @@ from skhorseshoe._backends._cpu.truncated_normal import truncated_normal
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._fit import fit
 
-needs_compiler = pytest.mark.skipif(not COMPILER, reason="needs g++")
 KEY = np.uint32(0x12345678), np.uint32(0x9ABCDEF0)
 NONE = np.empty(0)  # for no weights
 SHORT = {"burn_in": 10, "n_iter": 5, "n_chains": 2}

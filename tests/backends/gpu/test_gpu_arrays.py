@@ -12,7 +12,6 @@ from card import (
     assert_same_model,
     held_by_fits,
     module,
-    needs_compiler,
     on_card,
     on_host,
     refit,
@@ -184,7 +183,7 @@ def test_a_model_of_the_cpu_answers_on_the_card_that_x_is_on(one_gpu, data, shor
 
 
 @pytest.fixture
-def cards():
+def cards(compiler):
     with fake_cupy.installed(count=2) as cards:
         yield cards
 
@@ -195,7 +194,6 @@ def on_second(X):
         return on_card(X)
 
 
-@needs_compiler
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
 def test_the_second_card_is_used_if_named_or_x_is_there(sampler, cards, data):
     X, y = data
@@ -212,7 +210,6 @@ def test_the_second_card_is_used_if_named_or_x_is_there(sampler, cards, data):
         HorseshoeProbitClassifier(device="cuda").fit(on_second(X), y)
 
 
-@needs_compiler
 def test_the_second_card_is_used_for_more_columns_than_rows(cards, few_lines):
     X, y = np.random.default_rng(0).standard_normal((12, 20)), np.arange(12) % 2
     models = fitted_there(X, y, device="cuda:1", n_chains=1), fitted_there(on_second(X), y, n_chains=1)

@@ -4,15 +4,11 @@ import json
 
 import gpu
 import pytest
-from card import needs_compiler
-from cuda_emulator import fake_cupy
 
 
 @pytest.mark.slow
-@needs_compiler
-def test_the_benchmark_runs_and_writes_what_it_found(tmp_path):
-    with fake_cupy.installed():
-        gpu.main(["--quick", "--output", str(tmp_path / "out.json")])
+def test_the_benchmark_runs_and_writes_what_it_found(card, tmp_path):
+    gpu.main(["--quick", "--output", str(tmp_path / "out.json")])
     record = json.loads((tmp_path / "out.json").read_text())
     assert record["figures"]["card"]["name"] == "emulator"
     whats = {row["what"] for row in record["table"]}

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from card import KEY, NONE, needs_compiler, refit
+from card import KEY, NONE, refit
 from laws import ALONE, TAU_0, all_draws, same_draws
 
 from skhorseshoe._backends import device
@@ -199,7 +199,6 @@ def test_chains_can_be_gone_on_with_on_a_gpu(one_gpu, wide, few_lines, short_fit
     assert same_draws(refit(parts, *wide), whole)
 
 
-@needs_compiler
 def test_auto_leaves_more_columns_than_rows_to_the_cpu(card, wide, short_fit, monkeypatch):
     monkeypatch.setattr(device, "_WORTH_A_GPU", 0)
     model = short_fit(*wide, n_chains=1, burn_in=0, n_iter=1)

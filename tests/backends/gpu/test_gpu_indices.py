@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from card import KEY, NONE, log_phi_and_ratio, module, needs_compiler, truncated_normals
+from card import KEY, NONE, log_phi_and_ratio, module, truncated_normals
 
 
 def zeros(shape, dtype):
@@ -29,7 +29,6 @@ def last_block(name, n, p, X, columns, coef, chains_of, random=()):
     return sums._host[0, :, 0], n - (tiles - 1) * plan.layout.tile
 
 
-@needs_compiler
 @pytest.mark.parametrize(("n", "p"), [(2**19 + 5, 4100), (2**32 + 77, 1)])
 def test_the_end_of_a_very_large_x_is_found(n, p, card):
     ops, rng = module("dense"), np.random.default_rng(p)

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from card import KEY, NONE, left_on_host, module, needs_compiler, sparse_rows
+from card import KEY, NONE, left_on_host, module, sparse_rows
 from laws import ALONE, resident, same_draws
 
 from skhorseshoe._backends import limits
@@ -80,7 +80,6 @@ def fit_without_room(place, room, card, monkeypatch, fit):
     return model, placed
 
 
-@needs_compiler
 @pytest.mark.parametrize(("dtype", "unpenalized"), [("float16", []), ("float64", [3, 150])])
 def test_more_columns_than_rows_come_by_columns(dtype, unpenalized, card, few_lines, short_fit, monkeypatch):
     """In blocks, through two buffers; the draws have the same bits."""
@@ -103,7 +102,6 @@ def test_more_columns_than_rows_come_by_columns(dtype, unpenalized, card, few_li
     assert same_draws(streamed, on_card)
 
 
-@needs_compiler
 def test_chains_share_what_is_brought_by_columns(card, monkeypatch):
     """Each question reads X once, however many chains there are."""
     ops, none = module("dense"), np.zeros(150)
@@ -125,7 +123,6 @@ def test_chains_share_what_is_brought_by_columns(card, monkeypatch):
 # Rows in a file -------------------------------------------------------------------------------------------------------
 
 
-@needs_compiler
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_x_comes_to_the_card_a_window_at_a_time(order, card, monkeypatch):
     """CuPy would make a copy in pinned memory."""
@@ -144,7 +141,6 @@ def in_a_file(X, folder):
     return np.load(folder / "X.npy", mmap_mode="r")
 
 
-@needs_compiler
 @pytest.mark.parametrize(
     ("where", "sampler", "free", "words"),
     [
@@ -228,7 +224,6 @@ QUESTIONS = {
 }
 
 
-@needs_compiler
 @pytest.mark.parametrize(("dtype", "weighted"), [("float32", False), ("float64", True)])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_question_has_the_same_answer_in_parts(question, dtype, weighted, parts, gaps):
@@ -246,14 +241,12 @@ def test_every_question_has_the_same_answer_in_parts(question, dtype, weighted, 
         np.testing.assert_allclose(ours, want, **tolerance)
 
 
-@needs_compiler
 def test_a_constant_column_has_no_variance_in_parts(parts, gaps):
     for rows in in_parts(parts, *gaps, NONE)[0]:
         mean, variance = parts.moments(rows, parts.to_device(NONE))
         assert (mean[5], variance[5]) == (7.0, 0.0)
 
 
-@needs_compiler
 def test_a_buffer_is_free_again_when_its_readers_are_queued(parts, gaps, monkeypatch):
     """The pinned half of a buffer is filled when what was there has left it, the other when its readers are queued."""
     (_, X), y, weight = in_parts(parts, *gaps, NONE)
@@ -275,7 +268,6 @@ def test_a_buffer_is_free_again_when_its_readers_are_queued(parts, gaps, monkeyp
     assert log == [wait.format(number) for number in turns for wait in waits]
 
 
-@needs_compiler
 def test_rows_of_parts_are_taken_where_they_are(parts, gaps):
     for X in in_parts(parts, *gaps, NONE)[0]:
         for rows in (slice(3, 50), slice(0, 300)):
@@ -285,7 +277,6 @@ def test_rows_of_parts_are_taken_where_they_are(parts, gaps):
             np.testing.assert_allclose(np.concatenate(list(map(parts.to_host, got))), want, atol=1e-12)
 
 
-@needs_compiler
 @pytest.mark.parametrize("index", ["int32", "int64"])
 def test_parts_are_cut_by_the_rows_alone(index, parts, gaps):
     cut, starts = module("csr_chunks").cut, gaps[0].indptr.astype(index)
@@ -305,7 +296,6 @@ FITS = {
 }
 
 
-@needs_compiler
 @pytest.mark.parametrize("fit", FITS)
 def test_sparse_rows_without_room_are_read_from_the_host(fit, parts, card, gaps, short_fit, monkeypatch):
     """With the same draws, in the memory that was promised."""
@@ -329,7 +319,6 @@ def test_sparse_rows_without_room_are_read_from_the_host(fit, parts, card, gaps,
     assert same_draws(streamed, on_card)
 
 
-@needs_compiler
 def test_the_host_must_have_room_for_the_columns(parts, card, gaps, monkeypatch):
     memory, X = module("memory"), gaps[0]
     _, *part = memory.room_for_sparse_parts(X)

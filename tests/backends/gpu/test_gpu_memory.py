@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from card import module, needs_compiler
+from card import module
 
 from skhorseshoe._backends import device, limits
 from skhorseshoe._mcmc import chains as _chains
 from skhorseshoe._mcmc import hmc_burn_in
 from skhorseshoe.datasets import make_correlated_probit, make_sparse_probit
-
-pytestmark = needs_compiler
 
 
 def check_forecast(card, X, y, sampler, n_chains, slack, short_fit, **length):

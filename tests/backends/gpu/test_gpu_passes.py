@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from card import KEY, NONE, assert_all_close, log_phi_and_ratio, module, needs_compiler, sparse_rows
-from cuda_emulator import fake_cupy
+from card import KEY, NONE, assert_all_close, log_phi_and_ratio, module, sparse_rows
 from laws import ALONE, along_lines, in_full
 from scipy.special import log_ndtr
 
@@ -202,14 +201,10 @@ def test_a_tile_is_as_large_as_there_is_room_for(limits, dtype, n_chains):
         assert cut.staged <= (cut.tile * p * element % 16 == 0)
 
 
-@needs_compiler
-def test_the_cut_of_sparse_rows_does_not_depend_on_the_card():
-    X, y = sparse_rows(900, 12)
+def test_the_cut_of_sparse_rows_does_not_depend_on_the_card(card):
+    (X, y), ops = sparse_rows(900, 12), module("sparse")
     coef, answers = np.random.default_rng(0).standard_normal((3, 13)), []
-    for multiprocessors in (1, 132):
-        with fake_cupy.installed() as card:
-            card.properties["multiProcessorCount"] = multiprocessors
-            ops = module("sparse")
-            answers.append(ops.to_host(ops.score(*ops.hold(X, y, NONE), ops.to_device(coef), None, None)))
+    for card.properties["multiProcessorCount"] in (1, 132):
+        answers.append(ops.to_host(ops.score(*ops.hold(X, y, NONE), ops.to_device(coef), None, None)))
     for one, other in zip(*answers, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from card import chains_of, left_on_host, module, needs_compiler
+from card import chains_of, left_on_host, module
 from cuda_emulator import EmulatorError, fake_streams
 from laws import same_draws
 
@@ -147,7 +147,6 @@ def test_what_is_not_recorded(why, one_gpu, problem, launches, monkeypatch):
 # Recordings that fail -------------------------------------------------------------------------------------------------
 
 
-@needs_compiler
 def test_a_fit_whose_sweeps_cannot_be_recorded_says_so_once(card, problem, short_fit, monkeypatch, caplog):
     """Burn-in of HMC would record nine times."""
 
@@ -161,7 +160,6 @@ def test_a_fit_whose_sweeps_cannot_be_recorded_says_so_once(card, problem, short
     assert [record.message.count("by the driver") for record in caplog.records] == [1, 1]
 
 
-@needs_compiler
 def test_a_recording_that_was_spoiled_is_tried_again(card, problem, caplog, monkeypatch):
     """As by another thread that waits for the whole GPU."""
     whole, spoiled, graphs = _chains.gibbs.sweep, [], []
@@ -184,7 +182,6 @@ def test_a_recording_that_was_spoiled_is_tried_again(card, problem, caplog, monk
     assert not caplog.records
 
 
-@needs_compiler
 def test_a_recording_that_fails_leaves_no_factors_begun(card, problem, short_fit, monkeypatch):
     params, whole, failed = {"device": "cuda", "sampler": "gibbs", "burn_in": 3, "n_iter": 9}, Rows.latent, []
 
@@ -201,7 +198,6 @@ def test_a_recording_that_fails_leaves_no_factors_begun(card, problem, short_fit
     assert same_draws(with_failure, short_fit(*problem, **params))
 
 
-@needs_compiler
 @pytest.mark.parametrize(
     ("why", "reason"),
     [

@@ -7,14 +7,13 @@ import subprocess
 import sys
 
 import pytest
-from card import needs_compiler
 from cuda_emulator import COMPILER
 from cuda_emulator.cases import PARTS
 from laws import repeated
 
 from skhorseshoe._backends._gpu.cuda import layout
 
-pytestmark = [pytest.mark.slow, needs_compiler]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILER, reason="needs g++")]
 
 # Tiles with two buffers, also of four rows, with one, and none; each of another shape, as a plan is made once for each.
 SIZES = [

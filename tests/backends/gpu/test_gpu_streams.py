@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from card import chains_of, module, needs_compiler
+from card import chains_of, module
 from cuda_emulator import EmulatorError, fake_cupy, fake_streams
 from scipy.sparse import csr_array
 
@@ -22,13 +22,11 @@ def check_no_reads(chains, n_sweeps=3):
     assert fake_cupy.ndarray.reads == before
 
 
-@needs_compiler
 @pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc"])
 def test_the_host_waits_for_nothing_in_a_sweep(sampler, card, problem):
     check_no_reads(chains_of(sampler, module("dense"), *problem))
 
 
-@needs_compiler
 def test_the_host_hears_of_the_slice_of_tau_one_attempt_late(card, monkeypatch):
     """It looks at flags in pinned memory, while the next attempt is queued, and at nothing else."""
     X, y, _ = make_correlated_probit(8, 20, random_state=0)
@@ -41,7 +39,6 @@ def test_the_host_hears_of_the_slice_of_tau_one_attempt_late(card, monkeypatch):
     assert any((joined.weights > 0).any() for joined in chains.rows.joined)
 
 
-@needs_compiler
 @pytest.mark.parametrize(("kind", "sampler"), [("dense", "gibbs"), ("sparse", "pxda")])
 def test_conjugate_gradients_wait_for_the_step_before_only(kind, sampler, card, problem, monkeypatch):
     """While the host looks at its flags, which lie in pinned memory, the next step is queued."""
@@ -63,7 +60,6 @@ def test_a_watch_says_that_steps_go_on_once_too_often(lengths, one_gpu):
         assert said == [True] * (length + 1) + [False]
 
 
-@needs_compiler
 @pytest.mark.parametrize("small", [True, False])
 def test_the_host_waits_in_burn_in_only_where_a_stage_ends(small, card, problem, monkeypatch):
     if not small:
@@ -79,7 +75,6 @@ def test_the_host_waits_in_burn_in_only_where_a_stage_ends(small, card, problem,
     assert len(waited) == 5
 
 
-@needs_compiler
 def test_the_factors_are_computed_beside_the_pass(card, problem, monkeypatch, factors):
     chains = chains_of("gibbs", module("dense"), *problem)
     stream, rows, seen = chains.precision.room.stream, chains.problem.rows, []
@@ -99,7 +94,6 @@ def blocks(card, name, n, p, n_chains=4):
     return plan.blocks, plan.layout
 
 
-@needs_compiler
 @pytest.mark.parametrize(("p", "on_each", "taken"), [(3, 4, 1), (140, 4, 1), (200, 3, 2), (238, 3, 3)])
 def test_latents_leave_room_for_factors_of_one_block(p, on_each, taken, card):
     """A factor of 239 columns takes a whole multiprocessor."""
@@ -108,7 +102,6 @@ def test_latents_leave_room_for_factors_of_one_block(p, on_each, taken, card):
     assert blocks(card, "score_pass", 10**6, p)[0] == 132 * on_each
 
 
-@needs_compiler
 @pytest.mark.parametrize(("n", "waves"), [(10**6, 4), (2 * 10**5, 2), (10**5, 1), (100, 0)])
 def test_latents_end_block_by_block_beside_large_factors(n, waves, card):
     p, n_chains = 1000, 4
@@ -121,7 +114,6 @@ def test_latents_end_block_by_block_beside_large_factors(n, waves, card):
     assert count <= together or 4 * n * p >= count * 32 * 8 * (p + 2) * n_chains
 
 
-@needs_compiler
 @pytest.mark.parametrize("name", ["latent_pass", "score_pass"])
 @pytest.mark.parametrize("p", [3700, 4400, 5700, 20_000])
 @pytest.mark.parametrize("cache", [50 * 2**20, 300 * 2**20])
@@ -148,7 +140,6 @@ def test_factors_that_were_begun_give_the_same_bits(q, one_gpu, factors):
     np.testing.assert_array_equal(one_gpu.to_host(one_gpu.Precision(A.T @ A, None, precision).draw(b, d, noise)), plain)
 
 
-@needs_compiler
 def test_nothing_uses_the_memory_of_factors_that_are_not_done(card, factors):
     """Not even a solver that only shares it."""
     ops = module("dense")
@@ -166,7 +157,6 @@ def test_nothing_uses_the_memory_of_factors_that_are_not_done(card, factors):
         assert not precision.room.stream.queue
 
 
-@needs_compiler
 @pytest.mark.parametrize("n_chains", [1, 3, 11])
 def test_the_library_works_on_chains_side_by_side(n_chains, card, monkeypatch):
     """At most eight at a time; each with handles of its own, which the emulator looks after."""
@@ -183,7 +173,6 @@ def test_the_library_works_on_chains_side_by_side(n_chains, card, monkeypatch):
     assert not any(lane.stream.queue for lane in busy)
 
 
-@needs_compiler
 def test_the_handles_of_a_thread_end_with_it(card):
     lapack = module("lapack")
     alive, seen = lapack.cublas.alive, []
@@ -243,7 +232,6 @@ def test_values_outlive_a_wait_that_is_interrupted(one_gpu):
     assert got == [0.0, 1.0, 2.0]
 
 
-@needs_compiler
 def test_an_error_leaves_nothing_under_way(card):
     """What is given back must not be in use any more."""
     ops = module("dense")
@@ -271,7 +259,6 @@ def test_a_factorisation_that_fails_for_good_ends_the_fit(one_gpu, factors):
             outbox.flush()
 
 
-@needs_compiler
 def test_the_emulator_refuses_a_stream_that_has_not_waited(card):
     stream = sys.modules["cupy"].cuda.Stream(non_blocking=True)
     with pytest.raises(EmulatorError, match="has not waited"):
