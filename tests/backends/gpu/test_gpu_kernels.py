@@ -152,16 +152,6 @@ def test_an_indefinite_matrix_has_no_root(bad, one_gpu):
             ops.Root(np.diag([1.0, bad, 1.0]))
 
 
-@pytest.mark.parametrize(("m", "q"), [(1, 1), (17, 70)])
-def test_products_with_a_symmetric_matrix_are_those_of_numpy(m, q, gpu, factors):
-    rng = np.random.default_rng(q)
-    v, A = rng.standard_normal((m, q)), rng.standard_normal((q, q))
-    M = A + A.T
-    for given in (v, np.asfortranarray(v)):
-        got = gpu.times_symmetric(*map(gpu.to_device, (given, M)))
-        np.testing.assert_allclose(gpu.to_host(got), v @ M, rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("d", [0.0, np.nan])
 def test_an_indefinite_precision_is_refused_with_the_cure(d, one_gpu, factors):
     arguments = map(one_gpu.to_device, (np.ones((1, 2)), np.full((1, 2), d), np.zeros((1, 2))))
