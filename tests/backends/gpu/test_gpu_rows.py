@@ -38,20 +38,6 @@ def test_averages_of_probabilities_sum_both_tails(one_gpu):
     np.testing.assert_allclose(got, np.column_stack([ndtr(-eta).mean(axis=1), ndtr(eta).mean(axis=1)]), rtol=1e-11)
 
 
-@pytest.mark.parametrize("index", ["int32", "int64"])
-def test_the_copy_by_columns_is_that_of_scipy(index, one_gpu, monkeypatch):
-    monkeypatch.setattr(module("csr"), "_PIECE", 16)
-    X, _ = sparse_rows(200, 30, 0.2, index=index)
-    columns, want = module("sparse").hold(X, np.zeros(200), NONE)[0].by_column, X.tocsc()
-    data, rows, starts, cuts, firsts = map(one_gpu.to_host, columns[:5])
-    np.testing.assert_array_equal(data, want.data)
-    np.testing.assert_array_equal(rows, want.indices)
-    np.testing.assert_array_equal(starts, want.indptr)
-    np.testing.assert_array_equal(cuts[firsts[:31]], want.indptr)
-    assert 0 < np.diff(cuts).min() <= np.diff(cuts).max() <= 16
-    np.testing.assert_array_equal(columns.stored, np.diff(want.indptr))
-
-
 @pytest.mark.parametrize(
     ("dtype", "index", "standardize", "weighted"),
     [("float32", "int64", True, False), ("float64", "int32", False, True)],
