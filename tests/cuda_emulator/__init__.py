@@ -68,9 +68,9 @@ class Module:
         self.library = ctypes.CDLL(str(path))
         self.order, self.seed = ORDERS[order], seed
         self.library.emulator_error.restype = ctypes.c_char_p
-        pointers = [ctypes.c_void_p] * 2
+        sizes = ctypes.c_void_p, ctypes.c_uint, ctypes.c_size_t
         self.library.emulator_launch.argtypes = [
-            ctypes.c_char_p, *pointers, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64
+            ctypes.c_char_p, *sizes, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64
         ]  # fmt: skip
 
     def get_function(self, name):
@@ -102,10 +102,8 @@ class _Kernel:
             if value.nbytes != size:
                 raise EmulatorError(f"{self.name}: argument {i} has {value.nbytes} bytes, the kernel wants {size}")
         pointers = (ctypes.c_void_p * len(values))(*[value.ctypes.data for value in values])
-        three = ctypes.c_uint * 3
-        sizes = [three(*(*map(int, size), 1, 1)[:3]) for size in (grid, block)]
-        module = self.module
-        if module.library.emulator_launch(self.name, *sizes, shared_mem, pointers, module.order, module.seed):
+        blocks, module = (ctypes.c_uint * 2)(*(*map(int, grid), 1)[:2]), self.module
+        if module.library.emulator_launch(self.name, blocks, *block, shared_mem, pointers, module.order, module.seed):
             raise EmulatorError(f"{self.name.decode()}: {module.library.emulator_error().decode()}")
 
 

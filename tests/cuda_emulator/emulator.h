@@ -28,8 +28,8 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 
-struct dim3 {
-    unsigned x = 1, y = 1, z = 1;
+struct dim3 {  // of a grid; a block has one dimension here
+    unsigned x = 1, y = 1;
 };
 
 namespace emulator {
@@ -292,13 +292,13 @@ inline void run_block(Block& b) {
 #endif
 
 inline void run_grid(const Entry& entry, dim3 grid, dim3 size, size_t shared_bytes, Order order) {
-    const int n = size.x * size.y * size.z;
-    if (n < 1 || n > 1024 || grid.y > 65535 || grid.z > 65535) throw std::runtime_error("a block or grid of this size cannot be");
-    const uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    const int n = size.x;
+    if (n < 1 || n > 1024 || grid.y > 65535) throw std::runtime_error("a block or grid of this size cannot be");
+    const uint64_t blocks = (uint64_t)grid.x * grid.y;
     for (uint64_t i = 0; i < blocks; ++i) {
         const uint64_t id = order == REVERSE ? blocks - 1 - i : i;
         Block b;
-        b.index = dim3{(unsigned)(id % grid.x), (unsigned)(id / grid.x % grid.y), (unsigned)(id / ((uint64_t)grid.x * grid.y))};
+        b.index = dim3{(unsigned)(id % grid.x), (unsigned)(id / grid.x)};
         b.size = size;
         b.grid = grid;
         b.n = n;
@@ -308,10 +308,7 @@ inline void run_grid(const Entry& entry, dim3 grid, dim3 size, size_t shared_byt
         b.shared = shared.get();
         b.warps.resize((n + 31) / 32);
         b.threads.resize(n);
-        for (int t = 0; t < n; ++t) {
-            b.threads[t].number = t;
-            b.threads[t].index = dim3{t % size.x, t / size.x % size.y, t / (size.x * size.y)};
-        }
+        for (int t = 0; t < n; ++t) b.threads[t].number = b.threads[t].index.x = t;
         block() = &b;
         run_block(b);
         if (!b.error.empty()) throw std::runtime_error("block " + std::to_string(b.index.x) + ": " + b.error);
@@ -331,12 +328,12 @@ OFFERED inline int emulator_arguments(const char* name) {
     return found == emulator::table().end() ? -1 : (int)found->second.sizes.size();
 }
 OFFERED inline int emulator_size(const char* name, int i) { return emulator::table()[name].sizes[i]; }
-OFFERED inline int emulator_launch(const char* name, const unsigned* grid, const unsigned* size, size_t shared_bytes,
+OFFERED inline int emulator_launch(const char* name, const unsigned* grid, unsigned size, size_t shared_bytes,
                                    void** arguments, int order, uint64_t seed) {
     try {
         emulator::job() = emulator::Job{&emulator::table().at(name), arguments, seed};
-        emulator::run_grid(*emulator::job().entry, dim3{grid[0], grid[1], grid[2]}, dim3{size[0], size[1], size[2]},
-                           shared_bytes, (emulator::Order)order);
+        emulator::run_grid(*emulator::job().entry, dim3{grid[0], grid[1]}, dim3{size}, shared_bytes,
+                           (emulator::Order)order);
         return 0;
     } catch (const std::exception& error) {
         emulator::last_error() = error.what();
