@@ -1,5 +1,7 @@
 """Conjugate gradients in place of Cholesky factors: the same solutions, the same laws, the same posterior."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -16,17 +18,11 @@ from skhorseshoe._utils import memory
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.selection import HorseshoeSelector
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 KEY = np.array([5, 6], dtype=np.uint32)
-CASES = [
-    ("rows", {}),
-    ("rows", {"standardize": True, "unpenalized": np.arange(9) == 4}),
-    ("rows", {"fit_intercept": False}),
-    ("rows", {"weight": np.linspace(0.5, 2.0, 300)}),
-    ("matrix", {}),
-    ("matrix", {"standardize": True, "unpenalized": np.arange(9) == 4}),
-    ("matrix", {"fit_intercept": False}),
-]
 FORMS = ["rows", "matrix"]
+SETTINGS = {}, {"standardize": True, "unpenalized": np.arange(9) == 4}, {"fit_intercept": False}
+CASES = [*product(FORMS, SETTINGS), ("rows", {"weight": np.linspace(0.5, 2.0, 300)})]
 
 
 @pytest.fixture
@@ -137,9 +133,9 @@ def test_products_have_the_same_bits_for_any_number_of_threads(n_threads, seed):
     v, A = rng.standard_normal((4, 301)), rng.standard_normal((301, 301))
     M = A + A.T
     with open_threads(n_threads) as threads:
-        product = cpu.times_symmetric(v, M, threads)
-    np.testing.assert_array_equal(product, cpu.times_symmetric(v, M, ALONE))
-    np.testing.assert_allclose(product, v @ M, rtol=1e-12, atol=1e-12)
+        ours = cpu.times_symmetric(v, M, threads)
+    np.testing.assert_array_equal(ours, cpu.times_symmetric(v, M, ALONE))
+    np.testing.assert_allclose(ours, v @ M, rtol=1e-12, atol=1e-12)
 
 
 def test_more_columns_than_rows_have_a_root_too(seed):
@@ -169,7 +165,6 @@ def test_steps_that_do_not_end_are_an_error_with_a_cure(monkeypatch, seed):
     ("form", "sampler"),
     [("rows", "gibbs"), ("matrix", "pxda"), pytest.param("rows", "pxda", marks=pytest.mark.slow)],
 )
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywhere, monkeypatch, seed):
     X, y = made(seed)
     X = X if form == "rows" else X.toarray()
@@ -183,7 +178,6 @@ def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywher
     np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=0.12)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_auto_takes_it_where_factors_take_too_long(everywhere, seed):
     X, y = made(seed)
     clf = HorseshoeProbitClassifier(n_iter=5, burn_in=100, random_state=seed)
@@ -196,7 +190,6 @@ def test_auto_takes_it_where_factors_take_too_long(everywhere, seed):
         assert clf.fit(X, y, sample_weight=np.full(len(y), 11.0)).sampler_ == "pxda"
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_selector_names_the_rules_that_need_no_matrix(everywhere, monkeypatch, seed):
     X, y = made(seed)
     clf = HorseshoeProbitClassifier(n_iter=5, burn_in=5, random_state=seed)
