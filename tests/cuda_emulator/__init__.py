@@ -1,4 +1,4 @@
-"""CUDA kernels on the CPU: ``Module`` has the call signature of CuPy's RawModule and takes NumPy arrays.
+"""CUDA kernels on the CPU: ``Kernel`` has the call signature of CuPy's kernels and takes NumPy arrays.
 
 Needs a C++ compiler that understands the flags of GCC.
 """
@@ -62,7 +62,7 @@ def build(text, flags=("-O1",)):
 
 
 class Module:
-    """Kernels of one library; ``order`` is that in which the threads of a block run."""
+    """A library of kernels; ``order`` is that in which the threads of a block run."""
 
     def __init__(self, path, order="forward", seed=1):
         self.library = ctypes.CDLL(str(path))
@@ -73,11 +73,8 @@ class Module:
             ctypes.c_char_p, *sizes, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64
         ]  # fmt: skip
 
-    def get_function(self, name):
-        return _Kernel(self, name)
 
-
-class _Kernel:
+class Kernel:
     num_regs = 64
     shared_size_bytes = 0
 

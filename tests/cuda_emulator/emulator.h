@@ -73,21 +73,12 @@ struct Block {
     std::string error;
 };
 
-inline Block*& block() {
-    static Block* now;
-    return now;
-}
+inline Block* block;  // that runs now
 
 #ifdef EMULATOR_THREADS
-inline Thread*& thread() {
-    static thread_local Thread* now;
-    return now;
-}
+inline thread_local Thread* thread;
 #else
-inline Thread*& thread() {
-    static Thread* now;
-    return now;
-}
+inline Thread* thread;
 #if defined(__x86_64__)
 // Save the registers that a call keeps, swap the stacks. No system call, where swapcontext makes two.
 extern "C" __attribute__((naked, noinline, weak)) void emulator_switch(void** from, void* to) {
@@ -117,19 +108,13 @@ inline void prepare(Context* context, char* stack, size_t size, void (*body)()) 
     makecontext(context, body, 0);
 }
 #endif
-inline Context& scheduler() {
-    static Context context;
-    return context;
-}
-inline std::vector<Context>& contexts() {
-    static std::vector<Context> all;
-    return all;
-}
-inline void yield() { swap_to(&contexts()[thread()->number], &scheduler()); }
+inline Context scheduler;
+inline std::vector<Context> contexts;
+inline void yield() { swap_to(&contexts[thread->number], &scheduler); }
 #endif
 
 inline void fail(const std::string& what) {
-    if (block()->error.empty()) block()->error = what;
+    if (block->error.empty()) block->error = what;
 }
 
 // Wait until `needed` threads have come to the barrier.
@@ -139,7 +124,7 @@ inline void arrive(Barrier& barrier, int needed, int line) {
 #endif
     if (barrier.arrived == 0) barrier.line = line;
     if (barrier.line != line) fail("barrier reached on lines " + std::to_string(barrier.line) + " and " + std::to_string(line));
-    if (block()->exited && needed == block()->n) fail("barrier on line " + std::to_string(line) + " after a thread returned");
+    if (block->exited && needed == block->n) fail("barrier on line " + std::to_string(line) + " after a thread returned");
     if (++barrier.arrived >= needed) {
         barrier.arrived = 0;
         ++barrier.generation;
@@ -158,15 +143,15 @@ inline void arrive(Barrier& barrier, int needed, int line) {
 #endif
 }
 
-inline void barrier_of_block(int line) { arrive(block()->barrier, block()->n, line); }
+inline void barrier_of_block(int line) { arrive(block->barrier, block->n, line); }
 
 // All values of the warp; two sets of slots, so that one barrier is enough.
 inline uint64_t* gather(uint64_t value, int line) {
-    Thread& me = *thread();
-    Warp& warp = block()->warps[me.number >> 5];
+    Thread& me = *thread;
+    Warp& warp = block->warps[me.number >> 5];
     uint64_t* slots = warp.slot[me.exchanges++ & 1];
     slots[me.number & 31] = value;
-    arrive(warp.barrier, std::min(32, block()->n - (me.number & ~31)), line);
+    arrive(warp.barrier, std::min(32, block->n - (me.number & ~31)), line);
     return slots;
 }
 
@@ -182,12 +167,12 @@ inline T exchange(T value, int source, int line) {
 
 inline void copy_16(void* to, const void* from) {
     if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) & 15) fail("16-byte copy that is not aligned");
-    if (block()->order == REVERSE) std::memcpy(to, from, 16);
-    else thread()->copies.push_back(Copy{to, from});
+    if (block->order == REVERSE) std::memcpy(to, from, 16);
+    else thread->copies.push_back(Copy{to, from});
 }
 inline void wait_for_copies() {
-    for (const Copy& copy : thread()->copies) std::memcpy(copy.to, copy.from, 16);
-    thread()->copies.clear();
+    for (const Copy& copy : thread->copies) std::memcpy(copy.to, copy.from, 16);
+    thread->copies.clear();
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -199,10 +184,7 @@ struct Entry {
     void* kernel;
     std::vector<int> sizes;
 };
-inline std::map<std::string, Entry>& table() {
-    static std::map<std::string, Entry> kernels;
-    return kernels;
-}
+inline std::map<std::string, Entry> table;
 template <class... A, size_t... I>
 void unpack(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
     kernel(*reinterpret_cast<std::remove_reference_t<A>*>(arguments[I])...);
@@ -215,7 +197,7 @@ struct Caller {
 };
 template <class... A>
 bool add(const char* name, void (*kernel)(A...)) {
-    table()[name] = Entry{&Caller<A...>::call, reinterpret_cast<void*>(kernel), {(int)sizeof(A)...}};
+    table[name] = Entry{&Caller<A...>::call, reinterpret_cast<void*>(kernel), {(int)sizeof(A)...}};
     return true;
 }
 #define EXPORT(kernel) static bool exported_##kernel = emulator::add(#kernel, kernel);
@@ -225,13 +207,10 @@ struct Job {
     void** arguments;
     uint64_t random;
 };
-inline Job& job() {
-    static Job now;
-    return now;
-}
+inline Job job;
 inline void body() {
     try {
-        job().entry->call(job().entry->kernel, job().arguments);
+        job.entry->call(job.entry->kernel, job.arguments);
     } catch (const std::exception& error) {
         fail(error.what());
     }
@@ -242,7 +221,7 @@ inline void run_block(Block& b) {
     std::vector<std::thread> threads;
     for (int i = 0; i < b.n; ++i)
         threads.emplace_back([&b, i] {
-            thread() = &b.threads[i];
+            thread = &b.threads[i];
             body();
         });
     for (auto& one : threads) one.join();
@@ -250,8 +229,8 @@ inline void run_block(Block& b) {
 #else
 inline void fiber() {
     body();
-    thread()->done = true;
-    ++block()->exited;
+    thread->done = true;
+    ++block->exited;
     yield();
 }
 inline uint64_t progress(const Block& b) {
@@ -263,26 +242,26 @@ inline void run_block(Block& b) {
     const size_t stack = 64 * 1024;
     static std::vector<std::unique_ptr<char[]>> stacks;
     while ((int)stacks.size() < b.n) stacks.emplace_back(new char[stack]);
-    contexts().resize(b.n);
+    contexts.resize(b.n);
     std::vector<int> order(b.n);
     for (int i = 0; i < b.n; ++i) {
         order[i] = b.order == REVERSE ? b.n - 1 - i : i;
-        prepare(&contexts()[i], stacks[i].get(), stack, fiber);
+        prepare(&contexts[i], stacks[i].get(), stack, fiber);
     }
     int left = b.n;
     uint64_t idle = 0;
     while (left && b.error.empty()) {
         if (b.order == RANDOM)
             for (int i = b.n - 1; i > 0; --i) {
-                job().random = job().random * 6364136223846793005ull + 1442695040888963407ull;
-                std::swap(order[i], order[(job().random >> 33) % (i + 1)]);
+                job.random = job.random * 6364136223846793005ull + 1442695040888963407ull;
+                std::swap(order[i], order[(job.random >> 33) % (i + 1)]);
             }
         const uint64_t before = progress(b);
         const int were_left = left;
         for (int i : order)
             if (!b.threads[i].done) {
-                thread() = &b.threads[i];
-                swap_to(&scheduler(), &contexts()[i]);
+                thread = &b.threads[i];
+                swap_to(&scheduler, &contexts[i]);
                 left -= b.threads[i].done;
             }
         idle = were_left == left && before == progress(b) ? idle + 1 : 0;
@@ -309,44 +288,41 @@ inline void run_grid(const Entry& entry, dim3 grid, dim3 size, size_t shared_byt
         b.warps.resize((n + 31) / 32);
         b.threads.resize(n);
         for (int t = 0; t < n; ++t) b.threads[t].number = b.threads[t].index.x = t;
-        block() = &b;
+        block = &b;
         run_block(b);
         if (!b.error.empty()) throw std::runtime_error("block " + std::to_string(b.index.x) + ": " + b.error);
     }
 }
 
-inline std::string& last_error() {
-    static std::string text;
-    return text;
-}
+inline std::string last_error;
 }  // namespace emulator
 
 #define OFFERED extern "C" __attribute__((used, visibility("default")))
-OFFERED inline const char* emulator_error() { return emulator::last_error().c_str(); }
+OFFERED inline const char* emulator_error() { return emulator::last_error.c_str(); }
 OFFERED inline int emulator_arguments(const char* name) {
-    auto found = emulator::table().find(name);
-    return found == emulator::table().end() ? -1 : (int)found->second.sizes.size();
+    auto found = emulator::table.find(name);
+    return found == emulator::table.end() ? -1 : (int)found->second.sizes.size();
 }
-OFFERED inline int emulator_size(const char* name, int i) { return emulator::table()[name].sizes[i]; }
+OFFERED inline int emulator_size(const char* name, int i) { return emulator::table[name].sizes[i]; }
 OFFERED inline int emulator_launch(const char* name, const unsigned* grid, unsigned size, size_t shared_bytes,
                                    void** arguments, int order, uint64_t seed) {
     try {
-        emulator::job() = emulator::Job{&emulator::table().at(name), arguments, seed};
-        emulator::run_grid(*emulator::job().entry, dim3{grid[0], grid[1]}, dim3{size}, shared_bytes,
+        emulator::job = emulator::Job{&emulator::table.at(name), arguments, seed};
+        emulator::run_grid(*emulator::job.entry, dim3{grid[0], grid[1]}, dim3{size}, shared_bytes,
                            (emulator::Order)order);
         return 0;
     } catch (const std::exception& error) {
-        emulator::last_error() = error.what();
+        emulator::last_error = error.what();
         return 1;
     }
 }
 
-#define threadIdx (emulator::thread()->index)
-#define blockIdx (emulator::block()->index)
-#define blockDim (emulator::block()->size)
-#define gridDim (emulator::block()->grid)
+#define threadIdx (emulator::thread->index)
+#define blockIdx (emulator::block->index)
+#define blockDim (emulator::block->size)
+#define gridDim (emulator::block->grid)
 #define __shfl_xor_sync(mask, value, offset) \
-    emulator::exchange(value, (emulator::thread()->number & 31) ^ (offset), __LINE__)
+    emulator::exchange(value, (emulator::thread->number & 31) ^ (offset), __LINE__)
 
 inline void sincospif(float x, float* s, float* c) {
     *s = (float)sin(M_PI * (double)x);

@@ -16,7 +16,7 @@ from skhorseshoe._backends import _gpu
 from skhorseshoe._backends import device as _device
 from skhorseshoe._backends._gpu import cuda as sources
 
-from . import Module, build, fake_streams, source
+from . import Kernel, Module, build, fake_streams, source
 from .fake_libraries import USUAL, libraries
 from .fake_sparse import csr_matrix
 from .fake_streams import (
@@ -276,24 +276,16 @@ class Card:
         name = next(name for name in sources.MODULES if code.startswith(sources.source(name)))
         text = source(name, code.removeprefix(sources.source(name)))
         module = Module(build(text, (*self.flags, *options)), self.order)
-        return SimpleNamespace(get_function=lambda name: _LaterKernel(module.get_function(name)))
+        return SimpleNamespace(get_function=lambda name: _LaterKernel(module, name))
 
 
-class _LaterKernel:
+class _LaterKernel(Kernel):
     """A kernel that runs when its stream does."""
-
-    def __init__(self, kernel):
-        self.__dict__["kernel"] = kernel
-
-    def __getattr__(self, name):
-        return getattr(self.kernel, name)
-
-    def __setattr__(self, name, value):
-        setattr(self.kernel, name, value)
 
     def __call__(self, grid, block, arguments, **sizes):
         _refuse_another_device(arguments)
-        later(lambda: self.kernel(grid, block, arguments, **sizes))
+        run = super().__call__
+        later(lambda: run(grid, block, arguments, **sizes))
 
 
 def _modules(card):

@@ -1,5 +1,5 @@
 // In place of skhorseshoe/_backends/_gpu/cuda/primitives.cuh.
-#define DYNAMIC_SHARED(T, name) T* name = reinterpret_cast<T*>(emulator::block()->shared)
+#define DYNAMIC_SHARED(T, name) T* name = reinterpret_cast<T*>(emulator::block->shared)
 
 #ifndef REMOVED
 #define REMOVED NONE
