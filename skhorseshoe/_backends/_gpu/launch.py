@@ -7,6 +7,8 @@ import numpy as np
 
 from .cuda import OPTIONS, THREADS, source
 
+i32, i64 = np.int32, np.int64  # of a kernel's integers: CuPy passes those of Python as 64 bits
+
 _RESERVED = 1024  # bytes of shared memory that the system keeps of each block
 _ADDED = 32  # sums that a block of the second stage adds
 _CACHED = 0.7  # of the cache of all multiprocessors: what a pass may count on
@@ -85,12 +87,3 @@ def add_blocks(sums, out):
     blocks, rows, width = sums.shape
     sizes = i32(blocks), i32(rows), i32(width), i32(len(out))
     launch(kernel("scales", "add_blocks"), -(-rows * width // _ADDED), sums, out, *sizes, shared_bytes=8 * THREADS)
-
-
-def i32(value):
-    """CuPy passes a Python int as 64 bits."""
-    return np.int32(value)
-
-
-def i64(value):
-    return np.int64(value)

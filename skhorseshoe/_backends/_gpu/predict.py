@@ -9,7 +9,6 @@ from .host_streaming import brought
 from .launch import i32, kernel, launch
 from .memory import ANSWERED
 
-_ROWS = ANSWERED
 _TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows where draws or columns are many
 
 
@@ -36,7 +35,7 @@ def each_block(X, coef, threads, budget, use):
 
 def rows_together(widest):
     """Rows of a block; widest : numbers that a row takes at most, of X or under all draws."""
-    return max(1, min(_ROWS, _TOGETHER // widest))
+    return max(1, min(ANSWERED, _TOGETHER // widest))
 
 
 def quantiles(values, levels):
