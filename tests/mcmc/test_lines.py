@@ -114,8 +114,8 @@ COLUMNS = {
 }
 
 
-def made(dtype=np.float64, n=150, fit_intercept=True, shift=0.0, constant=False, weighted=False, seed=0, **columns):
-    rng = np.random.default_rng(seed)
+def made(dtype=np.float64, fit_intercept=True, shift=0.0, constant=False, weighted=False, seed=0, **columns):
+    rng, n = np.random.default_rng(seed), 150
     X = rng.standard_normal((n, 4)) * [1.0, 2.0, 0.3, 1.0] + shift
     X[:, 3] = 1.5 if constant else X[:, 3]
     y = (X[:, 0] - X[:, 0].mean() + rng.standard_normal(n) > 0).astype(np.uint8)
@@ -125,13 +125,8 @@ def made(dtype=np.float64, n=150, fit_intercept=True, shift=0.0, constant=False,
     return Rows(X.astype(dtype), y, fit_intercept, cpu, ALONE, weight=weight, **columns)
 
 
-def lines_of(rows, slab=2.0, spread=None, **numbers):
-    prior, information = FixedPrior(rows.columns, slab), rows.gram().diagonal()
-    return rows.lines(prior, _lines.line_widths(rows.columns.n_shrunk, prior, information, spread), **numbers)
-
-
-def some_state(rng, rows, n_chains=20):
-    p, q = rows.columns.n_shrunk, rows.shape[1] + rows.columns.fit_intercept
+def some_state(rng, rows):
+    n_chains, p, q = 20, rows.columns.n_shrunk, rows.shape[1] + rows.columns.fit_intercept
     beta = rng.standard_normal((n_chains, q)) * np.exp(rng.standard_normal((n_chains, q)))
     return beta, np.exp(2 * rng.standard_normal((n_chains, p))), np.exp(2 * rng.standard_normal(n_chains))
 
@@ -141,9 +136,10 @@ def some_state(rng, rows, n_chains=20):
 def test_near_rows_move_as_rows_anywhere_to_the_bit(how, dtype, seed, monkeypatch):
     monkeypatch.setattr(_prior, "WIDE", 0.5)  # so that it counts
     rng, rows = np.random.default_rng(seed), made(dtype, seed=seed, **COLUMNS[how])
-    moved = 0
+    prior, moved = FixedPrior(rows.columns, 2.0), 0
+    widths = _lines.line_widths(rows.columns.n_shrunk, prior, rows.gram().diagonal())
     for sweep in range(15):
-        lines = lines_of(rows, n_splits=4 * (sweep % 2))
+        lines = rows.lines(prior, widths, n_splits=4 * (sweep % 2))
         state = some_state(rng, rows)
         kept = [part.copy() for part in state]
         both = []
@@ -154,17 +150,6 @@ def test_near_rows_move_as_rows_anywhere_to_the_bit(how, dtype, seed, monkeypatc
             np.testing.assert_array_equal(was, before)  # it may be that of a sweep that is still needed
         moved += (near != was).mean()
     assert moved / 15 > 0.3 or how == "all unpenalised"
-
-
-@pytest.mark.parametrize("n", [40, 700])
-def test_near_rows_move_alike_for_any_number_of_threads(n, seed):
-    rng, rows = np.random.default_rng(seed), made(n=n)
-    state, lines = some_state(rng, rows), lines_of(rows)
-    one = cpu.move_along_lines(*state, rows, lines, 0.7, KEY, 3)
-    with open_threads(3) as rows.threads:
-        three = cpu.move_along_lines(*state, rows, lines, 0.7, KEY, 3)
-    for want, got in zip(one, three, strict=True):
-        np.testing.assert_array_equal(got, want)
 
 
 # The law of one move --------------------------------------------------------------------------------------------------
