@@ -102,6 +102,20 @@ def stop_at(watched_sampler):
     return stop
 
 
+@pytest.fixture
+def compiler():
+    """Without one the emulator has no kernels, and the test is skipped."""
+    if not COMPILER:
+        pytest.skip("needs g++")
+
+
+@pytest.fixture
+def card(compiler):
+    """The card of the emulator, whatever machine the test runs on."""
+    with fake_cupy.installed() as card:
+        yield card
+
+
 _NEEDS_COMPILER = pytest.mark.skipif(not COMPILER, reason="needs g++")
 _EMULATED = [
     pytest.param(order, id=f"emulator-{order}", marks=[_NEEDS_COMPILER, *[pytest.mark.slow] * (order != "forward")])

@@ -20,19 +20,6 @@ X = np.random.default_rng(0).standard_normal((40, 3))
 Y = np.arange(40) % 2
 
 
-@pytest.fixture(autouse=True)
-def probe_anew():
-    _device.gpu_status.cache_clear()
-    yield
-    _device.gpu_status.cache_clear()
-
-
-@pytest.fixture
-def card():
-    with fake_cupy.installed() as card:
-        yield card
-
-
 MISSING = {
     "no CuPy": r"CuPy is not installed: pip install 'cupy-cuda13x\[ctk\]' \(or cupy-cuda12x",
     "broken CuPy": r"CuPy cannot be imported \(ImportError: libsomething\.so\): pip install",

@@ -1,27 +1,10 @@
-"""What tests of the GPU share: the emulator alone, and rows of both kinds."""
+"""What tests of the GPU share: rows of both kinds, and sweeps with few moves."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from card import module
-from cuda_emulator import COMPILER, fake_cupy
 
 from skhorseshoe._mcmc import chains
-
-
-@pytest.fixture
-def compiler():
-    """Without one the emulator has no kernels, and the test is skipped."""
-    if not COMPILER:
-        pytest.skip("needs g++")
-
-
-@pytest.fixture
-def card(compiler):
-    """The card of the emulator, whatever machine the test runs on."""
-    with fake_cupy.installed() as card:
-        module("dense")
-        yield card
 
 
 @pytest.fixture
