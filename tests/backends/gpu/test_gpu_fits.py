@@ -53,7 +53,7 @@ def test_chains_are_those_of_the_cpu(fit, kind, dtype, one_gpu, problem, sparse_
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
-def test_an_automatic_burn_in_is_that_of_the_cpu(sampler, one_gpu, problem, short_fit, monkeypatch, tmp_path):
+def test_an_automatic_burn_in_is_that_of_the_cpu(sampler, one_gpu, problem, short_fit, monkeypatch, stop_at, tmp_path):
     monkeypatch.setattr(burn_in, "_SHORTEST", 40)
     monkeypatch.setattr(burn_in, "_AGREED", 1.0)  # never, so that it is extended
     monkeypatch.setattr(burn_in, "MOST_EXTENSIONS", 1)
@@ -62,21 +62,11 @@ def test_an_automatic_burn_in_is_that_of_the_cpu(sampler, one_gpu, problem, shor
     assert ours.burn_in_ == theirs.burn_in_ > 30
     np.testing.assert_allclose(all_draws(ours), all_draws(theirs), rtol=1e-4, atol=1e-4)
     params = {"device": "cuda", "sampler": sampler, "checkpoint": tmp_path, "checkpoint_interval": 0, **length}
-    with monkeypatch.context() as patch:
-        patch.setattr(burn_in.BurnIn, "see", ending(26, burn_in.BurnIn.see))
-        with pytest.raises(ArithmeticError):  # while it looks at the chains
-            short_fit(*problem, **params)
+    stop_at(26, ArithmeticError())  # while it looks at the chains
+    with pytest.raises(ArithmeticError):
+        short_fit(*problem, **params)
     ours = short_fit(*problem, **params)
     np.testing.assert_allclose(all_draws(ours), all_draws(theirs), rtol=1e-4, atol=1e-4)
-
-
-def ending(last, see):
-    def until(self, sweep, beta, ops):
-        see(self, sweep, beta, ops)
-        if sweep == last:
-            raise ArithmeticError
-
-    return until
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "gibbs"])

@@ -122,11 +122,8 @@ def test_a_fit_that_is_out_of_memory_says_what_is_free(card, problem, short_fit,
         "CUSOLVER_STATUS_ALLOC_FAILED",
     ],
 )
-def test_all_words_for_no_memory_are_known(words, card, problem, short_fit, monkeypatch):
-    def advance(chains):
-        raise RuntimeError(words)
-
-    monkeypatch.setattr(hmc_burn_in.HmcChains, "advance", advance)
+def test_all_words_for_no_memory_are_known(words, card, problem, short_fit, stop_at):
+    stop_at(1, RuntimeError(words))
     with pytest.raises(MemoryError, match=rf"out of memory: {words}.*device='cpu'"):
         short_fit(*problem, device="cuda", sampler="hmc")
 
