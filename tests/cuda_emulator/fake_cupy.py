@@ -16,14 +16,13 @@ from skhorseshoe._backends import _gpu
 from skhorseshoe._backends import device as _device
 from skhorseshoe._backends._gpu import cuda as sources
 
-from . import Kernel, Module, build, fake_streams, source
+from . import Kernel, Module, build, source
 from .fake_libraries import USUAL, libraries
 from .fake_sparse import csr_matrix
 from .fake_streams import (
     Allocator,
     Event,
     Main,
-    MemoryPointer,
     Stream,
     allocated,
     later,
@@ -300,8 +299,8 @@ def _modules(card):
         Device=Device,
         Stream=Stream,
         Event=Event,
-        Memory=fake_streams.Memory,
-        MemoryPointer=MemoryPointer,
+        Memory=lambda n_bytes: SimpleNamespace(size=n_bytes),  # no more is emulated
+        MemoryPointer=lambda memory, offset: SimpleNamespace(mem=memory),
         using_allocator=Allocator.using,
         get_current_stream=lambda: Stream.current or Main,
         memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),

@@ -186,18 +186,6 @@ class Allocator:
             Allocator.current = before
 
 
-class Memory:
-    """Only its size is emulated."""
-
-    def __init__(self, n_bytes):
-        self.size = n_bytes
-
-
-class MemoryPointer:
-    def __init__(self, memory, offset):
-        self.mem = memory
-
-
 def allocated(n_bytes):
     """Asks for new memory."""
     if Allocator.current is not None:
