@@ -4,8 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from card import truncated_normals
-from laws import PHILOX_ANSWERS, from_python
+from card import KEY, truncated_normals
+from laws import ALONE, PHILOX_ANSWERS, from_python
 from scipy import stats
 from scipy.sparse import csr_array
 from scipy.special import log_ndtr
@@ -15,9 +15,7 @@ from skhorseshoe._backends._cpu import normal_tail, sparse
 from skhorseshoe._backends._cpu import philox as _philox
 from skhorseshoe._backends._cpu import truncated_normal as _truncated_normal
 from skhorseshoe._backends._cpu.gaussian import Precision
-from skhorseshoe._utils.threads import Threads
 
-KEY = (np.uint32(0x12345678), np.uint32(0x9ABCDEF0))
 P_VALUE = 1e-4  # of a test that a right kernel fails once in 10,000 keys
 DTYPES = [np.float32, np.float64]
 
@@ -135,7 +133,7 @@ def rows(request):
 
 def test_latent_pass_sums_the_latents_of_every_row(rows):
     X, y, coef, bounds, bordered = rows
-    got, squares = cpu.latent(X, y, coef, bounds, 9, KEY, Threads(1))
+    got, squares = cpu.latent(X, y, coef, bounds, 9, KEY, ALONE)
     sign = np.where(y, 1.0, -1.0)
     means = (sign * (coef @ bordered.T)).astype(X.dtype)
     z = sign * np.array([truncated_normals(of_chain, 9, 0, *KEY, c) for c, of_chain in enumerate(means)])
@@ -149,7 +147,7 @@ def test_score_pass_equals_plain_scipy(rows):
     t = coef.astype(X.dtype).astype(np.float64) @ bordered.T * sign
     slope = np.exp(-(t**2) / 2 - log_ndtr(t)) / np.sqrt(2 * np.pi) * sign
     close = (2e-5, 2e-5 * np.sqrt(len(X))) if X.dtype == np.float32 else (1e-11, 1e-11)
-    loglik, score = cpu.score(X, y, np.empty(0), coef, bounds, Threads(1))
+    loglik, score = cpu.score(X, y, np.empty(0), coef, bounds, ALONE)
     np.testing.assert_allclose(loglik, log_ndtr(t).sum(axis=1), *close)
     np.testing.assert_allclose(score, slope @ bordered, *close)
 
@@ -163,7 +161,7 @@ def test_a_part_of_the_rows_draws_what_the_whole_draws(sparse_rows):
     def latent(rows, **start):
         ops, some = (sparse, csr_array(X[rows])) if sparse_rows else (cpu, X[rows])
         n = some.shape[0]
-        return ops.latent(ops.hold(some, y, y)[0], y[rows], coef, np.array([0, n]), 9, KEY, Threads(1), **start)
+        return ops.latent(ops.hold(some, y, y)[0], y[rows], coef, np.array([0, n]), 9, KEY, ALONE, **start)
 
     whole, parts = latent(slice(None)), [latent(slice(100)), latent(slice(100, None), first_row=100)]
     for total, first, second in zip(whole, *parts, strict=True):
@@ -176,8 +174,8 @@ def test_sums_over_rows_keep_float64_accuracy_where_x_is_float32():
     X.flags.writeable = False
     y = np.ones(n, dtype=np.uint8)
     coef = np.full((1, 1), 1000.0)  # z = 1000 + noise: a float32 sum of 2e8 would be off by hundreds
-    whole, _ = cpu.latent(X, y, coef, np.array([0, n]), 0, KEY, Threads(1))
-    blocks, _ = cpu.latent(X, y, coef, np.linspace(0, n, 65).astype(np.int64), 0, KEY, Threads(1))
+    whole, _ = cpu.latent(X, y, coef, np.array([0, n]), 0, KEY, ALONE)
+    blocks, _ = cpu.latent(X, y, coef, np.linspace(0, n, 65).astype(np.int64), 0, KEY, ALONE)
     np.testing.assert_allclose(whole, blocks, rtol=1e-7)
     assert abs(whole[0, 0] / n - 1000.0) < 5 / np.sqrt(n)
 
@@ -187,7 +185,7 @@ def test_gram_and_fisher_information_equal_plain_products(dtype):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((500, 6)).astype(dtype)
     bordered = np.hstack([X.astype(np.float64), np.ones((500, 1))])
-    plain = X, np.empty(0), np.zeros(6), np.ones(6), True, Threads(1)
+    plain = X, np.empty(0), np.zeros(6), np.ones(6), True, ALONE
     np.testing.assert_allclose(cpu.gram(*plain), bordered.T @ bordered, rtol=1e-12, atol=1e-10)
     beta = rng.standard_normal((3, 7))
     eta = bordered @ beta.T
@@ -201,7 +199,7 @@ def test_gaussian_draw_has_mean_and_covariance_of_its_law():
     A = rng.standard_normal((10, 4))
     H, b = A.T @ A, rng.standard_normal((2, 4))
     d = np.exp(rng.standard_normal((2, 4)))
-    precision = cpu.Precision(H, Threads(1))
+    precision = cpu.Precision(H, ALONE)
     draws = np.array([precision.draw(b, d, noise) for noise in rng.standard_normal((40_000, 2, 4))])
     for c in range(2):
         S = np.linalg.inv(H + np.diag(d[c]))
@@ -215,7 +213,7 @@ def test_gaussian_draw_has_mean_and_covariance_of_its_law():
 
 def test_a_singular_precision_is_raised_just_enough():
     H = np.ones((3, 3)) * 1e8
-    draw = cpu.Precision(H, Threads(1)).draw(np.ones((1, 3)), np.full((1, 3), 1e-12), np.zeros((1, 3)))
+    draw = cpu.Precision(H, ALONE).draw(np.ones((1, 3)), np.full((1, 3), 1e-12), np.zeros((1, 3)))
     assert np.isfinite(draw).all()
     np.testing.assert_allclose(draw.sum(), 1e-8, rtol=1e-3)
 
@@ -223,12 +221,12 @@ def test_a_singular_precision_is_raised_just_enough():
 @pytest.mark.parametrize("d", [0.0, np.nan])
 def test_an_indefinite_precision_is_refused_with_the_cure(d):
     with pytest.raises(np.linalg.LinAlgError, match="StandardScaler"):
-        cpu.Precision(-np.eye(2), Threads(1)).draw(np.ones((1, 2)), np.full((1, 2), d), np.zeros((1, 2)))
+        cpu.Precision(-np.eye(2), ALONE).draw(np.ones((1, 2)), np.full((1, 2), d), np.zeros((1, 2)))
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 def test_fewer_threads_than_workers_draw_all_chains(n_workers):
     H = np.eye(200)
     b, d, noise = np.arange(1.0, 5)[:, None] * np.ones(200), np.ones((4, 200)), np.zeros((4, 200))
-    drawn = Precision(H, Threads(1), n_workers=n_workers).draw(b, d, noise)
+    drawn = Precision(H, ALONE, n_workers=n_workers).draw(b, d, noise)
     np.testing.assert_allclose(drawn, b / 2)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from laws import peak_memory
+from laws import ALONE, KEY, peak_memory
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import get_tags
@@ -15,10 +15,8 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._data.row_blocks import Segment
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._utils.threads import Threads
 from skhorseshoe.selection import HorseshoeSelector
 
-KEY = np.array([1, 2], dtype=np.uint32)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -44,7 +42,7 @@ def test_every_question_has_the_answer_of_the_rows_in_full(dtype, index, standar
     weight = rng.random(3000) + 0.5 if weighted else None
     unpenalized = np.arange(40) == 5
     full, ours = (
-        Rows(rows, y, True, ops, Threads(1), weight=weight, unpenalized=unpenalized, standardize=standardize)
+        Rows(rows, y, True, ops, ALONE, weight=weight, unpenalized=unpenalized, standardize=standardize)
         for rows, ops in ((X.toarray(), cpu), (X, sparse))
     )
     beta = 0.3 * rng.standard_normal((5, 41))
@@ -65,8 +63,8 @@ def test_a_centred_column_far_from_zero_keeps_its_digits(seed):
     rng = np.random.default_rng(seed)
     X = np.column_stack([1e6 + rng.standard_normal(500), rng.random(500) < 0.1])
     centre, scale = X.mean(axis=0), X.std(axis=0)
-    H = sparse.gram(sp.csr_array(X), np.empty(0), centre, scale, True, Threads(1))
-    np.testing.assert_allclose(H, cpu.gram(X, np.empty(0), centre, scale, True, Threads(1)), rtol=1e-9, atol=1e-6)
+    H = sparse.gram(sp.csr_array(X), np.empty(0), centre, scale, True, ALONE)
+    np.testing.assert_allclose(H, cpu.gram(X, np.empty(0), centre, scale, True, ALONE), rtol=1e-9, atol=1e-6)
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc"])
