@@ -18,6 +18,11 @@ from sklearn.preprocessing import StandardScaler
 from skhorseshoe._backends import device
 
 
+def pytest_configure(config):
+    """Most chains of tests are too short, as a warning says; tests of the warning see it nevertheless."""
+    config.addinivalue_line("filterwarnings", "ignore::sklearn.exceptions.ConvergenceWarning")
+
+
 @pytest.fixture(scope="session")
 def seed():
     """Every test holds for any seed: SKHORSESHOE_TEST_SEED=7 pytest."""

@@ -16,8 +16,6 @@ from skhorseshoe._posterior.credible_sets import Candidate, Claims, choose
 from skhorseshoe.groups import correlated_groups, credible_sets
 from skhorseshoe.inspection import select
 
-short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 @pytest.fixture(scope="module")
 def twins(seed):
@@ -78,7 +76,6 @@ def test_twins_are_reported_together_and_not_alone(model, twins, by):
     assert found.sets.attrs["header"].startswith("2 sets of 3 of 10 columns, expected share of false ones 0.0")
 
 
-@short_chains
 def test_noise_has_no_set(seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((200, 20))
@@ -171,7 +168,6 @@ def test_groups_of_the_user_are_candidates(model, twins):
     assert np.isnan(signed.sets.loc[signed.sets["n_columns"] == 2, "purity"]).all()
 
 
-@short_chains
 def test_columns_that_are_not_shrunk_are_no_candidates(twins, short_fit):
     X, y = twins
     model = short_fit(X, y, unpenalized=["gene1"], standardize=True, n_iter=200)
@@ -179,7 +175,6 @@ def test_columns_that_are_not_shrunk_are_no_candidates(twins, short_fit):
     assert ["gene1"] in columns_of(credible_sets(model, X, groups={"by name": ["gene1"]}))
 
 
-@short_chains
 def test_a_pipeline_gives_names_and_scaled_columns(twins):
     X, y = twins
     classifier = HorseshoeProbitClassifier(n_iter=500, burn_in=300, random_state=0)
@@ -219,7 +214,6 @@ def test_what_cannot_be_used_is_refused(model, given, error, says):
 
 
 @pytest.mark.slow
-@short_chains
 def test_rates_of_false_sets_on_data_from_the_model():
     """40 data sets, drawn from the prior with tau = 0.05: the share of false sets at q is at most q, but for chance."""
     from selection_data import FromModel

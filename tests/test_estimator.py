@@ -15,8 +15,6 @@ from sklearn.utils import estimator_html_repr
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, diagnostics
 from skhorseshoe.datasets import make_sparse_probit
 
-short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 @pytest.fixture(scope="module")
 def noisy_problem(seed):
@@ -86,7 +84,6 @@ def test_selected_coef_is_zero_where_the_interval_covers_zero(noisy_problem, sho
     np.testing.assert_allclose(model.coef_[0, survives], draws.mean(axis=0)[survives], rtol=1e-12)
 
 
-@short_chains
 @pytest.mark.parametrize(("params", "score", "threshold"), [
     ({"coef_summary": "selected"}, "coef_", 1e-10), ({}, "inclusion_score_", 0.5),
 ])  # fmt: skip

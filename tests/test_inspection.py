@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -166,9 +166,7 @@ def test_contributions_sum_to_the_difference_of_scores(model, data):
 def test_the_reference_is_the_mean_by_weight_without_a_scaler(data, seed):
     X, y = data
     weight = np.random.default_rng(seed).integers(1, 4, len(X))
-    clf = HorseshoeProbitClassifier(n_iter=20, burn_in=100)
-    with pytest.warns(ConvergenceWarning):
-        clf.fit(X, y, sample_weight=weight)
+    clf = HorseshoeProbitClassifier(n_iter=20, burn_in=100).fit(X, y, sample_weight=weight)
     reference = contributions(clf, X.iloc[[0]])["reference"].iloc[:-1]
     np.testing.assert_allclose(reference, np.average(X, axis=0, weights=weight), rtol=1e-9)
 
@@ -188,7 +186,6 @@ def test_every_answer_is_that_of_the_classifier_inside(model, data):
         assert set(selector.get_feature_names_out()) == set(X.columns[selector.support_])
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_folds_choose_the_number_of_columns_of_a_pipeline(model, data):
     X, y = data
     found, alone = select(model, X, y, cv=2), HorseshoeSelector(model[-1], prefit=True, cv=2)
@@ -201,8 +198,7 @@ def test_searches_pipelines_and_frozen_models_are_looked_into(data):
     X, y = data
     clf = HorseshoeProbitClassifier(n_iter=20, burn_in=100, n_chains=2, random_state=0)
     steps = make_pipeline(ColumnTransformer([("all", StandardScaler(), list(X))]), SelectKBest(k=2), clf)
-    with pytest.warns(ConvergenceWarning):
-        search = GridSearchCV(steps, {"selectkbest__k": [2]}, cv=2).fit(X, y)
+    search = GridSearchCV(steps, {"selectkbest__k": [2]}, cv=2).fit(X, y)
     best = search.best_estimator_
     names = best[:-1].get_feature_names_out().tolist()
     for model in (search, FrozenEstimator(search), FrozenEstimator(best), make_pipeline(FrozenEstimator(best))):

@@ -15,7 +15,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 GRID = {"n_iter": [10, 40]}
 
 

@@ -17,9 +17,6 @@ import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.selection import HorseshoeSelector
 
-short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
 OURS = "skhorseshoe._classifier.HorseshoeProbitClassifier"
 NO_SKOPS = "skops is a format of the users' choice, not a test dependency"
 LOAD = {
@@ -49,7 +46,6 @@ def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, 
     assert run_python("\n".join(code), tmp_path).split() == [here] * len(LOAD)
 
 
-@short_chains
 @pytest.mark.parametrize("sampler", ["hmc", "gibbs", "collapsed"])
 def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
     """With all that a model can hold: scaled columns, names, moments, and the state of the chains."""
@@ -68,7 +64,6 @@ def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
     assert np.array_equal(loaded.fit(X, y)[-1].coef_draws_, model.fit(X, y)[-1].coef_draws_)
 
 
-@short_chains
 def test_a_path_is_saved_as_a_string_and_leads_to_the_same_run(problem, tmp_path):
     skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=40, checkpoint=tmp_path / "run", random_state=0).fit(*problem)
@@ -80,7 +75,6 @@ def test_a_path_is_saved_as_a_string_and_leads_to_the_same_run(problem, tmp_path
     assert model.checkpoint == clone(model).checkpoint == tmp_path / "run"
 
 
-@short_chains
 def test_skops_asks_for_trust_in_a_selector_too(problem):
     skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
     selector = HorseshoeSelector(HorseshoeProbitClassifier(n_iter=40, burn_in=40, random_state=0)).fit(*problem)

@@ -23,7 +23,6 @@ from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe.datasets import make_sparse_probit
 
 RULES = ("dss", "interval", "shrinkage", "fsr")
-short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SHORT = HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0)
 
 
@@ -38,7 +37,6 @@ def fitted(noisy, short_fit):
     return short_fit(*noisy[:2], n_iter=500, burn_in=200)
 
 
-@short_chains
 @parametrize_with_checks([HorseshoeSelector(SHORT)])
 def test_common_check(estimator, check):
     check(estimator)
@@ -68,7 +66,6 @@ def test_columns_that_are_not_shrunk_are_kept(noisy, short_fit, rule):
     assert HorseshoeSelector(model, rule=rule, prefit=True).fit(X).get_support()[40]
 
 
-@short_chains
 def test_dss_says_where_it_has_nothing_to_compare(short_fit):
     X = np.array([[-1.0, 0.0], [-2.0, 1.0], [1.0, 0.0], [2.0, 1.0]])
     model = short_fit(X, np.arange(4) > 1)
@@ -99,7 +96,6 @@ def test_a_fitted_model_is_read_and_not_fitted_again(fitted, noisy):
         assert selector.get_support().any()
 
 
-@short_chains
 def test_default_estimator_and_names(noisy):
     X, y, _ = noisy
     selector = HorseshoeSelector(rule="interval").set_output(transform="pandas").fit(X.iloc[:, :8], y)
@@ -111,7 +107,6 @@ def test_default_estimator_and_names(noisy):
     assert selector.set_output(transform="polars").transform(table).columns == list(kept)
 
 
-@short_chains
 def test_in_a_pipeline_and_a_search_over_rules(noisy):
     X, y, _ = noisy
     model = make_pipeline(StandardScaler(), HorseshoeSelector(SHORT), LogisticRegression())
@@ -191,7 +186,6 @@ def two_populations(seed):
     return X, (X @ [2.0, 2.0, 0.0] + rng.standard_normal(400) > 0).astype(int), np.repeat([True, False], 200)
 
 
-@short_chains
 def test_dss_selects_for_the_rows_as_they_are_weighted(seed):
     X, y, first = two_populations(seed)
     model = HorseshoeProbitClassifier(n_iter=500, burn_in=200, random_state=seed).fit(X, y)
@@ -203,7 +197,6 @@ def test_dss_selects_for_the_rows_as_they_are_weighted(seed):
         selector.fit(X, sample_weight=-np.ones(400))
 
 
-@short_chains
 @pytest.mark.parametrize("rule", RULES)
 def test_weights_are_repeated_rows_and_those_of_classes_too(noisy, rule, seed):
     X, y, _ = noisy
@@ -220,7 +213,6 @@ def test_weights_are_repeated_rows_and_those_of_classes_too(noisy, rule, seed):
     assert np.array_equal(by_class.get_support(), by_row.get_support())
 
 
-@short_chains
 def test_weights_of_classes_need_the_labels(seed):
     X, y, _ = two_populations(seed)
     model = clone(SHORT).set_params(class_weight="balanced").fit(X, y)
@@ -232,7 +224,6 @@ def test_weights_of_classes_need_the_labels(seed):
     assert np.array_equal(later.path_["distances"], path["distances"])
 
 
-@short_chains
 def test_weights_are_routed_to_the_classifier_and_to_the_rule(seed):
     X, y, first = two_populations(seed)
     with sklearn.config_context(enable_metadata_routing=True):
@@ -255,7 +246,6 @@ def test_weights_are_routed_to_the_classifier_and_to_the_rule(seed):
     assert list(legacy[0].get_support()[:2]) == [True, False]
 
 
-@short_chains
 @pytest.mark.parametrize("rule", ["interval", "shrinkage", "fsr"])
 def test_rules_of_the_posterior_alone_read_no_rows(rule, noisy, short_fit):
     class Unread(np.ndarray):

@@ -12,7 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 
 SHORT = HorseshoeProbitClassifier(n_iter=50, burn_in=60, n_chains=2, random_state=0)
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +129,6 @@ def test_what_cannot_be_split_is_refused(problem):
     assert by_group.sizes_["n_rows"] == 300
 
 
-@pytest.mark.filterwarnings("default::sklearn.exceptions.ConvergenceWarning")
 def test_the_folds_warn_once(problem):
     with pytest.warns(ConvergenceWarning) as said:
         HorseshoeSelector(clone(SHORT).set_params(n_iter=5, burn_in=5), cv=3).fit(*problem)

@@ -9,16 +9,13 @@ from skhorseshoe import HorseshoeProbitClassifier
 
 ESTIMATOR = HorseshoeProbitClassifier(n_iter=30, burn_in=60, random_state=0)  # "pxda", where weights allow it
 VERSION = parse_version(sklearn.__version__)
-short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@short_chains
 @parametrize_with_checks([ESTIMATOR, HorseshoeProbitClassifier(n_iter=30, burn_in=100, sampler="hmc", random_state=0)])
 def test_common_check(estimator, check):
     check(estimator)
 
 
-@short_chains
 @pytest.mark.slow
 @parametrize_with_checks(
     [HorseshoeProbitClassifier(n_iter=20, burn_in=10, sampler="collapsed", random_state=0)],

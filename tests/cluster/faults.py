@@ -22,8 +22,6 @@ distributed = pytest.importorskip("distributed", reason=needs)
 
 from skhorseshoe._data import dask_rows  # noqa: E402 - imports Dask
 
-SHORT_CHAINS = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 def check_that_nothing_is_left(client):
     end = time.monotonic() + 20

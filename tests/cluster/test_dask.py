@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from faults import (
-    SHORT_CHAINS,
     arrays,
     at_question,
     bits,
@@ -33,7 +32,6 @@ from skhorseshoe._backends import limits
 from skhorseshoe._data import row_blocks
 from skhorseshoe._utils.sklearn_compat import HAS_CALLBACKS
 
-pytestmark = SHORT_CHAINS
 needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks are new in scikit-learn 1.9")
 
 

@@ -3,12 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from faults import SHORT_CHAINS, da, dd, frames, sparse_chunks, words
+from faults import da, dd, frames, sparse_chunks, words
 from sklearn.base import clone
 
 from skhorseshoe import HorseshoeSelector
-
-pytestmark = SHORT_CHAINS
 
 
 @pytest.mark.parametrize(

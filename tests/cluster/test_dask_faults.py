@@ -12,15 +12,13 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from faults import SHORT_CHAINS, arrays, at_question, bits, check_that_nothing_is_left, distributed, kill, staff
+from faults import arrays, at_question, bits, check_that_nothing_is_left, distributed, kill, staff
 from laws import repeated
 from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data import dask_input, dask_rows
 from skhorseshoe._utils import signals
-
-pytestmark = SHORT_CHAINS
 
 
 def kill_first(client, number=signal.SIGKILL):

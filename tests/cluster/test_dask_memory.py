@@ -5,12 +5,11 @@ import time
 
 import numpy as np
 import pytest
-from faults import SHORT_CHAINS, bits, check_that_nothing_is_left, da, distributed
+from faults import bits, check_that_nothing_is_left, da, distributed
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data import dask_rows
 
-pytestmark = SHORT_CHAINS
 MIB = 2**20
 ROWS = 400_000  # of 100 columns, 153 MiB
 CHUNK = 20_000

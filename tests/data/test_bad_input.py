@@ -8,7 +8,6 @@ from sklearn.exceptions import NotFittedError
 
 from skhorseshoe import HorseshoeProbitClassifier
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X = np.random.default_rng(0).standard_normal((30, 3))
 Y = np.arange(30) % 2
 DAYS = ["2020-01-01", "2021-01-01"]

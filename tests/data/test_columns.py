@@ -18,7 +18,6 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SAMPLERS = ["gibbs", "pxda", "hmc"]
 KEY = (np.uint32(3), np.uint32(4))
 

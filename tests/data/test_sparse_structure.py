@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 N, P = 40, 6
 Y = np.arange(N) % 2
 

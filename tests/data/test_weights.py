@@ -14,8 +14,6 @@ from skhorseshoe._data.weights import is_wide
 from skhorseshoe._fit import plan
 from skhorseshoe._utils.threads import Threads
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 @pytest.fixture(scope="module")
 def data():

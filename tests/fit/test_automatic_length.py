@@ -77,20 +77,18 @@ def test_a_run_that_was_killed_ends_with_the_same_draws(weak_problem, sampler, s
     monkeypatch.setattr(chains, "_COLUMNS", 8)
     X, y = (values[:50] for values in weak_problem)
     model = HorseshoeProbitClassifier(sampler=sampler, n_iter=20, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        whole = clone(model).fit(X, y)
-        for stop in stops:
-            folder = tmp_path / str(stop)
-            resumed = clone(model).set_params(checkpoint=folder, checkpoint_interval=0)
-            with monkeypatch.context() as patch:
-                patch.setattr(BurnIn, "see", killed_at(stop, BurnIn.see))
-                with pytest.raises(OSError, match="killed"):
-                    resumed.fit(X, y)
-            resumed.fit(X, y)
-            assert same_draws(resumed, whole)
-            assert resumed.burn_in_ == whole.burn_in_
-            assert len(looks) == 1
+    whole = clone(model).fit(X, y)
+    for stop in stops:
+        folder = tmp_path / str(stop)
+        resumed = clone(model).set_params(checkpoint=folder, checkpoint_interval=0)
+        with monkeypatch.context() as patch:
+            patch.setattr(BurnIn, "see", killed_at(stop, BurnIn.see))
+            with pytest.raises(OSError, match="killed"):
+                resumed.fit(X, y)
+        resumed.fit(X, y)
+        assert same_draws(resumed, whole)
+        assert resumed.burn_in_ == whole.burn_in_
+        assert len(looks) == 1
 
 
 def killed_at(stop, see):

@@ -18,8 +18,6 @@ from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._fit import callbacks
 from skhorseshoe.diagnostics import rhat
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 def classifier(**params):
     return HorseshoeProbitClassifier(**{"n_iter": 60, "burn_in": 40, "random_state": 0, **params})

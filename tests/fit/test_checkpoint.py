@@ -18,8 +18,6 @@ from skhorseshoe._mcmc.adaptation_window import Window
 from skhorseshoe._mcmc.draws import Draws
 from skhorseshoe._mcmc.hmc_burn_in import HmcChains
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 class Killed(Exception):
     """Stands for the end of the process."""

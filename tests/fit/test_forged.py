@@ -11,7 +11,6 @@ import pytest
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._utils import atomic_files
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 DAMAGED = "is damaged or was not written by skhorseshoe"
 ROWS = np.random.default_rng(0).standard_normal((40, 3)).astype(np.float32)
 LABELS = np.arange(40) % 2

@@ -14,10 +14,7 @@ from laws import repeated, same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a signal of POSIX"),
-]
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a signal of POSIX")
 MOMENTS = 3  # at which a run is killed, before it is to end by itself
 LONGEST = 1.5  # seconds from the begin of a fit to its end by a signal
 

@@ -8,7 +8,6 @@ from laws import same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 each_sampler = pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc", "collapsed"])
 
 

@@ -97,7 +97,6 @@ def test_top_and_order_are_checked(display, model):
         display.from_estimator(model, order="abs")
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_pipeline_names_the_columns_of_an_array(seed):
     """One-hot columns are sparse, and without names."""
     rng = np.random.default_rng(seed)

@@ -11,8 +11,6 @@ from sklearn.pipeline import make_pipeline
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe.plotting import ModelSizeDisplay
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 def display_of(difference, suggested=2):
     difference = np.array(difference, float)

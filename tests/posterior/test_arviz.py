@@ -82,7 +82,6 @@ def test_power_scaling_tells_which_posteriors_the_prior_moves(labelled, short_fi
     assert 0 <= of_age < 0.05 < of_tau < 2  # 200 rows tell the effect, and three columns little of their scale
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("sampler", ["gibbs", "hmc"])
 def test_streamed_leave_one_out_is_that_of_arviz(labelled, monkeypatch, sampler, seed):
     """With 900 draws, each as good as independent, the tail has 90 of them by any rounding."""
@@ -117,7 +116,6 @@ def test_fewer_draws_are_the_same_ones_in_every_group(fitted, labelled):
     np.testing.assert_allclose(values, log_likelihood(fitted, *labelled)[:, at], rtol=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_weighted_row_has_the_term_that_the_fit_has(labelled, seed):
     """A row of weight 2 is left out as a group of two: twice the term, in the log score as well."""
     X, y = labelled

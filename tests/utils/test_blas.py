@@ -38,7 +38,6 @@ def test_blas_has_one_thread_during_a_fit(fails, problem, short_fit, watched_sam
         assert set(blas_threads()) == {2}
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_blas_threads_are_given_back_after_fits_at_once(problem, seed):
     def fit():
         HorseshoeProbitClassifier(n_iter=5, burn_in=2, n_jobs=2, random_state=seed).fit(*problem)

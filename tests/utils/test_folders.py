@@ -11,9 +11,7 @@ from killing import contents
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._utils.lock import alone
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:.*fork:DeprecationWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 

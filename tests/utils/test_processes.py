@@ -20,7 +20,6 @@ from skhorseshoe._utils import memmap
 from skhorseshoe._utils.threads import Threads, count_threads, open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
-short_chains = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and forks are those of POSIX")
 
 
@@ -70,7 +69,6 @@ def test_the_layout_of_the_blocks_changes_only_the_rounding(long_problem, short_
     np.testing.assert_allclose(fit().coef_draws_, expected.coef_draws_, rtol=1e-6)
 
 
-@short_chains
 def test_fits_from_four_threads_at_once_have_the_same_bits(long_problem, serial, seed, short_fit):
     seeds = [seed, seed + 1, seed + 2, seed + 3]
     expected = [bits(serial)] + [bits(short_fit(*long_problem, n_iter=5, burn_in=2, random_state=s)) for s in seeds[1:]]
@@ -80,7 +78,6 @@ def test_fits_from_four_threads_at_once_have_the_same_bits(long_problem, serial,
     assert [bits(model) for model in models] == expected
 
 
-@short_chains
 def test_fits_in_workers_of_joblib_have_the_same_bits(long_problem, serial, classifier):
     fits = [delayed(model.fit)(*long_problem) for model in (clone(classifier), clone(classifier))]
     models = Parallel(n_jobs=2, backend="loky")(fits)
@@ -88,7 +85,6 @@ def test_fits_in_workers_of_joblib_have_the_same_bits(long_problem, serial, clas
 
 
 @posix
-@short_chains
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_forked_after_a_fit_can_fit(long_problem, serial, classifier):
     child = os.fork()

@@ -15,7 +15,6 @@ from skhorseshoe._mcmc.hmc_burn_in import HmcChains
 from skhorseshoe._utils import signals
 from skhorseshoe._utils.signals import held_back, listening
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 CUT = 7  # the sweep in whose middle signals come
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
