@@ -8,14 +8,16 @@ import warnings
 from contextlib import contextmanager
 
 import numpy as np
-import pandas as pd
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
+from skhorseshoe._utils import progress
+from skhorseshoe.datasets import make_sparse_probit
 
 
 def pytest_configure(config):
@@ -32,8 +34,6 @@ def seed():
 @pytest.fixture(scope="session")
 def problem(seed):
     """200 rows of 8 columns, six of which matter, four of them much."""
-    from skhorseshoe.datasets import make_sparse_probit
-
     X, y, _ = make_sparse_probit(200, 8, random_state=seed)
     return X, y
 
@@ -50,8 +50,6 @@ def weak_problem(seed):
 @pytest.fixture(scope="session")
 def long_problem(seed):
     """Enough rows that a pass over them is several blocks, which threads share."""
-    from skhorseshoe.datasets import make_sparse_probit
-
     X, y, _ = make_sparse_probit(20_000, 10, random_state=seed)
     return X, y
 
@@ -59,14 +57,12 @@ def long_problem(seed):
 @pytest.fixture(scope="session")
 def breast_cancer():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    return pd.DataFrame(StandardScaler().fit_transform(X), columns=X.columns), y
+    return StandardScaler().set_output(transform="pandas").fit_transform(X), y
 
 
 @pytest.fixture(scope="session")
 def short_fit(seed):
     """A function that fits with few draws and does not warn that they are few."""
-    from skhorseshoe import HorseshoeProbitClassifier
-
     def fit(X, y, **params):
         params = {"n_iter": 40, "burn_in": 20, "random_state": seed, **params}
         with warnings.catch_warnings():
@@ -84,8 +80,6 @@ def fitted(problem, short_fit):
 @pytest.fixture
 def watched_sampler(monkeypatch):
     """Calls a function with the number of sweeps done after each of them; returns the setter of that function."""
-    from skhorseshoe._utils import progress
-
     def watch(function):
         monkeypatch.setattr(progress, "reporter", lambda *args: function)
 
