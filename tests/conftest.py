@@ -63,6 +63,7 @@ def breast_cancer():
 @pytest.fixture(scope="session")
 def short_fit(seed):
     """A function that fits with few draws and does not warn that they are few."""
+
     def fit(X, y, **params):
         params = {"n_iter": 40, "burn_in": 20, "random_state": seed, **params}
         with warnings.catch_warnings():
@@ -80,6 +81,7 @@ def fitted(problem, short_fit):
 @pytest.fixture
 def watched_sampler(monkeypatch):
     """Calls a function with the number of sweeps done after each of them; returns the setter of that function."""
+
     def watch(function):
         monkeypatch.setattr(progress, "reporter", lambda *args: function)
 

@@ -19,6 +19,10 @@ def segments(collections, along):
     return ends[np.argsort(ends[:, 0, along])][:, :, 1 - along].T
 
 
+def row_names(ax):
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
 def texts(ax):
     return [text.get_text() for text in ax.legend_.get_texts()]
 

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from artists import texts
+from artists import row_names, texts
 from matplotlib import pyplot as plt
 
 from skhorseshoe.plotting import AutocorrelationDisplay, TraceDisplay
@@ -31,7 +31,7 @@ def test_a_chain_that_is_elsewhere_has_its_own_ranks():
     np.testing.assert_allclose(display.ranks_[0, 1], [0] * 15 + [4] * 5)
     assert (display.ranks_[0, [0, 2, 3], 15:] == 0).all()
     ax, bars = display.axes_[0, 1], display.bars_[0][1]
-    places = {label.get_text(): y for label, y in zip(ax.get_yticklabels(), ax.get_yticks(), strict=True)}
+    places = dict(zip(row_names(ax), ax.get_yticks(), strict=True))
     assert bars[0].get_y() < places["chain 2"] < bars[0].get_y() + 1
 
 

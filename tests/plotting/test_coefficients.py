@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from artists import NAMES, dashed, drawn, outside, segments, texts
+from artists import NAMES, dashed, drawn, outside, row_names, segments, texts
 
 from skhorseshoe.plotting import CoefficientsDisplay, ShrinkageDisplay
 
@@ -27,7 +27,7 @@ def test_coefficients_are_those_of_the_draws(model, clf):
     draws = clf.coef_draws_.reshape(-1, 8)
     np.testing.assert_allclose(drawn(display.points_, 1), draws.mean(axis=0))
     np.testing.assert_allclose(segments(display.lines_, 1), np.quantile(draws, [0.1, 0.9], axis=0))
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == NAMES
+    assert row_names(display.ax_) == NAMES
     assert display.ax_.get_xlabel() == "coefficient: mean and 80 % interval\n(positive favours 'well')"
     display.classes = np.array([0, 1])
     assert display.plot().ax_.get_xlabel().endswith("(positive favours class 1)")

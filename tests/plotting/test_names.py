@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from artists import outside
+from artists import outside, row_names
 from matplotlib import pyplot as plt
 
 from skhorseshoe.plotting import (
@@ -58,10 +58,6 @@ def _no_warning():
 
 ROWS = [CoefficientsDisplay, ShrinkageDisplay, ProbabilityIntervalDisplay]
 EVERY = [*ROWS, TraceDisplay, AutocorrelationDisplay, PosteriorCalibrationDisplay]
-
-
-def drawn_names(display):
-    return [label.get_text() for label in display.ax_.get_yticklabels()]
 
 
 @pytest.mark.parametrize("display", EVERY)
@@ -123,13 +119,13 @@ def test_strange_names_are_saved(kind):
 
 def test_a_name_has_one_line():
     shown = made(ShrinkageDisplay, ["two\nlines", "a\ttab"]).plot(order="original")
-    assert drawn_names(shown) == ["two lines", "a tab"]
+    assert row_names(shown.ax_) == ["two lines", "a tab"]
 
 
 def test_shortened_names_can_be_told_apart():
     stem = "x" * 30
     names = [f"{stem}{c}{stem}" for c in "abc"] + [f"begin{stem}{stem}", f"{stem}{stem}end", "short"]
-    first, second, third, begin, end, short = drawn_names(made(ShrinkageDisplay, names).plot(order="original"))
+    first, second, third, begin, end, short = row_names(made(ShrinkageDisplay, names).plot(order="original").ax_)
     assert [text[-7:] for text in (first, second, third)] == ["xxx (0)", "xxx (1)", "xxx (2)"]
     assert begin.startswith("beginxx")
     assert end.endswith("xxend")
@@ -138,7 +134,7 @@ def test_shortened_names_can_be_told_apart():
 
 
 def test_equal_names_stay_equal():
-    assert len(set(drawn_names(made(ShrinkageDisplay, [LONG[1], LONG[1]]).plot()))) == 1
+    assert len(set(row_names(made(ShrinkageDisplay, [LONG[1], LONG[1]]).plot().ax_))) == 1
 
 
 @pytest.mark.parametrize("names", [["age", "bmi"], ["(intercept)", "(global scale)"], LONG[1:3]])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from artists import NAMES, dashed, drawn, segments, texts
+from artists import NAMES, dashed, drawn, row_names, segments, texts
 from matplotlib import pyplot as plt
 from scipy.sparse import csr_matrix
 from scipy.special import ndtr
@@ -20,7 +20,7 @@ def test_probability_intervals_are_those_of_the_draws(model, clf, data):
     np.testing.assert_allclose(segments(display.lines_, 1), np.quantile(draws, [0.25, 0.75], axis=(1, 2)))
     np.testing.assert_array_equal(display.points_[0].get_ydata(), np.flatnonzero(y[:30] == "well"))
     assert texts(display.ax_) == ["in truth 'well'", "in truth 'ill'"]
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == list(X.index[:30])
+    assert row_names(display.ax_) == list(X.index[:30])
     assert display.ax_.get_xlabel() == "probability of 'well' and 50 % interval"
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from artists import NAMES, dashed, drawn, outside, texts
+from artists import NAMES, dashed, drawn, outside, row_names, texts
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -23,10 +23,6 @@ def path_of(supports, distances, radius=2.0, names=NAMES):
     )
 
 
-def row_texts(display):
-    return [label.get_text() for label in display.ax_.get_yticklabels()]
-
-
 def test_the_path_is_that_of_the_selector(selector):
     display = SelectionPathDisplay.from_estimator(selector, beyond=None)
     path = selector.path_
@@ -40,7 +36,7 @@ def test_the_path_is_that_of_the_selector(selector):
     assert "20 % of the draws are nearer" in display.ax_.get_xlabel()
     assert "nats: rise of the log loss" in display.ax_.get_xlabel()
     # The columns by name, until the chosen summary has those that are selected.
-    added = {name for text in row_texts(display)[1 : chosen + 1] for name in text.removeprefix("+ ").split(", ")}
+    added = {name for text in row_names(display.ax_)[1 : chosen + 1] for name in text.removeprefix("+ ").split(", ")}
     assert added == {NAMES[j] for j in selector.get_support(indices=True)}
 
 
@@ -59,7 +55,7 @@ def test_columns_that_come_together_and_that_leave():
     supports = np.zeros((4, 8))
     supports[1, :2] = supports[2, 1:3] = supports[3, :4] = 1
     display = path_of(supports, [9, 5, 1, 0]).plot()
-    assert row_texts(display) == ["no column", "+ age, bmi", "+ dose \N{MINUS SIGN} age", "+ age, pulse"]
+    assert row_names(display.ax_) == ["no column", "+ age, bmi", "+ dose \N{MINUS SIGN} age", "+ age, pulse"]
     assert texts(display.ax_)[0] == "needed: 2 columns"
     display.figure_.canvas.draw()
     assert display.ax_.get_xlim()[0] < 0  # a divergence of zero is on the page

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from artists import drawn, outside, segments, texts
+from artists import drawn, outside, row_names, segments, texts
 
 from skhorseshoe.groups import credible_sets
 from skhorseshoe.plotting import CredibleSetsDisplay
@@ -19,7 +19,7 @@ def found(short_fit, seed):
 
 def test_sets_stand_above_their_columns(found):
     display = CredibleSetsDisplay.from_sets(found)
-    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    labels = row_names(display.ax_)
     where = next(i for i, label in enumerate(labels) if label.startswith("x0 and 1 more: 99."))
     assert [label[:4] for label in labels[where + 1 : where + 3]] == [
         f"\N{MIDDLE DOT} {name}" for name in found.members.loc["x0 and 1 more"].index
