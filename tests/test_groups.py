@@ -27,18 +27,6 @@ def model(blocks, short_fit):
     return short_fit(*blocks, n_iter=400, burn_in=200, standardize=True)
 
 
-def test_correlated_columns_are_in_one_group_with_their_signs(blocks):
-    X, _ = blocks
-    groups = correlated_groups(X)
-    assert [sorted(group) for group in groups.values()] == [sorted(X.columns[i : i + 4]) for i in (0, 4, 8)]
-    for title, group in groups.items():
-        assert title.endswith(" and 3 more")
-        centre = title.partition(" ")[0]
-        for name, weight in group.items():
-            sign = np.sign(np.corrcoef(X[centre], X[name])[0, 1])
-            assert weight == pytest.approx(sign * X[name].std(ddof=0))
-
-
 @pytest.mark.parametrize("block", [1, 10_000])
 def test_groups_are_those_of_a_linkage_of_all_columns(block, monkeypatch, seed):
     monkeypatch.setattr(correlated, "_BLOCK", block)
@@ -135,8 +123,9 @@ def test_a_model_without_names_and_a_sum_that_is_zero(problem, short_fit):
 def test_the_central_column_gives_a_group_its_name_and_its_signs(seed):
     z = np.random.default_rng(seed).standard_normal((2000, 4))
     X = z[:, [0]] + 0.6 * z * [0, 1, 1, 1]
-    X[:, 1] *= -1
+    X[:, 1] *= -10
     for order in ([1, 2, 0, 3], [0, 1, 2, 3]):
         ((title, weights),) = correlated_groups(X[:, order]).items()
         assert title == f"x{order.index(0)} and 3 more"
-        assert [np.sign(weights[place]) for place in range(4)] == [-1 if column == 1 else 1 for column in order]
+        sign = np.where(np.array(order) == 1, -1, 1)
+        np.testing.assert_allclose([weights[place] for place in range(4)], sign * X[:, order].std(axis=0))
