@@ -258,14 +258,6 @@ def test_rules_of_the_posterior_alone_read_no_rows(rule, noisy, short_fit):
     assert selector.n_features_in_ == X.shape[1]
 
 
-def test_the_selector_keeps_the_path_of_its_choice(fitted, noisy):
-    selector = HorseshoeSelector(fitted, prefit=True).fit(noisy[0])
-    path = selector.path_
-    assert np.array_equal(path["supports"][path["chosen"]], selector.support_)
-    assert path["distances"][path["chosen"]] <= path["radius"] < path["distances"][path["chosen"] - 1]
-    assert HorseshoeSelector(fitted, rule="interval", prefit=True).fit(noisy[0]).path_ is None
-
-
 def test_the_path_beside_columns_that_are_not_shrunk(seed):
     """Four columns matter and go along with some of six that are not shrunk."""
     rng = np.random.default_rng(seed)
