@@ -13,7 +13,6 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
@@ -105,16 +104,6 @@ def test_default_estimator_and_names(noisy):
     assert list(selector.feature_names_in_) == list(X.columns[:8])
     table = pl.DataFrame({name: X[name].to_numpy() for name in X.columns[:8]})
     assert selector.set_output(transform="polars").transform(table).columns == list(kept)
-
-
-def test_in_a_pipeline_and_a_search_over_rules(noisy):
-    X, y, _ = noisy
-    model = make_pipeline(StandardScaler(), HorseshoeSelector(SHORT), LogisticRegression())
-    grid = {"horseshoeselector__rule": RULES[:3], "horseshoeselector__estimator__n_iter": [20, 40]}
-    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
-    assert search.best_score_ > 0.85
-    again = pickle.loads(pickle.dumps(search.best_estimator_))
-    assert np.array_equal(again.predict_proba(X), search.predict_proba(X))
 
 
 @pytest.mark.parametrize(
