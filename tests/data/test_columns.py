@@ -18,8 +18,6 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk
 
-SAMPLERS = ["gibbs", "pxda", "hmc"]
-
 
 @pytest.fixture(scope="module")
 def data():
@@ -36,32 +34,15 @@ def test_standardised_gram_does_not_cancel():
     np.testing.assert_allclose(gram[:2, :2], want, rtol=1e-8, atol=1e-4)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_standardize_is_the_prior_on_scaled_columns(data, sampler):
+def test_standardize_is_the_prior_on_scaled_columns(data):
     X, y = data
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    n_iter = 1500 if sampler == "hmc" else 4000
-    model = HorseshoeProbitClassifier(n_iter=n_iter, sampler=sampler, slab_scale=1.0, random_state=0)
+    model = HorseshoeProbitClassifier(n_iter=1500, sampler="hmc", slab_scale=1.0, random_state=0)
     inside, scaled = clone(model).set_params(standardize=True).fit(X, y), model.fit(Z, y)
     agree(inside.coef_draws_ * X.std(axis=0), scaled.coef_draws_)
     agree(np.log(inside.global_scale_draws_)[..., None], np.log(scaled.global_scale_draws_)[..., None])
     np.testing.assert_allclose(inside.shrinkage_, scaled.shrinkage_, atol=0.05)
     assert abs(inside.predict_proba(X) - scaled.predict_proba(Z)).max() < 0.03
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_an_unpenalised_column_is_not_shrunk(sampler):
-    """With many columns of noise tau is small; a weak effect survives only where it is not shrunk."""
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((300, 30))
-    y = 0.25 * X[:, 7] + rng.standard_normal(300) > 0
-    model = HorseshoeProbitClassifier(n_iter=1500, sampler=sampler, global_scale=0.01, random_state=0)
-    free, shrunk = clone(model).set_params(unpenalized=[7]).fit(X, y), clone(model).fit(X, y)
-    flat = model.set_params(unpenalized=[0], global_scale=None).fit(X[:, [7, 8]], y)
-    assert free.shrinkage_[7] == 0
-    assert (free.shrinkage_[:7] > 0).all()
-    assert abs(free.coef_[0, 7] - flat.coef_[0, 0]) < 0.05
-    assert abs(shrunk.coef_[0, 7]) < 0.6 * abs(free.coef_[0, 7])
 
 
 def test_names_indices_and_masks_mean_the_same_columns(data):
@@ -73,6 +54,7 @@ def test_names_indices_and_masks_mean_the_same_columns(data):
         for given in (["b", "d"], [1, 3], [-3, -1], (False, True, False, True), np.array(["d", "b"]))
     ]
     assert all(np.array_equal(other, draws[0]) for other in draws[1:])
+    assert np.array_equal(model.shrinkage_ == 0, [False, True, False, True])
     assert not np.array_equal(draws[0], model.set_params(unpenalized=[]).fit(frame, y).coef_draws_)
 
 
