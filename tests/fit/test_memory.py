@@ -20,47 +20,33 @@ Y = np.arange(30) % 2
 
 
 @pytest.mark.parametrize("n_iter", [10**12, np.int64(10**12), np.int32(2 * 10**9)], ids=["int", "int64", "int32"])
-@pytest.mark.parametrize("free", [None, 2**30], ids=["this machine", "1 GiB"])
-def test_draws_that_cannot_fit_are_refused_with_a_cure(n_iter, free, monkeypatch):
-    if free is not None:
-        monkeypatch.setattr(memory, "available", lambda: free)
+def test_draws_that_cannot_fit_are_refused_with_a_cure(n_iter, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 2**30)
     with pytest.raises(MemoryError, match=r"GiB for draws .* GiB are available.*max_draws"):
         HorseshoeProbitClassifier(n_iter=n_iter, n_chains=16).fit(X, Y)
 
 
 CGROUPS = {
-    "version 2": ("memory.max", "memory.current", "memory.stat", ""),
-    "version 1": ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_"),
+    "version 2": ("memory.max", "memory.current", "", "0::{}\n"),
+    "version 1": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_", "9:cpu:/other\n3:cpu,memory:{}\n"),
 }
 
 
 @pytest.mark.parametrize("version", CGROUPS)
-def test_what_a_container_keeps_of_files_can_be_had(version, tmp_path):
-    most, now, stat, prefix = CGROUPS[version]
-    (tmp_path / "memory").mkdir()
-    (tmp_path / most).write_text("8000\n")
-    (tmp_path / now).write_text("7900\n")
-    (tmp_path / stat).write_text(f"anon 100\n{prefix}inactive_file 5000\n{prefix}active_file 2000\n")
-    nowhere = tmp_path / "cgroup"
-    assert memory._left_by_container(tmp_path, nowhere) == [7100]
-    (tmp_path / most).write_text("max\n")
-    assert memory._left_by_container(tmp_path, nowhere) == []
-
-
-@pytest.mark.parametrize("version", CGROUPS)
-def test_the_limit_of_a_job_counts(version, tmp_path):
-    """That of the process's own group, or of one around it, as a scheduler such as SLURM sets it."""
-    membership, own = tmp_path / "cgroup", "/slurm/job_7/step"
-    membership.write_text(f"9:cpu:/other\n3:cpu,memory:{own}\n" if "1" in version else f"0::{own}\n")
-    most, now, stat, prefix = (Path(name).name for name in CGROUPS[version])
+def test_the_limits_of_containers_and_jobs_count(version, tmp_path):
+    """Those of the process's own group, and of each around it, as a scheduler such as SLURM sets them; what is kept of
+    files can be had."""
+    limit, used, prefix, membership = CGROUPS[version]
     base = tmp_path / "memory" if "1" in version else tmp_path
-    job = base / "slurm" / "job_7"
-    (job / "step").mkdir(parents=True)
-    for folder, limit in ((base, "9000"), (job, "800")):
-        (folder / most).write_text(limit)
-        (folder / now).write_text("700")
-        (folder / stat).write_text(f"{prefix}inactive_file 50\n")
-    assert sorted(memory._left_by_container(tmp_path, membership)) == [150, 8350]
+    step = base / "slurm" / "job_7" / "step"
+    step.mkdir(parents=True)
+    for folder, most in ((base, "9000"), (step.parent, "800"), (step, "max")):
+        (folder / limit).write_text(f"{most}\n")
+        (folder / used).write_text("700\n")
+        (folder / "memory.stat").write_text(f"anon 100\n{prefix}inactive_file 30\n{prefix}active_file 20\n")
+    (tmp_path / "cgroup").write_text(membership.format("/slurm/job_7/step"))
+    assert sorted(memory._left_by_container(tmp_path, tmp_path / "cgroup")) == [150, 8350]
+    assert memory._left_by_container(tmp_path, tmp_path / "nowhere") == [8350]  # as the names are those outside
 
 
 @pytest.mark.parametrize(("p", "cure"), [(3, "Even a small fit"), (500, "The 500 x 500 matrices")])
