@@ -34,33 +34,13 @@ def test_an_interrupted_fit_holds_the_first_draws(problem, short_fit, seed, stop
     assert model.coef_draws_.base is None, "the room for the draws not made is given up"
 
 
-@pytest.mark.parametrize("sweep", [5, 11], ids=["burn-in", "before any draw"])
-def test_an_interrupt_before_the_first_draw_is_raised(problem, stop_at, sweep):
+def test_an_interrupt_before_the_first_draw_is_raised(problem, stop_at):
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, thin=2)
-    stop_at(sweep, KeyboardInterrupt)
+    stop_at(11, KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(*problem)
     with pytest.raises(NotFittedError):
         check_is_fitted(model)
-
-
-@pytest.mark.parametrize(("apart", "ends"), [(0.5, True), (60, False)])
-def test_the_second_of_two_ctrl_c_ends_a_search(problem, watched_sampler, monkeypatch, apart, ends):
-    """However short the sweeps are: nobody can press it twice within a millisecond."""
-    now = [0.0]
-    monkeypatch.setattr(signals, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(signals._Ear, "last", -np.inf)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
-    watched_sampler(lambda t: signal.raise_signal(signal.SIGINT) if t == 10 + 23 else None)
-    model = HorseshoeProbitClassifier(n_iter=40, burn_in=10)
-    try:
-        with pytest.warns(UserWarning, match="interrupted after 2"):
-            model.fit(*problem)
-        now[0] += apart
-        with pytest.raises(KeyboardInterrupt) if ends else pytest.warns(UserWarning, match="interrupted after 2"):
-            model.fit(*problem)
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def classifier(folder, **params):
@@ -69,8 +49,9 @@ def classifier(folder, **params):
 
 
 @pytest.fixture
-def handled():
+def handled(monkeypatch):
     """A function that sets the handler of SIGTERM for the time of the test; that of Ctrl-C is Python's."""
+    monkeypatch.setattr(signals._Ear, "last", -np.inf)  # as if none had come
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
     yield lambda handler: signal.signal(signal.SIGTERM, handler)
@@ -100,9 +81,8 @@ def raised(monkeypatch):
 
 
 @pytest.mark.parametrize("burn_in", [5, 100])
-def test_ctrl_c_in_a_sweep_keeps_what_was_drawn(burn_in, problem, handled, raised, monkeypatch):
+def test_ctrl_c_in_a_sweep_keeps_what_was_drawn(burn_in, problem, handled, raised):
     """The sweep is done to its end; in burn-in there is nothing to keep."""
-    monkeypatch.setattr(signals._Ear, "last", -np.inf)
     survived, model = raised(signal.SIGINT), classifier(None, burn_in=burn_in)
     kept = pytest.warns(UserWarning, match="interrupted after 2 of 10 sweeps: the model holds the 2 draws")
     with kept if burn_in < CUT else pytest.raises(KeyboardInterrupt):
@@ -111,6 +91,20 @@ def test_ctrl_c_in_a_sweep_keeps_what_was_drawn(burn_in, problem, handled, raise
     if burn_in < CUT:
         assert model.coef_draws_.shape[:2] == (4, 2)
         assert np.isfinite(model.predict_proba(problem[0])).all()
+
+
+@pytest.mark.parametrize(("apart", "ends"), [(0.5, True), (60, False)])
+def test_the_second_of_two_ctrl_c_ends_a_search(problem, handled, watched_sampler, monkeypatch, apart, ends):
+    """However short the sweeps are: nobody can press it twice within a millisecond."""
+    now = [0.0]
+    monkeypatch.setattr(signals, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    watched_sampler(lambda t: signal.raise_signal(signal.SIGINT) if t == 10 + 23 else None)
+    model = HorseshoeProbitClassifier(n_iter=40, burn_in=10)
+    with pytest.warns(UserWarning, match="interrupted after 2"):
+        model.fit(*problem)
+    now[0] += apart
+    with pytest.raises(KeyboardInterrupt) if ends else pytest.warns(UserWarning, match="interrupted after 2"):
+        model.fit(*problem)
 
 
 # SIGTERM --------------------------------------------------------------------------------------------------------------
