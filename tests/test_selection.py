@@ -186,7 +186,7 @@ def test_dss_selects_for_the_rows_as_they_are_weighted(seed):
         selector.fit(X, sample_weight=-np.ones(400))
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["dss", "fsr"])  # which read the rows, or their spread
 def test_weights_are_repeated_rows_and_those_of_classes_too(noisy, rule, seed):
     X, y, _ = noisy
     X, weight = X.iloc[:, :10], np.random.default_rng(seed).integers(0, 3, len(y))
