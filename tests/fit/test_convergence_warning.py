@@ -32,12 +32,6 @@ def said(judged=None, unbounded=None, **params):
     return in_words(found, recipe_of(found, params, judged))
 
 
-def test_an_easy_problem_does_not_warn(weak_problem, seed):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        HorseshoeProbitClassifier(n_iter=4000, random_state=seed).fit(*weak_problem)
-
-
 def test_one_warning_names_the_worst_and_points_to_the_caller(breast_cancer, seed):
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, random_state=seed)
     with pytest.warns(ConvergenceWarning) as caught:
