@@ -21,8 +21,9 @@ from skhorseshoe.datasets import make_sparse_probit
 
 
 def pytest_configure(config):
-    """Most chains of tests are too short, as a warning says; tests of the warning see it nevertheless."""
+    """Short chains and forks are meant here; tests of the warning of short chains see it nevertheless."""
     config.addinivalue_line("filterwarnings", "ignore::sklearn.exceptions.ConvergenceWarning")
+    config.addinivalue_line("filterwarnings", "ignore:.*fork:DeprecationWarning")
 
 
 @pytest.fixture(scope="session")

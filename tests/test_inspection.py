@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from laws import peak_memory
 from scipy.sparse import csr_array
@@ -108,7 +109,6 @@ def test_any_steps_may_be_before_the_classifier(data, short_fit):
 
 
 def test_arrays_sparse_rows_and_other_tables_are_rows(data, short_fit):
-    polars = pytest.importorskip("polars")
     X, y = data
     values = X.to_numpy(dtype=float)
     whole = make_pipeline(MaxAbsScaler().fit(values), short_fit(MaxAbsScaler().fit_transform(values), y))
@@ -119,7 +119,7 @@ def test_arrays_sparse_rows_and_other_tables_are_rows(data, short_fit):
     parts = contributions(whole, csr_array(values[:4]))
     pd.testing.assert_frame_equal(parts, contributions(whole, values[:4]), rtol=1e-9)
     named = make_pipeline(MaxAbsScaler().fit(X), whole[-1])
-    pd.testing.assert_frame_equal(marginal_effects(named, polars.from_pandas(X)), marginal_effects(named, X))
+    pd.testing.assert_frame_equal(marginal_effects(named, pl.from_pandas(X)), marginal_effects(named, X))
 
 
 def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, data):

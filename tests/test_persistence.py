@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from laws import same_draws
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -18,7 +19,6 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.selection import HorseshoeSelector
 
 OURS = "skhorseshoe._classifier.HorseshoeProbitClassifier"
-NO_SKOPS = "skops is a format of the users' choice, not a test dependency"
 LOAD = {
     "pickle": "import pickle; model = pickle.loads(path.read_bytes())",
     "joblib": "import joblib; model = joblib.load(path)",
@@ -32,7 +32,7 @@ def save(kind, model, path):
     elif kind == "joblib":
         joblib.dump(model, path, compress=3)
     else:
-        pytest.importorskip("skops.io", reason=NO_SKOPS).dump(model, path)
+        skops.io.dump(model, path)
 
 
 def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, tmp_path, run_python):
@@ -49,7 +49,6 @@ def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, 
 @pytest.mark.parametrize("sampler", ["hmc", "gibbs", "collapsed"])
 def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
     """With all that a model can hold: scaled columns, names, moments, and the state of the chains."""
-    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
     X, y = pd.DataFrame(problem[0][:40], columns=list("abcdefgh")), np.where(problem[1][:40], "well", "ill")
     params = {"unpenalized": ["b"], "class_weight": {"well": 1, "ill": 2}, "standardize": True, "slab_scale": 2.0}
     chains = {"n_iter": 40, "burn_in": 40, "max_draws": 10, "warm_start": True, "random_state": 0}
@@ -57,30 +56,28 @@ def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
         StandardScaler().set_output(transform="pandas"),
         HorseshoeProbitClassifier(sampler=sampler, **params, **chains),
     )
-    saved = skops.dumps(model.fit(X, y))
-    assert skops.get_untrusted_types(data=saved) == [OURS]
-    loaded = skops.loads(saved, trusted=[OURS])
+    saved = skops.io.dumps(model.fit(X, y))
+    assert skops.io.get_untrusted_types(data=saved) == [OURS]
+    loaded = skops.io.loads(saved, trusted=[OURS])
     assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert np.array_equal(loaded.fit(X, y)[-1].coef_draws_, model.fit(X, y)[-1].coef_draws_)
 
 
 def test_a_path_is_saved_as_a_string_and_leads_to_the_same_run(problem, tmp_path):
-    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=40, checkpoint=tmp_path / "run", random_state=0).fit(*problem)
-    saved = skops.dumps(model)
-    assert skops.get_untrusted_types(data=saved) == [OURS]
-    for loaded in (skops.loads(saved, trusted=[OURS]), pickle.loads(pickle.dumps(model))):
+    saved = skops.io.dumps(model)
+    assert skops.io.get_untrusted_types(data=saved) == [OURS]
+    for loaded in (skops.io.loads(saved, trusted=[OURS]), pickle.loads(pickle.dumps(model))):
         assert loaded.checkpoint == str(tmp_path / "run")
         assert same_draws(loaded.set_params(n_iter=50).fit(*problem), clone(model).set_params(n_iter=50).fit(*problem))
     assert model.checkpoint == clone(model).checkpoint == tmp_path / "run"
 
 
 def test_skops_asks_for_trust_in_a_selector_too(problem):
-    skops = pytest.importorskip("skops.io", reason=NO_SKOPS)
     selector = HorseshoeSelector(HorseshoeProbitClassifier(n_iter=40, burn_in=40, random_state=0)).fit(*problem)
-    saved, ours = skops.dumps(selector), [OURS, "skhorseshoe.selection.HorseshoeSelector"]
-    assert skops.get_untrusted_types(data=saved) == ours
-    assert np.array_equal(skops.loads(saved, trusted=ours).get_support(), selector.get_support())
+    saved, ours = skops.io.dumps(selector), [OURS, "skhorseshoe.selection.HorseshoeSelector"]
+    assert skops.io.get_untrusted_types(data=saved) == ours
+    assert np.array_equal(skops.io.loads(saved, trusted=ours).get_support(), selector.get_support())
 
 
 @pytest.mark.parametrize("kind", LOAD)

@@ -135,7 +135,6 @@ def test_each_thread_gets_its_own_number_back(people, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_forked_during_a_fit_has_the_threads_of_before(people):
     people[0].begins(open_threads, 1)
     child = os.fork()

@@ -11,7 +11,6 @@ from killing import contents
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._utils.lock import alone
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 

@@ -85,7 +85,6 @@ def test_fits_in_workers_of_joblib_have_the_same_bits(long_problem, serial, clas
 
 
 @posix
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_forked_after_a_fit_can_fit(long_problem, serial, classifier):
     child = os.fork()
     if child == 0:

@@ -165,7 +165,6 @@ def test_a_handler_that_someone_sets_meanwhile_stays(handled):
 
 
 @fork
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_child_forked_during_a_fit_has_the_handlers_of_before(handled):
     handled(leave)
     with listening(), held_back():
