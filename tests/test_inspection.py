@@ -65,7 +65,7 @@ def plain_effect(model, X, column, before, after, weight=None):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("blocks", [(2**20, 2**13), (60, 7)], ids=["whole", "blocks"])
+@pytest.mark.parametrize("blocks", [(2**20, 2**13), (57, 40)], ids=["whole", "blocks"])
 def test_effects_are_those_of_the_definition(model, data, weighted, blocks, monkeypatch, seed):
     monkeypatch.setattr(effects, "_NUMBERS", blocks[0])
     monkeypatch.setattr(effects, "_ROWS", blocks[1])
