@@ -1,7 +1,5 @@
 """What a user of the estimator can rely on: attributes, parameters, tables, and summaries."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -151,19 +149,16 @@ def test_labels_of_any_kind(problem, short_fit, labels, form):
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+@pytest.mark.filterwarnings("error")
 def test_tables_give_names_and_the_draws_of_the_array(problem, short_fit, table):
     X, y = problem
     names = [f"feature {j}" for j in range(8)]
     frame = table(dict(zip(names, X.T, strict=True)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = short_fit(frame, y)
-        probability = model.predict_proba(frame)
-    plain = short_fit(X, y)
+    model, plain = short_fit(frame, y), short_fit(X, y)
     assert list(model.feature_names_in_) == names
     assert list(model.summary().index) == [*names, "(intercept)", "(global scale)"]
     assert same_draws(model, plain)
-    assert np.array_equal(probability, plain.predict_proba(X))
+    assert np.array_equal(model.predict_proba(frame), plain.predict_proba(X))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import warnings
 
 import joblib
 import numpy as np
@@ -81,12 +80,11 @@ def test_skops_asks_for_trust_in_a_selector_too(problem):
 
 
 @pytest.mark.parametrize("kind", LOAD)
+@pytest.mark.filterwarnings("error")
 def test_loading_warns_in_another_version_alone(kind, fitted, tmp_path, monkeypatch):
     save(kind, fitted, tmp_path / "model")
     names = {"path": tmp_path / "model"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        exec(LOAD[kind], names)
+    exec(LOAD[kind], names)
     assert same_draws(names["model"], fitted)
     monkeypatch.setattr(skhorseshoe._version, "__version__", "99.0")
     with pytest.warns(UserWarning, match=rf"{re.escape(skhorseshoe.__version__)}.*99\.0"):

@@ -1,7 +1,5 @@
 """n_iter="auto" and burn_in="auto": how long a fit takes when nobody says it."""
 
-import warnings
-
 import numpy as np
 import pytest
 from laws import same_draws
@@ -17,14 +15,13 @@ from skhorseshoe.diagnostics import convergence
 
 
 @pytest.mark.parametrize(("sampler", "goal"), [("hmc", None), ("pxda", None), ("collapsed", None), ("hmc", 4000)])
+@pytest.mark.filterwarnings("error")
 def test_sampling_ends_when_everything_has_converged(weak_problem, sampler, goal, seed):
     """The model is then that of a fit with as many sweeps."""
     model = HorseshoeProbitClassifier(sampler=sampler, target_ess=goal, random_state=seed)
     X, y = (values[: 50 if sampler == "collapsed" else None] for values in weak_problem)  # its matrices are n x n
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit(X, y)
-        whole = clone(model).set_params(n_iter=model.n_iter_, target_ess=None).fit(X, y)
+    model.fit(X, y)
+    whole = clone(model).set_params(n_iter=model.n_iter_, target_ess=None).fit(X, y)
     assert same_draws(model, whole)
     assert model.stopped_by_ == "target_ess"
     for draws in (model.coef_draws_, model.intercept_draws_, model.global_scale_draws_):
@@ -100,12 +97,11 @@ def killed_at(stop, see):
     return until
 
 
+@pytest.mark.filterwarnings("error")
 def test_draws_that_nobody_asked_for_do_not_fill_the_memory(weak_problem, monkeypatch):
     X, y = weak_problem
     monkeypatch.setattr(plan, "_ROOM", 450 * 4 * (8 * X.shape[1] + 24))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = HorseshoeProbitClassifier(target_ess=800, random_state=0).fit(X, y)
+    model = HorseshoeProbitClassifier(target_ess=800, random_state=0).fit(X, y)
     assert model.coef_draws_.shape[1] <= 450
     assert model.moments_ is None or model.moments_["n_draws"] == model.n_iter_
 

@@ -1,7 +1,6 @@
 """scikit-learn's callbacks: bars, scores while the chains run, and requests to stop."""
 
 import io
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -146,14 +145,12 @@ def test_callbacks_are_closed_when_a_fit_fails(problem, monkeypatch):
     assert not [name for name in vars(model) if name.endswith(("_", "_ctx"))]
 
 
+@pytest.mark.filterwarnings("error::UserWarning", "ignore:The chains:UserWarning")
 def test_scores_while_the_chains_run(problem):
     X, y = problem
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(8)])
     monitor = ScoringMonitor(scoring="accuracy")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.filterwarnings("ignore", category=UserWarning, message="The chains")
-        model = classifier().set_callbacks(monitor).fit(frame, y)
+    model = classifier().set_callbacks(monitor).fit(frame, y)
     scores = monitor.get_logs(select="most_recent").data_as_pandas
     assert len(scores) >= 10
     assert scores["accuracy"].iloc[-1] == model.score(frame, y)

@@ -1,6 +1,5 @@
 """The one warning of a fit: what it names, in which order, and advice that can be followed."""
 
-import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -72,13 +71,12 @@ def test_columns_alone_are_no_convergence_warning(weak_problem, seed):
     assert [w.category for w in caught] == [UserWarning]
 
 
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_the_model_is_there_where_the_warning_is_made_an_error(breast_cancer, seed):
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=10, warm_start=True, random_state=seed)
     for n_draws in (40, 80):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", ConvergenceWarning)
-            with pytest.raises(ConvergenceWarning, match="Fit again with"):
-                model.fit(*breast_cancer)
+        with pytest.raises(ConvergenceWarning, match="Fit again with"):
+            model.fit(*breast_cancer)
         assert model.coef_draws_.shape[1] == n_draws
         assert model.predict(breast_cancer[0]).shape == (569,)
 

@@ -3,7 +3,6 @@
 import warnings
 
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -43,9 +42,7 @@ def test_a_selector_in_a_pipeline_stands_alone(weak_problem):
     assert "Fit again with" in text
 
 
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_each_fit_fails_where_warnings_are_errors(weak_problem):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("error", ConvergenceWarning)
-        with pytest.raises(ValueError, match="All the 3 fits failed"):
-            cross_val_score(SHORT, *weak_problem, cv=3)
+    with pytest.raises(ValueError, match="All the 3 fits failed"):
+        cross_val_score(SHORT, *weak_problem, cv=3)

@@ -1,7 +1,6 @@
 """Names that are long or look like formulas: they are drawn literally, shortened, and nothing is cut."""
 
 import io
-import warnings
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from skhorseshoe.plotting import (
     TraceDisplay,
 )
 
+pytestmark = pytest.mark.filterwarnings("error")  # Matplotlib only warns where a layout is impossible
 STRANGE = ["$price$", "$x_{$", "_hidden", r"a\$b$", r"\frac", "50 % of ^", "cost in $"]
 LONG = [f"onehotencoder__occupation_Level 4 manager {j:04d}" if j % 3 else f"Größe{j}" for j in range(100)]
 
@@ -46,14 +46,6 @@ def made(display, names, label="well"):
         },
     }
     return display(**arguments[display])
-
-
-@pytest.fixture(autouse=True)
-def _no_warning():
-    """Matplotlib only warns where a layout is impossible."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 ROWS = [CoefficientsDisplay, ShrinkageDisplay, ProbabilityIntervalDisplay]

@@ -4,7 +4,6 @@ import os
 import signal
 import threading
 import time
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -189,13 +188,12 @@ def test_a_task_in_a_process_of_joblib_has_its_share(free_of_thread_settings):
     assert counts == [share, 1, share, share]
 
 
+@pytest.mark.filterwarnings("error")
 def test_too_large_a_column_is_refused_without_noise(long_problem):
     """NumPy's way with errors is set for each thread."""
     X, y = long_problem
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(ValueError, match="too large"):
-            HorseshoeProbitClassifier(n_jobs=2).fit(X * np.append(np.ones(9), 1e200), y)
+    with pytest.raises(ValueError, match="too large"):
+        HorseshoeProbitClassifier(n_jobs=2).fit(X * np.append(np.ones(9), 1e200), y)
 
 
 # No thread can be started any more: the calling one does what is left -------------------------------------------------
