@@ -82,7 +82,7 @@ def test_a_run_that_was_killed_ends_with_the_same_draws(weak_problem, sampler, s
             patch.setattr(BurnIn, "see", killed_at(stop, BurnIn.see))
             with pytest.raises(OSError, match="killed"):
                 resumed.fit(X, y)
-        resumed.fit(X, y)
+        resumed.set_params(checkpoint_interval=600).fit(X, y)
         assert same_draws(resumed, whole)
         assert resumed.burn_in_ == whole.burn_in_
         assert len(looks) == 1
