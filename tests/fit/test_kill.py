@@ -24,9 +24,8 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.datasets import make_sparse_probit
 warnings.simplefilter("ignore")
 X, y, _ = make_sparse_probit(400, 12, random_state=0)
-model = HorseshoeProbitClassifier(
-    n_iter=400, burn_in=200, n_jobs=1, random_state=0, checkpoint=sys.argv[1] or None, checkpoint_interval=0.0
-)
+model = HorseshoeProbitClassifier(n_iter=400, burn_in=200, n_jobs=1, random_state=0)
+model.set_params(checkpoint=sys.argv[1] or None, checkpoint_interval=float(sys.argv[2]))
 print("ready", flush=True)
 model.fit(X, y)
 print(hashlib.sha256(model.coef_draws_.tobytes()).hexdigest())
@@ -35,7 +34,8 @@ print(hashlib.sha256(model.coef_draws_.tobytes()).hexdigest())
 
 def kill_at_random_moments(folder, rng):
     for _ in range(MOMENTS):
-        with subprocess.Popen([sys.executable, "-c", RUN, str(folder)], stdout=subprocess.PIPE, text=True) as process:
+        command = [sys.executable, "-c", RUN, str(folder), "0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             process.stdout.readline()
             time.sleep(rng.uniform(0, LONGEST))
             process.send_signal(signal.SIGKILL)
@@ -43,10 +43,10 @@ def kill_at_random_moments(folder, rng):
 
 @pytest.mark.parametrize("n_runs", [1, pytest.param(repeated(2, 17), marks=pytest.mark.slow)])
 def test_sigkill_at_random_moments_changes_nothing(n_runs, tmp_path, seed, run_python):
-    rng, whole = np.random.default_rng(seed), run_python(RUN, "")
+    rng, whole = np.random.default_rng(seed), run_python(RUN, "", 0)
     for k in range(n_runs):
         kill_at_random_moments(tmp_path / str(k), rng)
-        assert run_python(RUN, tmp_path / str(k)) == whole
+        assert run_python(RUN, tmp_path / str(k), 600) == whole
 
 
 def test_killed_between_any_two_writes_it_goes_on(problem, tmp_path):
