@@ -4,14 +4,12 @@ import importlib
 import os
 import subprocess
 import sys
-import warnings
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 from sklearn.datasets import load_breast_cancer
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -63,13 +61,10 @@ def breast_cancer():
 
 @pytest.fixture(scope="session")
 def short_fit(seed):
-    """A function that fits with few draws and does not warn that they are few."""
+    """A function that fits with few draws."""
 
     def fit(X, y, **params):
-        params = {"n_iter": 40, "burn_in": 20, "random_state": seed, **params}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return HorseshoeProbitClassifier(**params).fit(X, y)
+        return HorseshoeProbitClassifier(**{"n_iter": 40, "burn_in": 20, "random_state": seed, **params}).fit(X, y)
 
     return fit
 

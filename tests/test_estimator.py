@@ -149,7 +149,7 @@ def test_labels_of_any_kind(problem, short_fit, labels, form):
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_tables_give_names_and_the_draws_of_the_array(problem, short_fit, table):
     X, y = problem
     names = [f"feature {j}" for j in range(8)]

@@ -80,7 +80,7 @@ def test_skops_asks_for_trust_in_a_selector_too(problem):
 
 
 @pytest.mark.parametrize("kind", LOAD)
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_loading_warns_in_another_version_alone(kind, fitted, tmp_path, monkeypatch):
     save(kind, fitted, tmp_path / "model")
     names = {"path": tmp_path / "model"}
