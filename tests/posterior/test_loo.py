@@ -1,7 +1,5 @@
 """PSIS-LOO in blocks of rows: the smoothing against known laws, and the rows that it takes."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,6 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from skhorseshoe._posterior import loo as psis
 from skhorseshoe._posterior import predict
 from skhorseshoe.inspection import loo, predict_proba_samples
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*Pareto k")  # of rows that single draws decide
 
 
 def test_scores_of_a_normal_mean_are_those_without_the_row(seed):
@@ -78,12 +78,9 @@ def test_heavy_tails_of_equal_weights_do_not_count(seed):
 
 @pytest.fixture(scope="module")
 def result(fitted, problem):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return loo(fitted, *problem)
+    return loo(fitted, *problem)
 
 
-@pytest.mark.filterwarnings("ignore:.*Pareto k")
 def test_a_row_scores_the_same_wherever_it_is(fitted, problem, result, tmp_path):
     X, y = problem
     order = np.random.default_rng(0).permutation(len(y))
@@ -112,7 +109,6 @@ def test_sums_are_those_of_the_rows(fitted, problem, result):
     assert 0 < result.r_eff < 2
 
 
-@pytest.mark.filterwarnings("ignore:.*Pareto k")
 def test_weights_multiply_the_terms_of_rows(fitted, problem):
     X, y = problem
     weight = np.random.default_rng(0).integers(0, 4, len(y))
@@ -126,7 +122,6 @@ def test_weights_multiply_the_terms_of_rows(fitted, problem):
     assert (found.elpd_i[weight == 0] == 0).all()
 
 
-@pytest.mark.filterwarnings("ignore:.*Pareto k")
 def test_rows_beside_the_predictor_take_little_memory(fitted, problem):
     n = 40_000
     X, y = np.tile(problem[0], (n // 200, 1)), np.tile(problem[1], n // 200)
