@@ -23,15 +23,11 @@ LOAD = {
     "joblib": "import joblib; model = joblib.load(path)",
     "skops": f"import skops.io; model = skops.io.load(path, trusted=[{OURS!r}])",
 }
-
-
-def save(kind, model, path):
-    if kind == "pickle":
-        path.write_bytes(pickle.dumps(model))
-    elif kind == "joblib":
-        joblib.dump(model, path, compress=3)
-    else:
-        skops.io.dump(model, path)
+SAVE = {
+    "pickle": lambda model, path: path.write_bytes(pickle.dumps(model)),
+    "joblib": lambda model, path: joblib.dump(model, path, compress=3),
+    "skops": skops.io.dump,
+}
 
 
 def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, tmp_path, run_python):
@@ -39,7 +35,7 @@ def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, 
     code = ["import sys, numpy as np", "from pathlib import Path", "folder = Path(sys.argv[1])"]
     answer = 'print(model.predict_proba(np.load(folder / "X.npy")).tobytes().hex())'
     for kind, load in LOAD.items():
-        save(kind, fitted, tmp_path / kind)
+        SAVE[kind](fitted, tmp_path / kind)
         code += [f"path = folder / {kind!r}", load, answer]
     here = fitted.predict_proba(problem[0]).tobytes().hex()
     assert run_python("\n".join(code), tmp_path).split() == [here] * len(LOAD)
@@ -82,7 +78,7 @@ def test_skops_asks_for_trust_in_a_selector_too(problem):
 @pytest.mark.parametrize("kind", LOAD)
 @pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_loading_warns_in_another_version_alone(kind, fitted, tmp_path, monkeypatch):
-    save(kind, fitted, tmp_path / "model")
+    SAVE[kind](fitted, tmp_path / "model")
     names = {"path": tmp_path / "model"}
     exec(LOAD[kind], names)
     assert same_draws(names["model"], fitted)

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 
+HALVES = np.arange(0, 300, 2), np.arange(1, 300, 2)
 SHORT = HorseshoeProbitClassifier(n_iter=50, burn_in=60, n_chains=2, random_state=0)
 
 
@@ -58,21 +59,19 @@ def test_the_search_goes_on_without_folds_too(selected, problem):
 def test_rows_held_out_are_not_seen(problem):
     """The score of the full model is that of fits without each fold."""
     X, y = problem
-    halves = np.arange(0, 300, 2), np.arange(1, 300, 2)
-    selector = HorseshoeSelector(SHORT, cv=[halves, halves[::-1]]).fit(X, y)
+    selector = HorseshoeSelector(SHORT, cv=[HALVES, HALVES[::-1]]).fit(X, y)
     score = 0.0
-    for train, test in (halves, halves[::-1]):
+    for train, test in (HALVES, HALVES[::-1]):
         proba = clone(SHORT).fit(X.iloc[train], y[train]).predict_proba(X.iloc[test])
         score += np.log(np.where(y[test] == "ill", *proba.T)).sum()
     assert selector.sizes_["log_score"] == pytest.approx(score, rel=1e-9)
-    once = HorseshoeSelector(SHORT, cv=[halves]).fit(X, y).sizes_
+    once = HorseshoeSelector(SHORT, cv=[HALVES]).fit(X, y).sizes_
     assert once["n_rows"] == 150
 
 
 def test_rows_that_are_held_out_twice_count_once(problem):
     X, y = problem
-    halves = np.arange(0, 300, 2), np.arange(1, 300, 2)
-    twice, once = (HorseshoeSelector(SHORT, cv=[halves] * k).fit(X, y).sizes_ for k in (2, 1))
+    twice, once = (HorseshoeSelector(SHORT, cv=[HALVES] * k).fit(X, y).sizes_ for k in (2, 1))
     for name in ("difference", "se", "log_score", "n_rows"):
         np.testing.assert_allclose(twice[name], once[name])
     HorseshoeSelector(SHORT, cv=RepeatedStratifiedKFold(n_splits=2, n_repeats=1, random_state=0)).fit(X, y)
