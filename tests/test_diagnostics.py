@@ -23,12 +23,6 @@ def iid(shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def one_stuck(shape):
-    draws = iid(shape)
-    draws[-1] = 0.3
-    return draws
-
-
 CASES = {
     "iid": iid,
     "slow": lambda shape: autoregressive(0.9, shape),
@@ -44,7 +38,7 @@ CASES = {
     "integers": lambda shape: np.round(autoregressive(0.9, shape)),
     "0/1": lambda shape: (autoregressive(0.5, shape) > 0.3).astype(float),
     "0/1, rarely 1": lambda shape: (autoregressive(0.5, shape) > 2.2).astype(float),
-    "one chain stuck": one_stuck,
+    "one chain stuck": lambda shape: np.concatenate([iid(shape)[:-1], np.full((1, *shape[1:]), 0.3)]),
     "one chain": lambda shape: autoregressive(0.5, (1, *shape[1:])),
     "two chains": lambda shape: autoregressive(0.5, (2, *shape[1:])),
 }

@@ -2,7 +2,6 @@
 
 import io
 import itertools
-import json
 import os
 import shutil
 import subprocess
@@ -241,26 +240,21 @@ def cut_short(path):
     os.truncate(path, path.stat().st_size - 1)
 
 
-def grow(path):
-    path.write_bytes(path.read_bytes() + b"x")
+DAMAGE = {
+    "rows cut short": ("X-float32.bin", cut_short),
+    "a byte more": ("X-float32.bin", lambda path: path.write_bytes(path.read_bytes() + b"x")),
+    "labels cut short": ("y.bin", cut_short),
+    "no labels": ("y.bin", Path.unlink),
+    "a note cut short": ("manifest.json", cut_short),
+    "a row less": (
+        "manifest.json",
+        lambda path: path.write_text(path.read_text().replace("[550, 600, ", "[550, 599, ")),
+    ),
+    "a note of others": ("manifest.json", lambda path: path.write_text('{"rows": 600}')),
+}
 
 
-def edit(path):
-    path.write_text(path.read_text().replace("[550, 600, ", "[550, 599, "))
-
-
-def foreign(path):
-    path.write_text(json.dumps({"rows": 600}))
-
-
-DAMAGE = [
-    *(("X-float32.bin", damage) for damage in (cut_short, grow)),
-    *(("y.bin", damage) for damage in (cut_short, Path.unlink)),
-    *(("manifest.json", damage) for damage in (cut_short, edit, foreign)),
-]
-
-
-@pytest.mark.parametrize(("file", "damage"), DAMAGE)
+@pytest.mark.parametrize(("file", "damage"), DAMAGE.values(), ids=DAMAGE)
 def test_damaged_files_are_refused(file, damage, frame, tmp_path):
     disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
     damage(tmp_path / "rows" / file)

@@ -10,12 +10,10 @@ from laws import repeated
 
 from skhorseshoe import HorseshoeProbitClassifier
 
-slow = pytest.mark.slow
-QUICK = ("setosa",)
 DATA = {**OF_BENCHMARK, "genes": lambda rng: genes(rng, repeated(6, 150))}  # groups of 20 columns
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else slow) for name in DATA])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "setosa")) for name in DATA])
 def test_one_round_leads_to_a_fit_without_a_warning(name, seed):
     X, y = DATA[name](np.random.default_rng(seed))
     model = HorseshoeProbitClassifier(random_state=seed)

@@ -32,21 +32,18 @@ print(hashlib.sha256(model.coef_draws_.tobytes()).hexdigest())
 """
 
 
-def kill_at_random_moments(folder, rng):
-    for _ in range(MOMENTS):
-        command = [sys.executable, "-c", RUN, str(folder), "0"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            process.stdout.readline()
-            time.sleep(rng.uniform(0, LONGEST))
-            process.send_signal(signal.SIGKILL)
-
-
 @pytest.mark.parametrize("n_runs", [1, pytest.param(repeated(2, 17), marks=pytest.mark.slow)])
 def test_sigkill_at_random_moments_changes_nothing(n_runs, tmp_path, seed, run_python):
     rng, whole = np.random.default_rng(seed), run_python(RUN, "", 0)
     for k in range(n_runs):
-        kill_at_random_moments(tmp_path / str(k), rng)
-        assert run_python(RUN, tmp_path / str(k), 600) == whole
+        folder = tmp_path / str(k)
+        command = [sys.executable, "-c", RUN, str(folder), "0"]
+        for _ in range(MOMENTS):
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+                process.stdout.readline()
+                time.sleep(rng.uniform(0, LONGEST))
+                process.send_signal(signal.SIGKILL)
+        assert run_python(RUN, folder, 600) == whole
 
 
 def test_killed_between_any_two_writes_it_goes_on(problem, tmp_path):
