@@ -44,22 +44,18 @@ CASES = {
 }
 
 
-def arviz_value(name, draws):
-    """One diagnostic of ArviZ, 0.x or 1.x, of draws of shape (n_chains, n_draws)."""
+def arviz_values(name, draws):
+    """One diagnostic of ArviZ, 0.x or 1.x, of each parameter in draws of shape (n_chains, n_draws, n_parameters)."""
     az = pytest.importorskip("arviz")
     logging.getLogger("arviz").setLevel(logging.ERROR)
-    calls = {
-        "rhat": lambda: az.rhat(draws, method="rank"),
-        "ess_bulk": lambda: az.ess(draws, method="bulk"),
-        "ess_tail": lambda: az.ess(draws, method="tail", prob=(0.05, 0.95)),
-        "mcse_mean": lambda: az.mcse(draws, method="mean"),
-    }
+    call = {
+        "rhat": lambda one: az.rhat(one, method="rank"),
+        "ess_bulk": lambda one: az.ess(one, method="bulk"),
+        "ess_tail": lambda one: az.ess(one, method="tail", prob=(0.05, 0.95)),
+        "mcse_mean": lambda one: az.mcse(one, method="mean"),
+    }[name]
     # 0.x returns an array of one value in some environments.
-    return float(np.squeeze(calls[name]()))
-
-
-def arviz_values(name, draws):
-    return np.array([arviz_value(name, np.ascontiguousarray(draws[..., j])) for j in range(draws.shape[2])])
+    return [float(np.squeeze(call(np.ascontiguousarray(one)))) for one in np.moveaxis(draws, -1, 0)]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:arviz")
