@@ -51,12 +51,6 @@ def collection(n=ROWS, act=None):
     return X, y
 
 
-@pytest.fixture(scope="module")
-def expected(classifier):
-    X, y = collection()
-    return bits(classifier.fit(X.compute(scheduler="sync"), y))
-
-
 def pids(client):
     return list(client.run(os.getpid, on_error="ignore").values())
 
@@ -72,10 +66,11 @@ def fill():
 
 
 @pytest.mark.slow
-def test_rows_that_have_room_give_the_draws_of_memory(client, classifier, expected):
-    before = pids(client)
+def test_rows_that_have_room_give_the_draws_of_memory(client, classifier):
+    before, (X, y) = pids(client), collection()
+    expected = bits(classifier.fit(X.compute(scheduler="sync"), y))
     for _ in range(2):  # nothing is left of the first
-        assert bits(classifier.fit(*collection())) == expected
+        assert bits(classifier.fit(X, y)) == expected
     assert pids(client) == before
 
 
