@@ -316,9 +316,11 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         ConvergenceWarning
             At most one, at the end: if R-hat is above 1.01 or the effective sample size below 100 per chain, for any
             coefficient, the intercept or tau (coefficients of constant columns do not count); if ``target_ess`` has not
-            been reached; or, whatever R-hat says, if the data do not bound coefficients, because columns separate the
-            classes completely or one column does so quasi-completely. It names all causes, first what to cure first:
-            the scale of the columns, then separation, then the length of the chains.
+            been reached; or, whatever R-hat says, if one column separates the classes by itself or unpenalized ones do,
+            so that the data do not bound their coefficients. It names all causes, first what to cure first: the scale
+            of the columns, then separation, then the length of the chains. Where columns separate the classes together
+            and the chains have converged all the same, ``summary()`` says so, and what states rates of false claims
+            warns.
         UserWarning
             If there is no ConvergenceWarning, for columns on very different scales, with values far out, or too far
             from zero for their precision. Apart from that, if weights make the fit slow; or if ``fit`` was interrupted,

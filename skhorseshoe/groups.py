@@ -18,7 +18,7 @@ from ._posterior.credible_sets import Claims, choose, frames
 from ._posterior.group_weights import title_of, weights_of
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.signals import EFFECT, check_draws, check_share
+from ._posterior.signals import EFFECT, check_bounds, check_draws, check_share
 from ._utils.arrays import first_not_finite
 from ._utils.names import names_of
 from ._utils.sklearn_compat import _get_feature_names
@@ -203,6 +203,7 @@ def credible_sets(
     check_scalar(effect, "effect", (int, float), min_val=0)
     check_draws(classifier, f"level={level}", 1 - level)
     check_draws(classifier, f"q={q}", q)
+    check_bounds(classifier, "credible_sets")
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
     if (X is not None) + (correlations is not None) > 1 or all(one is None for one in (X, correlations, groups)):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")

@@ -23,7 +23,7 @@ from ._data import validation
 from ._posterior import dss_cv
 from ._posterior.estimates import interval
 from ._posterior.pipeline import unfrozen
-from ._posterior.signals import EFFECT, check_draws, largest_set, wrong_columns
+from ._posterior.signals import EFFECT, check_bounds, check_draws, largest_set, wrong_columns
 from ._utils.memory import check_matrices
 from ._utils.sklearn_compat import HAS_CALLBACKS, CallbackSupportMixin, Interval, StrOptions, _fit_context
 
@@ -330,6 +330,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     def _fsr(self, model, X, y, sample_weight=None):
         check_draws(model, f"q={self.q}", self.q)
+        check_bounds(model, "rule='fsr'")
         error, support = wrong_columns(model, self.effect), np.zeros(model.n_features_in_, bool)
         shrunk = model.shrinkage_ > 0  # others are kept whatever comes out, and are no claims
         support[shrunk] = largest_set(error[shrunk], self.q)

@@ -43,7 +43,7 @@ class DaskRows(Rows):
     X = y = weight = None  # nowhere as a whole
     is_near = False
 
-    def separation(self):
+    def separation(self, among=None):
         """Not known: the programmes would have to fetch rows."""
 
     def _total(self, question, *args, of=None, **scratch):

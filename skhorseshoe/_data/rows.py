@@ -155,10 +155,12 @@ class Rows:
         (rows,) = self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))
         return two_valued(rows[:, columns])
 
-    def separation(self):
-        """How planes separate the classes, see ``separation.py``; None if that is not known."""
+    def separation(self, among=None):
+        """How planes separate the classes, see ``separation.py``; None if that is not known. among : (p,) bool, of the
+        columns of the planes; None for all."""
         c = self.columns
-        spread = np.where(c.informative, self.spread if c.fit_intercept else c.size, 0.0)
+        informative = c.informative if among is None else c.informative & among
+        spread = np.where(informative, self.spread if c.fit_intercept else c.size, 0.0)
         if (on_gpu(self.X) or is_on_disk(self.X)) and self.shape[0] * self.shape[1] > _BROUGHT:
             return None
         try:

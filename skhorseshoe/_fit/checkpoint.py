@@ -26,7 +26,7 @@ from . import warm_start
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
-_FORMAT = 4
+_FORMAT = 5
 _WHAT = "fit"
 _CURE = "Nothing of it is used. To start anew, remove the folder or give another one."
 
@@ -241,7 +241,7 @@ _NOT_YET = {"points": "00", **dict.fromkeys(("beta", "score", "first", "last", "
 _DRAWS = {"coef": "C*P", "intercept": "C*", "global_scale": "C*", "acceptance": "C*"}
 _COUNTS = {"seen": "", "stride": "", "next_kappa": "", "kappa_sum": "p", "kappa_weight": ""}
 _MOMENTS = {"all_n_draws": "", "all_mean": "CM", "all_squares": "CM", "all_positive": "CM"}
-_WHOLE = {"n_iter", "key", "sweep", "extensions", "slow", "every", "stage_length", "stage_n"}
+_WHOLE = {"n_iter", "key", "room", "sweep", "extensions", "slow", "every", "stage_length", "stage_n"}
 _WHOLE |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws"}
 _ABOVE_0 = "lambda_sq_inv", "tau_sq_inv", "nu_inv", "xi_inv", "global_scale", "spread"
 
@@ -256,12 +256,12 @@ def check_saved(saved, problem, settings):
     sizes |= {"M": all_of_X + 2, "0": 0, "2": 2, "4": 4}
     chains, draws = saved["chains"], saved["draws"]
     top = {name: value for name, value in saved.items() if name not in ("chains", "draws")}
-    _check_arrays(top, {"n_iter": "", "key": "2"}, sizes)
+    _check_arrays(top, {"n_iter": "", "key": "2", "room": ""}, sizes)
     _require("sweep" in chains and {"seen", "stride"} <= draws.keys(), "'sweep', 'seen' or 'stride' is missing")
     sweep, done, burn_in = int(chains["sweep"]), int(saved["n_iter"]), _burn_in(chains, settings)
     _require(done == max(0, sweep - burn_in.end) and sweep >= 0, f"it has made {sweep} sweeps, and {done} to keep")
     _check_chains(chains, sweep, burn_in, settings, sizes)
-    _check_draws(draws, done, settings, sizes)
+    _check_draws(draws, done, settings.max_draws or int(saved["room"]), settings, sizes)
 
 
 def _burn_in(chains, settings):
@@ -295,13 +295,12 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
             _require(now == (stop - start, sweep - start), "its stage of burn-in is not that of its sweep")
 
 
-def _check_draws(draws, done, settings, sizes):
+def _check_draws(draws, done, most, settings, sizes):
     seen, stride = int(draws["seen"]), int(draws["stride"])
     _require(seen == done // settings.thin, f"it has seen {seen} draws in {done} sweeps")
-    few = settings.max_draws is not None
-    _require(stride == 1 or (few and stride > 1 and stride & (stride - 1) == 0), f"it keeps every {stride}-th draw")
+    _require(stride == 1 or (most and stride > 1 and stride & (stride - 1) == 0), f"it keeps every {stride}-th draw")
     n = seen // stride
-    _require(not few or n <= settings.max_draws, f"it has {n} draws, more than max_draws={settings.max_draws}")
+    _require(not most or n <= most, f"it has {n} draws, more than the {most} that are kept")
     expected = _COUNTS | (_DRAWS if n else {}) | (_MOMENTS if stride > 1 else {})
     _check_arrays(draws, expected, sizes | ({"*": n} if n else {}), settings.draws_dtype)
     weight = int(draws["kappa_weight"])

@@ -102,13 +102,13 @@ class Chains(NamedTuple):
 class Unbounded(NamedTuple):
     """What the data do not bound; columns by name."""
 
-    separated: str = ""  # how the classes are separated, where no slab bounds the coefficients
+    separated: str = ""  # how the classes are separated, where no slab bounds the coefficients; not by noise alone
     widest: float = 0.0  # range of the widest column, in the unit of the prior
     shrunk: np.ndarray = ()  # columns on whose own coefficient neither the data nor a slab place a limit
     span: float = 0.0  # the widest range of their values, in the unit of the prior
     free: np.ndarray = ()  # columns that are not shrunk, on whose own coefficient the data place no limit
-    is_one_sided: bool = False  # whether there is a column, noise or not, that puts all values of a class on one side
     loose: np.ndarray = ()  # columns that are not shrunk, and that only their wide prior bounds
+    loosened: str = ""  # how the columns that are not shrunk separate the classes by themselves
     levels: np.ndarray = ()  # those of these columns that hold two values, as the level of a category has
 
     def have_levels(self, columns):
@@ -122,14 +122,16 @@ def of_outcome(params, chains, unbounded, columns=()):
     params : those of the classifier, by name. columns : the findings about the columns.
     """
     found, length = list(columns), _not_converged(params, chains, _curable(chains.names, unbounded))
-    if len(unbounded.loose) and not (unbounded.separated == COMPLETE or len(unbounded.free)):
+    if unbounded.loosened and not len(unbounded.free):
+        cure = "Remove them from unpenalized and set slab_scale=2."
+        found.append(Finding("separated, unpenalized", unbounded.loose, cure, {"how": unbounded.loosened}))
+    elif len(unbounded.loose) and not (unbounded.separated == COMPLETE or len(unbounded.free)):
         with_levels = unbounded.have_levels(unbounded.loose)
         drop = " (OneHotEncoder(drop='first'))" if with_levels else ""
         cure = f"Drop one of these columns{drop}, or remove them from unpenalized."
         example = "one-hot columns for every level of a category" if with_levels else "one that is the sum of others"
         found.append(Finding("undetermined", unbounded.loose, cure, {"example": f"for example, {example}"}))
-    explained = unbounded.separated == QUASI and unbounded.is_one_sided
-    if unbounded.separated and not explained and (length or any(finding.changes for finding in found)):
+    if unbounded.separated and (length or any(finding.changes for finding in found)):
         changes = {"slab_scale": SLAB} | ({} if is_bound(SLAB, unbounded.widest) else {"standardize": True})
         found.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
     if len(unbounded.shrunk):
@@ -201,8 +203,8 @@ def _sums(fitted, X, weight, alone):
     return None if alone.any() else np.stack(found, axis=-1)
 
 
-def unbounded_in(fitted, names, run, slab_scale, is_asked):
-    """What the data of a run do not bound. is_asked : whether something is wrong that separation may cause."""
+def unbounded_in(fitted, names, run, slab_scale):
+    """What the data of a run do not bound."""
     rows = run.problem.rows
     found, spans = rows.one_sided()
     free = rows.columns.unpenalized[found]
@@ -210,22 +212,29 @@ def unbounded_in(fitted, names, run, slab_scale, is_asked):
     shrunk = ~free & (fitted.shrinkage_[found] < NOISE) & ~is_bound(slab_scale, spans, FARTHEST_SLAB)
     widest = _COLUMN * rows.columns.sd[: rows.columns.n_shrunk].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
-    is_asked = (is_asked or len(loose)) and not is_bound(slab_scale, widest) and run.stopped_by != "interrupt"
-    separated, span = _separated(rows, run) if is_asked else "", spans[shrunk].max(initial=0.0)
+    waits = run.stopped_by != "interrupt"  # whoever asks
+    separated = _separated(rows, run) if waits and not is_bound(slab_scale, widest) else ""
+    if separated == QUASI and len(found):  # which explains it, be it noise
+        separated = ""
+    loosened = _separated(rows, run, rows.columns.unpenalized) if waits and len(loose) else ""
+    span = spans[shrunk].max(initial=0.0)
     named = np.concatenate([found[shrunk | free], loose])
     levels = names[named[rows.two_valued(named)]]
-    of = names[found[shrunk]], span, names[found[free]], len(found) > 0, names[loose], levels
+    of = names[found[shrunk]], span, names[found[free]], names[loose], loosened, levels
     return Unbounded(separated, widest, *of)
 
 
-def _separated(rows, run):
-    """How planes separate the classes, or ""; where that is unknown, the chains can tell that one does."""
+def _separated(rows, run, among=None):
+    """How planes separate the classes, or ""; where that is unknown, the chains can tell that one does.
+
+    among : (p,) bool, of the columns of the planes; None for all.
+    """
     try:
-        found = rows.separation()
+        found = rows.separation(among)
     except KeyboardInterrupt:  # the draws stay
         return ""
     if found is None:
-        return COMPLETE if run.separated() else ""
+        return COMPLETE if among is None and run.separated() else ""
     return "" if found == NONE else found
 
 
@@ -326,8 +335,8 @@ def _short_of_target(params, chains):
     factor, cure, changes = max(2, int(np.ceil(1.2 * params.target_ess / ess))), "", {}
     if not chains.is_all:
         cure = (
-            f"It is computed from the {chains.n_draws} draws of each chain that max_draws={params.max_draws} keeps. "
-            f"Raise max_draws to {factor * chains.n_draws}, or leave it out."
+            f"It is computed from the {chains.n_draws} draws of each chain that are kept. Set max_draws="
+            f"{factor * chains.n_draws}{'' if params.max_draws is None else ', or leave it out'}."
         )
     elif params.warm_start:
         cure = f"Fit again with n_iter={(factor - 1) * chains.sweeps}, which adds draws."

@@ -118,8 +118,8 @@ def fit(model, X, y, sample_weight, lease):
             chains = findings.chains_of(fitted, names, informative, sweep)
             are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, informative)
             chains = chains._replace(are_sums_well=are_well)
-            is_asked = chains.failed.any() or any(finding.changes for finding in of_columns)
-            unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, is_asked)
+            unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale)
+    fitted._separated = unbounded.separated
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))
 
@@ -150,7 +150,7 @@ def _validate(model, params, X, y, sample_weight):
 def _announce(params, plan):
     """Refuse what has no room, and log what is to come."""
     settings, (_, device, reason) = plan.settings, plan.device
-    n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.n_iter)
+    n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
     no_matrix, item = plan.rows is not None and is_without_matrix(plan.rows[0]), np.dtype(settings.draws_dtype).itemsize
     size = *plan.shape, settings.n_chains, n_draws, plan.n_threads
     words = check_memory(*size, settings.sampler, item, no_matrix, plan.copied)

@@ -23,7 +23,7 @@ _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
 _REPEATED = 10  # times as many rows as there are, which "auto" does not make for the sake of whole weights
 _ROOM = 2**30  # bytes of the draws that n_iter="auto" keeps
-_FEWEST = 4 * MIN_ESS_PER_CHAIN  # draws of a chain that it keeps all the same, so that they can reach its goal
+_FEWEST = 4  # times as many draws as the effective ones that are its goal are kept all the same
 
 
 class Plan(NamedTuple):
@@ -42,7 +42,7 @@ def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of earlier fits, to go on with."""
     many, heavy = is_without_factor(data.shape[1]), data.times > _REPEATED and not data.wide
     sampler = choose(params.sampler, params.burn_in, data.whole and (many or not heavy), data.wide, many)
-    settings = {name: getattr(params, name) for name in Settings._fields}
+    settings = {name: getattr(params, name, None) for name in Settings._fields}
     settings = Settings(**{**settings, "sampler": sampler, **_lengths(params, data.shape[1], done)})
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:
@@ -63,11 +63,12 @@ def plan_fit(params, data, done):
 
 def _lengths(params, p, done):
     """How long to sample, and how many draws to keep. done : sweeps of earlier fits."""
-    sweeps, most = sweeps_of(params.n_iter), params.max_draws
-    if params.n_iter == AUTO and most is None:  # nobody has asked for so many that they fill the memory
+    sweeps, target, most = sweeps_of(params.n_iter), target_of(params), None
+    if params.n_iter == AUTO and params.max_draws is None:  # nobody has asked for so many that they fill the memory
         room = int(_ROOM / (params.n_chains * (np.dtype(params.draws_dtype).itemsize * p + 24)))
-        most = None if room >= sweeps // params.thin else max(_FEWEST, room)  # of one fit, not of all so far
-    return {"n_iter": sweeps + done, "max_draws": most, "target_ess": target_of(params)}
+        room = max(room, _FEWEST * int(np.ceil(max(target / params.n_chains, MIN_ESS_PER_CHAIN))))
+        most = None if room >= sweeps // params.thin else room  # of one fit, not of all so far
+    return {"n_iter": sweeps + done, "room": most, "target_ess": target}
 
 
 def choose(sampler, burn_in, whole_weights, wide, many):

@@ -47,6 +47,10 @@ TEMPLATES = {
         "The columns separate the classes ({how} separation), so the data do not bound the coefficients. slab_scale "
         "bounds those that are shrunk, and chains converge much faster."
     ),
+    "separated, unpenalized": (
+        "{columns}: unpenalized columns separate the classes ({how} separation), so only their wide prior bounds the "
+        "coefficients, and slab_scale does not. {cure}"
+    ),
     "one-sided": _ONE_SIDED + ". {cure}",
     "one-sided, unpenalized": _ONE_SIDED + ", and slab_scale does not bound an unpenalized one. {cure}",
     "too few draws": "{draws} too few to tell whether the chains have converged. {cure}",
@@ -69,6 +73,7 @@ _BRIEFLY = {
     "scales": "columns are on very different scales (standardize=True is a cure)",
     "undetermined": "unpenalized columns are collinear",
     "separated": "the columns separate the classes (slab_scale=2 is a cure)",
+    "separated, unpenalized": "unpenalized columns separate the classes",
     "one-sided": "all values of a column in one class lie on one side of those in the other (slab_scale=2 is a cure)",
     "one-sided, unpenalized": "an unpenalized column has all values in one class on one side of those in the other",
     "too few draws": "draws are too few to tell whether the chains have converged",

@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     thin: int
     target_ess: float | None
     max_draws: int | None  # of each chain that are kept
+    room: int | None  # the same where nobody has said how many
     draws_dtype: str
 
 
@@ -56,7 +57,8 @@ class Run:
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
         n_draws = settings.n_iter // settings.thin
-        self._draws = Draws(settings.n_chains, n_draws, rows.columns, settings.max_draws, settings.draws_dtype)
+        self.room = settings.max_draws or (saved and int(saved["room"])) or settings.room
+        self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype)
         self._outbox = rows.ops.Outbox()  # through which states come to the host while the next sweeps run
         self.stopped_by = "n_iter"
         self.whole = True  # not in the middle of a sweep, so that a later run can go on from here
@@ -150,6 +152,7 @@ class Run:
         nested dicts."""
         return {
             "n_iter": self.done,
+            "room": self.room or 0,
             "key": self.problem.key,
             "chains": self.problem.rows.ops.to_host(self.chains.arrays()),
             "draws": self.draws.arrays(),

@@ -8,6 +8,8 @@ from numbers import Real
 
 import numpy as np
 
+from .._utils.warn import warn
+
 EFFECT = 0.1
 _NUMBERS = 2**22  # draws that are looked at together
 
@@ -45,6 +47,16 @@ def check_draws(model, name, share):
             f"{name} needs {np.ceil((1 - 1e-9) / share):.0f} independent draws or more, since draws cannot tell that "
             f"an error is rarer than one in their number, and this model has {n_draws}: fit with a larger n_iter (or "
             "max_draws)."
+        )
+
+
+def check_bounds(model, name):
+    """Warn where the coefficients have no bound, and so a rate of false claims no meaning."""
+    if model._separated:
+        warn(
+            f"{name} states a rate of false claims, but the columns separate the classes ({model._separated} "
+            "separation) and no slab bounds the coefficients: effects of noise are large too, and the rate does not "
+            "hold. Fit with slab_scale=2."
         )
 
 

@@ -94,6 +94,9 @@ def header(model, frame):
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
         "Draws": f"{kept}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "
         f"{model.n_iter_} sweeps",
+        "Separation": model._separated
+        and f"the columns separate the classes ({model._separated} separation), so only the prior's heavy tail bounds "
+        "the coefficients; slab_scale=2 does",
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
         "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
         f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "

@@ -98,6 +98,24 @@ def test_draws_that_nobody_asked_for_do_not_fill_the_memory(weak_problem, monkey
 
 
 @pytest.mark.parametrize("how", ["warm_start", "checkpoint"])
+def test_a_fit_with_this_bound_goes_on_for_as_many_sweeps_as_are_asked_for(weak_problem, how, tmp_path, monkeypatch):
+    X, y = weak_problem
+    monkeypatch.setattr(plan, "_ROOM", 0)
+    params = {"warm_start": True} if how == "warm_start" else {"checkpoint": tmp_path}
+    model = HorseshoeProbitClassifier(target_ess=100, burn_in=100, random_state=0, **params).fit(X, y)
+    n_draws, done = model.coef_draws_.shape[1], model.n_iter_
+    more = 10 if how == "warm_start" else done + 10
+    model.set_params(target_ess=None, n_iter=more).fit(X, y)
+    assert (model.coef_draws_.shape[1], model.n_iter_) == (n_draws + 10, done + 10)
+
+
+def test_a_large_target_has_room_for_its_draws(weak_problem, monkeypatch):
+    monkeypatch.setattr(plan, "_ROOM", 0)
+    model = HorseshoeProbitClassifier(target_ess=3000, random_state=0).fit(*weak_problem)
+    assert model.stopped_by_ == "target_ess"
+
+
+@pytest.mark.parametrize("how", ["warm_start", "checkpoint"])
 def test_a_fit_that_was_enough_is_not_made_longer(weak_problem, how, tmp_path):
     params = {"warm_start": True} if how == "warm_start" else {"checkpoint": tmp_path}
     model = HorseshoeProbitClassifier(random_state=0, **params).fit(*weak_problem)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._fit.findings import Chains, Unbounded, of_outcome
 from skhorseshoe._fit.recipe import nice, recipe_of
 from skhorseshoe._fit.warnings import in_words
+from skhorseshoe.groups import credible_sets
 
 QUANTITIES = ["x0", "x1", "x2", "(intercept)", "(global scale)"]
 WELL = np.array([1.0, 1.0, 1.0, 1.0, 1.0])
@@ -100,7 +101,7 @@ def test_a_target_that_is_not_reached_is_said():
 
 
 BAD, STUCK = chains([1.4], [9]), chains([1.5], [9])
-SEPARATED, NOISE = {"separated": "complete"}, {"separated": "quasi-complete", "is_one_sided": True}
+SEPARATED = {"separated": "complete"}
 LONG = {"n_iter": 5000, "burn_in": 2000}
 # What is judged, columns that nothing bounds, parameters, and what the recipe says.
 RECIPES = [
@@ -112,7 +113,7 @@ RECIPES = [
     (chains([1.4], [9], 1), {}, {"thin": 100}, "Lower thin (now 100), which leaves only 1 draw of each chain."),
     (BAD, {}, {"warm_start": True}, "start again with a longer burn_in (now 1000)."),
     (BAD, {}, {"checkpoint": "run"}, "thin=40, checkpoint='<another folder>': about 100 minutes."),
-    (chains(is_all=False), {}, {"target_ess": 990, "max_draws": 4000}, "Raise max_draws to 8000, or leave it out."),
+    (chains(is_all=False), {}, {"target_ess": 990, "max_draws": 4000}, "Set max_draws=8000, or leave it out."),
     (chains(ess=[390.0], stopped_by="target_ess"), {}, {"target_ess": 120}, "with target_ess=400: about 50 s."),
     (STUCK, {**SEPARATED, "widest": 5.0}, LONG, "Fit again with slab_scale=2: about"),
     (STUCK, {**SEPARATED, "widest": 5000.0}, LONG, "Fit again with slab_scale=2, standardize=True: about"),
@@ -121,7 +122,6 @@ RECIPES = [
     # Chains of another model begin anew, and in another folder.
     (STUCK, {**SEPARATED, "widest": 5.0}, {**LONG, "warm_start": True}, "slab_scale=2, warm_start=False: about"),
     (STUCK, {**SEPARATED, "widest": 5.0}, {**LONG, "checkpoint": "run"}, "checkpoint='<another folder>': about"),
-    (chains([1.02]), NOISE, {"n_iter": 1000}, "Fit again with n_iter=4000: about 50 s."),  # noise that separates
     (chains(), LEVEL, {"n_iter": 1000}, "Fit again with slab_scale=2, n_iter=4000: about 50 s."),
     (chains(ess=20 * WELL), LEVEL, {"n_iter": 1000}, "slab_scale=2, n_iter=40000, thin=4: about 7 minutes."),
 ]
@@ -150,6 +150,32 @@ def test_a_slab_that_is_far_is_no_bound_to_separated_classes(seed):
     X = 1000 * np.random.default_rng(seed).standard_normal((300, 2))
     with pytest.warns(ConvergenceWarning, match="complete separation.*standardize=True"):
         HorseshoeProbitClassifier(n_iter=300, slab_scale=2, random_state=seed).fit(X, X.sum(axis=1) > 0)
+
+
+def test_separated_classes_are_told_where_claims_are_made(seed):
+    """Also where all chains have converged: that the coefficients have no bound no R-hat can tell."""
+    X = np.random.default_rng(seed).standard_normal((40, 5))
+    y = X[:, 0] - X[:, 1] > 0
+    for slab, says in ((None, True), (2, False)):
+        model = HorseshoeProbitClassifier(slab_scale=slab, n_iter=400, burn_in=200, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+        assert ("complete separation" in str(model.summary())) == says
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            HorseshoeSelector(model, rule="fsr", prefit=True).fit(X)
+            credible_sets(model, X)
+        assert ["complete separation" in str(warning.message) for warning in caught] == 2 * [True] * says
+
+
+@pytest.mark.parametrize("slab", [None, 2])
+def test_unpenalized_columns_that_separate_are_not_called_collinear(slab, seed):
+    X = np.random.default_rng(seed).standard_normal((120, 4))
+    model = HorseshoeProbitClassifier(slab_scale=slab, unpenalized=[0, 1], n_iter=400, random_state=seed)
+    with pytest.warns(ConvergenceWarning, match="'x0', 'x1': unpenalized columns separate the classes") as caught:
+        model.fit(X, X[:, 0] + X[:, 1] > 0)
+    assert "collinear" not in str(caught[0].message)
 
 
 def test_columns_that_lie_far_apart_are_to_be_scaled_too():
