@@ -4,7 +4,6 @@ V = I + X W X', W = diag(w) the prior variances of the coefficients, P = V^-1, s
 P follows each change of one w_j by the formula of Sherman & Morrison.
 """
 
-import ctypes
 import math
 
 import numpy as np
@@ -24,7 +23,7 @@ from ..constants import (
 )
 from .gaussian import Precision
 from .jit import REORDER_SUMS, device, kernel
-from .lapack import add_products, potrf, potri
+from .lapack import ROUTINES, UPPER, add_products, cholesky, invert
 from .normal_tail import fisher_weight
 from .path_kernels import dot
 from .philox import exponential_1, gamma_1, philox, stream, unit
@@ -60,26 +59,22 @@ class CollapsedRows(Collapsed):
 
     @staticmethod
     def _add_products(block, P):
-        add_products(block, P, of_columns=False)
-
-    def _invert(self, P, build):
-        self._factorise(P, build)
-        log_det = 2.0 * np.log(diagonal(P)).sum()
-        potri(*_in_place(P), ctypes.byref(ctypes.c_int(0)))
-        mirror(P)
-        return log_det
+        add_products(block, P, False, ROUTINES)
 
     @staticmethod
-    def _factorise(P, build):
+    def _invert(P, build):
         for jitter in JITTERS:
             if jitter:
                 build()
             diagonal(P)[...] *= 1.0 + jitter
-            info = ctypes.c_int(0)
-            potrf(*_in_place(P), ctypes.byref(info))
-            if info.value == 0 and P[-1, -1] > 0.0:  # OpenBLAS lets NaN pass, which reaches the last
-                return
-        raise rows_not_definite(len(P), info.value or len(P))
+            minor = cholesky(P, UPPER, ROUTINES)
+            if minor == 0:
+                break
+        else:
+            raise rows_not_definite(len(P), minor)
+        log_det = 2.0 * np.log(diagonal(P)).sum()
+        invert(P, ROUTINES)
+        return log_det
 
     @staticmethod
     def _add_heavy(c, P, columns, weights):
@@ -141,12 +136,6 @@ class CollapsedRows(Collapsed):
         self.threads.run(scan, self.n_chains)
 
 
-def _in_place(P):
-    """The first arguments of LAPACK's routines for a symmetric matrix."""
-    order = ctypes.byref(ctypes.c_int(len(P)))
-    return b"U", order, P.ctypes.data, order
-
-
 @kernel
 def fill_columns(X, order, centre, root, first, out):
     """out[i, k] = (X[i, j] - centre[j]) root[k] with j = order[first + k]; X continues with a column of ones.
@@ -161,14 +150,6 @@ def fill_columns(X, order, centre, root, first, out):
             out[i, k] = (X[i, j] - centre[j]) * root[k]
         for k in range(inside, m):
             out[i, k] = root[k]
-
-
-@kernel
-def mirror(P):
-    """Copy the lower triangle to the upper one."""
-    for i in range(P.shape[0]):
-        for j in range(i):
-            P[j, i] = P[i, j]
 
 
 @device(fastmath=REORDER_SUMS)

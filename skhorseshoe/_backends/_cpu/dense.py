@@ -15,7 +15,7 @@ from ..moments import combine_moments
 from .collapsed import CollapsedRows  # noqa: F401 - as are these
 from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
-from .lapack import add_products
+from .lapack import ROUTINES, add_products
 from .line_moves import growth, move_near  # noqa: F401 - as is growth
 from .normal_tail import information_weights
 from .passes import latent_pass, line_pass, score_pass
@@ -215,7 +215,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
                 squared = squared * information_weights(rows, beta, 0.0)
             if np.ndim(squared):
                 rows *= np.sqrt(squared)[:, None]
-            add_products(rows, total, of_columns=True)
+            add_products(rows, total, True, ROUTINES)
 
     return sum_of_parts(add, q, n_parts, spare, threads)
 

@@ -1,13 +1,11 @@
 """Gaussians with precision H + diag(d), a different d for each chain, by Cholesky factors."""
 
-import ctypes
-
 import numpy as np
 from scipy.linalg.blas import dtrmm, dtrsv
 from scipy.linalg.lapack import dpotri
 
-from .. import COEF, JITTERS, LEAST_REST, MOMENTUM, SWAP, SWAP_ACCEPT, Path, not_definite
-from .lapack import ROUTINES, potrf
+from .. import COEF, LEAST_REST, MOMENTUM, SWAP, SWAP_ACCEPT, Path, not_definite
+from .lapack import LOWER, ROUTINES, factorise
 from .path_kernels import begin_path, kick_path, move_scales, place_path, turn_path
 from .variates import exponential, normal
 
@@ -27,7 +25,6 @@ class Precision:
         self.threads = threads
         n_workers = (n_workers or threads.n) if len(H) >= _SHARED_SIZE else 1
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
-        self.workers = [_Cholesky(H, work) for work in self.work]
 
     def begin(self, d):
         """``draw`` with this very d comes next: what can be computed before its b is known may begin. Nothing here."""
@@ -45,7 +42,7 @@ class Precision:
         beta = np.empty_like(b)
 
         def one(w, c):
-            factor = self.workers[w].factorise(d[c])
+            factor = _lower_factor(self.H, d[c], self.work[w])
             half = dtrsv(factor, b[c], lower=1)
             if total is not None:
                 rest = total[c] - half @ half
@@ -54,51 +51,31 @@ class Precision:
             half += noise[c]
             beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
 
-        _share_out(self.threads, self.workers, len(b), one)
+        _share_out(self.threads, self.work, len(b), one)
         return beta
 
     def inverse_diagonal(self, d, sweep):
         """The diagonal of Q_c^-1; (n_chains, q). sweep : for those who need random numbers for it."""
         out = np.empty_like(d)
         for c in range(len(d)):
-            inverse, _ = dpotri(self.workers[0].factorise(d[c]), lower=1, overwrite_c=1)
+            inverse, _ = dpotri(_lower_factor(self.H, d[c], self.work[0]), lower=1, overwrite_c=1)
             out[c] = np.diag(inverse)
         return out
 
 
-class _Cholesky:
-    """Lower Cholesky factors of H + diag(d), one after the other in the same memory."""
-
-    def __init__(self, H, work=None):
-        self.H = H
-        self.work = np.empty_like(H) if work is None else work
-        self.diagonal = self.work.reshape(-1)[:: len(H) + 1]
-        self.factor = self.work.T  # what is column by column for LAPACK is row by row here
-        self.order, self.info = ctypes.c_int(len(H)), ctypes.c_int(0)
-        order = ctypes.byref(self.order)
-        self.arguments = b"L", order, self.work.ctypes.data, order, ctypes.byref(self.info)
-
-    def factorise(self, d):
-        """The factor, in Fortran order; its upper triangle is not cleared, and the next call overwrites it.
-
-        Rounding can make a nearly singular matrix indefinite. The diagonal is then raised by as little as helps.
-        """
-        for jitter in JITTERS:
-            self.work[...] = self.H
-            self.diagonal += d
-            if jitter:
-                self.diagonal *= 1.0 + jitter
-            potrf(*self.arguments)
-            if self.info.value == 0 and self.diagonal[-1] > 0.0:  # OpenBLAS lets NaN pass, which reaches the last
-                return self.factor
-        raise not_definite(len(self.H), self.info.value or len(self.H))
+def _lower_factor(H, d, work):
+    """The lower Cholesky factor of H + diag(d) in Fortran order, in this memory; its upper triangle is not cleared."""
+    minor = factorise(H, d, LOWER, ROUTINES, work)
+    if minor:
+        raise not_definite(len(H), minor)
+    return work.T
 
 
 class Root:
     """L with L L' = H, for Gaussians with covariance H (q, q), which is positive semi-definite."""
 
     def __init__(self, H):
-        self.factor = _Cholesky(H).factorise(0.0)
+        self.factor = _lower_factor(H, np.zeros(len(H)), np.empty_like(H))
 
     def times(self, x):
         """L x_c; x (m, q)."""
@@ -175,12 +152,12 @@ class Whitening:
             raise not_definite(len(self.H), minor)
 
 
-def _share_out(threads, workers, n_chains, one):
-    """Call one(w, c) for each chain c, with the worker w that no other thread uses meanwhile."""
+def _share_out(threads, spare, n_chains, one):
+    """Call one(w, c) for each chain c, with spare[w] for scratch that no other thread uses meanwhile."""
 
     def some(first, last):
         for w in range(first, last):
-            for c in range(w, n_chains, len(workers)):
+            for c in range(w, n_chains, len(spare)):
                 one(w, c)
 
-    threads.run(some, len(workers))
+    threads.run(some, len(spare))

@@ -8,12 +8,12 @@ float64 and overwritten. What cannot be factorised is told by the number of a mi
 import math
 
 import numpy as np
-from numba import int32, uint8, uint32
+from numba import uint32
 
-from .. import ACCEPT, JITTERS, LOCAL_SLICE, log_half_cauchy
+from .. import ACCEPT, LOCAL_SLICE, log_half_cauchy
 from ..constants import LEAST_FREE, LOCAL_WIDTH
 from .jit import REORDER_SUMS, device, kernel
-from .lapack import POTRF, TRSM, call
+from .lapack import UPPER, factorise, solve_all
 from .philox import exponential_1, stream, unit_1
 
 _log_half_cauchy = device(log_half_cauchy)
@@ -34,7 +34,7 @@ def begin_path(H, b, reference, state, routines, first, last, gaussian, path):
     for c in range(first, last):
         for j in range(lambda_sq_inv.shape[1]):
             d[j] = tau_sq_inv[c] * lambda_sq_inv[c, j]
-        minor = _factorise(H, d, factors[c], routines)
+        minor = factorise(H, d, UPPER, routines, factors[c])
         if minor:
             return minor
         log_norm[c] = _moments(factors[c], b, d, lambda_sq_inv.shape[1], mean[c], offset)
@@ -136,7 +136,7 @@ def _move_tau(H, b, lambda_sq_inv, proposed, level, routines, c, spare, L, mean,
     d, m, scratch = np.zeros(q), np.empty(q), np.empty(q)
     for j in range(p):
         d[j] = proposed * lambda_sq_inv[j]
-    minor = _factorise(H, d, spare, routines)
+    minor = factorise(H, d, UPPER, routines, spare)
     if minor:
         return minor
     norm = _moments(spare, b, d, p, m, scratch)
@@ -158,7 +158,7 @@ def _move_slow(H, b, slow, sweep, k0, k1, routines, c, L, mean, log_norm, lambda
     for i in range(k):
         units[slow[i], i] = 1.0
         m[i], x[i] = mean[slow[i]], lambda_sq_inv[slow[i]]
-    _solve_all(L, units, routines)
+    solve_all(L, units, routines)
     for i in range(q):
         for a in range(k):
             for e in range(k):
@@ -169,7 +169,7 @@ def _move_slow(H, b, slow, sweep, k0, k1, routines, c, L, mean, log_norm, lambda
         lambda_sq_inv[slow[i]] = x[i]
     for j in range(lambda_sq_inv.shape[0]):
         d[j] = tau_sq_inv * lambda_sq_inv[j]
-    minor = _factorise(H, d, L, routines)
+    minor = factorise(H, d, UPPER, routines, L)
     log_norm[c] = _moments(L, b, d, lambda_sq_inv.shape[0], mean, scratch)
     return minor
 
@@ -239,31 +239,6 @@ def _log_density(log_lambda, v, c, tau_sq_inv):
 
 
 @device
-def _factorise(H, d, L, routines):
-    """L with L L' = H + diag(d), its diagonal raised by as little as helps; the number of a minor where none does."""
-    minor = 0
-    for jitter in JITTERS:
-        for i in range(d.shape[0]):
-            for j in range(i + 1):
-                L[i, j] = H[i, j]
-            L[i, i] = (L[i, i] + d[i]) * (1.0 + jitter)
-        minor = _cholesky(L, routines)
-        if minor == 0:
-            break
-    return minor
-
-
-@device
-def _cholesky(L, routines):
-    # What is row by row here is column by column there: the upper triangle, "U".
-    q = int32(L.shape[0])
-    minor = call(routines[POTRF], (uint8(85), q, L.ctypes.data, q, int32(0)))
-    if minor == 0 and not L[q - 1, q - 1] > 0.0:  # OpenBLAS lets NaN pass, which reaches the last
-        return L.shape[0]
-    return minor
-
-
-@device
 def _moments(L, b, d, p, mean, half):
     """m, and the logarithm of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2), which depends on the scales."""
     solve(L, b, half)
@@ -316,14 +291,6 @@ def transposed_product(L, x, out):
     for i in range(x.shape[0]):
         for j in range(i + 1):
             out[j] += L[i, j] * x[i]
-
-
-@device
-def _solve_all(L, B, routines):
-    """B = L^-1 B in place; B (q, k)."""
-    q, k = int32(B.shape[0]), int32(B.shape[1])
-    letters = uint8(82), uint8(85), uint8(78), uint8(78)  # B' (L')^-1, L' an upper triangle: "R", "U", "N", "N"
-    call(routines[TRSM], (*letters, k, q, 1.0, L.ctypes.data, q, B.ctypes.data, k))
 
 
 @device(fastmath=REORDER_SUMS)
