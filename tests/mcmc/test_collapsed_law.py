@@ -37,10 +37,10 @@ class RowsOfManyDataSets(cpu.CollapsedRows):
     """Each chain has its own y."""
 
     def latent(self, z, n_scans, index, t, key):
-        z, scratch = z.copy(), np.empty(z.shape[1])
+        z = z.copy()
         for c in range(N_CHAINS):
             y = z[c] > 0
-            collapsed.scan_latent(z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key, scratch)
+            collapsed.scan_latent(z[c], self.P_of_latent(c), y, n_scans, n_scans * index, c, t, *key)
         return z
 
     def P_of_latent(self, c):

@@ -94,9 +94,8 @@ class CollapsedRows(Collapsed):
         z = z.copy()
 
         def scan(first, last):
-            Pz = np.empty(len(self.X))
             for c in range(first, last):
-                scan_latent(z[c], self.P[c], self.y, n_scans, n_scans * index, c, sweep, *key, Pz)
+                scan_latent(z[c], self.P[c], self.y, n_scans, n_scans * index, c, sweep, *key)
 
         self.threads.run(scan, self.n_chains)
         return z
@@ -114,7 +113,6 @@ class CollapsedRows(Collapsed):
 
     def _scan_local_scales(self, lambda_sq_inv, z, closeness, n_columns, tau_sq_inv, index, sweep, key):
         def scan(first, last):
-            g = np.empty(len(self.X))
             for c in range(first, last):
                 which = closest(closeness[c], n_columns)
                 self.log_det[c] += scan_local_scales(
@@ -130,7 +128,6 @@ class CollapsedRows(Collapsed):
                     c,
                     sweep,
                     *key,
-                    g,
                 )
 
         self.threads.run(scan, self.n_chains)
@@ -213,12 +210,12 @@ def draw_heavy(columns, precision, products, noise, rest, coef):
 
 
 @kernel
-def scan_latent(z, P, y, n_scans, first, chain, sweep, k0, k1, Pz):
+def scan_latent(z, P, y, n_scans, first, chain, sweep, k0, k1):
     """z_i ~ N(z_i - (Pz)_i / P_ii, 1 / P_ii) on the side of y_i, one after the other (Holmes & Held 2006); in place.
 
-    first : number of the first scan of this sweep, of ``n_scans``. Pz : (n,) scratch.
+    first : number of the first scan of this sweep, of ``n_scans``.
     """
-    n = z.shape[0]
+    n, Pz = z.shape[0], np.empty(z.shape[0])
     for i in range(n):
         Pz[i] = dot(P[i], z)
     st = stream(chain, LATENT, 0)
@@ -255,9 +252,7 @@ def scale_latent(z, P, index, chain, sweep, k0, k1):
 
 
 @kernel
-def scan_local_scales(
-    lambda_sq_inv, w, P, z, which, columns, tau_sq_inv, slab_precision, n_th, chain, sweep, k0, k1, g
-):
+def scan_local_scales(lambda_sq_inv, w, P, z, which, columns, tau_sq_inv, slab_precision, n_th, chain, sweep, k0, k1):
     """lambda_j for each j of ``which``, one after the other, beta and the length of z integrated out; in place.
 
     With column j left out, s = x_j' P x_j, r = x_j' P z and Q = z'Pz, the law of lambda_j is proportional to
@@ -268,11 +263,11 @@ def scan_local_scales(
     integrated out.
 
     A slice step in log lambda_j. Where w s or its terms are too large, s is lost to rounding: such a lambda_j stays,
-    and none goes there. columns : (m, n), those of ``which``. n_th : number of this scan in the sweep. g : (n,)
-    scratch. Returns the change of log|V|.
+    and none goes there. columns : (m, n), those of ``which``. n_th : number of this scan in the sweep. Returns the
+    change of log|V|.
     """
     st = stream(chain, LOCAL_SLICE, 0)
-    n = z.shape[0]
+    n, g = z.shape[0], np.empty(z.shape[0])
     Q, rise, trace = quadratic(P, z), 0.0, 0.0
     for i in range(n):
         trace += P[i, i]
