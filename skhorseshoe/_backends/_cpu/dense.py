@@ -69,10 +69,6 @@ def place(X, n_chains, sampler):
     return X, ""
 
 
-def give_back(name):
-    """There is nothing to give back."""
-
-
 def to_device(values):
     """Arrays of the host, also in tuples, dicts and objects that hold them, as arrays of the device."""
     return values
