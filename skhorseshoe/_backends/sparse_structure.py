@@ -15,11 +15,10 @@ def check(X):
         _check_kind(X.offsets, "X.offsets", len(X.data))
         if X.data.ndim != 2 or (len(X.offsets) and int(abs(X.offsets.astype(np.int64)).max()) > max(X.shape)):
             raise ValueError(f"X.offsets and X.data name diagonals that X does not have. {_CURE}")
-    if X.format not in ("csr", "csc", "bsr", "coo"):
-        return
     if X.format == "coo":
         for axis, name in enumerate(("row", "col")):
             _check_range(getattr(X, name), X.shape[axis], f"X.{name}", len(X.data))
+    if X.format not in ("csr", "csc", "bsr"):
         return
     if X.data.ndim != (3 if X.format == "bsr" else 1):
         raise ValueError(f"X.data has the shape {X.data.shape}. {_CURE}")

@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 _TWICE = 2.0  # seconds: the second of two ends a search even if the first has ended the fit before
 _replaced = []  # number of a signal, our handler, and the one before
@@ -60,10 +60,8 @@ def listening():
     Only Python's own handler is replaced, and only in the main thread: elsewhere signals belong to someone else.
     """
     ear = _Ear()
-    if _is_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        with _handled(signal.SIGINT, ear.hear):
-            yield ear
-    else:
+    is_ours = _is_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with _handled(signal.SIGINT, ear.hear) if is_ours else nullcontext():
         yield ear
 
 

@@ -76,11 +76,8 @@ def open_threads(n):
     with _limit as limit, _Limit(_is_of_a_thread) as own:
         limit.hold()
         own.hold()
-        if n == 1:
-            yield Threads(1)
-        else:
-            with ThreadPoolExecutor(n - 1, "skhorseshoe", initializer=_set_one_in_this_thread) as pool:
-                yield Threads(n, pool)
+        with ThreadPoolExecutor(max(1, n - 1), "skhorseshoe", initializer=_set_one_in_this_thread) as pool:
+            yield Threads(n, pool)
 
 
 def count_threads(n_jobs):
