@@ -29,8 +29,8 @@ def pieces(X, bounds, first, last):
         return
     dtype = np.float32 if X.dtype == np.float16 else X.dtype
     tile = tile_rows.py_func(X[:0].astype(dtype))
-    exact = _FLUSH // tile * tile  # between two flushes: passes over parts that end there have the bits of one
-    step = exact * max(1, WINDOW // (exact * X.strides[0]))
+    most = _FLUSH // tile * tile  # between two flushes: passes over parts that end there have the bits of one
+    step = most * max(1, WINDOW // (most * X.strides[0]))
     slices = (rows for block in range(first, last) for rows in cut(*map(int, bounds[block : block + 2]), step))
     for rows in ahead(X, slices, bounds[last]):
         block = np.searchsorted(bounds, rows.start, side="right") - 1
@@ -49,7 +49,7 @@ def tile_rows(X):
 @for_rows(scratch, types.Array)
 def _scratch(X, coef):
     tile = tile_rows(X)
-    return tile, _FLUSH - tile, np.empty((coef.shape[0], tile), coef.dtype), np.zeros(coef.shape, X.dtype)
+    return tile, _FLUSH // tile * tile, np.empty((coef.shape[0], tile), coef.dtype), np.zeros(coef.shape, X.dtype)
 
 
 @for_rows(linear_predictor, types.Array, fastmath=REORDER_SUMS)

@@ -19,7 +19,7 @@ from .truncated_normal import truncate_tile
 
 
 def scratch(X, coef):
-    """Rows to a tile; rows of which ``partial`` may hold the sum, beside a tile; room for a number of each row of a
+    """Rows to a tile; rows of whole tiles, of which ``partial`` may hold the sum; room for a number of each row of a
     tile and each column or row of ``coef``; and ``partial``, zeros of the shape of ``coef``, or nothing if not used."""
 
 
@@ -56,9 +56,9 @@ def latent_pass(X, y, coef, bounds, first_row, sweep, key0, key1, sums, squares)
     words, work = np.empty((4, tile), np.uint32), np.empty((5, tile), np.float32)
     proposal = np.empty((2, tile), coef.dtype)
     for block in range(squares.shape[0]):
-        held = 0
-        for start in range(bounds[block], bounds[block + 1], tile):
-            rows = min(tile, bounds[block + 1] - start)
+        first, last = bounds[block], bounds[block + 1]
+        for start in range(first, last, tile):
+            rows = min(tile, last - start)
             linear_predictor(X, coef, start, rows, z)
             side = y[start : start + rows]
             for c in range(squares.shape[1]):
@@ -66,10 +66,8 @@ def latent_pass(X, y, coef, bounds, first_row, sweep, key0, key1, sums, squares)
                 truncate_tile(mean, side, first_row + start, c, uint32(sweep), key0, key1, words, work, proposal)
                 squares[block, c] += sum_of_squares(mean)
             add_weighted_rows(X, z, start, rows, partial, sums[block])
-            held += rows
-            if held > most or start + rows == bounds[block + 1]:
+            if (start + rows - first) % most == 0 or start + rows == last:
                 flush(partial, sums[block])
-                held = 0
 
 
 @kernel
@@ -82,18 +80,16 @@ def score_pass(X, y, row_weight, coef, bounds, sums, logliks):
     tile, most, weight, partial = scratch(X, coef)
     work = np.empty((5, tile))
     for block in range(logliks.shape[0]):
-        held = 0
-        for start in range(bounds[block], bounds[block + 1], tile):
-            rows = min(tile, bounds[block + 1] - start)
+        first, last = bounds[block], bounds[block + 1]
+        for start in range(first, last, tile):
+            rows = min(tile, last - start)
             linear_predictor(X, coef, start, rows, weight)
             side, own_weight = y[start : start + rows], row_weight[start : start + rows]
             for c in range(logliks.shape[1]):
                 logliks[block, c] += score_tile(weight[c, :rows], side, own_weight, work)
             add_weighted_rows(X, weight, start, rows, partial, sums[block])
-            held += rows
-            if held > most or start + rows == bounds[block + 1]:
+            if (start + rows - first) % most == 0 or start + rows == last:
                 flush(partial, sums[block])
-                held = 0
 
 
 @kernel
