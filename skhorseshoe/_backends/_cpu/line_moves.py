@@ -15,7 +15,8 @@ import numpy as np
 
 from ..lines import EACH, HELD, LARGEST, ONE, PROPOSALS, SPLIT
 from .jit import REORDER_SUMS, device, kernel
-from .normal_tail import cdf_parts, mills_ratio, sum_log_cdf
+from .normal_tail import cdf_parts, mills_ratio
+from .passes import log_likelihood
 
 _FOURTH = 0.19  # the largest fourth derivative of log Phi is 0.18897
 _LEAST = -100.0  # t, below which rounding leaves too little of the derivatives
@@ -39,7 +40,7 @@ def move_near(
     n, q, p = X.shape[0], beta.shape[1], lambda_sq_inv.shape[1]
     eta, change, work, derivatives = np.empty(n), np.empty(n), np.empty((4, n)), np.empty((3, n))
     along, own, terms, loglik, bounds = np.empty(q), np.empty(q), np.empty(p), np.empty(1), np.empty(4)
-    rows = eta, change, y, row_weight
+    line = eta, change, y, row_weight
     for c in range(first, last):
         _multiply(X, coef[c], eta)
         loglik[0] = np.nan  # not known
@@ -74,7 +75,7 @@ def move_near(
             else:
                 _sum_terms(change, derivatives, row_weight, bounds)
             density = beta[c], along, prior, jacobian, ratio, terms[:n_terms], n_held
-            step, n_more = _slice(rows, density, bounds, widths[1 + j], u, loglik, work)
+            step, n_more = _slice(line, density, bounds, widths[1 + j], u, loglik, work)
             n_evaluations += n_more
             for i in range(n):
                 eta[i] += step * change[i]
@@ -133,13 +134,13 @@ def growth(r):
 
 
 @device
-def _slice(rows, density, bounds, width, u, loglik, work):
+def _slice(line, density, bounds, width, u, loglik, work):
     """The step of a slice step from 0, and how many log-likelihoods it took.
 
-    rows : eta, its change for a step of 1, y and the weights. density : the coefficients and their change, the prior,
-    what r is multiplied by in the log-density (0 where r is the step itself), the scale's precision, and of a split
-    move its terms and the number of columns that are held. bounds : of ``_sum_terms``. loglik : (1,) the
-    log-likelihood at step 0 if it is known, overwritten with that at the step.
+    line : as in ``log_likelihood``. density : the coefficients and their change, the prior, what r is multiplied by in
+    the log-density (0 where r is the step itself), the scale's precision, and of a split move its terms and the number
+    of columns that are held. bounds : of ``_sum_terms``. loglik : (1,) the log-likelihood at step 0 if it is known,
+    overwritten with that at the step.
     """
     jacobian, n_evaluations = density[3], 0
     energy = _of_prior(density[0], density[1], density[2])
@@ -153,9 +154,9 @@ def _slice(rows, density, bounds, width, u, loglik, work):
         inside, at = value + least >= level, np.nan
         if not inside and not value + most < level:
             if math.isnan(loglik[0]):
-                loglik[0] = _log_likelihood(rows, 0.0, work)
+                loglik[0] = log_likelihood(line, 0.0, work)
                 n_evaluations += 1
-            at = _log_likelihood(rows, step, work)
+            at = log_likelihood(line, step, work)
             n_evaluations += 1
             inside = value + at - loglik[0] >= level
         if inside:
@@ -250,15 +251,6 @@ def _sum_log1p(terms, growth):
             total += math.log(product)
             product = 1.0
     return total + math.log(product)
-
-
-@device
-def _log_likelihood(rows, step, work):
-    eta, change, y, row_weight = rows
-    for i in range(eta.shape[0]):
-        value = eta[i] + step * change[i]
-        work[0, i] = value if y[i] else -value
-    return sum_log_cdf(work[0], row_weight, work[1], work[2], work[3])
 
 
 @device

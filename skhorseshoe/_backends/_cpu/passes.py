@@ -101,26 +101,29 @@ def line_pass(X, y, row_weight, both, steps, bounds, logliks):
     logliks : (n_blocks, n_chains, k) float64, to which is added.
     """
     tile, _, eta, _ = scratch(X, both)
-    work = np.empty((4, tile))
+    work, n_chains = np.empty((4, tile)), steps.shape[0]
     for block in range(logliks.shape[0]):
         for start in range(bounds[block], bounds[block + 1], tile):
             rows = min(tile, bounds[block + 1] - start)
             linear_predictor(X, both, start, rows, eta)
-            line_tile(eta, y[start : start + rows], row_weight[start : start + rows], steps, work, logliks[block])
+            side, own_weight = y[start : start + rows], row_weight[start : start + rows]
+            for c in range(n_chains):
+                line = eta[c], eta[n_chains + c], side, own_weight
+                for k in range(steps.shape[1]):
+                    logliks[block, c, k] += log_likelihood(line, steps[c, k], work)
 
 
 @device
-def line_tile(eta, y, row_weight, steps, work, logliks):
-    """logliks (n_chains, k) += sum w log Phi(s (eta + step change)); eta : (2 n_chains, at least rows), eta and its
-    changes. work : (4, at least rows) float64."""
-    rows, n_chains = y.shape[0], steps.shape[0]
+def log_likelihood(line, step, work):
+    """sum w log Phi(s (eta + step change)). line : eta, its change, y and w, of which y has as many as there are rows.
+    work : (4, at least as many) float64."""
+    eta, change, y, row_weight = line
+    rows = y.shape[0]
     t = work[0, :rows]
-    for c in range(n_chains):
-        for k in range(steps.shape[1]):
-            for r in range(rows):
-                value = eta[c, r] + steps[c, k] * eta[n_chains + c, r]
-                t[r] = value if y[r] else -value
-            logliks[c, k] += sum_log_cdf(t, row_weight, work[1, :rows], work[2, :rows], work[3, :rows])
+    for r in range(rows):
+        value = eta[r] + step * change[r]
+        t[r] = value if y[r] else -value
+    return sum_log_cdf(t, row_weight, work[1, :rows], work[2, :rows], work[3, :rows])
 
 
 @device(fastmath=REORDER_SUMS)
