@@ -50,8 +50,7 @@ def move_near(
             n_held, n_terms, j = 0, 0, -1
             if kinds[move] == ONE:
                 j = min(int(u[2] * q), q - 1)
-                for k in range(q):
-                    along[k] = 0.0
+                along[:] = 0.0
                 along[j] = beta[c, j] if j < p else 1.0
                 _take(X, int(columns[0, j]), along[j] / columns[1, j], prior[0, j], change)
                 jacobian, ratio = (1.0, 1.0 / lambda_sq_inv[c, j]) if j < p else (0.0, 0.0)
@@ -65,8 +64,7 @@ def move_near(
                     n_held = _hold(chance, square, lambda_sq_inv[c], tau_sq_inv[c], along, terms)
                     n_terms, n_splits = p, n_splits + 1
                 if n_held == 0 and (with_others or p == q):
-                    for i in range(n):
-                        change[i] = eta[i]
+                    change[:] = eta
                 else:
                     _of_own_columns(along, columns, prior, own)
                     _multiply(X, own, change)
@@ -210,12 +208,7 @@ def _sum_terms(change, derivatives, row_weight, bounds):
         first += derivatives[0, i] * change[i]
         second += derivatives[1, i] * square
         third += derivatives[2, i] * square * change[i]
-    if row_weight.shape[0]:
-        for i in range(change.shape[0]):
-            fourth += row_weight[i] * (change[i] * change[i]) ** 2
-    else:
-        for i in range(change.shape[0]):
-            fourth += (change[i] * change[i]) ** 2
+        fourth += (row_weight[i] if row_weight.shape[0] else 1.0) * square * square
     bounds[0], bounds[1], bounds[2], bounds[3] = first, second / 2.0, third / 6.0, fourth * _FOURTH / 24.0
 
 

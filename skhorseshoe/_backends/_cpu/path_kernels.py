@@ -123,10 +123,7 @@ def accept_paths(change, new, old, sweep, k0, k1, chance):
         if change[c] < threshold:  # which is False where the change is not a number
             continue
         tau_sq_inv[c], loglik[c] = old[2][c], old[3][c]
-        for j in range(beta.shape[1]):
-            beta[c, j], score[c, j] = old[0][c, j], old[4][c, j]
-        for j in range(lambda_sq_inv.shape[1]):
-            lambda_sq_inv[c, j] = old[1][c, j]
+        beta[c], lambda_sq_inv[c], score[c] = old[0][c], old[1][c], old[4][c]
 
 
 @device
@@ -143,10 +140,8 @@ def _move_tau(H, b, lambda_sq_inv, proposed, level, routines, c, spare, L, mean,
     if not norm > level:
         return 0
     log_norm[c] = norm
-    for i in range(q):
-        mean[i] = m[i]
-        for j in range(i + 1):
-            L[i, j] = spare[i, j]
+    mean[:] = m
+    L[:] = spare
     return -1
 
 
@@ -286,8 +281,7 @@ def solve_transposed(L, b, x):
 @device(fastmath=REORDER_SUMS)
 def transposed_product(L, x, out):
     """out = L'x."""
-    for i in range(x.shape[0]):
-        out[i] = 0.0
+    out[:] = 0.0
     for i in range(x.shape[0]):
         for j in range(i + 1):
             out[j] += L[i, j] * x[i]
