@@ -244,11 +244,8 @@ def draw_latent(mean, y, scan, sweep, k0, k1, z):
 @kernel
 def scale_latent(z, P, index, chain, sweep, k0, k1):
     """The length of z given its direction and the scales: z'Pz has the law Gamma(n/2, 1/2); in place."""
-    n = z.shape[0]
-    drawn = gamma_1(n / 2.0, uint32(sweep), index, stream(chain, LENGTH, 0), k0, k1)
-    factor = math.sqrt(2.0 * drawn / quadratic(P, z))
-    for i in range(n):
-        z[i] *= factor
+    drawn = gamma_1(z.shape[0] / 2.0, uint32(sweep), index, stream(chain, LENGTH, 0), k0, k1)
+    z *= math.sqrt(2.0 * drawn / quadratic(P, z))
 
 
 @kernel
@@ -268,9 +265,7 @@ def scan_local_scales(lambda_sq_inv, w, P, z, which, columns, tau_sq_inv, slab_p
     """
     st = stream(chain, LOCAL_SLICE, 0)
     n, g = z.shape[0], np.empty(z.shape[0])
-    Q, rise, trace = quadratic(P, z), 0.0, 0.0
-    for i in range(n):
-        trace += P[i, i]
+    Q, rise, trace = quadratic(P, z), 0.0, np.trace(P)
     for k in range(which.shape[0]):
         j, x = which[k], columns[k]
         for i in range(n):
