@@ -1,5 +1,6 @@
 """The one warning of a fit: what it names, in which order, and advice that can be followed."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
