@@ -36,10 +36,16 @@ def kernel(function=None, *, fastmath=False):
 
 
 def device(function=None, *, fastmath=False, inline="never"):
-    """Compile what kernels call, into their code: a cache and wrappers of its own would only take time."""
+    """Compile what kernels call, into their code: a cache and wrappers of its own would only take time.
+
+    Copies of a function in two kernels have the same name, and the process that compiles both runs one of them in
+    both. Where the compiler may choose how to round, copies differ: these are inlined, so that every process has the
+    same numbers.
+    """
     if function is None:
         return functools.partial(device, fastmath=fastmath, inline=inline)
-    return _compile(function, fastmath=fastmath, inline=inline, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": bool(fastmath)}
+    return _compile(function, fastmath=fastmath, inline=inline, **bare)
 
 
 def polynomial(coefficients):

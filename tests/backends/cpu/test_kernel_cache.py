@@ -92,3 +92,18 @@ def test_compiling_is_said_once_and_only_at_a_prompt(flags, lines, tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHON_BASIC_REPL": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, input="", check=True)
     assert done.stderr.count("compiles its kernels") == lines
+
+
+@pytest.mark.slow
+def test_the_process_that_compiles_has_the_numbers_of_those_that_load(tmp_path):
+    """Of two kernels that call the same function a process could run one's copy in both, which rounds otherwise."""
+    code = "import hashlib, numpy as np; from skhorseshoe import HorseshoeProbitClassifier; "
+    code += "X = np.random.default_rng(0).standard_normal((300, 8)); y = X.sum(axis=1) > X[:, 0] * X[:, 1]; "
+    code += "model = HorseshoeProbitClassifier(n_iter=100, burn_in=200, random_state=0).fit(X, y); "
+    code += "print(hashlib.md5(model.coef_draws_.tobytes()).hexdigest())"
+    command, environment = (
+        [sys.executable, "-W", "ignore", "-c", code],
+        {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )
+    first, second = (subprocess.run(command, capture_output=True, env=environment, check=True).stdout for _ in range(2))
+    assert first == second
