@@ -51,18 +51,23 @@ class CredibleSets(NamedTuple):
     members: DataFrame
 
 
-def correlated_groups(X: Rows, threshold: float = 0.7) -> dict[str, dict[Any, float]]:
+def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = None) -> dict[str, dict[Any, float]]:
     """Groups of columns that are correlated, by average linkage of one minus the absolute correlation.
 
     If columns are strongly correlated, the posterior often cannot say which of them matters, but may well be sure that
-    the group does: ``HorseshoeProbitClassifier.group_summary`` takes what this returns.
+    the group does: ``HorseshoeProbitClassifier.group_summary`` takes what this returns. Weights are in the units of the
+    columns, so X has to be as the classifier has it: where steps are before it, such as a scaler, give ``model`` too.
 
     Parameters
     ----------
     X : array-like or table of shape (n_samples, n_features)
-        Dense numbers without missing values; the columns as the classifier was fitted on them.
+        Dense numbers without missing values; the columns as the classifier was fitted on them, or, with ``model``, rows
+        as that takes them.
     threshold : float, default=0.7
         Two groups become one while the mean absolute correlation of their columns is at least this, in (0, 1].
+    model : HorseshoeProbitClassifier, Pipeline, search or None, default=None
+        Fitted. X passes through the steps before its classifier, and the groups are of the columns behind them, as
+        ``inspection.group_summary(model, groups)`` takes them.
 
     Returns
     -------
@@ -75,7 +80,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7) -> dict[str, dict[Any, fl
     Raises
     ------
     ValueError
-        If X is not dense and finite, or the threshold is not in (0, 1].
+        If X is not dense and finite, has other columns than the model, or the threshold is not in (0, 1].
     MemoryError
         If a set of columns, each correlated with another one of the set by the threshold, is so large that three
         matrices of their correlations, of 8 bytes an entry, do not fit.
@@ -91,8 +96,13 @@ def correlated_groups(X: Rows, threshold: float = 0.7) -> dict[str, dict[Any, fl
     [[0, 2], [1], [3]]
     """
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
-    X = validation.with_names(X)
-    names = _get_feature_names(X)
+    if model is None:
+        X = validation.with_names(X)
+        names = _get_feature_names(X)
+    else:
+        before, classifier = unwrap(model)
+        X = device.to_host(validation.check_X(classifier, prepared(before, X), reset=False))
+        names = names_of(named(before, classifier))
     X = check_array(X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
     wrong = first_not_finite(X)
     if wrong is not None:

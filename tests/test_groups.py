@@ -5,11 +5,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe._posterior import correlated
 from skhorseshoe._utils import memory
 from skhorseshoe.diagnostics import ess_bulk
 from skhorseshoe.groups import correlated_groups
+from skhorseshoe.inspection import group_summary
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +97,20 @@ def test_a_group_that_matters_is_known_where_no_column_is(blocks, model):
     alone = model.summary().iloc[:4]
     assert ((alone["95%"] - alone["5%"]) / alone["mean"].abs()).min() > widths.iloc[0]
     assert (frame["m_eff"].iloc[1:] < frame["m_eff"].iloc[0]).all()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_fit, named):
+    X, y = blocks[0] * np.repeat([1.0, 1000.0], 6), blocks[1]
+    scaler = StandardScaler().set_output(transform="pandas" if named else None).fit(X)
+    rows = scaler.transform(X)
+    clf = short_fit(rows, y)
+    whole = make_pipeline(scaler, clf)
+    frame = group_summary(whole, correlated_groups(X, model=whole))
+    pd.testing.assert_frame_equal(frame, group_summary(whole, correlated_groups(pd.DataFrame(rows, columns=X.columns))))
+    pd.testing.assert_frame_equal(frame, clf.group_summary(correlated_groups(rows)).set_axis(frame.index))
+    with pytest.raises(ValueError, match="feature names"):
+        correlated_groups(X.rename(columns={"gene0": "gene"}), model=whole)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ _ONE_SIDED = (
 )
 SUMS = (
     "But sums over groups of correlated columns have, and so have all other quantities: "
-    "group_summary(skhorseshoe.groups.correlated_groups(X)) can be trusted. Single columns need longer chains. "
+    "group_summary(skhorseshoe.groups.correlated_groups(X)), or of a Pipeline inspection.group_summary(model, "
+    "correlated_groups(X, model=model)), can be trusted. Single columns need longer chains. "
 )
 
 # What weights cost; the scale of the columns; what nothing bounds; the length of the chains.
