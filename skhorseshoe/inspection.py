@@ -56,7 +56,8 @@ def marginal_effects(
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted. Steps before the classifier must treat each row by itself.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
-        The rows to average over, as ``model.predict_proba`` takes them.
+        The rows to average over, as ``model.predict_proba`` takes them. An effect is averaged over those in which its
+        column has a value, whatever the ``change``.
     features : str, int, list of these or None, default=None
         Columns of X by name or number. None is all that hold numbers.
     change : {"auto", "unit", "sd", "binary"} or float, default="auto"
@@ -82,8 +83,8 @@ def marginal_effects(
     NotFittedError
         If the model is not fitted.
     ValueError
-        If X has other columns than the model, a feature is unknown or holds no numbers, a column does not suit
-        ``change``, or a parameter has a value that is not listed above.
+        If X has other columns than the model, a feature is unknown, holds no numbers or has no value in any row
+        that counts, a column does not suit ``change``, or a parameter has a value that is not listed above.
 
     Notes
     -----

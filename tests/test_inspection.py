@@ -102,10 +102,32 @@ def test_any_steps_may_be_before_the_classifier(data, short_fit):
     frame = marginal_effects(whole, X)
     assert frame["change"].to_dict() == {"age": "+1", "dose": "+1", "sex": "0 to 1"}
     for name, before, after in [("age", X["age"], X["age"] + 1), ("sex", False, True)]:
-        draws = plain_effect(whole, X, name, before, after)
+        draws = plain_effect(whole, X, name, before, after, X[name].notna())
         assert frame.loc[name, "mean"] == pytest.approx(draws.mean(), abs=1e-12)
     with pytest.raises(ValueError, match="'city' does not hold numbers"):
         marginal_effects(whole, X, ["age", "city"])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_effect_is_that_of_the_rows_where_the_column_has_a_value(data, short_fit, weighted, seed):
+    rng = np.random.default_rng(seed)
+    X = data[0].astype(float).mask(rng.random((300, 3)) < 0.3).assign(empty=np.nan)
+    weight = rng.integers(0, 3, 300) if weighted else None
+    steps = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
+    for change in ("auto", "sd", 2.0):
+        frame = marginal_effects(whole, X, change=change, sample_weight=weight)
+        assert frame.index.tolist() == ["age", "dose", "sex"]
+        assert "300 rows (of those that have" in frame.attrs["header"]
+        for name in frame.index:
+            known = X[name].notna()
+            some = weight[known] if weighted else None
+            alone = marginal_effects(whole, X[known], name, change=change, sample_weight=some)
+            pd.testing.assert_frame_equal(frame.loc[[name]], alone)
+    with pytest.raises(ValueError, match="'empty' has no value in any row"):
+        marginal_effects(whole, X, "empty", sample_weight=weight)
+    with pytest.raises(ValueError, match="'age' has no value in any row of positive weight"):
+        marginal_effects(whole, X, "age", change="sd", sample_weight=X["age"].isna())
 
 
 def test_arrays_sparse_rows_and_other_tables_are_rows(data, short_fit):

@@ -28,11 +28,12 @@ _CHANGES = 64  # of these rows, that are held together
 
 
 class Change(NamedTuple):
-    """Of a column, by number: by a step, or from 0 to 1 where that is None."""
+    """Of a column, by number: by a step, or from 0 to 1 where that is None. known : share of rows that have a value."""
 
     column: int
     words: str
     step: float | None
+    known: float
 
 
 def effects_frame(model, before, X, features, change, level, sample_weight, max_draws):
@@ -50,41 +51,47 @@ def effects_frame(model, before, X, features, change, level, sample_weight, max_
         {"change": [one.words for one in changes], **moments(draws, level), "ess": ess_bulk(draws)},
         index=pd.Index([X.names[one.column] for one in changes], name="feature"),
     )
+    mean = "average" if weight is None else "weighted average"
+    some = "" if min(one.known for one in changes) > 1 - _ROUNDING else " (of those that have a value)"
     frame.attrs["header"] = in_lines(
-        f"Change of P(y = {model.classes_[1]}), {'' if weight is None else 'weighted '}average of {X.shape[0]} rows, "
-        f"if one column changes{' by one standard deviation' if change == 'sd' else ''}"
+        f"Change of P(y = {model.classes_[1]}), {mean} of {X.shape[0]} rows{some}, if one column changes"
+        f"{' by one standard deviation' if change == 'sd' else ''}"
     )
     return frame
 
 
 def _change(X, j, change, weight):
     """The ``Change`` of a column that is asked for."""
+    values, name = X.values(j), repr(X.names[j])
+    has = ~np.isnan(values) if weight is None else ~np.isnan(values) & (weight > 0)
+    known, values = has.mean() if weight is None else weight[has].sum(), values[has]
+    if not known > 0:
+        raise ValueError(
+            f"Column {name} has no value in any row{'' if weight is None else ' of positive weight'}: leave it out of "
+            "features."
+        )
     if change in ("auto", "binary"):
-        values = X.values(j)
-        other = values[~np.isin(values, (0, 1)) & ~np.isnan(values)]
+        other = values[~np.isin(values, (0, 1))]
         if not len(other):
-            return Change(j, "0 to 1", None)
+            return Change(j, "0 to 1", None, known)
         if change == "binary":
             raise ValueError(
-                f"change='binary' is from 0 to 1, and column {X.names[j]!r} holds other values, such as {other[0]:g}: "
+                f"change='binary' is from 0 to 1, and column {name} holds other values, such as {other[0]:g}: "
                 "take change='unit' or 'sd', or leave it out of features."
             )
     if change in ("auto", "unit"):
-        return Change(j, "+1", 1.0)
+        return Change(j, "+1", 1.0, known)
     if change == "sd":
-        values = X.values(j)
-        known = ~np.isnan(values)
-        weight = None if weight is None else weight[known]
-        sd = np.sqrt(np.cov(values[known], ddof=0, aweights=weight)) if known.any() else 0.0
-        if not sd > _ROUNDING * np.abs(values[known]).max(initial=0):
+        sd = np.sqrt(np.cov(values, ddof=0, aweights=None if weight is None else weight[has]))
+        if not sd > _ROUNDING * np.abs(values).max():
             raise ValueError(
-                f"change='sd' needs columns that vary, and {X.names[j]!r} has the same value in all rows of X: take "
+                f"change='sd' needs columns that vary, and {name} has the same value in all rows of X: take "
                 "change='unit', or leave it out of features."
             )
-        return Change(j, f"{sd:+.3g}", sd)
+        return Change(j, f"{sd:+.3g}", sd, known)
     if isinstance(change, bool) or not isinstance(change, Real) or not np.isfinite(change):
         raise ValueError(f"change must be 'auto', 'unit', 'sd', 'binary' or a finite number; got {change!r}.")
-    return Change(j, f"{change:+g}", float(change))
+    return Change(j, f"{change:+g}", float(change), known)
 
 
 def _average_changes(model, before, X, changes, weight, max_draws):
@@ -99,14 +106,16 @@ def _average_changes(model, before, X, changes, weight, max_draws):
         share = (rows.stop - start) / X.shape[0] if weight is None else weight[rows]
         for first in range(0, len(changes), _CHANGES):
             moves = []
-            for column, _, step in changes[first : first + _CHANGES]:
+            for column, _, step, _ in changes[first : first + _CHANGES]:
                 old = X.values(column, part)
-                ends = (None, old + step) if step is not None else (np.zeros_like(old), np.ones_like(old))
+                ends = (None, old + step) if step is not None else (np.where(np.isnan(old), old, k) for k in (0, 1))
                 seen = (None if new is None else _seen(model, before, X.changed(part, column, new)) for new in ends)
                 moves.append([None if after is None else _move(after, base) for after in seen])
             out[first : first + _CHANGES] += _of_rows(model, dense(base), moves, share, coef, intercept)
     if not np.isfinite(out).all():
         raise ValueError("X is too large to predict, as it is or changed: are its columns on the scale of the fit?")
+    # Where a column has no value it does not change: such a row adds nothing, and is not to count either.
+    out /= np.array([one.known for one in changes])[:, None]
     return out.T.reshape(len(model.coef_draws_), -1, len(changes))
 
 
@@ -283,6 +292,7 @@ class RawRows:
         if features is None:
             kinds = self.X.dtypes if isinstance(self.X, pd.DataFrame) else [np.float64] * self.shape[1]
             found = [j for j, kind in enumerate(kinds) if pd.api.types.is_numeric_dtype(kind)]
+            found = [j for j in found if not np.isnan(self.values(j)).all()]
         else:
             find = finder(self.names, "columns of X", f" Give names, or numbers below {self.shape[1]}.", numbered=True)
             found = [find(one, "features") for one in ([features] if np.ndim(features) == 0 else features)]
