@@ -122,6 +122,8 @@ def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_f
         ({"a": "gene0"}, ValueError, r"'a' .* got 'gene0'"),
         ({"a": ["gene0", "Gene1"]}, ValueError, r"'Gene1'.* 'gene1"),
         ({"a": [12]}, ValueError, "12"),
+        ({"b": ["gene0"], "a": ["gene0", "gene0"]}, ValueError, "'a' has a column more than once"),
+        ({"a": {"gene0": 1.0, 0: -1.0}}, ValueError, "'a' has a column more than once"),
         ({"a": {"gene0": np.inf}}, ValueError, "finite"),
     ],
 )

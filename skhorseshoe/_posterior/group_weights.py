@@ -25,11 +25,12 @@ def weights_of(groups, model):
     for k, (title, group) in enumerate(groups.items()):
         if isinstance(group, str) or not len(group):
             raise ValueError(f"The group {title!r} must be a list of columns, one at least; got {group!r}.")
-        pairs = group.items() if isinstance(group, Mapping) else ((column, 1.0) for column in group)
-        for column, weight in pairs:
-            rows.append(find(column, f"The group {title!r}"))
-            columns.append(k)
-            values.append(float(weight))
+        found = [find(column, f"The group {title!r}") for column in group]
+        if len({*found}) < len(found):
+            raise ValueError(f"The group {title!r} has a column more than once, by name or number; got {group!r:.80}.")
+        rows += found
+        columns += [k] * len(found)
+        values += map(float, group.values()) if isinstance(group, Mapping) else [1.0] * len(found)
     if not np.isfinite(values).all():
         raise ValueError("The weights of columns in groups must be finite.")
     return csc_array((values, (rows, columns)), shape=(p, len(groups)))

@@ -249,7 +249,7 @@ class PosteriorMixin:
         TypeError
             If ``groups`` is not a dict.
         ValueError
-            If a group is empty or has a column that is not one of this model, or ``level`` is not between 0 and 1.
+            If a group is empty, has a column twice or one that is not of this model, or ``level`` is not in (0, 1).
         """
         check_is_fitted(self)
         return group_frame(self, groups, level_of(self, level))
