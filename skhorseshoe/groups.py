@@ -97,6 +97,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     """
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
     if model is None:
+        validation.refuse_masked(X, "X")
         X = validation.with_names(X)
         names = _get_feature_names(X)
     else:

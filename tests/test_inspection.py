@@ -23,6 +23,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._posterior import effects
+from skhorseshoe.groups import correlated_groups
 from skhorseshoe.inspection import (
     contributions,
     group_summary,
@@ -263,6 +264,19 @@ def test_other_columns_and_references_are_refused(model, data):
         contributions(model, X[:1], X[:2])
     with pytest.raises(ValueError, match=r"also for one row.*\(3,\)"):
         contributions(model, X.to_numpy()[0])
+
+
+def test_values_under_a_mask_are_refused(model, data):
+    X, y, weight = data[0].to_numpy(float), data[1], np.ma.masked_equal(np.r_[9.0, np.ones(299)], 9)
+    hidden = np.ma.masked_equal(np.vstack([[7, 7, 7], X[1:]]), 7)
+    for answer in (marginal_effects, contributions, predict_interval, correlated_groups):
+        with pytest.raises(ValueError, match=r"X is a masked array.*row 0 of column 0"):
+            answer(*[hidden] if answer is correlated_groups else [model, hidden])
+    with pytest.raises(ValueError, match="reference is a masked array"):
+        contributions(model[-1], X[:1], hidden[0])
+    for answer in (marginal_effects, lambda *given, **kwargs: loo(*given, y, **kwargs), select):
+        with pytest.raises(ValueError, match=r"sample_weight is a masked array.*row 0"):
+            answer(model[-1], X, sample_weight=weight)
 
 
 PLAIN = LogisticRegression()

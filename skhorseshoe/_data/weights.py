@@ -25,10 +25,8 @@ def rows_that_count(X, y, sample_weight, class_weight):
     if sample_weight is None and class_weight is None:
         classes, codes = encode_labels(y)
         return X, codes, None, classes
-    refuse_masked(sample_weight, "sample_weight")
-    sample_weight = device.to_host(sample_weight)
     try:
-        weight = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True, copy=True)
+        weight = check_weights(device.to_host(sample_weight), y, copy=True)
     except OverflowError as error:
         raise ValueError(f"sample_weight holds a whole number that is too large ({error}). {_COUNTS}") from error
     counts = weight > 0
@@ -41,6 +39,12 @@ def rows_that_count(X, y, sample_weight, class_weight):
             weight *= of_classes(class_weight, classes, y, weight)[codes]
     check_totals(np.bincount(codes, weight, 2), f"; the largest, in row {weight.argmax()}, is {weight.max():.3g}")
     return X, codes, None if (weight == 1).all() else weight, classes
+
+
+def check_weights(sample_weight, X, copy=False):
+    """The weights of rows X as users give them, checked; (n,) float64."""
+    refuse_masked(sample_weight, "sample_weight")
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=copy)
 
 
 def check_totals(totals, more=""):

@@ -21,9 +21,8 @@ from sklearn.utils import _safe_indexing, gen_batches, indexable
 
 from .._backends import device
 from .._data import validation
-from .._data.weights import rows_that_count
+from .._data.weights import check_weights, rows_that_count
 from .._utils.arrays import dense
-from .._utils.sklearn_compat import _check_sample_weight
 from .._utils.warn import warn
 from .dss import follow, root_of, root_or_one
 from .pipeline import unfrozen
@@ -108,7 +107,7 @@ def weighted(model, X, y, sample_weight=None):
         X, _, sample_weight, _ = rows_that_count(X, validation.check_labels(y), sample_weight, class_weight)
     if sample_weight is None:
         return X, np.empty(0)
-    return X, _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return X, check_weights(sample_weight, X)
 
 
 def _row_weights(model, y, sample_weight):

@@ -11,10 +11,10 @@ from scipy.sparse import issparse
 
 from .._backends import device
 from .._data import validation
+from .._data.weights import check_weights
 from .._utils.arrays import dense
 from .._utils.memory import check_matrices
 from .._utils.names import finder
-from .._utils.sklearn_compat import _check_sample_weight
 from ..diagnostics import ess_bulk
 from . import predict
 from .estimates import means
@@ -41,7 +41,7 @@ def effects_frame(model, before, X, features, change, level, sample_weight, max_
     X = RawRows(X)
     weight = None
     if sample_weight is not None:
-        weight = _check_sample_weight(sample_weight, X.X, dtype=np.float64, ensure_non_negative=True)
+        weight = check_weights(sample_weight, X.X)
         if not weight.sum() > 0:
             raise ValueError("sample_weight is 0 for all rows: there is nothing to average over.")
         weight = weight / weight.sum()
@@ -208,6 +208,7 @@ def _one_row(reference, X):
         row = pd.DataFrame([[reference[name] for name in X.names]], columns=X.names)
         return row if is_table else row.to_numpy()
     row = np.reshape(reference, (1, -1)) if np.ndim(reference) == 1 else reference
+    validation.refuse_masked(row, "reference")
     if len(np.shape(row)) != 2 or np.shape(row)[0] != 1:
         raise ValueError(f"reference must be one row, or None; got shape {np.shape(row)}.")
     if is_table and not hasattr(row, "columns") and np.shape(row)[1] == len(X.names):
@@ -236,6 +237,7 @@ class RawRows:
     def __init__(self, X):
         if validation.is_dask(X):
             raise TypeError("X is a Dask collection, and effects are computed in memory: give a sample of its rows.")
+        validation.refuse_masked(X, "X")
         X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
         if hasattr(X, "columns"):
             names = list(getattr(X, "column_names", X.columns))  # the former of pyarrow, where the latter are arrays

@@ -8,6 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._data.validation import refuse_masked
 from .._utils import names as _names
 from .mixin import PosteriorMixin
 
@@ -49,7 +50,8 @@ def joined(steps):
 
 
 def prepared(before, X):
-    """X as the steps ``before`` the classifier hand it on."""
+    """X as the steps ``before`` the classifier hand it on. scikit-learn's own would take values under a mask."""
+    refuse_masked(X, "X")
     return X if before is None else before.transform(X)
 
 

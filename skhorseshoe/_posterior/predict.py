@@ -6,9 +6,9 @@ from scipy.special import log_ndtr
 
 from .._backends import device
 from .._data import validation
+from .._data.weights import check_weights
 from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
-from .._utils.sklearn_compat import _check_sample_weight
 from .._utils.threads import count_threads, open_threads
 
 
@@ -53,7 +53,7 @@ def labelled(model, X, y, sample_weight):
     X = model._check_rows(X)
     positive = validation.is_second(y, X, model.classes_)
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        sample_weight = check_weights(sample_weight, X)
     return X, positive, sample_weight
 
 
