@@ -145,6 +145,17 @@ def test_arrays_sparse_rows_and_other_tables_are_rows(data, short_fit):
     pd.testing.assert_frame_equal(marginal_effects(named, pl.from_pandas(X)), marginal_effects(named, X))
 
 
+def test_text_that_is_missing_is_a_category_in_polars_too(data, short_fit):
+    polars = pytest.importorskip("polars")
+    sex = [None if i % 7 == 0 else "mf"[i % 2] for i in range(300)]
+    X = polars.DataFrame({"age": data[0]["age"].to_numpy(), "sex": sex})
+    steps = make_column_transformer((OneHotEncoder(sparse_output=False), ["sex"]), ("passthrough", ["age"]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
+    assert marginal_effects(whole, X).index.tolist() == ["age"]
+    parts = contributions(whole, X[:1]).loc[0, "value"]
+    assert parts.iloc[2] == 1  # of m, f and None
+
+
 def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, data):
     X = pd.concat([data[0]] * 200, ignore_index=True)
     marginal_effects(model, X[:10])

@@ -228,6 +228,12 @@ def _of_scores(model, moved, level):
     return out
 
 
+def _series(column):
+    """A column of another table for one of pandas, which would make nan of None in text, no category of an encoder."""
+    values = column.to_numpy()
+    return pd.Series(values, dtype=object) if values.dtype == object else values
+
+
 class RawRows:
     """Rows as a user has them, before any scaler: an array, a CSR matrix, or a frame of pandas made of any table.
 
@@ -241,7 +247,7 @@ class RawRows:
         X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
         if hasattr(X, "columns"):
             names = list(getattr(X, "column_names", X.columns))  # the former of pyarrow, where the latter are arrays
-            self.X = X if isinstance(X, pd.DataFrame) else pd.DataFrame({name: X[name].to_numpy() for name in names})
+            self.X = X if isinstance(X, pd.DataFrame) else pd.DataFrame({name: _series(X[name]) for name in names})
         else:
             self.X = X.tocsr() if issparse(X) else np.asarray(X)
             if self.X.ndim != 2:
