@@ -156,6 +156,14 @@ def test_text_that_is_missing_is_a_category_in_polars_too(data, short_fit):
     assert parts.iloc[2] == 1  # of m, f and None
 
 
+def test_columns_of_text_in_an_array_are_no_features_by_default(data, short_fit):
+    X, y = data[0].astype(object).to_numpy(), data[1]
+    X[:, 2] = np.where(X[:, 2] == 1, "7", "8")  # names, although they look like numbers
+    steps = make_column_transformer((OneHotEncoder(sparse_output=False), [2]), (StandardScaler(), [0, 1]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), y))
+    assert marginal_effects(whole, X).index.tolist() == ["x0", "x1"]
+
+
 def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, data):
     X = pd.concat([data[0]] * 200, ignore_index=True)
     marginal_effects(model, X[:10])

@@ -298,7 +298,12 @@ class RawRows:
     def columns(self, features):
         """The numbers of columns that are given by name or number, one or several; None is all that hold numbers."""
         if features is None:
-            kinds = self.X.dtypes if isinstance(self.X, pd.DataFrame) else [np.float64] * self.shape[1]
+            if isinstance(self.X, pd.DataFrame):
+                kinds = self.X.dtypes
+            elif self.X.dtype == object:
+                kinds = pd.DataFrame(self.X).infer_objects().dtypes
+            else:
+                kinds = [self.X.dtype] * self.shape[1]
             found = [j for j, kind in enumerate(kinds) if pd.api.types.is_numeric_dtype(kind)]
             found = [j for j in found if not np.isnan(self.values(j)).all()]
         else:
