@@ -164,6 +164,15 @@ def test_columns_of_text_in_an_array_are_no_features_by_default(data, short_fit)
     assert marginal_effects(whole, X).index.tolist() == ["x0", "x1"]
 
 
+def test_an_error_of_a_step_names_the_feature_to_leave_out(data, short_fit):
+    X = data[0].assign(code=np.where(data[0]["sex"] == 1, 102, 250))
+    steps = make_column_transformer((OneHotEncoder(), ["code"]), (StandardScaler(), ["age", "dose"]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
+    with pytest.raises(ValueError, match=r"'code' changed: leave it out of features.*unknown categories"):
+        marginal_effects(whole, X)
+    assert len(marginal_effects(whole, X, ["age", "dose"])) == 2
+
+
 def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, data):
     X = pd.concat([data[0]] * 200, ignore_index=True)
     marginal_effects(model, X[:10])

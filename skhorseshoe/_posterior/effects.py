@@ -105,18 +105,31 @@ def _average_changes(model, before, X, changes, weight, max_draws):
         base = _seen(model, before, part)
         share = (rows.stop - start) / X.shape[0] if weight is None else weight[rows]
         for first in range(0, len(changes), _CHANGES):
-            moves = []
-            for column, _, step, _ in changes[first : first + _CHANGES]:
-                old = X.values(column, part)
-                ends = (None, old + step) if step is not None else (np.where(np.isnan(old), old, k) for k in (0, 1))
-                seen = (None if new is None else _seen(model, before, X.changed(part, column, new)) for new in ends)
-                moves.append([None if after is None else _move(after, base) for after in seen])
+            moves = [_ends(model, before, X, part, base, one) for one in changes[first : first + _CHANGES]]
             out[first : first + _CHANGES] += _of_rows(model, dense(base), moves, share, coef, intercept)
     if not np.isfinite(out).all():
         raise ValueError("X is too large to predict, as it is or changed: are its columns on the scale of the fit?")
     # Where a column has no value it does not change: such a row adds nothing, and is not to count either.
     out /= np.array([one.known for one in changes])[:, None]
     return out.T.reshape(len(model.coef_draws_), -1, len(changes))
+
+
+def _ends(model, before, X, part, base, change):
+    """What ``_move`` gives for the rows of a part before a change and after it, None for the rows as they are.
+
+    base : these, as ``_seen``.
+    """
+    column, _, step, _ = change
+    old = X.values(column, part)
+    ends = (None, old + step) if step is not None else [np.where(np.isnan(old), old, k) for k in (0, 1)]
+    try:
+        seen = [None if new is None else _seen(model, before, X.changed(part, column, new)) for new in ends]
+    except ValueError as error:
+        raise ValueError(
+            f"The model takes the rows as they are, but not with column {X.names[column]!r} changed: leave it out of "
+            f"features, or take another change. ({error})"
+        ) from error
+    return [None if after is None else _move(after, base) for after in seen]
 
 
 def _seen(model, before, rows):
