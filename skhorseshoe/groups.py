@@ -184,7 +184,7 @@ def credible_sets(
     is more often. The sum is what the data know of columns that stand in for one another. That any member is beyond
     ``effect`` is another question: draws of twins with opposite signs cancel in all probabilities, and their size is
     the prior's; and of many columns of noise, one often is. Columns with opposite effects cancel in the sum: they are
-    found alone, in smaller sets, or by weights of yours. A probability is at most 1 - 1 / ESS of the sum.
+    found alone, in smaller sets, or by weights of yours. A probability is at most 1 - 1 / ESS of sum or column.
 
     Among all choices of disjoint candidates with an expected share of false sets of at most ``q`` it is the one with
     the largest sum of probabilities divided by sizes (Spector & Janson 2024), by `scipy.optimize.milp`. Columns that

@@ -152,6 +152,7 @@ def test_a_probability_is_no_higher_than_the_draws_tell(made_up):
     model = made_up(np.ones((40, 2)) + 1e-3 * np.random.default_rng(0).standard_normal((40, 2)))
     found = credible_sets(model, correlations=np.eye(2))
     assert found.sets["probability"].tolist() == pytest.approx([1 - 1 / 40] * 2)
+    assert found.members["probability"].tolist() == pytest.approx([1 - 1 / 40] * 2)
     model.ess_ = np.array([40.0, 10.0])  # too few for a level of 0.95
     assert columns_of(credible_sets(model, correlations=np.eye(2))) == [["x0"]]
 

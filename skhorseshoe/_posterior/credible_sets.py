@@ -124,7 +124,9 @@ def frames(claims, chosen, correlation, q, level):
                 "purity": np.nan if r is None else np.abs(r).min(),
             }
         )
-        each = {"weight": weights, "probability": (side * parts > claims.effect).mean(axis=0)}
+        wrong = 1 - (side * parts > claims.effect).mean(axis=0)
+        alone = 1 - floored(wrong, claims.model.ess_[columns], len(parts), most=1.0)
+        each = {"weight": weights, "probability": alone}
         each |= moments(parts.reshape(shape), level)
         del each["prob_positive"]
         index = pd.MultiIndex.from_product([[title], [names[j] for j in columns]], names=["set", "feature"])
