@@ -68,7 +68,8 @@ def marginal_effects(
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights of the rows in all averages, those of "sd" included.
     max_draws : int or None, default=None
-        Maximum number of draws to use, evenly spaced. Time is proportional to rows x features x draws; None uses all.
+        Maximum number of draws to use, evenly spaced; None uses all. Time is proportional to rows x features x draws;
+        steps before the classifier take all columns of the rows once more, or twice for "binary", for each feature.
 
     Returns
     -------

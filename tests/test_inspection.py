@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._posterior import effects
@@ -171,6 +171,17 @@ def test_an_error_of_a_step_names_the_feature_to_leave_out(data, short_fit):
     with pytest.raises(ValueError, match=r"'code' changed: leave it out of features.*unknown categories"):
         marginal_effects(whole, X)
     assert len(marginal_effects(whole, X, ["age", "dose"])) == 2
+
+
+def test_without_steps_only_the_column_that_changes_is_looked_at(model, data, monkeypatch):
+    X, clf, seen = data[0].to_numpy(float), model[-1], []
+    expected = [marginal_effects(make_pipeline(FunctionTransformer(), clf), X, change=one) for one in ("auto", "sd")]
+    usual = effects._seen
+    monkeypatch.setattr(effects, "_seen", lambda *given: seen.append(1) or usual(*given))
+    for rows in (X, csr_array(X)):
+        for change, frame in zip(("auto", "sd"), expected, strict=True):
+            pd.testing.assert_frame_equal(marginal_effects(clf, rows, change=change), frame)
+    assert len(seen) == 4  # the rows as they are, each time
 
 
 def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, data):

@@ -122,6 +122,8 @@ def _ends(model, before, X, part, base, change):
     column, _, step, _ = change
     old = X.values(column, part)
     ends = (None, old + step) if step is not None else [np.where(np.isnan(old), old, k) for k in (0, 1)]
+    if before is None:  # the classifier has the column itself: no others are looked at
+        return [None if new is None else (np.array([column]), (new - old)[:, None]) for new in ends]
     try:
         seen = [None if new is None else _seen(model, before, X.changed(part, column, new)) for new in ends]
     except ValueError as error:
