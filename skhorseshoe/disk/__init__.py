@@ -51,7 +51,7 @@ def convert(
         Names of the columns to take, in this order. None takes all but ``y``.
     dtype : {"float16", "float32", "float64"} or None, default=None
         Of X. None is the narrower of float32 and float64 that holds every number exactly. Another one rounds them:
-        float32 to 7 digits, float16 to 3.
+        float32 to 7 digits, float16 to 3 digits or, below 0.00006, to a multiple of 0.00000006.
     verbose : int, default=0
         If positive, log the progress to the logger "skhorseshoe", a line every five seconds.
 

@@ -95,8 +95,7 @@ def write(folder, what, parts_from, report):
         manifest = begun(folder, what)
         if manifest["complete"]:  # by now
             return
-        blocks = manifest["blocks"]
-        if not blocks:  # before there are other files
+        if not (blocks := manifest["blocks"]):  # before there are other files
             _files.put_note(folder / _MANIFEST, manifest)
         last = blocks.pop() if blocks else None  # is written again, if it is the same
         n, size = last[0] if last else 0, 0

@@ -13,11 +13,12 @@ def to_rows(frames, known, first):
     known : manifest of the rows that are there, which has the parameters of ``convert`` as "what"; to "names" and
     "classes" is added what the frames bring. first : number of the first row.
     """
-    y, dtype = known["what"]["y"], known["what"]["dtype"]
+    y, dtype, largest = known["what"]["y"], known["what"]["dtype"], 0.0
     for frame, labels in frames:
         names = known["names"] = _names(frame.columns, known, first)
         codes = _codes(labels if y is None else frame[y], len(frame), known, first)
-        yield _floats(frame[names], dtype, first), codes
+        X, largest = _floats(frame[names], dtype, first, largest)
+        yield X, codes
         first += len(frame)
 
 
@@ -60,8 +61,9 @@ def _codes(labels, m, known, first):
     return np.array([classes.index(value) for value in found], np.uint8)[codes]
 
 
-def _floats(frame, dtype, first):
-    """The numbers of a frame as floats of this dtype, or of the narrowest that is exact; an error unless all are."""
+def _floats(frame, dtype, first, largest):
+    """The numbers of a frame as floats of this dtype, or of the narrowest that is exact; an error unless all are. And
+    the largest number of each column, by size, where those before have these."""
     kinds = [kind.kind for kind in frame.dtypes]
     frame = frame.copy(deep=False)
     for j in (j for j, kind in enumerate(kinds) if kind not in "biuf"):
@@ -71,14 +73,18 @@ def _floats(frame, dtype, first):
         X = values.astype(dtype or np.float32, copy=False)
     bad = ~np.isfinite(values if dtype is None else X)
     why = f"Rows must be finite numbers of {dtype or 'float64'}: fill them in, or leave the row or the column out."
-    if dtype is None and not bad.any():
+    if dtype is not None and not bad.any():  # a column is rounded to as many digits as its largest number has
+        largest = np.maximum(largest, abs(X).max(axis=0))
+        bad = (values != X) & (largest < np.finfo(dtype).smallest_normal)
+        why = f"The numbers of its column are too small for {dtype}: take a wider dtype, or multiply the column."
+    elif not bad.any():
         bad = np.isin(kinds, ["i", "u"]) & (abs(values) >= _WHOLE)
         why = "No float64 holds it exactly. Leave an identifier out, with columns=[...]; dtype='float64' rounds it."
     if bad.any():
         row, j = np.argwhere(bad)[0]
         value = "a missing value" if np.isnan(values[row, j]) else frame.iat[row, j]
         raise ValueError(f"Column {frame.columns[j]!r} holds {value} in row {first + row}. {why}")
-    return X if dtype is not None or np.array_equal(X, values) else values
+    return X if dtype is not None or np.array_equal(X, values) else values, largest
 
 
 def _numbers(column):

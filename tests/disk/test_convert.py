@@ -132,6 +132,16 @@ def test_another_dtype_rounds(dtype, tmp_path):
     assert X["x"].dtype == dtype
 
 
+def test_small_numbers_beside_large_ones_of_their_column_are_rounded(seed, tmp_path):
+    """As a few of any normal numbers are below 6e-5, the least that float16 holds to three digits."""
+    values = np.random.default_rng(seed).standard_normal((51, 4))
+    values[-1] = 1e-9  # a part of one row
+    X, _ = disk.convert(values, tmp_path / "rows", dtype="float16")
+    np.testing.assert_array_equal(X, values.astype(np.float16))
+    least = np.full((3, 2), 6e-8, np.float16)  # which is exact
+    np.testing.assert_array_equal(disk.convert(least, tmp_path / "least", dtype="float16")[0], least)
+
+
 def test_numbers_of_other_kinds(tmp_path):
     table = pd.DataFrame(
         {
@@ -164,6 +174,9 @@ REFUSED = {
     "nullable": (column(pd.array([1, None], "Int64")), {}, r"'b' holds a missing value in row 51"),
     "infinite": (column([-np.inf, 1]), {}, r"'b' holds -inf in row 50"),
     "float16": (column([1, 1e5]), {"dtype": "float16"}, r"'b' holds 100000.0 in row 51.*finite numbers of float16"),
+    "too small": ([named("a", "b") * [1, 1e-9]], {"dtype": "float16"}, r"'b' holds 1e-09 in row 0.*small for float16"),
+    "subnormal": ([named("a", "b") * [1, 3.3e-5]], {"dtype": "float16"}, r"'b' holds 3.3e-05 in row 0"),
+    "too small for float32": ([named("a", "b") * [1, 1e-45]], {"dtype": "float32"}, r"'b' holds 1e-45 in row 0"),
     "an identifier": (column([1, 2**53 + 1]), {}, r"'b' holds 9007199254740993 in row 51.*identifier"),
     "new": ([*column([1, 2]), pd.DataFrame({"a": [1], "b": [1], "c": [1]})], {}, r"row 52 on .*unknown are \['c'\]"),
     "gone": ([*column([1, 2]), pd.DataFrame({"a": [1]})], {}, r"row 52 on .*missing are \['b'\]"),
