@@ -36,6 +36,9 @@ def _names(columns, known, first):
             f"The part of the source from row {first} on does not have the columns for X and y={y!r}: missing are "
             f"{missing}, unknown are {more}. columns=[...] takes those that all have; labels of arrays are arrays too."
         )
+    if unnamed := [name for name in names if not (known["names"] or asked) and str(name).startswith("Unnamed: ")]:
+        cure = "If it is an index, write it with index=False; else name all columns to take, with columns=[...]."
+        raise ValueError(f"Column {unnamed[0]!r} had no name when it was written. {cure}")
     return names
 
 

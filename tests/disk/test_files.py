@@ -119,6 +119,15 @@ def test_names_of_rows_in_csv_are_refused_with_a_cure(tmp_path):
     np.testing.assert_array_equal(X["a"], np.arange(200))
 
 
+def test_a_column_without_a_heading_is_taken_if_it_is_named(frame, tmp_path):
+    frame.to_csv(tmp_path / "1.csv")  # with its index
+    with pytest.raises(ValueError, match=r"'Unnamed: 0' had no name.*index=False.*columns="):
+        disk.convert(tmp_path / "1.csv", tmp_path / "rows", y="ill")
+    for columns in (["age"], ["age", "Unnamed: 0"]):
+        X, _ = disk.convert(tmp_path / "1.csv", tmp_path / f"{len(columns)}", y="ill", columns=columns)
+        assert list(X.columns) == columns
+
+
 @pytest.mark.parametrize("k", [1, 2, 300])
 def test_lines_in_csv_that_are_too_long_shift_no_column(k, tmp_path):
     lines = ["a,b,c", *["1,2,3"] * 400]
