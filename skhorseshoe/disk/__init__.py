@@ -83,14 +83,14 @@ def convert(
     if dtype not in (None, *DTYPES):
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, or None; got {dtype!r}.")
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
-    columns = None if columns is None else list(columns)
-    if columns is not None and (not columns or len({name, *columns}) <= len(columns)):
-        raise ValueError(f"columns must name columns other than y={name!r}, each of them once; got {columns}.")
+    columns = columns if columns is None or isinstance(columns, str) else list(columns)
+    if isinstance(columns, str) or (columns is not None and (not columns or len({name, *columns}) <= len(columns))):
+        raise ValueError(f"columns must be a list of columns other than y={name!r}, each once; got {columns!r}.")
     parts, known = open_source(source, labels)
     what = {"source": known, "y": name, "columns": columns, "dtype": dtype}
     path = Path(folder).expanduser()
     if not begun(path, what)["complete"]:
-        needed = None if columns is None else {*columns, name}
+        needed = columns and {*columns, name} - {None}
         with _progress.visible(verbose):
             report = _progress.reporter(verbose, None, lambda n, left: f"{n} rows written")
             write(path, what, lambda there, n: to_rows(frames(parts, n, needed), there, n), report)

@@ -28,13 +28,14 @@ def _names(columns, known, first):
     if odd := [*odd, *columns[columns.duplicated()]]:
         raise ValueError(f"Columns need different names, strings or numbers: rename {odd[:3]}, as by columns.map(str).")
     y, asked = known["what"]["y"], known["what"]["columns"]
-    names = known["names"] or asked or [name for name in columns if name != y] or ["one for X"]
+    names = known["names"] or asked or [name for name in columns if name != y]
     wanted = {*names, y} - {None}
     missing, more = (sorted(some, key=str)[:9] for some in (wanted - {*columns}, {*columns} - wanted))
-    if missing or (more and asked is None):
+    if not names or missing or (more and asked is None):
+        what = f"missing are {missing}, unknown are {more}" if names else "none is for X"
         raise ValueError(
-            f"The part of the source from row {first} on does not have the columns for X and y={y!r}: missing are "
-            f"{missing}, unknown are {more}. columns=[...] takes those that all have; labels of arrays are arrays too."
+            f"The part of the source from row {first} on has the columns {[*columns[:9]]}, with y={y!r}: {what}. "
+            "columns=[...] takes those that all have; labels of arrays are arrays too."
         )
     if unnamed := [name for name in names if not (known["names"] or asked) and str(name).startswith("Unnamed: ")]:
         cure = "If it is an index, write it with index=False; else name all columns to take, with columns=[...]."

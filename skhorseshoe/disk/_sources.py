@@ -41,8 +41,9 @@ def frames(parts, start, columns):
     """Frames of rows from this one on, and their labels or None. Of a data set before it only the length is read."""
     for part in parts:
         if hasattr(part, "get_fragments"):
-            n, names = part.count_rows(), [name for name in part.schema.names if columns is None or name in columns]
+            n, names = part.count_rows(), part.schema.names
             if n > start:
+                names = [*columns] if columns and columns <= {*names} else names  # all, for an error that names them
                 size = max(1, _PART // max(1, len(names)))
                 batches = part.to_batches(columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1)
                 yield from frames(_naming(", ".join(getattr(part, "files", ())[:3]), batches), start, columns)

@@ -208,10 +208,11 @@ REFUSED = {
     "a hidden label": (np.ones((2, 2)), {"y": np.ma.masked_equal([1, 2], 2)}, r"label of row 1 is missing"),
     "names of two levels": (named(("a", "x"), ("a", "y")), {}, r"rename .*\('a', 'x'\).*\.map\(str\)"),
     "no name": (named("a", None), {}, r"strings or numbers: rename \[(nan|None)\]"),
-    "a column twice": (column([1, 2]), {"columns": ["a", "b", "a"]}, r"columns must .*each of them once"),
+    "a column twice": (column([1, 2]), {"columns": ["a", "b", "a"]}, r"columns must .*each once"),
     "the labels in X": (column([1, 2]), {"columns": ["a", "b"], "y": "b"}, r"columns must .*other than y='b'"),
     "columns of none": (column([1, 2]), {"columns": []}, r"columns must .*got \[\]"),
-    "labels only": (pd.DataFrame({"b": [1, 2]}), {"y": "b"}, r"missing are \['one for X'\]"),
+    "columns in text": (column([1, 2]), {"columns": "a"}, r"columns must be a list of .*got 'a'"),
+    "labels only": (pd.DataFrame({"b": [1, 2]}), {"y": "b"}, r"the columns \['b'\], with y='b': none is for X"),
     "no columns": (np.ones((3, 0)), {}, r"two dimensions.*\(3, 0\)"),
     "dtype": (column([1, 2]), {"dtype": "int8"}, r"float16, float32, float64, or None; got 'int8'"),
 }

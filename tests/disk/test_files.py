@@ -1,6 +1,7 @@
 """Files as sources: which of them are read, what a CSV file may look like, and errors that name the file."""
 
 import gzip
+import re
 import shutil
 import sys
 
@@ -126,6 +127,15 @@ def test_a_column_without_a_heading_is_taken_if_it_is_named(frame, tmp_path):
     for columns in (["age"], ["age", "Unnamed: 0"]):
         X, _ = disk.convert(tmp_path / "1.csv", tmp_path / f"{len(columns)}", y="ill", columns=columns)
         assert list(X.columns) == columns
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_columns_that_were_found_are_shown_where_others_are_missing(kind, frame, tmp_path):
+    file = tmp_path / f"1.{kind}"
+    frame.to_csv(file, sep=";", index=False) if kind == "csv" else frame.to_parquet(file)
+    found = "['dose;ill;age;smokes']" if kind == "csv" else "['dose', 'ill', 'age', 'smokes']"
+    with pytest.raises(ValueError, match=re.escape(f"row 0 on has the columns {found}, with y='sick': missing are")):
+        disk.convert(file, tmp_path / "rows", y="sick", columns=["age"])
 
 
 @pytest.mark.parametrize("k", [1, 2, 300])
