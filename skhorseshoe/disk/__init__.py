@@ -31,9 +31,8 @@ def convert(
 ) -> tuple[pd.DataFrame | np.memmap[Any, Any], NDArray[Any] | None]:
     """Write rows to a folder, row after row in binary, so that a fit can read them from the disk.
 
-    A call that was killed, or ended with an error, goes on where it has stopped when it is made again. A call that has
-    ended returns what it wrote, if its source is the same: files are known by name, size and time, NumPy's arrays by a
-    checksum. Others cannot be known: open what they became with ``load``.
+    A call that was killed or failed goes on where it stopped if it is made again. One that has ended returns its rows
+    if the source is the same: files are known by name, size and time, NumPy's arrays by a checksum. ``load`` opens all.
 
     Parameters
     ----------
@@ -65,8 +64,7 @@ def convert(
     Raises
     ------
     ValueError
-        If rows are no finite numbers, parts do not agree, the folder holds something else, or a file cannot be read;
-        the message says where, and what to do.
+        If rows are no finite numbers, parts do not agree, the folder holds something else, or a file cannot be read.
     RuntimeError
         If another conversion to the folder is under way. One that was killed does not count.
 

@@ -136,8 +136,7 @@ def _put_rows(path, at, rows):
     with _files.open_to_write(path, "r+b" if at else "w+b") as file:
         if file.seek(0, os.SEEK_END) < at:
             raise _files.damaged(path, "it is too short", _CURE)
-        file.truncate(at)
-        file.seek(at)
+        file.truncate(file.seek(at))
         file.write(rows.data)
 
 

@@ -24,8 +24,7 @@ def to_rows(frames, known, first):
 
 def _names(columns, known, first):
     """The names of the columns for X; a ValueError unless rows with these columns go with those before."""
-    odd = [name for name in columns if not isinstance(name, str | int | float) or name != name]
-    if odd := [*odd, *columns[columns.duplicated()]]:
+    if odd := [n for n in columns if not isinstance(n, str | int | float) or n != n] + [*columns[columns.duplicated()]]:
         raise ValueError(f"Columns need different names, strings or numbers: rename {odd[:3]}, as by columns.map(str).")
     y, asked = known["what"]["y"], known["what"]["columns"]
     names = known["names"] or asked or [name for name in columns if name != y]
@@ -38,8 +37,7 @@ def _names(columns, known, first):
             "columns=[...] takes those that all have; labels of arrays are arrays too."
         )
     if unnamed := [name for name in names if not (known["names"] or asked) and str(name).startswith("Unnamed: ")]:
-        cure = "If it is an index, write it with index=False; else name all columns to take, with columns=[...]."
-        raise ValueError(f"Column {unnamed[0]!r} had no name when it was written. {cure}")
+        raise ValueError(f"Column {unnamed[0]!r} has no heading: write with index=False, or name columns=[...] here.")
     return names
 
 
@@ -56,18 +54,15 @@ def _codes(labels, m, known, first):
         raise ValueError(f"The label of row {first + np.argmin(codes)} is missing: leave the row out.")
     found = found.tolist()
     classes = known["classes"] = list(dict.fromkeys([*(known["classes"] or []), *found]))
-    text = sum(isinstance(label, str) for label in classes)
-    if text not in (0, len(classes)) or not all(isinstance(label, str | int | float) for label in classes):
-        kinds = {type(label).__name__: label for label in classes}
-        raise ValueError(f"Labels must be all text or all numbers, as by astype(str). From row {first} on: {kinds}.")
-    if len(classes) > 256:
-        raise ValueError(f"y has more than 256 different values, such as {found[:3]}: no classes to predict.")
+    kinds = str if isinstance(classes[0], str) else int | float
+    if odd := [label for label in classes if not isinstance(label, kinds)] + classes[256:]:
+        row, rule = first + np.argmax(codes == found.index(odd[0])), "all text or numbers (astype(str)), 256 at most"
+        raise ValueError(f"The label of row {row} is {odd[0]!r}, the first is {classes[0]!r}: labels must be {rule}.")
     return np.array([classes.index(value) for value in found], np.uint8)[codes]
 
 
 def _floats(frame, dtype, first, largest):
-    """The numbers of a frame as floats of this dtype, or of the narrowest that is exact; an error unless all are. And
-    the largest number of each column, by size, where those before have these."""
+    """The numbers of a frame as floats of this dtype, or of the narrowest that is exact; the largest of each column."""
     kinds = [kind.kind for kind in frame.dtypes]
     frame = frame.copy(deep=False)
     for j in (j for j, kind in enumerate(kinds) if kind not in "biuf"):

@@ -41,9 +41,8 @@ def frames(parts, start, columns):
     """Frames of rows from this one on, and their labels or None. Of a data set before it only the length is read."""
     for part in parts:
         if hasattr(part, "get_fragments"):
-            n, names = part.count_rows(), part.schema.names
-            if n > start:
-                names = [*columns] if columns and columns <= {*names} else names  # all, for an error that names them
+            if (n := part.count_rows()) > start:
+                names = [*columns] if columns and columns <= {*part.schema.names} else part.schema.names
                 size = max(1, _PART // max(1, len(names)))
                 batches = part.to_batches(columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1)
                 yield from frames(_naming(", ".join(getattr(part, "files", ())[:3]), batches), start, columns)
@@ -90,8 +89,7 @@ def _below(path):
     path = path.expanduser().resolve(strict=True)  # whichever way leads there; an error if there is nothing
     if path.is_file():
         return [path]
-    hidden = re.compile(r"(^|[/\\])[._]")
-    files = [file for file in path.rglob("*") if file.is_file() and not hidden.search(str(file.relative_to(path)))]
+    files = [f for f in path.rglob("*") if f.is_file() and not re.search(r"[/\\][._]", f"/{f.relative_to(path)}")]
     return sorted(files, key=lambda f: [int(s) if s.isdecimal() else s for s in re.split(r"(\d+)", str(f))])
 
 

@@ -122,7 +122,7 @@ def test_names_of_rows_in_csv_are_refused_with_a_cure(tmp_path):
 
 def test_a_column_without_a_heading_is_taken_if_it_is_named(frame, tmp_path):
     frame.to_csv(tmp_path / "1.csv")  # with its index
-    with pytest.raises(ValueError, match=r"'Unnamed: 0' had no name.*index=False.*columns="):
+    with pytest.raises(ValueError, match=r"'Unnamed: 0' has no heading.*index=False.*columns="):
         disk.convert(tmp_path / "1.csv", tmp_path / "rows", y="ill")
     for columns in (["age"], ["age", "Unnamed: 0"]):
         X, _ = disk.convert(tmp_path / "1.csv", tmp_path / f"{len(columns)}", y="ill", columns=columns)
