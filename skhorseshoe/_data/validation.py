@@ -1,7 +1,6 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
 from collections import Counter
-from contextlib import suppress
 from numbers import Integral
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from .._backends import device
 from .._backends.sparse_structure import check as check_structure
-from .._utils.arrays import first_not_finite
+from .._utils.arrays import first_not_finite, kind_of
 from .._utils.memmap import ahead, cut
 from .._utils.memory import check_copy
 from .._utils.names import finder
@@ -29,7 +28,7 @@ _ONE_VS_REST = """from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
-_TIMES = ("date", "time", "duration")  # NumPy would take them for numbers
+_TIMES = ("date", "time", "duration", "period")  # NumPy would take them for numbers
 _LEVELS = ("categor", "dictionary", "enum", "str", "large_string", "utf8")  # and these, if they look like numbers
 
 
@@ -75,22 +74,23 @@ def _with_cure(error, X, types):
     if "feature names" in str(error):  # other columns than those of fit: that is what to say
         in_order = "same order" in str(error)
         return ValueError(f"{error}That is X[model.feature_names_in_].") if in_order else error
-    if isinstance(error, OverflowError):
-        error = ValueError(f"X holds a whole number that is too large for float64 ({error}). {_SCALE}")
-    for name, dtype in types:
-        if not dtype.startswith(_NUMBERS):
-            try:
-                np.asarray(X[name]).astype(np.float64)
-            except (ValueError, TypeError, OverflowError):
-                return ValueError(f"Column {name!r} is not numeric (its dtype is {dtype}): {error}. {_CURE}")
     X = np.asarray(X, object) if isinstance(X, list | tuple) else X
+    columns = [(repr(name), X[name]) for name, dtype in types if not dtype.startswith(_NUMBERS)]
     if not types and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OSU":
-        for j, column in enumerate(X.astype(object).T):
-            with suppress(OverflowError, TypeError):
-                try:
-                    column.astype(np.float64)
-                except ValueError as why:
-                    return ValueError(f"Column {j} of X is not numeric: {why}. {_CURE}")
+        columns = enumerate(X.T)
+    for name, values in columns:
+        objects = np.asarray(values, object)
+        missing = pd.isna(objects)
+        if kind_of(objects) == "times":
+            return ValueError(f"Column {name} holds dates or durations, not numbers. {_NUMBER}")
+        try:
+            np.where(missing, np.nan, objects).astype(np.float64)
+        except OverflowError as why:
+            return ValueError(f"Column {name} holds a whole number that is too large for float64 ({why}). {_SCALE}")
+        except (ValueError, TypeError) as why:
+            return ValueError(f"Column {name} is not numeric: {why}. {_CURE}")
+        if missing.any() and isinstance(error, TypeError):  # NumPy takes pandas.NA for no number
+            return not_finite(np.nan, np.argmax(missing), name, None)
     return error
 
 

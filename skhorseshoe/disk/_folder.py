@@ -92,8 +92,7 @@ def write(folder, what, parts_from, report):
     """
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder, _WHAT):
-        manifest = begun(folder, what)
-        if manifest["complete"]:  # by now
+        if (manifest := begun(folder, what))["complete"]:  # by now
             return
         if not (blocks := manifest["blocks"]):  # before there are other files
             _files.put_note(folder / _MANIFEST, manifest)

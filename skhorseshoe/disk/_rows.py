@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from .._utils.arrays import kind_of
+
 _WHOLE = 2**53  # up to where float64 tells one whole number from the next
-_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")  # as pandas says of objects
 
 
 def to_rows(frames, known, first):
@@ -88,12 +89,12 @@ def _floats(frame, dtype, first, largest):
 
 def _numbers(column):
     """The numbers of a column of objects; a ValueError if it has anything else."""
-    values = column.to_numpy(object)
-    is_number = pd.api.types.infer_dtype(values) in _NUMBERS
-    if is_number and not isinstance(column.dtype, pd.CategoricalDtype):  # whose numbers are names, no amounts
+    kind = kind_of(values := column.to_numpy(object))
+    if kind == "numbers" and not isinstance(column.dtype, pd.CategoricalDtype):  # whose numbers are names, no amounts
         return np.where(pd.isna(values), np.nan, values).astype(np.float64)
     odd = column[column.notna() & pd.to_numeric(column, errors="coerce").isna()]
+    cure = "convert it to numbers, such as days since an event," if kind == "times" else "encode it (OneHotEncoder)"
     raise ValueError(
         f"Column {column.name!r} is not numeric: its dtype is {column.dtype}, such as {[*odd[:1], *column[:1]][0]!r}. "
-        "Leave it out, with columns=[...], or encode it (OneHotEncoder) and give the encoded frames as the source."
+        f"Leave it out, with columns=[...], or {cure} and give frames of that as the source."
     )

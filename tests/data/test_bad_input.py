@@ -44,9 +44,9 @@ def cases(what, table):
     "large whole number": (np.full((30, 3), 10**400, object), "whole number that is too large .*Divide"),
     "dates": (X.astype("datetime64[s]"), "dates or durations .*datetime64"),
     "durations": (X.astype("timedelta64[s]"), "dates or durations .*timedelta64"),
-    "text": (np.where(np.isclose(X, X[3, 2]), "a", "1"), "Column 2 of X is not numeric: .*OneHotEncoder"),
+    "text": (np.where(np.isclose(X, X[3, 2]), "a", "1"), "Column 2 is not numeric: .*OneHotEncoder"),
     "no columns": (pd.DataFrame(index=range(30)), r"without columns: 0 feature\(s\)"),
-    "lists with text": ([[1.0, 2.0, "a"]] * len(X), "Column 2 of X is not numeric: .* 'a'.*OneHotEncoder"),
+    "lists with text": ([[1.0, 2.0, "a"]] * len(X), "Column 2 is not numeric: .* 'a'.*OneHotEncoder"),
     "one name twice": (pd.DataFrame(X, columns=list("aba")), "2 columns named 'a'.*to_numpy"),
 })  # fmt: skip
 @pytest.mark.filterwarnings("error")

@@ -1,5 +1,7 @@
 """Tables of pandas, polars and pyarrow: which columns are numbers, and whether they are those of the fit."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -41,6 +43,27 @@ def refused(model, table, says):
 ], ids=["text", "date", "duration"])  # fmt: skip
 def test_a_column_that_is_not_numbers_is_named(table, values, model):
     refused(model, table(columns(b=values)), r"'b'.*not num(eric|bers)")
+
+
+TIMES = {
+    "dates": [datetime.date(2020, 1, 1), None] * 15,
+    "durations": np.array([datetime.timedelta(1)] * 30, object),
+    "periods": pd.period_range("2020", periods=30),
+}
+
+
+@pytest.mark.parametrize("values", TIMES.values(), ids=TIMES)
+def test_objects_that_are_dates_or_durations_are_called_so(values, model):
+    refused(model, pd.DataFrame(columns(b=values)), "'b' holds dates or durations.*not numbers.*days since")
+    with pytest.raises(ValueError, match="Column 0 holds dates or durations"):
+        clone(model).fit(np.array([values], object).T, Y)
+
+
+def test_missing_objects_are_called_missing(model):
+    values = np.array([0.5, pd.NA, 1] * 10, object)
+    refused(model, pd.DataFrame(columns(b=values)), "^Input X contains NaN: the first is in row 1 of column 'b'")
+    nothing = pd.array([None] * 30, dtype=pd.ArrowDtype(pa.null()))
+    refused(model, pd.DataFrame(columns(b=nothing)), "^Input X contains NaN: the first is in row 0 of column 'b'")
 
 
 LEVELS = {

@@ -1,5 +1,6 @@
 """Rows that are converted once and stay on disk: what comes back is what was given, and what is refused."""
 
+import datetime
 import decimal
 
 import numpy as np
@@ -168,7 +169,8 @@ def named(*names):
 REFUSED = {
     "text": (column(["x", "y"]), {}, r"'b' is not numeric: .*'x'.*OneHotEncoder"),
     "a sign among numbers in text": (column(["7", "?"]), {}, r"'b' is not numeric: .*such as '\?'"),
-    "dates": (column(pd.to_datetime(["2020-01-01"] * 2)), {}, r"'b' is not numeric: .*datetime64"),
+    "dates": (column(pd.to_datetime(["2020-01-01"] * 2)), {}, r"'b' is not numeric: .*datetime64.*or convert it.*days"),
+    "objects of dates": (column([datetime.date(2020, 1, 1)] * 2), {}, r"'b' is not numeric: .*or convert it.*days"),
     "a category of numbers": (column(pd.Categorical([1, 2])), {}, r"'b' is not numeric: .*category"),
     "missing": (column([1, np.nan]), {}, r"'b' holds a missing value in row 51"),
     "nullable": (column(pd.array([1, None], "Int64")), {}, r"'b' holds a missing value in row 51"),
