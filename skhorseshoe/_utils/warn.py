@@ -9,6 +9,7 @@ from joblib import Parallel
 _PASSED = "skhorseshoe", "sklearn", "joblib", "contextlib"
 _WORKERS = "multiprocessing", "threading", "concurrent", "distributed"  # where no line is the user's
 _OF_MANY = "sklearn.model_selection._validation"
+_FOLDS = "_fit_and_score_over_thresholds", "_fit_classifier_calibrator_pair"  # where the last fit is in the same module
 _said = WeakKeyDictionary()  # messages, by what has run the fits
 
 
@@ -37,8 +38,8 @@ def warn_once(message, category=UserWarning):
 
 
 def is_one_of_many():
-    """Whether this is a fit of a search or a cross-validation of scikit-learn's."""
-    return any(_module(frame) == _OF_MANY for frame in _callers())
+    """Whether this is a fit of a search or a cross-validation of scikit-learn's, those of thresholds too."""
+    return any(_module(frame) == _OF_MANY or frame.f_code.co_name in _FOLDS for frame in _callers())
 
 
 def _callers():

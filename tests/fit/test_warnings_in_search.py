@@ -3,8 +3,9 @@
 import warnings
 
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -35,6 +36,14 @@ def test_a_cross_validation_says_it_once(weak_problem):
     pipeline = make_pipeline(StandardScaler(), HorseshoeSelector(SHORT), LogisticRegression())
     (text,) = said(cross_val_score, pipeline, *weak_problem, cv=3)
     assert "chains have not converged" in text
+
+
+def test_a_threshold_and_a_calibration_say_it_once_for_their_folds(weak_problem):
+    whole, folds = said(TunedThresholdClassifierCV(SHORT, cv=3).fit, *weak_problem)
+    assert "cross-validation chains have not converged" in folds
+    assert "Fit again with" in whole
+    (text,) = said(CalibratedClassifierCV(SHORT, cv=3, ensemble=True).fit, *weak_problem)
+    assert "cross-validation chains have not converged" in text
 
 
 def test_a_selector_in_a_pipeline_stands_alone(weak_problem):
