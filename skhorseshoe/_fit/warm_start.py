@@ -40,7 +40,7 @@ def described(problem, settings):
         "draws_dtype": settings.draws_dtype,
         "fit_intercept": columns.fit_intercept,
         "global_scale": problem.tau_0,
-        "1 / slab_scale^2": problem.fixed.slab_precision,
+        "slab_scale": problem.fixed.slab_scale,
         "standardize": columns.standardize,
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "shape of X": rows.shape,

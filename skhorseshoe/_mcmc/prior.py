@@ -50,6 +50,7 @@ class FixedPrior:
     def __init__(self, columns, slab_scale):
         p = len(columns.mean)
         self.anchor = np.append(columns.mean, 1.0) / WIDE if columns.fit_intercept else np.zeros(p)
+        self.slab_scale = None if slab_scale is None else float(slab_scale)
         self.slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
         self.diagonal = np.zeros(len(self.anchor))
         self.diagonal[: columns.n_shrunk] = self.slab_precision

@@ -221,6 +221,7 @@ def test_the_home_folder_may_be_given_by_its_sign(problem, tmp_path, monkeypatch
     [
         ({}, r"checksum of X"),
         ({"random_state": 1}, r"random_state \(was 0, is 1\)"),
+        ({"slab_scale": 0.5}, r"slab_scale \(was None, is 0.5\)"),
         ({"unpenalized": [1]}, r"unpenalized \(was \[\], is \[1\]\)"),
     ],
 )

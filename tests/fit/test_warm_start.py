@@ -60,7 +60,7 @@ def test_without_warm_start_a_fit_starts_anew_and_keeps_nothing(problem):
     [
         ({"sampler": "gibbs"}, r"sampler \(was hmc, is gibbs\)"),
         ({"n_chains": 3}, r"n_chains \(was 4, is 3\)"),
-        ({"slab_scale": 2.0}, r"slab_scale\^2 \(was 0.0, is 0.25\)"),
+        ({"slab_scale": 2.0}, r"slab_scale \(was None, is 2.0\)"),
         ({"thin": 2, "burn_in": 41}, r"burn_in \(was 40, is 41\), thin \(was 1, is 2\)"),
     ],
 )
