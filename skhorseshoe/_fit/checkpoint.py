@@ -256,7 +256,7 @@ def check_saved(saved, problem, settings):
     sizes |= {"M": all_of_X + 2, "0": 0, "2": 2, "4": 4}
     chains, draws = saved["chains"], saved["draws"]
     top = {name: value for name, value in saved.items() if name not in ("chains", "draws")}
-    _check_arrays(top, {"n_iter": "", "key": "2", "room": ""}, sizes)
+    _check_arrays(top, {"n_iter": "", "target_ess": "", "key": "2", "room": ""}, sizes)
     _require("sweep" in chains and {"seen", "stride"} <= draws.keys(), "'sweep', 'seen' or 'stride' is missing")
     sweep, done, burn_in = int(chains["sweep"]), int(saved["n_iter"]), _burn_in(chains, settings)
     _require(done == max(0, sweep - burn_in.end) and sweep >= 0, f"it has made {sweep} sweeps, and {done} to keep")

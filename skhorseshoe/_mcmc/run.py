@@ -64,7 +64,8 @@ class Run:
         self.whole = True  # not in the middle of a sweep, so that a later run can go on from here
         if saved is not None:
             self._draws.restore(saved["draws"])
-            self._stop_if_enough()
+            # Where that run looked at the same target, it has been asked already, or was not to be asked here.
+            self._stop_if_enough(is_new=float(saved["target_ess"]) != self._target())
 
     @property
     def sweep(self):
@@ -127,9 +128,14 @@ class Run:
         """Draws of each chain, whether they are kept or not."""
         return self.done // self.settings.thin
 
-    def _stop_if_enough(self):
-        target = self.settings.target_ess
-        if target is not None and _is_check(self._n_draws()) and self.draws.suffice(target):
+    def _target(self):
+        """The effective sample size that is enough, 0 if none is."""
+        return float(self.settings.target_ess or 0.0)
+
+    def _stop_if_enough(self, is_new=False):
+        """is_new : whether the draws so far were made for another target."""
+        n, target = self._n_draws(), self._target()
+        if target and (_is_check(n) or (is_new and n >= _FIRST_CHECK)) and self.draws.suffice(target):
             self.stopped_by = "target_ess"
 
     def separated(self):
@@ -152,6 +158,7 @@ class Run:
         nested dicts."""
         return {
             "n_iter": self.done,
+            "target_ess": self._target(),
             "room": self.room or 0,
             "key": self.problem.key,
             "chains": self.problem.rows.ops.to_host(self.chains.arrays()),

@@ -32,6 +32,31 @@ def test_sampling_ends_when_everything_has_converged(weak_problem, sampler, goal
     assert 200 <= model.burn_in_ <= 3400
 
 
+@pytest.mark.parametrize("way", ["checkpoint", "warm_start"])
+@pytest.mark.filterwarnings("ignore:target_ess=1000000.0 has not been reached")
+def test_draws_that_suffice_are_enough_when_an_automatic_length_goes_on(weak_problem, way, tmp_path):
+    """However many they are, if they were made for another target."""
+    kept = {"checkpoint": tmp_path / "run"} if way == "checkpoint" else {"warm_start": True}
+    model = HorseshoeProbitClassifier(n_iter=1600, random_state=0, **kept).fit(*weak_problem)
+    assert model.ess_.min() >= 400
+    model = model if way == "warm_start" else clone(model)
+    model.set_params(n_iter="auto").fit(*weak_problem)
+    assert (model.n_iter_, model.stopped_by_) == (1600, "target_ess")
+    model.set_params(target_ess=1e6, n_iter=2000 if way == "checkpoint" else 400).fit(*weak_problem)
+    assert (model.n_iter_, model.stopped_by_) == (2000, "n_iter")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_automatic_length_that_was_interrupted_ends_where_it_would_have(weak_problem, stop_at, tmp_path):
+    """Also where the draws suffice already, but nobody would have looked yet."""
+    whole = HorseshoeProbitClassifier(random_state=0, target_ess=500).fit(*weak_problem)
+    model = clone(whole).set_params(checkpoint=tmp_path / "run")
+    stop_at(whole.burn_in_ + whole.n_iter_ - 2, KeyboardInterrupt)
+    model.fit(*weak_problem)
+    assert model.stopped_by_ == "interrupt"
+    assert same_draws(model.fit(*weak_problem), whole)
+
+
 def test_sampling_ends_at_the_latest_after_so_many_sweeps(weak_problem, monkeypatch):
     monkeypatch.setattr(parameters, "MOST_SWEEPS", 60)
     with pytest.warns(ConvergenceWarning, match="n_iter="):
