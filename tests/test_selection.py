@@ -1,6 +1,5 @@
 """The selector: its rules, and its life inside scikit-learn."""
 
-
 import numpy as np
 import pandas as pd
 import polars as pl

@@ -61,20 +61,22 @@ class CollapsedRows(Collapsed):
     def _add_products(block, P):
         add_products(block, P, False, ROUTINES)
 
+    def _invert(self, P, build):
+        self._factorise(P, build)
+        log_det = 2.0 * np.log(diagonal(P)).sum()
+        invert(P, ROUTINES)
+        return log_det
+
     @staticmethod
-    def _invert(P, build):
+    def _factorise(P, build):
         for jitter in JITTERS:
             if jitter:
                 build()
             diagonal(P)[...] *= 1.0 + jitter
             minor = cholesky(P, UPPER, ROUTINES)
             if minor == 0:
-                break
-        else:
-            raise rows_not_definite(len(P), minor)
-        log_det = 2.0 * np.log(diagonal(P)).sum()
-        invert(P, ROUTINES)
-        return log_det
+                return
+        raise rows_not_definite(len(P), minor)
 
     @staticmethod
     def _add_heavy(c, P, columns, weights):

@@ -34,7 +34,8 @@ def check_forecast(card, X, y, sampler, n_chains, slack, short_fit, **length):
     ],
 )
 def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card, short_fit, monkeypatch):
-    monkeypatch.setattr("skhorseshoe._data.rows.Rows.separation", lambda self: None)  # then rows are asked on the card
+    # Then rows are asked on the card.
+    monkeypatch.setattr("skhorseshoe._data.rows.Rows.separation", lambda *given: None)
     make, length = make_sparse_probit, {"burn_in": 8, "n_iter": 4}
     if sampler == "collapsed":
         make, length = make_correlated_probit, {"burn_in": 1, "n_iter": 1}
