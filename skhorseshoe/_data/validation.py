@@ -88,7 +88,7 @@ def _with_cure(error, X, types):
         except OverflowError as why:
             return ValueError(f"Column {name} holds a whole number that is too large for float64 ({why}). {_SCALE}")
         except (ValueError, TypeError) as why:
-            return ValueError(f"Column {name} is not numeric: {why}. {_CURE}")
+            return type(why)(f"Column {name} is not numeric: {why}. {_CURE}")
         if missing.any() and isinstance(error, TypeError):  # NumPy takes pandas.NA for no number
             return not_finite(np.nan, np.argmax(missing), name, None)
     return error
