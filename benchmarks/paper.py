@@ -14,7 +14,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.datasets import make_rare_events
 
 ROWS, COLUMNS, SWEEPS = (1000, 10_000, 100_000, 1_000_000), (10, 100, 1000), 10_000
-WIDE, REAL = ((1000, 10_000), (10_000,)), (1_295_848, 141)
+WIDE, REAL = ((1000, 10_000, 100_000), (10_000,)), (1_295_848, 141)
 FACTORS = 10**11  # columns cubed, from where the burn-in of "hmc" takes hours
 # Seconds of 10,000 sweeps of one chain on a Titan X that the paper states, for these shapes.
 PAPER = {(10_000, 1000): 41.0, (1_000_000, 1000): 120.0, REAL: 176.0}
@@ -67,7 +67,8 @@ def ten_thousand(X, y, sampler, threads, allowed):
         begin = end - swept
         took = times[end] - times[begin]
         if swept == SWEEPS or took > allowed / 4:
-            each = (times[end] - times[begin + 1]) / (swept - 1)  # what is computed once is in the first
+            first, last = begin + 1, end - bool(few)  # what is computed once is in the first, or in the last
+            each = (times[last] - times[first]) / (last - first)
             return took + each * (SWEEPS - swept), swept, model.sampler_
         swept = int(min(SWEEPS, swept * np.clip(allowed / (2 * took), 2, 100)))
 
