@@ -107,7 +107,7 @@ def _reserve_blas(n_threads):
         together.wait()
         np.matmul(A, A, out=total[first])
         together.wait()
-        add_products(A, total[first], True, ROUTINES)
+        add_products(A, total[first], of_columns=True, routines=ROUTINES)
 
     with open_threads(n_threads) as threads:
         threads.run(multiply, n_threads)

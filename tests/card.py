@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-import warnings
 
 import laws
 import numba
@@ -10,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy import stats
 from scipy.special import log_ndtr
-from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe._backends import LATENT
 from skhorseshoe._backends._cpu.philox import stream
@@ -74,13 +72,6 @@ def assert_same_model(ours, theirs):
 def assert_all_close(ours, theirs, **tolerance):
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, **tolerance)
-
-
-def refit(model, X, y, weight=None):
-    """Fit, without a warning that draws are few."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y, sample_weight=weight)
 
 
 def held_by_fits(monkeypatch):

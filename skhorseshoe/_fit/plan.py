@@ -42,7 +42,7 @@ def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of earlier fits, to go on with."""
     many, heavy = is_without_factor(data.shape[1]), data.times > _REPEATED and not data.wide
     sampler = choose(params.sampler, params.burn_in, data.whole and (many or not heavy), data.wide, many)
-    settings = {name: getattr(params, name, None) for name in Settings._fields}
+    settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
     settings = Settings(**{**settings, "sampler": sampler, **_lengths(params, data.shape[1], done)})
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:

@@ -158,10 +158,7 @@ def test_separated_classes_are_told_where_claims_are_made(seed):
     X = np.random.default_rng(seed).standard_normal((40, 5))
     y = X[:, 0] - X[:, 1] > 0
     for slab, says in ((None, True), (2, False)):
-        model = HorseshoeProbitClassifier(slab_scale=slab, n_iter=400, burn_in=200, random_state=seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, y)
+        model = HorseshoeProbitClassifier(slab_scale=slab, n_iter=400, burn_in=200, random_state=seed).fit(X, y)
         assert ("complete separation" in str(model.summary())) == says
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -11,8 +11,6 @@ from skhorseshoe._mcmc import collapsed
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_correlated_probit
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 class Problem:
     """Scaled and centred columns in an order of their own, the last of them not shrunk, and an intercept."""

@@ -15,7 +15,6 @@ from skhorseshoe._mcmc import draws as _draws
 from skhorseshoe._mcmc.draws import Draws, Moments
 from skhorseshoe.plotting import CoefficientsDisplay
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 STORED = "coef_draws_", "intercept_draws_", "global_scale_draws_", "acceptance_draws_"
 
 

@@ -12,8 +12,6 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc as _hmc
 from skhorseshoe._mcmc.adaptation_window import Window, ends, enough_steps
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 @pytest.fixture
 def record(monkeypatch):

@@ -18,7 +18,6 @@ from skhorseshoe._utils import memory
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.selection import HorseshoeSelector
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 KEY = np.array([5, 6], dtype=np.uint32)
 FORMS = ["rows", "matrix"]
 SETTINGS = {}, {"standardize": True, "unpenalized": np.arange(9) == 4}, {"fit_intercept": False}

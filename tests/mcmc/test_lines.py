@@ -18,8 +18,6 @@ from skhorseshoe._mcmc.adaptation_window import Window
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._utils.threads import open_threads
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 P_VALUE = 1e-4
 NONE = np.empty(0)  # for no weights
 NO_WIDTH = 1e-200  # of a slice that lets nothing move

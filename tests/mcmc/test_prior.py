@@ -12,8 +12,6 @@ from skhorseshoe._data.rows import Columns, Rows
 from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, tau_scale
 from skhorseshoe.diagnostics import mcse_mean
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 def separable(n=60, p=4):
     X = np.random.default_rng(0).standard_normal((n, p))

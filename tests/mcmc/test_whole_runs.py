@@ -14,8 +14,6 @@ from scipy.special import log_ndtr, ndtr
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.diagnostics import mcse_mean, rhat
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 @pytest.mark.parametrize(("sampler", "n_iter", "thin"), [("gibbs", 40_000, 10), ("hmc", 10_000, 2)])
 def test_posterior_is_that_of_two_other_samplers(sampler, n_iter, thin):

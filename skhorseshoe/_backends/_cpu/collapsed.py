@@ -59,7 +59,7 @@ class CollapsedRows(Collapsed):
 
     @staticmethod
     def _add_products(block, P):
-        add_products(block, P, False, ROUTINES)
+        add_products(block, P, of_columns=False, routines=ROUTINES)
 
     def _invert(self, P, build):
         self._factorise(P, build)

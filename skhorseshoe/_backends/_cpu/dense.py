@@ -211,7 +211,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
                 squared = squared * information_weights(rows, beta, 0.0)
             if np.ndim(squared):
                 rows *= np.sqrt(squared)[:, None]
-            add_products(rows, total, True, ROUTINES)
+            add_products(rows, total, of_columns=True, routines=ROUTINES)
 
     return sum_of_parts(add, q, n_parts, spare, threads)
 

@@ -17,8 +17,6 @@ from skhorseshoe._data.row_blocks import Segment
 from skhorseshoe._data.rows import Rows
 from skhorseshoe.selection import HorseshoeSelector
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 def made(n, p, seed, density=0.1, dtype=np.float64):
     """Sparse rows, with a column of ones and one that is empty; labels that two columns explain."""

@@ -14,7 +14,6 @@ from card import (
     module,
     on_card,
     on_host,
-    refit,
     sparse_rows,
 )
 from cuda_emulator import fake_cupy
@@ -30,7 +29,7 @@ def fitted(one_gpu, data, short_fit):
 
 
 def fitted_there(X, y, weight=None, **params):
-    return refit(HorseshoeProbitClassifier(**{**SHORT, "random_state": 1, **params}), X, y, weight)
+    return HorseshoeProbitClassifier(**{**SHORT, "random_state": 1, **params}).fit(X, y, weight)
 
 
 def on_cpu(model):

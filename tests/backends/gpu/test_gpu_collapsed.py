@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from card import KEY, NONE, refit
+from card import KEY, NONE
 from laws import ALONE, TAU_0, all_draws, same_draws
 
 from skhorseshoe._backends import device
@@ -196,7 +196,7 @@ def test_chains_can_be_gone_on_with_on_a_gpu(one_gpu, wide, few_lines, short_fit
     params = {"device": "cuda", "burn_in": 2, "n_chains": 2, "slab_scale": 2.0}
     whole = short_fit(*wide, n_iter=4, **params)
     parts = pickle.loads(pickle.dumps(short_fit(*wide, n_iter=2, warm_start=True, **params)))
-    assert same_draws(refit(parts, *wide), whole)
+    assert same_draws(parts.fit(*wide), whole)
 
 
 def test_auto_leaves_more_columns_than_rows_to_the_cpu(card, wide, short_fit, monkeypatch):

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from card import KEY, NONE, SHORT, assert_all_close, on_card, refit
+from card import KEY, NONE, SHORT, assert_all_close, on_card
 from laws import all_draws, repeated, same_law
 
 from skhorseshoe._backends import limits
@@ -74,7 +74,7 @@ def test_chains_go_on_after_a_pickle_wherever_the_rows_are(sampler, one_gpu, dat
     params = {"device": "cuda", "sampler": sampler, **SHORT}
     whole = short_fit(*data, **{**params, "n_iter": 10})
     parts = pickle.loads(pickle.dumps(short_fit(*data, warm_start=True, **params)))
-    refit(parts, on_card(data[0]), data[1])
+    parts.fit(on_card(data[0]), data[1])
     np.testing.assert_allclose(all_draws(parts), all_draws(whole), rtol=1e-9)
 
 
