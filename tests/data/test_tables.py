@@ -59,6 +59,12 @@ def test_objects_that_are_dates_or_durations_are_called_so(values, model):
         clone(model).fit(np.array([values], object).T, Y)
 
 
+def test_a_column_of_intervals_is_named(model):
+    intervals = pd.IntervalIndex.from_breaks(np.arange(31))  # whose type begins with "int"
+    with pytest.raises(TypeError, match="Column 'b' is not numeric: .*Interval.*OneHotEncoder"):
+        model.fit(pd.DataFrame(columns(b=intervals)), Y)
+
+
 def test_missing_objects_are_called_missing(model):
     values = np.array([0.5, pd.NA, 1] * 10, object)
     refused(model, pd.DataFrame(columns(b=values)), "^Input X contains NaN: the first is in row 1 of column 'b'")
