@@ -19,7 +19,7 @@ _OF_A_SPLIT = 6 * (1 + lines.PROPOSALS)  # and beside these of a split move
 _MOST_TURNS = MAX_STEPS + 1  # of a sweep: those of a path, and one of no angle for scales that move apart
 _LEAST = 512  # bytes of an array
 ANSWERED = 1024  # rows whose linear predictors are computed together
-SPARSE_ROWS = 2**18  # of a sweep that is recorded: a pass leaves a number of each for each chain, which is kept
+SPARSE_ROWS = 2**17  # of a sweep that is recorded: a pass leaves a number of each for each chain, which is kept
 _SORTED = 40  # bytes for each stored number while the columns are sorted, beside their numbers
 _CURE = "Use device='cpu', give X as {}, lower n_chains, or select columns first."
 _NARROW, _NARROW_SPARSE = "float32 or float16", "float32"
