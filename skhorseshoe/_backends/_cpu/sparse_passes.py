@@ -102,8 +102,8 @@ def noise_pass(X, row_weight, n_chains, bounds, attempt, sweep, purpose, k0, k1,
         for start in range(bounds[block], bounds[block + 1], _TILE):
             rows = min(_TILE, bounds[block + 1] - start)
             for c in range(n_chains):
-                st = stream(c, purpose, start)
                 for r in range(rows):
+                    st = stream(c, purpose, start + r)
                     e[c, r], _ = normal_and_unit(attempt, uint32(sweep), start + r, st, k0, k1)
                     if row_weight.shape[0]:
                         e[c, r] *= math.sqrt(row_weight[start + r])

@@ -60,27 +60,29 @@ def truncate_tile(z, y, row0, chain, sweep, k0, k1, words, work, proposal):
     """
     F = z.dtype.type
     rows = z.shape[0]
-    st = stream(chain, LATENT, row0)
     mean, other = proposal[0], proposal[1]
     for r in range(rows):
         mean[r] = z[r] if y[r] else -z[r]
-    _first_block(rows, sweep, row0, st, k0, k1, words[0], words[1], words[2], words[3])
+    same = min(rows, 2**32 - row0 % 2**32)  # rows whose numbers have the same high bits
+    for a, b in ((0, same), (same, rows)):
+        some = words[0, a:b], words[1, a:b], words[2, a:b], words[3, a:b]
+        _first_block(some, sweep, row0 + a, stream(chain, LATENT, row0 + a), k0, k1)
     _propose(rows, words[0], words[1], mean, work, z)
     _propose(rows, words[2], words[3], mean, work, other)
     for r in range(rows):
         z[r] = z[r] if z[r] > F(0) else other[r]
     for r in range(rows):
         if not z[r] > F(0):
-            z[r] = truncated_normal(mean[r], z, 1, sweep, row0 + r, st, k0, k1)
+            z[r] = truncated_normal(mean[r], z, 1, sweep, row0 + r, stream(chain, LATENT, row0 + r), k0, k1)
     for r in range(rows):
         z[r] = z[r] if y[r] else -z[r]
 
 
 @device
-def _first_block(rows, sweep, row0, st, k0, k1, w0, w1, w2, w3):
+def _first_block(words, sweep, row0, st, k0, k1):
     """The random words of attempt 0 for each row."""
-    index = uint32(row0)
-    for r in range(rows):
+    (w0, w1, w2, w3), index = words, uint32(row0)
+    for r in range(w0.shape[0]):
         w0[r], w1[r], w2[r], w3[r] = philox(uint32(0), sweep, uint32(index + uint32(r)), st, k0, k1)
 
 

@@ -132,11 +132,12 @@ def rows(request):
 
 
 def test_latent_pass_sums_the_latents_of_every_row(rows):
-    X, y, coef, bounds, bordered = rows
-    got, squares = cpu.latent(X, y, coef, bounds, 9, KEY, ALONE)
+    """Also where the number of a row begins to have more than 32 bits."""
+    (X, y, coef, bounds, bordered), first = rows, 2**32 - 2
+    got, squares = cpu.latent(X, y, coef, bounds, 9, KEY, ALONE, first)
     sign = np.where(y, 1.0, -1.0)
     means = (sign * (coef @ bordered.T)).astype(X.dtype)
-    z = sign * np.array([truncated_normals(of_chain, 9, 0, *KEY, c) for c, of_chain in enumerate(means)])
+    z = sign * np.array([truncated_normals(of_chain, 9, first, *KEY, c) for c, of_chain in enumerate(means)])
     np.testing.assert_allclose(squares, (z**2).sum(axis=1), rtol=1e-4)
     np.testing.assert_allclose(got, z @ bordered, 1e-4, 2e-3 * np.sqrt(len(X)) if X.dtype == np.float32 else 1e-4)
 
