@@ -27,6 +27,7 @@ _FEW_ROWS = 2**11  # of which a pass costs little beside all else
 _LARGE = 10  # times the number of rows: the square of so many columns that their matrices outweigh moves along lines
 _SETTLED_ANGLE = 0.9 * 2 * np.pi / 3  # of all turns together, where one is not enough
 _REFERENCE = "point", "score", "information"
+_NO_SWEEP = 2**32 - 1  # a number of the counter that no sweep has
 
 # A state of ``hmc``, and the steps that a window tunes; see ``Window``.
 _Tuned = namedtuple("_Tuned", (*hmc.HmcState._fields, "step", "tau_step"))
@@ -54,7 +55,7 @@ class HmcChains:
             zero, scales = ops.to_device(np.zeros(n_chains)), (start.lambda_sq_inv, start.tau_sq_inv)
             self.state = hmc.HmcState(start.beta, *scales, *rows.score(start.beta), 0, zero, zero)
             if burn_in == 0:  # a reference there must be
-                self.state = self._climb()(self.state)
+                self.state = self._climb()(self.state._replace(sweep=_NO_SWEEP))
                 self._refer(*self._mode())
                 self.state = self.state._replace(sweep=0)
         self._record()

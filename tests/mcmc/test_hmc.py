@@ -84,6 +84,14 @@ def test_each_move_of_tau_has_random_numbers_of_its_own(monkeypatch):
     assert len(np.unique(given)) == 2 * 2 * 3 * 4
 
 
+def test_a_start_without_burn_in_has_random_numbers_of_its_own(weak_problem, monkeypatch):
+    X, y = weak_problem
+    drawn, local_scales = [], cpu.local_scales
+    monkeypatch.setattr(cpu, "local_scales", lambda *given: drawn.append(given[-1]) or local_scales(*given))
+    chains_of(Rows(X, y.astype(np.uint8), True, cpu, ALONE), "hmc", 0).advance()
+    assert len(set(drawn)) == len(drawn) == 2
+
+
 def test_going_on_in_burn_in_leaves_what_was_saved_as_it_was(weak_problem):
     X, y = weak_problem
     rows = Rows(X, y.astype(np.uint8), True, cpu, ALONE)
