@@ -109,8 +109,8 @@ def describe_prior(tau_0, slab_scale, sd, n, rate):
     log_tau = STEP * np.arange(-round(below / STEP), round(ENDS / STEP) + 1)  # in units of tau_0
     log_lambda = STEP * np.arange(-round(ENDS / STEP), round(ENDS / STEP) + 1)
     first = log_tau[0] + log_lambda[0]
-    square = (tau_0 * np.exp(first + STEP * np.arange(len(log_tau) + len(log_lambda) - 1))) ** 2  # (tau lambda)^2
-    slab = 1 / np.sqrt(1 + square * slab_precision)
+    product = tau_0 * np.exp(first + STEP * np.arange(len(log_tau) + len(log_lambda) - 1))  # tau lambda
+    square, slab = product**2, 1 / np.hypot(1.0, product * slab_precision**0.5)
     of_lambda, of_tau = _half_cauchy(log_lambda), _half_cauchy(log_tau)
     factor = np.correlate(slab, of_lambda, "valid")  # of a column, given tau
     of_tau *= np.exp(len(sd) * np.log(factor / factor.max()))

@@ -118,6 +118,14 @@ def test_prior_m_eff_is_the_mean_over_the_scales(slab_scale, seed):
             assert abs(below - 0.5) < 5 * np.sqrt(0.25 * (weight**2).sum()) / weight.sum()
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_prior_with_the_smallest_slab_is_described():
+    """Far below tau_0 a slab alone says how large tau is. The square of this ratio is beyond float64."""
+    extreme, usual = (describe_prior(*scales, np.ones(3), 50, 0.5) for scales in ((1e100, 1e-100), (1e9, 1.0)))
+    assert extreme["tau_median"] == pytest.approx(1e-100 * usual["tau_median"], rel=1e-3)
+    assert 0 < extreme["m_eff"] < extreme["m_eff_at_tau_0"] < 1e-100
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_where_rows_weigh_nothing_tau_has_its_prior(fit_intercept, seed):
     """Three columns. Per column and tau the scales have the factor E (1 + (tau lambda / c)^2)^(-1/2)."""
