@@ -96,12 +96,16 @@ def in_python(monkeypatch):
 
 
 def norm_with(change):
-    """``moments`` whose normalising constant has something added."""
+    """A Gaussian whose normalising constant has something added."""
 
-    def changed(moments):
-        return lambda L, b, d, p, mean, half: moments(L, b, d, p, mean, half) + change(L, d[:p], b @ mean)
+    def changed(right):
+        def added(H, b, lambda_sq_inv, tau_sq_inv, routines, L, mean):
+            minor, norm = right(H, b, lambda_sq_inv, tau_sq_inv, routines, L, mean)
+            return minor, norm + change(L, tau_sq_inv * lambda_sq_inv, b @ mean)
 
-    return {"_moments": changed}
+        return added
+
+    return {"_set": changed}
 
 
 def local_moves_with(mean=1.0, precision=1.0):

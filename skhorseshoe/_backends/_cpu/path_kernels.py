@@ -29,16 +29,12 @@ def begin_path(H, b, reference, state, routines, first, last, gaussian, path):
     beta, lambda_sq_inv, tau_sq_inv, loglik, score = state
     factors, mean, log_norm = gaussian
     u, v, force, total = path
-    q = b.shape[0]
-    d, offset = np.zeros(q), np.empty(q)
+    offset = np.empty(b.shape[0])
     for c in range(first, last):
-        for j in range(lambda_sq_inv.shape[1]):
-            d[j] = tau_sq_inv[c] * lambda_sq_inv[c, j]
-        minor = factorise(H, d, UPPER, routines, factors[c])
+        minor, log_norm[c] = _set(H, b, lambda_sq_inv[c], tau_sq_inv[c], routines, factors[c], mean[c])
         if minor:
             return minor
-        log_norm[c] = _moments(factors[c], b, d, lambda_sq_inv.shape[1], mean[c], offset)
-        for j in range(q):
+        for j in range(b.shape[0]):
             offset[j] = beta[c, j] - mean[c, j]
         transposed_product(factors[c], offset, u[c])
         total[c] = _remainder(reference, beta[c], loglik[c], score[c], offset, force[c])
@@ -129,16 +125,10 @@ def accept_paths(change, new, old, sweep, k0, k1, chance):
 @device
 def _move_tau(H, b, lambda_sq_inv, proposed, level, routines, c, spare, L, mean, log_norm):
     """The Gaussian with tau^-2 as proposed, where its constant is above a level; -1 if so."""
-    q, p = b.shape[0], lambda_sq_inv.shape[0]
-    d, m, scratch = np.zeros(q), np.empty(q), np.empty(q)
-    for j in range(p):
-        d[j] = proposed * lambda_sq_inv[j]
-    minor = factorise(H, d, UPPER, routines, spare)
-    if minor:
+    m = np.empty(b.shape[0])
+    minor, norm = _set(H, b, lambda_sq_inv, proposed, routines, spare, m)
+    if minor or not norm > level:
         return minor
-    norm = _moments(spare, b, d, p, m, scratch)
-    if not norm > level:
-        return 0
     log_norm[c] = norm
     mean[:] = m
     L[:] = spare
@@ -159,13 +149,9 @@ def _move_slow(H, b, slow, sweep, k0, k1, routines, c, L, mean, log_norm, lambda
             for e in range(k):
                 P[a, e] += units[i, a] * units[i, e]
     _move_local_scales(P, m, x, tau_sq_inv, c, sweep, k0, k1)
-    d, scratch = np.zeros(q), np.empty(q)
     for i in range(k):
         lambda_sq_inv[slow[i]] = x[i]
-    for j in range(lambda_sq_inv.shape[0]):
-        d[j] = tau_sq_inv * lambda_sq_inv[j]
-    minor = factorise(H, d, UPPER, routines, L)
-    log_norm[c] = _moments(L, b, d, lambda_sq_inv.shape[0], mean, scratch)
+    minor, log_norm[c] = _set(H, b, lambda_sq_inv, tau_sq_inv, routines, L, mean)
     return minor
 
 
@@ -234,16 +220,22 @@ def _log_density(log_lambda, v, c, tau_sq_inv):
 
 
 @device
-def _moments(L, b, d, p, mean, half):
-    """m, and the logarithm of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2), which depends on the scales."""
+def _set(H, b, lambda_sq_inv, tau_sq_inv, routines, L, mean):
+    """L and m given the scales; a minor, and the logarithm of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2)."""
+    d, half = np.zeros(b.shape[0]), np.empty(b.shape[0])
+    for j in range(lambda_sq_inv.shape[0]):
+        d[j] = tau_sq_inv * lambda_sq_inv[j]
+    minor = factorise(H, d, UPPER, routines, L)
+    if minor:
+        return minor, math.nan
     solve(L, b, half)
     norm = 0.5 * dot(half, half)
     for j in range(b.shape[0]):
         norm -= math.log(L[j, j])
-    for j in range(p):
+    for j in range(lambda_sq_inv.shape[0]):
         norm += 0.5 * math.log(d[j])
     solve_transposed(L, half, mean)
-    return norm
+    return minor, norm
 
 
 @device
