@@ -117,20 +117,8 @@ class CollapsedRows(Collapsed):
         def scan(first, last):
             for c in range(first, last):
                 which = closest(closeness[c], n_columns)
-                self.log_det[c] += scan_local_scales(
-                    lambda_sq_inv[c],
-                    self.w[c],
-                    self.P[c],
-                    z[c],
-                    which,
-                    self._columns(which),
-                    tau_sq_inv[c],
-                    self.slab_precision,
-                    index,
-                    c,
-                    sweep,
-                    *key,
-                )
+                given = lambda_sq_inv[c], self.w[c], self.P[c], z[c], which, self._columns(which), tau_sq_inv[c]
+                self.log_det[c] += scan_local_scales(*given, self.slab_precision, index, c, sweep, *key)
 
         self.threads.run(scan, self.n_chains)
 

@@ -67,10 +67,9 @@ class CollapsedRows(Collapsed):
         """As ``Collapsed._columns``, for which of any shape."""
         n = len(self.X)
         out = cp.empty((*which.shape, n))
+        sizes = i64(out.size), i32(n), i32(len(self.order))
         given = self.X, self.order, self.centre, self.root, which, out
-        launch(
-            self._kernel("gather_columns"), blocks_for(out.size), *given, i64(out.size), i32(n), i32(len(self.order))
-        )
+        launch(self._kernel("gather_columns"), blocks_for(out.size), *given, *sizes)
         return out
 
     # The n x n matrices ----------------------------------------------------------------------------------------------
@@ -139,16 +138,8 @@ class CollapsedRows(Collapsed):
 
     def length(self, z, index, sweep, key):
         z = z.copy()
-        forms = self._forms(self.P, z, times_each(self.P, z))
-        launch(
-            self._kernel("scale_latent"),
-            len(z),
-            z,
-            forms,
-            i32(z.shape[1]),
-            np.uint32(index),
-            *random_arguments(key, sweep),
-        )
+        given = z, self._forms(self.P, z, times_each(self.P, z)), i32(z.shape[1]), np.uint32(index)
+        launch(self._kernel("scale_latent"), len(z), *given, *random_arguments(key, sweep))
         return z
 
     def _scan_local_scales(self, lambda_sq_inv, z, closeness, n_columns, tau_sq_inv, index, sweep, key):
