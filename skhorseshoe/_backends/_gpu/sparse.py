@@ -47,20 +47,20 @@ def hold(X, y, weight):
 
 
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
-    """As the CPU\'s; ``bounds`` and ``threads`` say nothing to a GPU."""
+    """As the CPU's; ``bounds`` and ``threads`` say nothing to a GPU."""
     random = random_arguments(key, sweep)
     out = _sum("latent_rows", X, coef, lambda rows: (y[rows], i64(first_row + rows.start), *random))
     return out[:, :-1], out[:, -1]
 
 
 def score(X, y, weight, coef, bounds, threads):
-    """As the CPU\'s."""
+    """As the CPU's."""
     out = _sum("score_rows", X, coef, lambda rows: (y[rows], *_if_any(weight[rows])))
     return out[:, -1], out[:, :-1]
 
 
 def line(X, y, weight, coef, direction, steps, bounds, threads):
-    """As the CPU\'s."""
+    """As the CPU's."""
     both, steps = side_by_side(coef, direction), cp.ascontiguousarray(steps)
     return reduce(add, (_line(part, y[rows], weight[rows], both, steps) for rows, part in parts_of(X)))
 
@@ -83,12 +83,12 @@ def _line(X, y, weight, both, steps):
 
 
 def gram_product(X, weight, vectors, bounds, threads):
-    """As the CPU\'s."""
+    """As the CPU's."""
     return _sum("product_rows", X, vectors, lambda rows: _if_any(weight[rows]), "float64")[:, :-1]
 
 
 def gram_noise(X, weight, shape, bounds, attempt, sweep, purpose, key, threads):
-    """As the CPU\'s."""
+    """As the CPU's."""
     random = np.uint32(attempt), *random_arguments(key, sweep, purpose)
 
     def given(rows):
@@ -134,7 +134,7 @@ def _pass(name, X, coef, given, real):
 
 
 def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
-    """As the CPU\'s, on the host."""
+    """As the CPU's, on the host."""
     n, p = X.shape
     shift = np.where(stored_in(X) == n, centre, 0.0)
     points = None if beta is None else uncentred(beta, centre, scale, p)
@@ -167,7 +167,7 @@ def _gram(X, squared, shift, q):
 
 
 def information_weights(X, coef, intercept):
-    """As the CPU\'s, on the device; coef (m, p) and intercept (m,) are on the host."""
+    """As the CPU's, on the device; coef (m, p) and intercept (m,) are on the host."""
     return cp.concatenate([_information(part, coef, intercept) for _, part in parts_of(X)])
 
 
@@ -183,7 +183,7 @@ def _information(X, coef, intercept):
 
 
 def moments(X, weight):
-    """As the CPU\'s, on the host."""
+    """As the CPU's, on the host."""
     return reduce(merge_moments, (_moments(part, weight[rows]) for rows, part in parts_of(X)))[1:]
 
 
@@ -197,7 +197,7 @@ def _moments(X, weight):
 
 
 def each_block(X, coef, threads, budget, use):
-    """As the CPU\'s, with products on the GPU, whose own budget it is; X may be on the host."""
+    """As the CPU's, with products on the GPU, whose own budget it is; X may be on the host."""
     coef = cp.ascontiguousarray(brought(coef).T, dtype=cp.float64)
     n, size = X.shape[0], rows_together(coef.shape[1])
     for start in range(0, n, size):
