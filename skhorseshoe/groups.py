@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_scalar
 
 from ._backends import device
 from ._data import validation
-from ._posterior.correlated import ROUNDING, clusters, trees
+from ._posterior.correlated import ROUNDING, central, clusters, trees
 from ._posterior.credible_sets import Claims, choose, frames
 from ._posterior.group_weights import title_of, weights_of
 from ._posterior.mixin import level_of
@@ -280,6 +280,6 @@ def _user_groups(model, groups, scale, r):
             own = scale[columns]
             if r is not None:
                 correlation = r(columns, columns)
-                own = own * np.where(correlation[np.abs(correlation).sum(axis=0).argmax()] < 0, -1.0, 1.0)
+                own = own * np.where(correlation[central(correlation)] < 0, -1.0, 1.0)
         found.append((columns, own, title))
     return found

@@ -139,6 +139,12 @@ def test_a_model_without_names_and_a_sum_that_is_zero(problem, short_fit):
         model.group_summary({"a": ["gene0"]})
 
 
+def test_of_two_columns_the_first_is_central(seed):
+    X = np.random.default_rng(seed).standard_normal((200, 40))
+    X[:, 1::2] = 0.3 * X[:, 1::2] - X[:, ::2]
+    assert list(correlated_groups(X)) == [f"x{j} and 1 more" for j in range(0, 40, 2)]
+
+
 def test_the_central_column_gives_a_group_its_name_and_its_signs(seed):
     z = np.random.default_rng(seed).standard_normal((2000, 4))
     X = z[:, [0]] + 0.6 * z * [0, 1, 1, 1]

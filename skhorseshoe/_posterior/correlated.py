@@ -24,8 +24,14 @@ def clusters(Z, threshold, caller):
         found += [members] if is_one else _members(fcluster(merges, 1 - threshold + ROUNDING, "distance"), members)
     for members in sorted(found, key=lambda columns: columns[0]):
         r = Z[:, members].T @ Z[:, members]
-        centre = np.argmax(np.abs(r).sum(axis=0))
+        centre = central(r)
         yield members, np.where(r[centre] < 0, -1.0, 1.0), centre
+
+
+def central(r):
+    """The place of the central one among columns with these correlations (m, m): the first, where rounding alone would
+    tell, as of two columns."""
+    return np.abs(r).sum(axis=0).round(9).argmax()
 
 
 def trees(r, p, threshold, caller):

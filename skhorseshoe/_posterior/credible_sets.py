@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from .._utils.names import names_of
 from ..diagnostics import ess_bulk
+from .correlated import central
 from .group_weights import title_of
 from .signals import floored, wrong_columns
 from .summary import ends, in_lines, moments
@@ -108,7 +109,7 @@ def frames(claims, chosen, correlation, q, level):
         order = np.argsort(columns)
         columns, weights = columns[order], weights[order]
         r = np.eye(1) if len(columns) == 1 else correlation(columns, columns) if correlation else None
-        centre = 0 if r is None else np.abs(r).sum(axis=0).round(9).argmax()  # the first of two, whatever the rounding
+        centre = 0 if r is None else central(r)
         if title is None:
             weights = weights * np.sign(weights[centre])
             title = title_of(names[columns[centre]], len(columns))
