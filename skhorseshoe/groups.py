@@ -228,7 +228,7 @@ def credible_sets(
         # Slices of all columns are taken without a copy.
         within = r if len(shrunk) == len(scale) else lambda a, b: r(shrunk[a], shrunk[b])
         for members, merges in trees(within, len(shrunk), threshold, "credible_sets"):
-            if len(members) > 1:
+            if len(merges := merges[merges[:, 2] <= 1 - threshold + ROUNDING]):
                 found += claims.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
     if groups is not None:
         for group in _user_groups(classifier, groups, scale, r):

@@ -123,6 +123,13 @@ def test_nodes_of_the_tree_are_those_of_a_linkage(made_up, seed):
         assert (node.weights @ r[np.ix_(node.columns, node.columns)] @ node.weights) > 0
 
 
+def test_groups_below_the_threshold_are_no_candidates(made_up):
+    r = np.array([[1, 0.6, 0.1], [0.6, 1, 0.6], [0.1, 0.6, 1]])  # the first two with the third: 0.35 on average
+    model = made_up(np.tile(np.eye(3), (400, 1)))  # of the three together all draws are sure
+    for threshold, found in ((0.5, []), (0.3, [["x0", "x1", "x2"]])):
+        assert columns_of(credible_sets(model, correlations=r, threshold=threshold)) == found
+
+
 def test_what_cancels_in_the_score_is_no_signal(made_up, seed):
     """The size of a difference between twins is the prior's; of a sum the data's."""
     apart = 3 + np.random.default_rng(seed).exponential(size=(400, 1))
