@@ -30,7 +30,7 @@ class LeaveOneOut:
     elpd_loo : float
         Expected log predictive density: the sum of ``elpd_i``, an estimate of the log score of as many new rows.
     se : float
-        Standard error of ``elpd_loo``, as a sum over rows that might have been others; nan of a single row.
+        Standard error of ``elpd_loo``, as a sum over rows (of positive weight) that might have been others; nan of one.
     p_loo : float
         Effective number of parameters: by how much the log score of these rows, given all of them, is better.
     elpd_i : ndarray of shape (n_samples,), float64
@@ -92,6 +92,7 @@ def leave_one_out(model, X, positive, weight, max_draws):
         )
     good_k = min(1 - 1 / log10(n_draws), 0.7)
     total, n_high = float(elpd.sum()), int((k > good_k).sum())
+    counted = elpd if weight is None else elpd[weight > 0]
     if n_high:
         warn(
             f"{n_high} of {n} rows have a Pareto k above {good_k:.2g} (pareto_k): the posterior without such a row is "
@@ -100,7 +101,7 @@ def leave_one_out(model, X, positive, weight, max_draws):
         )
     return LeaveOneOut(
         elpd_loo=total,
-        se=float(np.sqrt(n * elpd.var(ddof=1))) if n > 1 else np.nan,
+        se=float(np.sqrt(len(counted) * counted.var(ddof=1))) if len(counted) > 1 else np.nan,
         p_loo=float(all_given.sum()) - total,
         elpd_i=elpd,
         pareto_k=k,

@@ -120,6 +120,8 @@ def test_weights_multiply_the_terms_of_rows(fitted, problem):
     np.testing.assert_allclose(found.elpd_i, expected, rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(found.pareto_k, k, rtol=1e-6)
     assert (found.elpd_i[weight == 0] == 0).all()
+    without = loo(fitted, X[weight > 0], y[weight > 0], weight[weight > 0], max_draws=300)
+    assert (found.elpd_loo, found.se) == pytest.approx((without.elpd_loo, without.se))
 
 
 def test_rows_beside_the_predictor_take_little_memory(fitted, problem):
