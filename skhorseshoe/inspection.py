@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from ._data.validation import is_dask
 from ._posterior import effects, predict
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.mixin import check_max_draws, level_of
-from ._posterior.pipeline import named, names_of, prepared, unwrap
+from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.signals import EFFECT
 from .selection import HorseshoeSelector
 
@@ -363,5 +361,7 @@ def select(
     before, classifier = unwrap(model)
     selector = HorseshoeSelector(classifier, rule=rule, level=level, q=q, effect=effect, prefit=True, cv=cv)
     selector.fit(prepared(before, X), y, sample_weight)
-    selector.feature_names_in_ = np.asarray(names_of(before, classifier), dtype=object)
+    known = named(before, classifier)
+    if hasattr(known, "feature_names_in_"):
+        selector.feature_names_in_ = known.feature_names_in_
     return selector

@@ -246,6 +246,7 @@ def test_every_answer_is_that_of_the_classifier_inside(model, data):
     for rule in ("dss", "interval"):
         selector = select(model, X, rule=rule)
         assert set(selector.get_feature_names_out()) == set(X.columns[selector.support_])
+    assert not hasattr(select(clf, rows, rule="interval"), "feature_names_in_")  # which rows without names would lack
 
 
 def test_folds_choose_the_number_of_columns_of_a_pipeline(model, data):
