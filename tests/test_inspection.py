@@ -145,6 +145,15 @@ def test_arrays_sparse_rows_and_other_tables_are_rows(data, short_fit):
     pd.testing.assert_frame_equal(marginal_effects(named, pl.from_pandas(X)), marginal_effects(named, X))
 
 
+def test_truth_values_of_pyarrow_are_numbers(data, short_fit):
+    pyarrow = pytest.importorskip("pyarrow")
+    X = data[0].assign(sex=data[0]["sex"] == 1)
+    whole = make_pipeline(MaxAbsScaler().fit(X), short_fit(MaxAbsScaler().fit_transform(X), data[1]))
+    expected = marginal_effects(whole, X)
+    for table in (pyarrow.RecordBatch.from_pandas(X), X.convert_dtypes(dtype_backend="pyarrow")):
+        pd.testing.assert_frame_equal(marginal_effects(whole, table), expected, rtol=1e-9)
+
+
 def test_text_that_is_missing_is_a_category_in_polars_too(data, short_fit):
     polars = pytest.importorskip("polars")
     sex = [None if i % 7 == 0 else "mf"[i % 2] for i in range(300)]

@@ -245,7 +245,7 @@ def _of_scores(model, moved, level):
 
 def _series(column):
     """A column of another table for one of pandas, which would make nan of None in text, no category of an encoder."""
-    values = column.to_numpy()
+    values = np.asarray(column)  # by to_numpy an array of pyarrow refuses to be copied
     return pd.Series(values, dtype=object) if values.dtype == object else values
 
 
@@ -319,7 +319,7 @@ class RawRows:
                 kinds = pd.DataFrame(self.X).infer_objects().dtypes
             else:
                 kinds = [self.X.dtype] * self.shape[1]
-            found = [j for j, kind in enumerate(kinds) if pd.api.types.is_numeric_dtype(kind)]
+            found = [j for j, kind in enumerate(kinds) if pd.api.types.is_numeric_dtype(kind) or kind.kind == "b"]
             found = [j for j in found if not np.isnan(self.values(j)).all()]
         else:
             find = finder(self.names, "columns of X", f" Give names, or numbers below {self.shape[1]}.", numbered=True)
