@@ -120,6 +120,7 @@ def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_f
         ({}, ValueError, "groups is empty"),
         ({"a": []}, ValueError, "'a'"),
         ({"a": "gene0"}, ValueError, r"'a' .* got 'gene0'"),
+        ({"a": 3}, ValueError, "'a' .* got 3"),
         ({"a": ["gene0", "Gene1"]}, ValueError, r"'Gene1'.* 'gene1"),
         ({"a": [12]}, ValueError, "12"),
         ({"b": ["gene0"], "a": ["gene0", "gene0"]}, ValueError, "'a' has a column more than once"),

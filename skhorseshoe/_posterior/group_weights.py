@@ -1,6 +1,6 @@
 """From groups of columns to a matrix of weights."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -23,7 +23,7 @@ def weights_of(groups, model):
     find = finder(names_of(model), "columns of this model", cure, numbered=True)
     rows, columns, values = [], [], []
     for k, (title, group) in enumerate(groups.items()):
-        if isinstance(group, str) or not len(group):
+        if isinstance(group, str) or not isinstance(group, Sized) or not len(group):
             raise ValueError(f"The group {title!r} must be a list of columns, one at least; got {group!r}.")
         found = [find(column, f"The group {title!r}") for column in group]
         if len({*found}) < len(found):
