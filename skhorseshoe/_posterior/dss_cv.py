@@ -182,13 +182,13 @@ class Projection:
     def onto(self, columns):
         """Coefficients (m, k) of these columns, an array of numbers, and of the intercept, if there is one."""
         point = self._latent(columns)
-        direction, best = np.zeros_like(point), np.full(len(point), -np.inf)
+        direction, best, left = np.zeros_like(point), np.full(len(point), -np.inf), np.full(len(point), np.inf)
         for _ in range(_STEPS + 1):
             trial = point + direction
             value, gain, steps = self._step(columns, trial)
             better = value >= best
-            point[better], best[better] = trial[better], value[better]
-            if (gain[better] < _ENOUGH).all():
+            point[better], best[better], left[better] = trial[better], value[better], gain[better]
+            if (left < _ENOUGH).all():
                 break
             direction = np.where(better[:, None], steps, direction / 4)
         return point

@@ -76,6 +76,18 @@ def test_no_coefficients_predict_more_alike(seed, make):
     assert sum(start) > sum(least) + 2
 
 
+def test_steps_that_lead_all_draws_too_far_are_shortened(monkeypatch):
+    """To the top of -log cosh from 2, where a step of Newton's leads to -11.6."""
+
+    def step(self, columns, x):
+        sinh, cosh = np.sinh(x), np.cosh(x)
+        return -np.log(cosh[:, 0]), sinh[:, 0] ** 2 / 2, -sinh * cosh
+
+    monkeypatch.setattr(Projection, "_step", step)
+    monkeypatch.setattr(Projection, "_latent", lambda self, columns: np.full((3, 1), 2.0))
+    assert np.abs(object.__new__(Projection).onto([0])).max() < 0.5
+
+
 def test_a_projected_probit_is_that_of_the_kept_columns(seed):
     """Of independent Gaussian columns those left out are noise, whose variance adds to that of the score."""
     rng = np.random.default_rng(seed)
