@@ -79,8 +79,10 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
 
     Raises
     ------
+    TypeError
+        If X is sparse.
     ValueError
-        If X is not dense and finite, has other columns than the model, or the threshold is not in (0, 1].
+        If X is not finite, has other columns than the model, or the threshold is not in (0, 1].
     MemoryError
         If a set of columns, each correlated with another one of the set by the threshold, is so large that three
         matrices of their correlations, of 8 bytes an entry, do not fit.
