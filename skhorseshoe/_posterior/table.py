@@ -124,7 +124,7 @@ def _narrow(shown, letters):
         return ""
     text = repr(renamed)
     first, second, *rest = text.split("\n")
-    if _LONG not in shown or not any(shown.index.names):  # else pandas has a second line, for the name of the index
+    if _LONG not in shown or shown.empty or not any(shown.index.names):  # else the second line names the index
         return text
     at = first.index(_BELOW)
     second = f"{second:<{at}}"[:at] + _BELOW

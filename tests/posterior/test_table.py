@@ -58,6 +58,12 @@ def test_names_that_would_become_the_same_are_not_cut(frame, monkeypatch):
         assert "the gene with the number 3 of all genes" in repr(frame)
 
 
+def test_a_table_without_rows_is_printed_where_room_is_short(frame, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    with pd.option_context("display.width", 40):
+        assert "Empty DataFrame" in repr(frame.iloc[:0])
+
+
 def test_frames_that_are_made_of_a_table_are_printed(frame):
     for made in (frame.T, frame.astype(str), frame.describe(), frame.iloc[:0], frame[["mean"]], frame.round(2)):
         assert repr(made)
