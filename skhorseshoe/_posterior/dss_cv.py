@@ -151,13 +151,10 @@ def _fold_scores(model, X, weight, sizes, held_out, positive):
     second class, (n,) bool.
     """
     path, projection = search(model, X, weight, 0.5, int(sizes.max(initial=0))), Projection(model, X, weight)
-
-    def score(columns, coef):
-        return projection.log_score(held_out, positive, columns, coef)
-
     supports = map(np.flatnonzero, _supports_of(path.supports, model.shrinkage_ == 0, sizes))
-    scores = [score(columns, projection.onto(columns)) for columns in supports]
-    return np.column_stack([*scores, score(np.arange(X.shape[1]), projection.draws)])
+    summaries = [(columns, projection.onto(columns)) for columns in supports]
+    summaries.append((np.arange(X.shape[1]), projection.draws))
+    return np.column_stack([projection.log_score(held_out, positive, *summary) for summary in summaries])
 
 
 class Projection:
