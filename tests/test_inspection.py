@@ -110,7 +110,7 @@ def test_any_steps_may_be_before_the_classifier(data, short_fit):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_an_effect_is_that_of_the_rows_where_the_column_has_a_value(data, short_fit, weighted, seed):
+def test_an_effect_is_that_of_rows_where_the_column_has_a_value(data, short_fit, weighted, seed):
     rng = np.random.default_rng(seed)
     X = data[0].astype(float).mask(rng.random((300, 3)) < 0.3).assign(empty=np.nan)
     weight = rng.integers(0, 3, 300) if weighted else None
