@@ -295,10 +295,10 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         if self.estimator is None and not self.prefit:
             return HorseshoeProbitClassifier()
         if not isinstance(unfrozen(self.estimator), HorseshoeProbitClassifier):
-            raise TypeError(
-                f"estimator must be a HorseshoeProbitClassifier{' that is fitted' if self.prefit else ' or None'}; got "
-                f"{self.estimator!r}. To scale the columns, set its standardize=True."
-            )
+            what, cure = " or None", "To scale the columns, set its standardize=True."
+            if self.prefit:
+                what, cure = " that is fitted", "inspection.select(model, X) takes a fitted Pipeline or search."
+            raise TypeError(f"estimator must be a HorseshoeProbitClassifier{what}; got {self.estimator!r}. {cure}")
         return self.estimator
 
     def _check_rule(self, X):

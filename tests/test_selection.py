@@ -110,7 +110,7 @@ def test_default_estimator_and_names(noisy):
         (HorseshoeSelector(LogisticRegression()), TypeError, r"estimator .* got LogisticRegression"),
         (HorseshoeSelector(FrozenEstimator(LogisticRegression())), TypeError, "estimator"),
         (HorseshoeSelector(CalibratedClassifierCV(HorseshoeProbitClassifier())), TypeError, "estimator"),
-        (HorseshoeSelector(prefit=True), TypeError, r"estimator .* got None"),
+        (HorseshoeSelector(prefit=True), TypeError, r"estimator .* got None.* inspection\.select"),
         (HorseshoeSelector(HorseshoeProbitClassifier(), prefit=True), NotFittedError, "not fitted"),
         (HorseshoeSelector(rule="kmeans"), ValueError, "'rule' parameter"),
         (HorseshoeSelector(level=90), ValueError, "'level' parameter"),
