@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import check_array
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_scalar
 
 from ._backends import device
@@ -19,9 +19,7 @@ from ._posterior.group_weights import title_of, weights_of
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.signals import EFFECT, check_bounds, check_draws, check_share
-from ._utils.arrays import first_not_finite
 from ._utils.names import names_of
-from ._utils.sklearn_compat import _get_feature_names
 
 if TYPE_CHECKING:
     from ._types import ArrayLike, DataFrame, Model, Rows
@@ -79,10 +77,8 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
 
     Raises
     ------
-    TypeError
-        If X is sparse.
     ValueError
-        If X is not finite, has other columns than the model, or the threshold is not in (0, 1].
+        If X is not dense and finite, has other columns than the model, or the threshold is not in (0, 1].
     MemoryError
         If a set of columns, each correlated with another one of the set by the threshold, is so large that three
         matrices of their correlations, of 8 bytes an entry, do not fit.
@@ -99,17 +95,14 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     """
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
     if model is None:
-        validation.refuse_masked(X, "X")
-        X = validation.with_names(X)
-        names = _get_feature_names(X)
+        noted = BaseEstimator()  # to which the checks write the names
+        X = _dense_rows(noted, X, reset=True)
+        names = getattr(noted, "feature_names_in_", None)
     else:
         before, classifier = unwrap(model)
-        X = device.to_host(validation.check_X(classifier, prepared(before, X), reset=False))
+        X = _dense_rows(classifier, prepared(before, X))
         names = names_of(named(before, classifier))
-    X = check_array(X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite=False)
-    wrong = first_not_finite(X)
-    if wrong is not None:
-        raise validation.not_finite(X[wrong], wrong[0], wrong[1], names)
+    X = X.astype(np.float64, copy=False)
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > ROUNDING * np.abs(X).max(axis=0))
     Z = (X[:, varies] - X[:, varies].mean(axis=0)) / (sd[varies] * np.sqrt(len(X)))  # Z'Z are the correlations
@@ -252,16 +245,22 @@ def _given_correlations(model, X, correlations, scale):
         return lambda a, b: R[a][:, b]
     if X is None:
         return None
-    X = device.to_host(validation.check_X(model, X, reset=False))
-    if issparse(X):
-        raise ValueError("X is sparse: give correlations in its place, or the rows of a sample as a dense array.")
-    if len(X) < 2:
-        raise ValueError(f"X must have two rows or more, to tell correlations; got {len(X)}.")
+    X = _dense_rows(model, X)
     Z = X - X.mean(axis=0, dtype=np.float64)
     size = np.sqrt(np.einsum("ij,ij->j", Z, Z))
     constant = size <= ROUNDING * np.sqrt(len(X)) * np.abs(X).max(axis=0)
     Z *= np.where(constant, 0.0, 1 / np.where(constant, 1.0, size))
     return lambda a, b: Z[:, a].T @ Z[:, b]
+
+
+def _dense_rows(estimator, X, reset=False):
+    """X as ``check_X`` has it, or a ValueError where it cannot tell correlations."""
+    X = device.to_host(validation.check_X(estimator, X, reset=reset))
+    if issparse(X):
+        raise ValueError("X is sparse: give a sample of its rows as a dense array (or credible_sets correlations).")
+    if len(X) < 2:
+        raise ValueError(f"X must have two rows or more, to tell correlations; got {len(X)}.")
+    return X
 
 
 def _user_groups(model, groups, scale, r):

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse import csr_array
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -62,6 +63,12 @@ def test_what_cannot_be_grouped_is_refused(blocks, monkeypatch):
             correlated_groups(X, wrong)
     with pytest.raises(ValueError, match=r"NaN: .* of column 'gene3'"):
         correlated_groups(X.assign(gene3=X["gene3"].where(X["gene3"] < 0.5)))
+    with pytest.raises(ValueError, match="Column 'gene3' is not numeric"):
+        correlated_groups(X.assign(gene3="a"))
+    with pytest.raises(ValueError, match="2 columns named 'gene0'"):
+        correlated_groups(X.rename(columns={"gene3": "gene0"}))
+    with pytest.raises(ValueError, match="X is sparse"):
+        correlated_groups(csr_array(X))
     monkeypatch.setattr(memory, "available", lambda: 383)
     with pytest.raises(MemoryError, match=r"threshold=0\.7.*4 x 4"):
         correlated_groups(X)
