@@ -26,6 +26,7 @@ from . import warm_start
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
+_LEFT = re.compile(r"(draws|state)-\d+\.npz(\.new)?|manifest\.json\.new")  # by runs that were killed, and older draws
 _FORMAT = 5
 _WHAT = "fit"
 _CURE = "Nothing of it is used. To start anew, remove the folder or give another one."
@@ -171,7 +172,7 @@ class Checkpoint:
         """Remove what the manifest does not name."""
         kept = {_MANIFEST, self.state, *(file[0] for file in self.files)}
         for path in self.folder.iterdir():
-            if path.name not in kept and path.name.startswith(_OURS):
+            if path.name not in kept and _LEFT.fullmatch(path.name):
                 with suppress(OSError):
                     path.unlink()
 

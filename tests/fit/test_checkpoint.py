@@ -252,6 +252,15 @@ def test_a_folder_of_something_else_is_refused(problem, tmp_path):
         classifier(tmp_path / "thesis.tex").fit(*problem)
 
 
+def test_files_of_the_user_in_the_folder_stay(problem, tmp_path):
+    """Also those whose names begin as ours do."""
+    names = {"draws-of-cards.txt", "draws-1.npz.bak", "state-level.csv", "manifest-2.json"}
+    for name in names:
+        (tmp_path / name).write_text("mine")
+    classifier(tmp_path, checkpoint_interval=0).fit(*problem)
+    assert names < contents(tmp_path).keys()
+
+
 DAMAGE = {
     "truncated": lambda data: data[: len(data) // 2],
     "one bit": lambda data: data[: len(data) // 3] + bytes([data[len(data) // 3] ^ 1]) + data[len(data) // 3 + 1 :],
