@@ -57,7 +57,7 @@ class Run:
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
         n_draws = settings.n_iter // settings.thin
-        self.room = settings.max_draws or (saved and int(saved["room"])) or settings.room
+        self.room = settings.max_draws or _room(settings.room, saved)
         self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype)
         self._outbox = rows.ops.Outbox()  # through which states come to the host while the next sweeps run
         self.stopped_by = "n_iter"
@@ -164,6 +164,17 @@ class Run:
             "chains": self.problem.rows.ops.to_host(self.chains.arrays()),
             "draws": self.draws.arrays(),
         }
+
+
+def _room(planned, saved):
+    """The most draws of a chain to keep where nobody has said how many, None for no limit; never fewer than are there.
+
+    planned : the same for a fit that begins anew. saved : as in ``Run``; its limit stays if no larger one is planned.
+    """
+    if saved is None:
+        return planned
+    before, there = int(saved["room"]), int(saved["draws"]["seen"]) // int(saved["draws"]["stride"])
+    return max(before, planned or 0, there) if before or planned else None
 
 
 def initial_state(n_chains, columns, base_rate, tau_0, key):

@@ -134,9 +134,14 @@ def test_a_fit_with_this_bound_goes_on_for_as_many_sweeps_as_are_asked_for(weak_
     assert model.coef_draws_.shape[1] == (done + 500) // 2  # that bound is 400
 
 
-def test_a_large_target_has_room_for_its_draws(weak_problem, monkeypatch):
+@pytest.mark.parametrize("how", ["warm_start", "checkpoint"])
+@pytest.mark.parametrize(("before", "target_ess"), [(1500, None), ("auto", 4000)])
+def test_there_is_room_for_what_a_fit_goes_on_with(weak_problem, before, target_ess, how, tmp_path, monkeypatch):
+    """The draws of a fit that had no bound, and those that a larger target takes."""
     monkeypatch.setattr(plan, "_ROOM", 0)
-    model = HorseshoeProbitClassifier(target_ess=3000, random_state=0).fit(*weak_problem)
+    params = {"warm_start": True} if how == "warm_start" else {"checkpoint": tmp_path}
+    model = HorseshoeProbitClassifier(n_iter=before, random_state=0, **params).fit(*weak_problem)
+    model.set_params(n_iter="auto", target_ess=target_ess).fit(*weak_problem)
     assert model.stopped_by_ == "target_ess"
 
 
