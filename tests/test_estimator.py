@@ -148,6 +148,14 @@ def test_labels_of_any_kind(problem, short_fit, labels, form):
     assert model.score(X, form(labels[y])) > 0.8
 
 
+@pytest.mark.parametrize("dtype", ["boolean", "Int64", "uint8[pyarrow]"])
+def test_labels_of_nullable_types_are_no_floats(problem, short_fit, dtype):
+    X, y = problem[0], pd.Series(problem[1]).astype(dtype)
+    model = short_fit(X, y)
+    assert model.classes_.dtype == y.dtype.numpy_dtype
+    assert model.score(X, y) > 0.8
+
+
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
 @pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_tables_give_names_and_the_draws_of_the_array(problem, short_fit, table):

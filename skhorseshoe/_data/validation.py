@@ -217,6 +217,10 @@ def check_labels(y):
     refuse_masked(y, "y")
     if isinstance(y, (list, tuple)):
         _refuse_missing(np.asarray(y, object))  # which an array of text would swallow
+    dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if dtype is not None and dtype.kind in "biu":  # of pandas, nullable: scikit-learn makes floats of them
+        _refuse_missing(y)
+        y = y.to_numpy(dtype)
     y = column_or_1d(device.to_host(y), warn=True)
     _refuse_missing(y)
     return y
