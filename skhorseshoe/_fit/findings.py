@@ -294,7 +294,8 @@ def _not_converged(params, chains, curable):
     if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:
         cure = few_kept
     elif to_do.any():
-        fold = np.where(to_do & np.isfinite(badness), badness, 0.0).max()
+        goal = max(wanted, params.target_ess or 0.0)  # which quantities may miss that have converged
+        fold = np.nan_to_num(np.fmax(badness, goal / ess)[curable], nan=0.0, posinf=0.0).max()
         cure, facts, changes = _longer(params, chains, facts, fold, (rhat[to_do] > _FAR_APART).any())
     return [Finding("not converged", [], cure, facts, changes)]
 
@@ -306,21 +307,22 @@ def _longer(params, chains, facts, fold=1.0, far=False):
     """
     cure, changes = "", {}
     more = nice(max(_LEAST, _MARGIN * fold * chains.sweeps))
-    few = "1 draw" if chains.n_draws == 1 else f"{chains.n_draws} draws"
     if chains.stopped_by in ("interrupt", "callback"):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
     elif chains.stopped_by == "target_ess":
         changes = {"target_ess": chains.wanted}
+        if params.n_iter != AUTO:
+            changes["n_iter"] = max(more, params.n_iter)
     elif params.warm_start:
         anew = f" R-hat is very large: better start again with a longer burn_in (now {chains.burn_in})." if far else ""
         adds = nice(max(_LEAST if chains.n_draws < 4 else 1, max(1.0, _MARGIN * fold - 1.0) * chains.sweeps))
         cure = f"Fit again with n_iter={adds}, which adds draws.{anew}"
     elif params.checkpoint is not None and not far:
         cure = f"Fit again with n_iter={more}: the run continues from the checkpoint."
-    elif chains.n_draws < MIN_ESS_PER_CHAIN and params.thin > 1:
-        cure = f"Lower thin (now {params.thin}), which leaves only {few} of each chain."
     else:
         changes = {"n_iter": more}
+        if chains.n_draws < MIN_ESS_PER_CHAIN:
+            changes["thin"] = min(params.thin, max(1, more // (4 * MIN_ESS_PER_CHAIN)))
         if far or (params.burn_in != AUTO and chains.burn_in < _LEAST):
             changes["burn_in"] = max(_LEAST, more // 2, 2 * chains.burn_in if far else 0)
     return cure, facts, changes

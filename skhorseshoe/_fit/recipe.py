@@ -26,11 +26,13 @@ def recipe_of(findings, params, chains):
     changes = {name: value for name, value in changes.items() if value != getattr(params, name)}
     n_iter, burn_in = (changes.get(name, getattr(params, name)) for name in ("n_iter", "burn_in"))
     sweeps = _AUTOMATIC if n_iter == AUTO else n_iter + (chains.burn_in if burn_in == AUTO else burn_in)
-    if n_iter != AUTO and params.max_draws is None and n_iter > params.thin * _KEPT:
+    begins_anew = is_another or "burn_in" in changes or "thin" in changes
+    goes_on = not begins_anew and (params.warm_start or params.checkpoint is not None)  # with every draw as it is
+    if "n_iter" in changes and not goes_on and params.max_draws is None and n_iter > params.thin * _KEPT:
         changes["thin"] = -(-n_iter // _KEPT)
     if is_another and params.warm_start:
         changes["warm_start"] = False
-    if params.checkpoint is not None and (is_another or "burn_in" in changes or "thin" in changes):
+    if begins_anew and params.checkpoint is not None:
         changes["checkpoint"] = "<another folder>"
     words = ", ".join(f"{name}={value!r}" for name, value in changes.items())
     return f"Fit again with {words}: about {in_time(chains.sweep * sweeps)}."

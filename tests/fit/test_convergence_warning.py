@@ -110,12 +110,17 @@ RECIPES = [
     (BAD, {}, {}, "Fit again with n_iter=400000, burn_in=200000, thin=40: about 100 minutes."),
     (chains([1.2]), {}, {"burn_in": 50_000, "n_iter": 1000}, "burn_in=100000"),  # never a shorter one
     (chains([1.06], [300]), {}, {}, "n_iter=50000"),  # twice (1.06 - 1) / 0.01 times as many
-    (chains([1.4], [9], 10), {}, {"thin": 20}, "Lower thin (now 20), which leaves only 10 draws of each chain."),
-    (chains([1.4], [9], 1), {}, {"thin": 100}, "Lower thin (now 100), which leaves only 1 draw of each chain."),
+    (chains([1.4], [9], 10), {}, {"n_iter": 200, "thin": 20}, "with n_iter=20000, burn_in=10000: about"),
+    (chains([1.0], [90], 30), {}, {"n_iter": 600, "thin": 20}, "with n_iter=6000, thin=15: about"),
+    (chains([1.4], [9], 1), {}, {"n_iter": 100, "thin": 100}, "with n_iter=1000, thin=2: about"),
     (BAD, {}, {"warm_start": True}, "start again with a longer burn_in (now 1000)."),
     (BAD, {}, {"checkpoint": "run"}, "thin=40, checkpoint='<another folder>': about 100 minutes."),
     (chains(is_all=False), {}, {"target_ess": 990, "max_draws": 4000}, "Set max_draws=8000, or leave it out."),
-    (chains(ess=[390.0], stopped_by="target_ess"), {}, {"target_ess": 120}, "with target_ess=400: about 50 s."),
+    (chains(ess=[390.0], stopped_by="target_ess"), {}, {"target_ess": 120}, "with target_ess=400, n_iter=10000: about"),
+    (chains(ess=[200.0]), {}, {"target_ess": 2000}, "Fit again with n_iter=80000, thin=8: about"),
+    # What goes on has every draw as it is.
+    (chains(stopped_by="target_ess", ess=[90.0]), {}, {"n_iter": 50_000, "warm_start": True}, "n_iter=500000: about"),
+    (chains(), {}, {"target_ess": 5000, "checkpoint": "run"}, "with n_iter=30000: about"),
     (STUCK, {**SEPARATED, "widest": 5.0}, LONG, "Fit again with slab_scale=2: about"),
     (STUCK, {**SEPARATED, "widest": 5000.0}, LONG, "Fit again with slab_scale=2, standardize=True: about"),
     (STUCK, {**SEPARATED, "widest": 5000.0}, {**LONG, "slab_scale": 2}, "Fit again with standardize=True: about"),
