@@ -29,7 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
 _TIMES = ("date", "time", "duration", "period")  # NumPy would take them for numbers
-_LEVELS = ("categor", "dictionary", "enum", "str", "large_string", "utf8")  # and these, if they look like numbers
+_LEVELS = ("categor", "dictionary", "enum", "str", "utf8", "large_", "binary")  # and these, if they look like numbers
 
 
 def is_dask(*collections):
@@ -48,9 +48,9 @@ def check_X(estimator, X, *, reset, **y):
         raise TypeError(
             "X is a LazyFrame, which has no rows yet: give X.collect(), or what skhorseshoe.disk.convert makes of it."
         )
+    _check_names(X, _column_types(X))
     X = _well_formed(X) if issparse(X) else with_names(X)
     types = _column_types(X)
-    _check_names(X, types)
     _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     _check_room(X, dtypes, types)
@@ -83,12 +83,14 @@ def _with_cure(error, X, types):
         missing = pd.isna(objects)
         if kind_of(objects) == "times":
             return ValueError(f"Column {name} holds dates or durations, not numbers. {_NUMBER}")
+        if objects.ndim > 1:
+            return ValueError(f"Column {name} is not numeric: each of its entries holds several. {_CURE}")
         try:
             np.where(missing, np.nan, objects).astype(np.float64)
         except OverflowError as why:
             return ValueError(f"Column {name} holds a whole number that is too large for float64 ({why}). {_SCALE}")
         except (ValueError, TypeError) as why:
-            return type(why)(f"Column {name} is not numeric: {why}. {_CURE}")
+            return type(why)(f"Column {name} is not numeric: {str(why).rstrip('.')}. {_CURE}")
         if missing.any() and isinstance(error, TypeError):  # NumPy takes pandas.NA for no number
             return not_finite(np.nan, np.argmax(missing), name, None)
     return error
@@ -251,7 +253,7 @@ def _refuse_objects(y):
     y = np.asarray(y)
     if y.dtype == object and type_of_target(y) == "unknown":
         kinds = sorted({type(label).__name__ for label in y.flat})
-        one = kinds[0] if len(kinds) == 1 else "str"
+        one = next((kind for kind in ("bool", "int", "float") if kinds == [kind]), "str")
         raise ValueError(f"Unknown label type: y holds {' and '.join(kinds)} as objects. Convert it: astype({one}).")
 
 
@@ -318,7 +320,8 @@ def _refuse_times(table, types):
 def _refuse_levels(table, types):
     """Raise a ValueError for categories and text that look like numbers: those of a category are names, no amounts."""
     for name, dtype in types:
-        if dtype.startswith(_LEVELS) or (dtype == "object" and any(isinstance(one, str) for one in table[name])):
+        is_text = dtype == "object" and any(isinstance(one, str | bytes) for one in table[name])
+        if is_text or dtype.startswith(_LEVELS):
             raise ValueError(
                 f"Column {name!r} is not numeric (its dtype is {dtype}), although its values look like numbers. "
                 f"{_CURE} If they are quantities, convert the column: astype(float)."

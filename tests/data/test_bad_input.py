@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
@@ -48,6 +49,7 @@ def cases(what, table):
     "no columns": (pd.DataFrame(index=range(30)), r"without columns: 0 feature\(s\)"),
     "lists with text": ([[1.0, 2.0, "a"]] * len(X), "Column 2 is not numeric: .* 'a'.*OneHotEncoder"),
     "one name twice": (pd.DataFrame(X, columns=list("aba")), "2 columns named 'a'.*to_numpy"),
+    "the same in Arrow": (pa.Table.from_arrays(list(map(pa.array, X.T)), list("aba")), "2 columns named 'a'.*to_numpy"),
 })  # fmt: skip
 @pytest.mark.filterwarnings("error")
 def test_unusable_rows_are_refused(data, says):
@@ -63,6 +65,7 @@ def test_unusable_rows_are_refused(data, says):
     "masked": (np.ma.masked_equal(np.arange(30), 7), "y is a masked .*row 7: leave"),
     "bool objects": (Y.astype(bool).astype(object), r"y holds bool as objects.*astype\(bool\)"),
     "two types": (np.array([0, "a"], object)[Y], "y holds int and str"),
+    "times": (pd.to_datetime(DAYS).tz_localize("UTC")[Y], r"y holds Timestamp as objects.*astype\(str\)"),
 })  # fmt: skip
 @pytest.mark.filterwarnings("error")
 def test_unusable_labels_are_refused(labels, says):

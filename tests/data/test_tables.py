@@ -61,8 +61,15 @@ def test_objects_that_are_dates_or_durations_are_called_so(values, model):
 
 def test_a_column_of_intervals_is_named(model):
     intervals = pd.IntervalIndex.from_breaks(np.arange(31))  # whose type begins with "int"
-    with pytest.raises(TypeError, match="Column 'b' is not numeric: .*Interval.*OneHotEncoder"):
+    with pytest.raises(TypeError, match=r"Column 'b' is not numeric: .*Interval.*OneHotEncoder"):
         model.fit(pd.DataFrame(columns(b=intervals)), Y)
+
+
+@pytest.mark.parametrize(
+    "values", [[[1.0, 2.0]] * 30, np.ones((30, 2)), [{"x": 1.0}] * 30], ids=["lists", "arrays", "structs"]
+)
+def test_a_column_of_several_numbers_is_named(values, model):
+    refused(model, pl.DataFrame(columns(b=values)), "Column 'b' is not numeric: .*[^.]. Encode it first")
 
 
 def test_missing_objects_are_called_missing(model):
@@ -80,6 +87,8 @@ LEVELS = {
     "polars category": lambda b: pl.DataFrame(columns(b=pl.Series([str(one) for one in b], dtype=pl.Categorical))),
     "pyarrow text": lambda b: pa.table(columns(b=[str(one) for one in b])),
     "pyarrow dictionary": lambda b: pa.table(columns(b=pa.array(b).dictionary_encode())),
+    "bytes": lambda b: pa.table(columns(b=[str(one).encode() for one in b])),
+    "objects of bytes": lambda b: pd.DataFrame(columns(b=[str(one).encode() for one in b])),
     "arrow text": lambda b: pd.DataFrame(columns(b=pd.array([str(one) for one in b], dtype="string[pyarrow]"))),
 }
 
