@@ -78,10 +78,11 @@ def convert(
     ...     X.shape, X["dose"].dtype, y[:2].tolist()
     ((6, 2), dtype('float32'), ['no', 'yes'])
     """
+    dtype = getattr(dtype, "name", dtype)  # of one of NumPy's
     if dtype not in (None, *DTYPES):
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, or None; got {dtype!r}.")
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
-    columns = columns if columns is None or isinstance(columns, str) else list(columns)
+    columns = columns if columns is None or isinstance(columns, str) else pd.Index(list(columns)).tolist()
     if isinstance(columns, str) or (columns is not None and (not columns or len({name, *columns}) <= len(columns))):
         raise ValueError(f"columns must be a list of columns other than y={name!r}, each once; got {columns!r}.")
     parts, known = open_source(source, labels)

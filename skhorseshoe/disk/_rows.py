@@ -67,7 +67,8 @@ def _floats(frame, dtype, first, largest):
     kinds = [kind.kind for kind in frame.dtypes]
     frame = frame.copy(deep=False)
     for j in (j for j, kind in enumerate(kinds) if kind not in "biuf"):
-        frame.isetitem(j, _numbers(frame.iloc[:, j]))
+        kinds[j] = "i" if pd.api.types.infer_dtype(column := frame.iloc[:, j]) == "integer" else kinds[j]
+        frame.isetitem(j, _numbers(column))
     values = frame.to_numpy(np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):
         X = values.astype(dtype or np.float32, copy=False)

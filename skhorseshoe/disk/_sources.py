@@ -72,8 +72,8 @@ def _of_array(array, labels):
     n, p = len(array), array.shape[-1]
     if labels is not None:
         labels = np.asanyarray(labels, None if hasattr(labels, "dtype") else object)  # text would swallow NaN
-        if len(labels) != n:
-            raise ValueError(f"An array of {n} rows needs as many labels; got {len(labels)}.")
+        if labels.shape != (n,):
+            raise ValueError(f"An array of {n} rows needs as many labels; got the shape {labels.shape}.")
     step = max(1, _PART // max(1, p))
     cuts = [slice(i, i + step) for i in range(0, n, step)]
     parts = ((np.asanyarray(array[cut]), None if labels is None else labels[cut]) for cut in cuts)

@@ -66,6 +66,13 @@ def test_columns_are_taken_in_the_order_asked_for(frame, tmp_path):
     assert y is None
 
 
+def test_columns_and_types_may_be_numpys(tmp_path):
+    X = np.arange(12.0).reshape(4, 3)
+    got, _ = disk.convert(X, tmp_path, columns=np.flatnonzero([True, False, True]), dtype=X.dtype)
+    assert got.dtypes.tolist() == [X.dtype] * 2
+    np.testing.assert_array_equal(got, X[:, [0, 2]])
+
+
 LABELS = {
     "bool": [True, False, True],
     "int": [3, -1, 3],
@@ -180,6 +187,7 @@ REFUSED = {
     "subnormal": ([named("a", "b") * [1, 3.3e-5]], {"dtype": "float16"}, r"'b' holds 3.3e-05 in row 0"),
     "too small for float32": ([named("a", "b") * [1, 1e-45]], {"dtype": "float32"}, r"'b' holds 1e-45 in row 0"),
     "an identifier": (column([1, 2**53 + 1]), {}, r"'b' holds 9007199254740993 in row 51.*identifier"),
+    "a long identifier": (column([1, 10**20]), {}, r"'b' holds 1e\+20 in row 51.*identifier"),
     "new": ([*column([1, 2]), pd.DataFrame({"a": [1], "b": [1], "c": [1]})], {}, r"row 52 on .*unknown are \['c'\]"),
     "gone": ([*column([1, 2]), pd.DataFrame({"a": [1]})], {}, r"row 52 on .*missing are \['b'\]"),
     "not there": (column([1, 2]), {"columns": ["a", "z"]}, r"row 0 on .*missing are \['z'\]"),
@@ -202,7 +210,8 @@ REFUSED = {
     "names of an array": (np.ones((3, 2)), {"y": "b"}, r"missing are \['b'\].*labels of arrays are arrays"),
     "labels of frames": (column([1, 2]), {"y": np.ones(3)}, r"y is an array, which goes with one table or array"),
     "too few labels for a table": (column([1, 2])[0], {"y": np.ones(3)}, r"50 rows from row 0 on need as many labels"),
-    "too few labels": (np.ones((3, 2)), {"y": np.ones(2)}, r"3 rows needs as many labels; got 2"),
+    "too few labels": (np.ones((3, 2)), {"y": np.ones(2)}, r"3 rows needs as many labels; got the shape \(2,\)"),
+    "the number of a column": (np.ones((3, 2)), {"y": 1}, r"3 rows needs as many labels; got the shape \(\)"),
     "text among numbers": (column([1, "1"]), {"y": "b"}, r"label of row 51 is '1', the first is 1.0: .*text or"),
     "labels at times": ([(np.ones((3, 2)), [0, 1, 1]), np.ones((3, 2))], {}, r"row 3 on the source has no labels"),
     "labels from some row on": ([np.ones((3, 2)), (np.ones((3, 2)), [0, 1, 1])], {}, r"row 3 on the source has labels"),
