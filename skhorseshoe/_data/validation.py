@@ -235,10 +235,9 @@ def encode_labels(y, without=""):
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
     classes = np.unique(y)
-    if len(classes) == 1:
-        raise ValueError(
-            f"y contains only one class{without}, {classes.tolist()[0]!r}: a classifier needs rows of two classes."
-        )
+    if len(classes) < 2:
+        what = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
+        raise ValueError(f"y {what}: a classifier needs rows of two classes.")
     if kind != "binary":
         some = ", ".join(map(repr, classes[:_SHOWN].tolist())) + " and others" * (len(classes) > _SHOWN)
         raise ValueError(

@@ -44,7 +44,13 @@ def rows_that_count(X, y, sample_weight, class_weight):
 def check_weights(sample_weight, X, copy=False):
     """The weights of rows X as users give them, checked; (n,) float64."""
     refuse_masked(sample_weight, "sample_weight")
-    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=copy)
+    try:
+        return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=copy)
+    except (ValueError, TypeError) as error:
+        if "weight" in str(error):
+            raise
+        what = "sample_weight must be numbers, one for each row; those of classes are class_weight"
+        raise type(error)(f"{what}: {error}") from error
 
 
 def check_totals(totals, more=""):

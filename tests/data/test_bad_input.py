@@ -110,6 +110,7 @@ def test_a_missing_label_is_none_of_those_to_compare_with():
 @cases("weight", {
     "masked": (np.ma.masked_equal(np.arange(30.0) + 1, 4.0), "sample_weight is a masked array, .* row 3: leave"),
     "no float": ([10**400, *29 * [1]], "sample_weight holds a whole number that is too large .*divide"),
+    "that of classes": ("balanced", "sample_weight must be numbers, .* class_weight: .*'balanced'"),
     "1e308 each": (np.full(30, 1e308), "sample_weight and class_weight add up to .*divide"),
     "one of 1e30": (np.where(np.arange(30) == 7, 1e30, 1.0), r"in row 7, is 1e\+30.* divide"),
     "1e-300 each": (np.full(30, 1e-300), "sample_weight and class_weight add up to"),

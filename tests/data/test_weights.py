@@ -10,6 +10,7 @@ from sklearn.model_selection import cross_val_score
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
+from skhorseshoe._data.validation import encode_labels
 from skhorseshoe._data.weights import is_wide
 from skhorseshoe._fit import plan
 from skhorseshoe._utils.threads import Threads
@@ -126,6 +127,12 @@ def test_rows_of_weight_zero_do_not_count_as_a_class(data):
     X, y, _ = data
     with pytest.raises(ValueError, match="only one class without the rows of weight 0, "):
         HorseshoeProbitClassifier().fit(X, y, sample_weight=y.astype(float))
+
+
+def test_weights_that_leave_no_row_are_told():
+    """Where scikit-learn does not tell it, as before 1.8."""
+    with pytest.raises(ValueError, match="y has no rows without"):
+        encode_labels(np.empty(0, int), " without the rows of weight 0")
 
 
 def test_weights_are_routed(data):
