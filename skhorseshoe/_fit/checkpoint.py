@@ -102,9 +102,10 @@ class Checkpoint:
             draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED if blocks}
             saved = _unflatten(state, draws)
             check(saved)
-        if state["n_iter"] > n_iter:
+        if (made := int(state["n_iter"])) > n_iter:
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} holds {state['n_iter']} sweeps, more than n_iter={n_iter}: raise it."
+                f"checkpoint={str(self.folder)!r} holds {made} sweeps, and n_iter asks for {n_iter} at most: set "
+                f"n_iter={made} or more."
             )
         return saved
 

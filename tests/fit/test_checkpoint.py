@@ -118,7 +118,7 @@ def test_a_finished_run_is_read_and_a_longer_one_goes_on(problem, whole, folder,
         assert same_draws(classifier(folder).fit(*problem), whole)
     longer = classifier(folder, n_iter=90).fit(*problem)
     assert same_draws(longer, classifier(None, n_iter=90).fit(*problem))
-    with pytest.raises(ValueError, match="holds 90 sweeps, more than n_iter=60"):
+    with pytest.raises(ValueError, match="holds 90 sweeps, and n_iter asks for 60 at most: set n_iter=90"):
         classifier(folder).fit(*problem)
 
 
