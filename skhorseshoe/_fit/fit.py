@@ -23,7 +23,7 @@ from .._mcmc.run import Problem, Run
 from .._posterior import estimates
 from .._utils import progress
 from .._utils.names import names_of
-from .._utils.signals import held_back
+from .._utils.signals import held_back, listening
 from .._utils.threads import open_threads
 from .._utils.warn import warn
 from .._version import __version__
@@ -113,12 +113,13 @@ def fit(model, X, y, sample_weight, lease):
                 with suppress(Warning):
                     warnings.say(of_columns, "Set standardize=True." if any(one.changes for one in of_columns) else "")
                 raise
-            fitted = _summarise(params, data, plan, run, known)
-            informative = rows.columns.informative
-            chains = findings.chains_of(fitted, names, informative, sweep)
-            are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, informative)
-            chains = chains._replace(are_sums_well=are_well)
-            unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale)
+            with listening():  # the draws are there: one Ctrl-C loses none
+                fitted = _summarise(params, data, plan, run, known)
+                informative = rows.columns.informative
+                chains = findings.chains_of(fitted, names, informative, sweep)
+                are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, informative)
+                chains = chains._replace(are_sums_well=are_well)
+                unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale)
     fitted._separated = unbounded.separated
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))

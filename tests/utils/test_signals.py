@@ -14,6 +14,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._mcmc.hmc_burn_in import HmcChains
 from skhorseshoe._utils import signals
 from skhorseshoe._utils.signals import held_back, listening
+from skhorseshoe.diagnostics import convergence
 
 CUT = 7  # the sweep in whose middle signals come
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -91,6 +92,17 @@ def test_ctrl_c_in_a_sweep_keeps_what_was_drawn(burn_in, problem, handled, raise
     if burn_in < CUT:
         assert model.coef_draws_.shape[:2] == (4, 2)
         assert np.isfinite(model.predict_proba(problem[0])).all()
+
+
+def test_ctrl_c_behind_the_last_sweep_loses_no_draw(problem, handled, monkeypatch):
+    """While the model is made of them, which takes a while where they are many."""
+
+    def interrupted(draws):
+        signal.raise_signal(signal.SIGINT)
+        return convergence(draws)
+
+    monkeypatch.setattr("skhorseshoe._fit.fit.convergence", interrupted)
+    assert classifier(None).fit(*problem).n_iter_ == 10
 
 
 @pytest.mark.parametrize(("apart", "ends"), [(0.5, True), (60, False)])
