@@ -145,15 +145,15 @@ class Rows:
 
     def far_out(self):
         """Numbers of the columns whose spread is that of a few values, and the range of the others."""
-        (rows,) = self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))
-        return far_out(rows, self.spread)
+        return far_out(self._sample(), self.spread)
 
     def two_valued(self, columns):
         """Which of the columns with these numbers hold two values, as far as a sample of the rows tells; bool."""
-        if not len(columns):
-            return np.zeros(0, bool)
-        (rows,) = self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))
-        return two_valued(rows[:, columns])
+        return two_valued(self._sample()[:, columns]) if len(columns) else np.zeros(0, bool)
+
+    def _sample(self):
+        """Some rows of X, from all over it, on the host."""
+        return self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))[0]
 
     def separation(self, among=None):
         """How planes separate the classes, see ``separation.py``; None if that is not known. among : (p,) bool, of the

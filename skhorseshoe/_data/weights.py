@@ -65,11 +65,11 @@ def check_totals(totals, more=""):
 
 def of_classes(class_weight, classes, y, weight):
     """The weights of the two classes; y, weight : labels and what they weigh."""
-    given = class_weight.values() if isinstance(class_weight, dict) else ()
-    if not all(isinstance(one, Real) and abs(one) < 1e300 for one in given):
+    given = class_weight if isinstance(class_weight, dict) else {}
+    if not all(isinstance(one, Real) and abs(one) < 1e300 for one in given.values()):
         raise ValueError(f"class_weight={class_weight} must be positive and finite numbers for both classes.")
-    unknown = [label for label in class_weight if label not in classes] if isinstance(class_weight, dict) else []
-    if unknown and len(class_weight) - len(unknown) < len(classes):  # a weight of a class that y has is missing
+    unknown = [label for label in given if label not in classes]
+    if unknown and len(given) - len(unknown) < len(classes):  # a weight of a class that y has is missing
         raise ValueError(f"class_weight has the class {unknown[0]!r}, but the classes of y are {classes.tolist()}.")
     weights = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
     if not ((weights > 0) & np.isfinite(weights)).all():

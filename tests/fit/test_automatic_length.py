@@ -32,17 +32,20 @@ def test_sampling_ends_when_everything_has_converged(weak_problem, sampler, goal
     assert 200 <= model.burn_in_ <= 3400
 
 
-@pytest.mark.parametrize("way", ["checkpoint", "warm_start"])
+@pytest.fixture(params=["checkpoint", "warm_start"])
+def kept(request, tmp_path):
+    """The parameter with which a fit goes on."""
+    return {request.param: tmp_path / "run" if request.param == "checkpoint" else True}
+
+
 @pytest.mark.filterwarnings("ignore:target_ess=1000000.0 has not been reached")
-def test_draws_that_suffice_are_enough_when_an_automatic_length_goes_on(weak_problem, way, tmp_path):
+def test_draws_that_suffice_are_enough_when_an_automatic_length_goes_on(weak_problem, kept):
     """However many they are, if they were made for another target."""
-    kept = {"checkpoint": tmp_path / "run"} if way == "checkpoint" else {"warm_start": True}
     model = HorseshoeProbitClassifier(n_iter=1600, random_state=0, **kept).fit(*weak_problem)
     assert model.ess_.min() >= 400
-    model = model if way == "warm_start" else clone(model)
     model.set_params(n_iter="auto").fit(*weak_problem)
     assert (model.n_iter_, model.stopped_by_) == (1600, "target_ess")
-    model.set_params(target_ess=1e6, n_iter=2000 if way == "checkpoint" else 400).fit(*weak_problem)
+    model.set_params(target_ess=1e6, n_iter=2000 if "checkpoint" in kept else 400).fit(*weak_problem)
     assert (model.n_iter_, model.stopped_by_) == (2000, "n_iter")
 
 
@@ -122,33 +125,27 @@ def test_draws_that_nobody_asked_for_do_not_fill_the_memory(weak_problem, monkey
     assert model.moments_ is None or model.moments_["n_draws"] == model.n_iter_
 
 
-@pytest.mark.parametrize("how", ["warm_start", "checkpoint"])
-def test_a_fit_with_this_bound_goes_on_for_as_many_sweeps_as_are_asked_for(weak_problem, how, tmp_path, monkeypatch):
+def test_a_fit_with_this_bound_goes_on_for_as_many_sweeps_as_are_asked_for(weak_problem, kept, monkeypatch):
     X, y = weak_problem
     monkeypatch.setattr(plan, "_ROOM", 0)
-    params = {"warm_start": True} if how == "warm_start" else {"checkpoint": tmp_path}
-    model = HorseshoeProbitClassifier(target_ess=100, burn_in=100, random_state=0, **params).fit(X, y)
+    model = HorseshoeProbitClassifier(target_ess=100, burn_in=100, random_state=0, **kept).fit(X, y)
     done = model.n_iter_
-    model.set_params(target_ess=None, n_iter=500 + done * (how == "checkpoint")).fit(X, y)
+    model.set_params(target_ess=None, n_iter=500 + done * ("checkpoint" in kept)).fit(X, y)
     assert model.n_iter_ == done + 500
     assert model.coef_draws_.shape[1] == (done + 500) // 2  # that bound is 400
 
 
-@pytest.mark.parametrize("how", ["warm_start", "checkpoint"])
 @pytest.mark.parametrize(("before", "target_ess"), [(1500, None), ("auto", 4000)])
-def test_there_is_room_for_what_a_fit_goes_on_with(weak_problem, before, target_ess, how, tmp_path, monkeypatch):
+def test_there_is_room_for_what_a_fit_goes_on_with(weak_problem, before, target_ess, kept, monkeypatch):
     """The draws of a fit that had no bound, and those that a larger target takes."""
     monkeypatch.setattr(plan, "_ROOM", 0)
-    params = {"warm_start": True} if how == "warm_start" else {"checkpoint": tmp_path}
-    model = HorseshoeProbitClassifier(n_iter=before, random_state=0, **params).fit(*weak_problem)
+    model = HorseshoeProbitClassifier(n_iter=before, random_state=0, **kept).fit(*weak_problem)
     model.set_params(n_iter="auto", target_ess=target_ess).fit(*weak_problem)
     assert model.stopped_by_ == "target_ess"
 
 
-@pytest.mark.parametrize("how", ["warm_start", "checkpoint"])
-def test_a_fit_that_was_enough_is_not_made_longer(weak_problem, how, tmp_path):
-    params = {"warm_start": True} if how == "warm_start" else {"checkpoint": tmp_path}
-    model = HorseshoeProbitClassifier(random_state=0, **params).fit(*weak_problem)
+def test_a_fit_that_was_enough_is_not_made_longer(weak_problem, kept):
+    model = HorseshoeProbitClassifier(random_state=0, **kept).fit(*weak_problem)
     before = model.coef_draws_
     assert model.fit(*weak_problem).stopped_by_ == "target_ess"
     np.testing.assert_array_equal(model.coef_draws_, before)
