@@ -19,8 +19,8 @@ from skhorseshoe.plotting import CoefficientsDisplay, SelectionPathDisplay, Shri
 RULES = ("dss", "interval", "shrinkage")
 
 # %%
-# Fit once, look at all rules
-# ---------------------------
+# Fit once, look at three rules
+# -----------------------------
 
 X, y, coef = make_sparse_probit(1000, 100, random_state=1)
 clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
