@@ -13,7 +13,7 @@ from .._posterior.pipeline import names_of, unwrap
 from .._utils.names import finder
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
-from ._common import MUTED, Described, Display, check_count, drawable
+from ._common import MUTED, Described, Display, check_count, drawable, ink, is_dark
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Model, NDArray, Sequence
@@ -110,7 +110,7 @@ class TraceDisplay(Described):
         self.ranks_ = np.stack([_rank_shares(draws, n_bins) for draws in self.draws])
         self.lines_, self.bars_ = [], []
         checks = convergence(np.moveaxis(self.draws, 0, -1))
-        colours = _shades(n_chains)
+        colours = _shades(n_chains, axes[0, 0])
         style = {"linewidth": 0.5 * min(1, (1000 / n_draws) ** 0.5), "alpha": 0.8}  # long chains hide one another
         for row, (name, (trace, ranks)) in enumerate(zip(drawable(self.names), axes, strict=True)):
             chains = zip(self.draws[row], colours, strict=True)
@@ -228,7 +228,7 @@ class AutocorrelationDisplay(Display):
         gap = max(1, n_lags // 10)
         self.lines_: list[Any] = []
         for i, (name, curve, colour) in enumerate(
-            zip(drawable(self.names), self.autocorrelations, _shades(n_curves), strict=True)
+            zip(drawable(self.names), self.autocorrelations, _shades(n_curves, ax), strict=True)
         ):
             self.lines_ += ax.plot(
                 curve,
@@ -240,7 +240,7 @@ class AutocorrelationDisplay(Display):
                 # A legend leaves out what begins with an underscore.
                 label=f"{' ' * name.startswith('_')}{name} (ESS {self.ess[i]:.0f})",
             )
-        ax.axhline(0, color=MUTED, linewidth=0.8, zorder=1)
+        ax.axhline(0, color=ink(ax, MUTED), linewidth=0.8, zorder=1)
         ax.set(xlim=(-0.01 * n_lags, n_lags - 1))
         ax.set_ylim(top=1.03)
         return self._finish("lag in draws", "autocorrelation")
@@ -280,8 +280,8 @@ def _draw_ranks(ax, shares, colours):
     for c, (heights, colour) in enumerate(zip(shares, colours, strict=True)):
         base = n_chains - c - 1
         bars.append(ax.bar(np.arange(n_bins), scale * heights, width=0.9, bottom=base, color=colour))
-        ax.axhline(base, color="black", linewidth=0.5)
-        ax.axhline(base + scale, color="black", linewidth=0.8, linestyle="--", zorder=3)
+        ax.axhline(base, color=ink(ax, "black"), linewidth=0.5)
+        ax.axhline(base + scale, color=ink(ax, "black"), linewidth=0.8, linestyle="--", zorder=3)
     ax.set(xlim=(-0.7, n_bins - 0.3), ylim=(0, n_chains), xticks=[])
     if n_chains <= 8:
         ax.set_yticks(np.arange(n_chains) + 0.4, [f"chain {n_chains - c}" for c in range(n_chains)], fontsize="small")
@@ -291,8 +291,8 @@ def _draw_ranks(ax, shares, colours):
     return bars
 
 
-def _shades(n):
-    """Colours from dark to light, for colour-blind readers and in grey, none too light for a thin line."""
+def _shades(n, ax):
+    """Colours for colour-blind readers and in grey, those farthest from the page first, each fit for a thin line."""
     from matplotlib import colormaps
 
-    return colormaps["cividis"](np.linspace(0, 0.8, n))
+    return colormaps["cividis"](np.linspace(1, 0.3, n) if is_dark(ax) else np.linspace(0, 0.8, n))

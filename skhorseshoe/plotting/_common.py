@@ -12,6 +12,7 @@ from .._utils import names as _names
 from .._utils.sklearn_compat import check_matplotlib_support
 
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
+_ON_DARK = {"black": "white", DARK: "#66aaee", MUTED: "0.55", PALE: "0.25", "white": "black"}
 MAX_NAMES = 60  # rows of a picture that can still be told apart by name
 LONGEST, SHORT = 30, 20  # letters of a name: beside the axes, within a sentence
 _WIDTH, _ROW_HEIGHT = 6.4, 0.21  # inches: of a new figure, of a row
@@ -28,6 +29,18 @@ Returns
 -------
 self : {display}
 """
+
+
+def is_dark(ax):
+    """Whether the page is dark, as in the style "dark_background": the axes have light text."""
+    from matplotlib.colors import to_rgb
+
+    return sum(to_rgb(ax.xaxis.label.get_color())) > 1.5
+
+
+def ink(ax, colour):
+    """A colour of this module, or what stands for it on a dark page."""
+    return _ON_DARK[colour] if is_dark(ax) else colour
 
 
 def check_option(name, value, allowed):
@@ -114,7 +127,8 @@ class Display(Described):
         """
         self.points_, self.lines_ = [], []
         interval = self.ax_.vlines if upright else self.ax_.hlines
-        styles = [(marked, DARK, "s", DARK, 4, 1), (~marked, MUTED, "o", "white", 3, 1 if few else 0.5)]
+        dark, muted, face = (ink(self.ax_, colour) for colour in (DARK, MUTED, "white"))
+        styles = [(marked, dark, "s", dark, 4, 1), (~marked, muted, "o", face, 3, 1 if few else 0.5)]
         for (rows, colour, marker, face, zorder, alpha), label in zip(styles, labels, strict=False):
             if ends is not None:
                 style = {"colors": colour, "linewidth": 1.8 if few else 1.4 * alpha, "alpha": alpha, "zorder": 2}
@@ -158,7 +172,7 @@ class RowsDisplay(Display):
         self._mark(at, values[shown], ends, marked[shown], labels, few=few, upright=not few)
         line, across = (ax.axvline, ax.set_xlim) if few else (ax.axhline, ax.set_ylim)
         if reference is not None:
-            line(reference, color="black", linewidth=0.8, linestyle="--", zorder=1)
+            line(reference, color=ink(ax, "black"), linewidth=0.8, linestyle="--", zorder=1)
         if limits is not None:
             across(limits)
         if few:

@@ -14,7 +14,7 @@ from .._data import validation
 from .._posterior import estimates
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
-from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_texts
+from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_texts, ink
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Labels, Model, NDArray, Rows, Seed, Sequence
@@ -278,12 +278,13 @@ class PosteriorCalibrationDisplay(Display):
             raise ValueError(f"limit must be above 0 and at most 1; got {limit!r}.")
         ax = self._axes(ax, height=5.2)
         share = f"{100 * self.level:g} % band if the model is right"
-        self.band_ = ax.fill_between(self.predicted, *self.band, color=PALE, linewidth=0, label=share, zorder=1)
-        (self.line_,) = ax.plot(self.predicted, self.observed, color=DARK, linewidth=1.8, label="observed", zorder=3)
-        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":", zorder=2)
+        black, dark, muted, pale = (ink(ax, colour) for colour in ("black", DARK, MUTED, PALE))
+        self.band_ = ax.fill_between(self.predicted, *self.band, color=pale, linewidth=0, label=share, zorder=1)
+        (self.line_,) = ax.plot(self.predicted, self.observed, color=dark, linewidth=1.8, label="observed", zorder=3)
+        ax.plot([0, 1], [0, 1], color=black, linewidth=0.8, linestyle=":", zorder=2)
         heights, edges = np.histogram(self.predicted, 40, range=(0, limit), weights=self.counts)
         heights = heights * (_HISTOGRAM_HEIGHT * limit / max(1, heights.max()))
-        self.bars_ = ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=MUTED, linewidth=0, zorder=2.5)
+        self.bars_ = ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=muted, linewidth=0, zorder=2.5)
         ax.set(xlim=(0, limit), ylim=(0, limit), aspect="equal")
         (label,) = class_texts([self.label])
         return self._finish(f"predicted probability of {label}", f"observed share of {label}")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._posterior.dss_cv import SMALL
 from .._posterior.pipeline import flat_steps, joined, names_of, where_it_is
 from ..selection import HorseshoeSelector
-from ._common import MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count
+from ._common import MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, ink
 
 if TYPE_CHECKING:
     from .._types import Axes, Bools, Floats, Model, NDArray
@@ -202,9 +202,9 @@ class ModelSizeDisplay(Display):
         (suggested,) = np.flatnonzero(self.sizes == self.suggested_size)
         self.shown_ = np.arange(len(self.sizes))[: None if beyond is None else suggested + 1 + beyond]
         sizes, value, se = self.sizes[self.shown_], self.difference[self.shown_], self.se[self.shown_]
-        ax.axhline(0, color="black", linewidth=0.8, linestyle="--", zorder=1)
-        ax.axhspan(-SMALL, 0, color=PALE, linewidth=0, zorder=0)
-        ax.plot(sizes, value, color=MUTED, linewidth=0.8, zorder=1)
+        ax.axhline(0, color=ink(ax, "black"), linewidth=0.8, linestyle="--", zorder=1)
+        ax.axhspan(-SMALL, 0, color=ink(ax, PALE), linewidth=0, zorder=0)
+        ax.plot(sizes, value, color=ink(ax, MUTED), linewidth=0.8, zorder=1)
         labels = f"suggested: {self.suggested_size} column{'' if self.suggested_size == 1 else 's'}", "other sizes"
         ends = np.stack([value - se, value + se])
         self._mark(sizes, value, ends, self.shown_ == suggested, labels, few=True, upright=True)

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -77,6 +79,13 @@ def test_plot_only_draws(display, model, data):
         assert one.figure is not two.figure
         if hasattr(one, "get_xydata"):
             np.testing.assert_array_equal(one.get_xydata(), two.get_xydata())
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_every_line_stands_out_on_a_dark_page(display, model, data):
+    with plt.style.context("dark_background"):
+        lines = make(display, model, data).figure_.findobj(Line2D)
+    assert min(sum(to_rgb(line.get_color())) for line in lines) > 0.9
 
 
 @pytest.mark.parametrize(
