@@ -139,11 +139,14 @@ class TraceDisplay(Described):
 
             figure = plt.figure(figsize=(8, 0.6 + 1.7 * shape[0]), layout="constrained")
             return figure.subplots(*shape, squeeze=False, width_ratios=(3, 2))
+        place = ax.get_subplotspec()
+        if place is None:
+            raise ValueError(f"ax: only axes of plt.subplots can be split; give such, or an array of shape {shape}.")
         ax.set_axis_off()
         layout = ax.figure.get_layout_engine()
         # A constrained layout makes room for the titles itself, and takes hspace for a share of the whole figure.
         hspace = 0.5 if layout is None or layout.adjust_compatible else None
-        within = ax.get_subplotspec().subgridspec(*shape, width_ratios=(3, 2), hspace=hspace)
+        within = place.subgridspec(*shape, width_ratios=(3, 2), hspace=hspace)
         return within.subplots(squeeze=False)
 
 

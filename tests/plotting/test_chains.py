@@ -45,6 +45,8 @@ def test_where_traces_are_drawn(model):
     figure, ax = plt.subplots()
     assert TraceDisplay.from_estimator(model, worst=2, ax=ax).axes_.shape == (2, 2)
     assert not ax.axison
+    with pytest.raises(ValueError, match=r"ax: only axes of plt\.subplots .*\(1, 2\)"):
+        TraceDisplay.from_estimator(model, worst=1, ax=figure.add_axes((0.1, 0.1, 0.8, 0.8)))
 
 
 @pytest.mark.parametrize("n_chains", [1, 8])
