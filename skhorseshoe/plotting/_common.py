@@ -17,7 +17,8 @@ MAX_NAMES = 60  # rows of a picture that can still be told apart by name
 LONGEST, SHORT = 30, 20  # letters of a name: beside the axes, within a sentence
 _WIDTH, _ROW_HEIGHT = 6.4, 0.21  # inches: of a new figure, of a row
 _LISTED, _LINE = 8, 48  # names in a legend, letters of a line there
-_TWO_COLUMNS = 400  # points: letters in two columns of a legend, times the size of the font
+_NAME_HEIGHT = 0.7  # of a row, at most: a layout may make rows lower
+_LETTER, _MARKS = 0.6, 8  # times the size of the font: of a letter, of what else two columns of a legend need
 _PLOT = """Draw.
 
 Parameters
@@ -144,7 +145,10 @@ class Display(Described):
         self.ax_.set_xlabel(xlabel, wrap=True)
         self.ax_.set_ylabel(ylabel, wrap=True)
         labels = self.ax_.get_legend_handles_labels()[1]
-        wide = sum(sorted(map(len, labels))[-2:]) * rcParams["font.size"] > _TWO_COLUMNS
+        cell, room = self.ax_.get_subplotspec(), self.figure_.bbox.width / self.figure_.dpi * 72
+        if cell is not None:
+            room *= len(cell.colspan) / cell.get_gridspec().ncols
+        wide = (_LETTER * sum(sorted(map(len, labels))[-2:]) + _MARKS) * rcParams["font.size"] > room
         # From the right end of the axes a legend can reach over the names on their left.
         place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 1 if wide else 2}
         style = {"frameon": False, "handletextpad": 0.5, "columnspacing": 1.4, "numpoints": 1}
@@ -165,7 +169,7 @@ class RowsDisplay(Display):
 
         reference : where a line crosses, or None. limits : of the values, or None.
         """
-        few = len(shown) <= MAX_NAMES
+        few, is_new = len(shown) <= MAX_NAMES, ax is None
         ax = self._axes(ax, 1.2 + _ROW_HEIGHT * max(len(shown), 6) if few else 4.0)
         self.shown_, at = shown, np.arange(len(shown))
         ends = None if ends is None else ends[:, shown]
@@ -177,6 +181,9 @@ class RowsDisplay(Display):
             across(limits)
         if few:
             ax.set(ylim=(len(shown) - 0.4, -0.6), yticks=at, yticklabels=drawable(names, shown))
+            height = _ROW_HEIGHT if is_new else ax.get_window_extent().height / ax.figure.dpi / max(1, len(shown))
+            for name in ax.get_yticklabels():
+                name.set_size(min(name.get_size(), _NAME_HEIGHT * 72 * height))
             ax.tick_params(axis="y", length=0)
             return self._finish(value_label, row_label)
         ax.set(xlim=(-0.01 * len(shown) - 0.5, 1.01 * len(shown) - 0.5))

@@ -1,6 +1,7 @@
 """Names that are long or look like formulas: they are drawn literally, shortened, and nothing is cut."""
 
 import io
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -70,6 +71,18 @@ def test_parts_of_a_figure_leave_its_size(display):
         made(display, LONG[:12], label=LONG[1]).plot(ax=ax)
     assert outside(figure) == []
     assert tuple(figure.get_size_inches()) == (9, 8)
+
+
+@pytest.mark.parametrize("display", ROWS)
+def test_names_and_legends_fit_small_axes(display):
+    figure, axes = plt.subplots(2, 2, figsize=(5.5, 7), layout="constrained")
+    for ax in axes.flat:
+        made(display, [f"marker {j}" for j in range(20)]).plot(ax=ax)
+    figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in axes[0, 0].get_yticklabels()]
+    assert not any(one.overlaps(two) for one, two in pairwise(boxes))
+    assert axes[0, 0].legend_.get_window_extent().x0 >= 0
+    assert axes[0, 1].legend_.get_window_extent().x0 >= axes[0, 0].legend_.get_window_extent().x1
 
 
 def looks_like(label, text):
