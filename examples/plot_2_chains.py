@@ -91,6 +91,6 @@ for name, fit in {"gibbs": gibbs, "hmc": hmc}.items():
 pd.DataFrame(rows).T.round(3)
 
 # %%
-# ``"gibbs"`` needs some two thousand times as many sweeps here to know this mean as well (an ESS of 13 is itself a
-# guess). They are cheaper, but not by that much: a sweep of ``"hmc"`` takes 1.4 to 5.1 times as long on the developers'
-# benchmarks. :doc:`/user_guide/convergence` has figures.
+# ``"gibbs"`` needs more than a thousand times as many sweeps here to know this mean as well (so small an ESS is itself
+# a guess). They are cheaper, but not by that much: a sweep of ``"hmc"`` takes 1.4 to 5.1 times as long on the
+# developers' benchmarks. :doc:`/user_guide/convergence` has figures.
