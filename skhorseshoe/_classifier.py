@@ -207,8 +207,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     >>> from skhorseshoe.datasets import make_sparse_probit
     >>> X, y, coef = make_sparse_probit(2000, 60, random_state=0)
     >>> clf = HorseshoeProbitClassifier(coef_summary="selected", random_state=0).fit(X, y)
-    >>> (clf.coef_[0, :6] != 0).all()  # the six columns that matter
-    np.True_
+    >>> bool((clf.coef_[0, :6] != 0).all())  # the six columns that matter
+    True
     >>> clf.summary().shape
     (62, 9)
     """
