@@ -52,7 +52,7 @@ def reporter(verbose, end, line, too_long=None):
     """
     begin = last = time.monotonic()
     first, told, warned = None, verbose or end is None, too_long is None
-    marks = deque([(0, begin)], maxlen=3)  # the newest reports: how many steps were done, and when
+    marks = deque([(0, begin)], maxlen=4)  # the newest reports: how many steps were done, and when
 
     def report(t):
         nonlocal begin, first, last, told, warned
@@ -62,7 +62,7 @@ def reporter(verbose, end, line, too_long=None):
         marks.append((t, now))
         if now - last < _SECONDS and (end is None or t != end()):
             return
-        # In further steps more of them are compiled, hardly in two one after the other.
+        # In further steps more of them are compiled, in two one after the other where a phase begins.
         recent = [(after - before) / max(1, n - m) for (m, before), (n, after) in pairwise(marks)]
         last, step = now, min((now - begin) / max(1, t - first), *recent)
         left = None if end is None else step * (end() - t)

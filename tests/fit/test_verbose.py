@@ -81,8 +81,9 @@ def test_a_fit_of_minutes_is_told_in_one_line(problem, monkeypatch, caplog, swee
     assert [message.split(", ")[-1].split(" (verbose")[0] for message in caplog.messages] == lines
 
 
-def test_a_sweep_that_compiles_is_not_taken_for_one_of_many(monkeypatch, caplog):
-    times = iter(np.cumsum([0.0, *np.where(np.arange(60) == 50, 30.0, 0.01)]))
+def test_sweeps_that_compile_are_not_taken_for_many(monkeypatch, caplog):
+    compiling = np.isin(np.arange(60), (40, 41))  # of two kinds, with which a phase begins
+    times = iter(np.cumsum([0.0, *np.where(compiling, 30.0, 0.01)]))
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(times)))
     report = progress.reporter(0, lambda: 2000, lambda t, left: f"{left} s left")
     for t in range(1, 61):
