@@ -72,7 +72,7 @@ CASES = {
     ),
     "breast": Case("breast cancer, n=569, p=30, intercept", breast_cancer, True, 0.15, 0.25),
     "digits": Case(
-        "digits 3 v 8, n=357, p=61, separated", digits, False, 0.04, 0.15, sweeps=2000, burn_in=1000, with_gibbs=False
+        "digits 3 v 8, n=357, p=54, separated", digits, False, 0.04, 0.15, sweeps=2000, burn_in=1000, with_gibbs=False
     ),
     "strong": Case(
         "strong effects, n=1000, p=100", strong_effects, False, 0.10, 0.10, sweeps=2000, burn_in=1000, with_gibbs=False
