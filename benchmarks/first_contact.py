@@ -1,6 +1,6 @@
 """What a new user meets: default fits of twelve data sets, what they warn of, and how many rounds lead to a clean fit.
 
-    python benchmarks/first_contact.py           # about five minutes on two free cores
+    python benchmarks/first_contact.py           # six minutes on two free cores
     python benchmarks/first_contact.py --quick   # two small data sets
     python benchmarks/first_contact.py --before CHECKOUT   # default fits of another commit, timed as well
 

@@ -95,7 +95,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     """
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
     if model is None:
-        noted = BaseEstimator()  # to which the checks write the names
+        noted = type("correlated_groups", (BaseEstimator,), {})()  # to which the checks write the names
         X = _dense_rows(noted, X, reset=True)
         names = getattr(noted, "feature_names_in_", None)
     else:
@@ -257,7 +257,9 @@ def _dense_rows(estimator, X, reset=False):
     """X as ``check_X`` has it, or a ValueError where it cannot tell correlations."""
     X = device.to_host(validation.check_X(estimator, X, reset=reset))
     if issparse(X):
-        raise ValueError("X is sparse: give a sample of its rows as a dense array (or credible_sets correlations).")
+        raise ValueError(
+            "X is sparse: give a sample of its rows as a dense array. credible_sets also takes correlations."
+        )
     if len(X) < 2:
         raise ValueError(f"X must have two rows or more, to tell correlations; got {len(X)}.")
     return X

@@ -29,7 +29,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
 _TIMES = ("date", "time", "duration", "period")  # NumPy would take them for numbers
-_LEVELS = ("categor", "dictionary", "enum", "str", "utf8", "large_", "binary")  # and these, if they look like numbers
+# And these, if they look like numbers.
+_LEVELS = ("categor", "dictionary", "enum", "str", "utf8", "large_", "binary", "fixed_")
 
 
 def is_dask(*collections):

@@ -26,7 +26,7 @@ from . import warm_start
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
-_LEFT = re.compile(r"(draws|state)-\d+\.npz(\.new)?|manifest\.json\.new")  # by runs that were killed, and older draws
+_LEFT = re.compile(r"(draws|state)-\d+\.npz(\.new)?|manifest\.json\.new")  # by killed runs, and superseded draws
 _FORMAT = 5
 _WHAT = "fit"
 _CURE = "Nothing of it is used. To start anew, remove the folder or give another one."

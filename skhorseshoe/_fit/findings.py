@@ -175,7 +175,7 @@ def are_sums_well(fitted, rows, failed, informative):
         return False
     try:
         sums = _sums(fitted, X, weight, alone)
-    except (MemoryError, KeyboardInterrupt):  # the draws stay
+    except MemoryError:  # the draws stay
         return False
     if sums is None:
         return False
@@ -229,10 +229,7 @@ def _separated(rows, run, among=None):
 
     among : (p,) bool, of the columns of the planes; None for all.
     """
-    try:
-        found = rows.separation(among)
-    except KeyboardInterrupt:  # the draws stay
-        return ""
+    found = rows.separation(among)
     if found is None:
         return COMPLETE if among is None and run.separated() else ""
     return "" if found == NONE else found

@@ -237,9 +237,10 @@ def _go(run, verbose, checkpoint, callbacks):
             with suppress(Exception):  # what has ended the run is what to say
                 save()
             raise
-        save()
-    if callbacks is not None:
-        callbacks.close()
+        with listening():  # as of the rest of the fit
+            save()
+            if callbacks is not None:
+                callbacks.close()
     done, then = marks[-2]
     return (time.monotonic() - then) / max(1, run.sweep - first - done)
 

@@ -63,12 +63,11 @@ def plan_fit(params, data, done):
 
 def _lengths(params, p, done):
     """How long to sample, and how many draws to keep. done : sweeps of earlier fits."""
-    sweeps, target, most = sweeps_of(params.n_iter), target_of(params), None
+    sweeps, target, room = sweeps_of(params.n_iter), target_of(params), None
     if params.n_iter == AUTO and params.max_draws is None:  # nobody has asked for so many that they fill the memory
         room = int(_ROOM / (params.n_chains * (np.dtype(params.draws_dtype).itemsize * p + 24)))
         room = max(room, _FEWEST * int(np.ceil(max(target / params.n_chains, MIN_ESS_PER_CHAIN))))
-        most = None if room >= sweeps // params.thin else room  # of one fit, not of all so far
-    return {"n_iter": sweeps + done, "room": most, "target_ess": target}
+    return {"n_iter": sweeps + done, "room": room, "target_ess": target}
 
 
 def choose(sampler, burn_in, whole_weights, wide, many):

@@ -57,7 +57,7 @@ class Run:
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
         n_draws = settings.n_iter // settings.thin
-        self.room = settings.max_draws or _room(settings.room, saved)
+        self.room = settings.max_draws or _room(settings.room, saved, n_draws)
         self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype)
         self._outbox = rows.ops.Outbox()  # through which states come to the host while the next sweeps run
         self.stopped_by = "n_iter"
@@ -106,7 +106,7 @@ class Run:
                 if self.draws.n == 0 or self.draws.torn or interrupted.twice:
                     raise
                 self.stopped_by = "interrupt"
-        self.draws.trim()
+            self.draws.trim()
 
     def _step(self):
         """One sweep, and what it leaves."""
@@ -166,13 +166,14 @@ class Run:
         }
 
 
-def _room(planned, saved):
+def _room(planned, saved, n_draws):
     """The most draws of a chain to keep where nobody has said how many, None for no limit; never fewer than are there.
 
-    planned : the same for a fit that begins anew. saved : as in ``Run``; its limit stays if no larger one is planned.
+    planned : a limit for this fit, or None. saved : as in ``Run``; its limit stays if no larger one is planned.
+    n_draws : as many as there will be of a fit that begins anew.
     """
     if saved is None:
-        return planned
+        return planned if planned and planned < n_draws else None
     before, there = int(saved["room"]), int(saved["draws"]["seen"]) // int(saved["draws"]["stride"])
     return max(before, planned or 0, there) if before or planned else None
 

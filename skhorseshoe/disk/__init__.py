@@ -48,7 +48,7 @@ def convert(
         or where they are in the items of ``source``. At most 256 different ones.
     columns : list of str or None, default=None
         Names of the columns to take, in this order. None takes all but ``y``.
-    dtype : {"float16", "float32", "float64"} or None, default=None
+    dtype : {"float16", "float32", "float64"}, the same of NumPy's, or None, default=None
         Of X. None is the narrower of float32 and float64 that holds every number exactly. Another one rounds them:
         float32 to 7 digits, float16 to 3 digits or, below 0.00006, to a multiple of 0.00000006.
     verbose : int, default=0
@@ -78,7 +78,8 @@ def convert(
     ...     X.shape, X["dose"].dtype, y[:2].tolist()
     ((6, 2), dtype('float32'), ['no', 'yes'])
     """
-    dtype = getattr(dtype, "name", dtype)  # of one of NumPy's
+    if isinstance(dtype, (type, np.dtype)):
+        dtype = getattr(dtype, "__name__", None) or dtype.name
     if dtype not in (None, *DTYPES):
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, or None; got {dtype!r}.")
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)

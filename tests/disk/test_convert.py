@@ -68,9 +68,10 @@ def test_columns_are_taken_in_the_order_asked_for(frame, tmp_path):
 
 def test_columns_and_types_may_be_numpys(tmp_path):
     X = np.arange(12.0).reshape(4, 3)
-    got, _ = disk.convert(X, tmp_path, columns=np.flatnonzero([True, False, True]), dtype=X.dtype)
-    assert got.dtypes.tolist() == [X.dtype] * 2
-    np.testing.assert_array_equal(got, X[:, [0, 2]])
+    for dtype in (np.float64, np.dtype("float32")):
+        got, _ = disk.convert(X, tmp_path / np.dtype(dtype).name, columns=np.flatnonzero([1, 0, 1]), dtype=dtype)
+        assert got.dtypes.tolist() == [dtype] * 2
+        np.testing.assert_array_equal(got, X[:, [0, 2]])
 
 
 LABELS = {

@@ -135,7 +135,7 @@ def test_a_fit_with_this_bound_goes_on_for_as_many_sweeps_as_are_asked_for(weak_
     assert model.coef_draws_.shape[1] == (done + 500) // 2  # that bound is 400
 
 
-@pytest.mark.parametrize(("before", "target_ess"), [(1500, None), ("auto", 4000)])
+@pytest.mark.parametrize(("before", "target_ess"), [(1500, None), ("auto", 4000), ("auto", 12000)])
 def test_there_is_room_for_what_a_fit_goes_on_with(weak_problem, before, target_ess, kept, monkeypatch):
     """The draws of a fit that had no bound, and those that a larger target takes."""
     monkeypatch.setattr(plan, "_ROOM", 0)

@@ -67,7 +67,7 @@ def test_tau_moves_on_the_way_unless_proposals_suffer(fair, record, short_fit, w
 
 
 def test_a_small_step_makes_more_turns():
-    assert [enough_steps(step, 1.335) for step in (1.5, 0.5, 0.3, 0.12, 1e-3)] == [1, 3, 5, 13, 15]
+    assert [enough_steps(step, 1.335) for step in (1.5, 0.5, 0.3, 0.04, 1e-3)] == [1, 3, 5, 35, 47]
 
 
 def test_each_move_of_tau_has_random_numbers_of_its_own(monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 from sklearn.base import BaseEstimator
@@ -84,8 +85,10 @@ def test_plot_only_draws(display, model, data):
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_every_line_stands_out_on_a_dark_page(display, model, data):
     with plt.style.context("dark_background"):
-        lines = make(display, model, data).figure_.findobj(Line2D)
-    assert min(sum(to_rgb(line.get_color())) for line in lines) > 0.9
+        figure = make(display, model, data).figure_
+    colours = [line.get_color() for line in figure.findobj(Line2D)]
+    colours += [colour for lines in figure.findobj(LineCollection) for colour in lines.get_colors()]
+    assert min(sum(to_rgb(colour)) for colour in colours) > 0.9
 
 
 @pytest.mark.parametrize(
