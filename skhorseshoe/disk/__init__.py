@@ -38,9 +38,8 @@ def convert(
     ----------
     source : path-like, list of path-like, array, table, or iterable of tables or arrays
         A path leads to a parquet, CSV, Arrow or ORC file, or to a folder of one kind, read in the order of their names,
-        part.2 before part.10. An array has the shape (n_samples, n_features). Tables are those of pandas, polars or
-        pyarrow, also its data sets. An item of an iterable may be a pair of rows and their labels. To go on, an
-        iterable must yield the same items again; a generator must be made anew.
+        part.2 before part.10. Arrays have the shape (n_samples, n_features), tables are of pandas, polars or pyarrow.
+        An iterable may yield pairs of rows and labels. To go on, give it anew, with the same items.
     folder : path-like
         Where to write; made if there is none. Something else in it at the start is an error.
     y : str, array-like of shape (n_samples,) or None, default=None
@@ -49,8 +48,8 @@ def convert(
     columns : list of str or None, default=None
         Names of the columns to take, in this order. None takes all but ``y``.
     dtype : {"float16", "float32", "float64"}, the same of NumPy's, or None, default=None
-        Of X. None is the narrower of float32 and float64 that holds every number exactly. Another one rounds them:
-        float32 to 7 digits, float16 to 3 digits or, below 0.00006, to a multiple of 0.00000006.
+        Of X. None is the narrower of float32 and float64 that holds every number exactly. Others round: float32 to 7
+        digits, float16 to 3 or, below 0.00006, to a multiple of 0.00000006.
     verbose : int, default=0
         If positive, log the progress to the logger "skhorseshoe", a line every five seconds.
 
@@ -78,8 +77,7 @@ def convert(
     ...     X.shape, X["dose"].dtype, y[:2].tolist()
     ((6, 2), dtype('float32'), ['no', 'yes'])
     """
-    if isinstance(dtype, (type, np.dtype)):
-        dtype = getattr(dtype, "__name__", None) or dtype.name
+    dtype = getattr(dtype, "__name__" if isinstance(dtype, type) else "name", dtype)  # of one of NumPy's
     if dtype not in (None, *DTYPES):
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, or None; got {dtype!r}.")
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)

@@ -1,7 +1,6 @@
 """The folder of rows: X and the codes of y, row after row in binary, and a manifest that says what of them counts.
 
-The rows come in blocks. Now and then they are brought to the disk, and the manifest is replaced in one step, which so
-describes what is there at every moment. Who goes on begins with the last block, to compare it.
+Rows come in blocks, which the manifest names once they are on the disk. Who goes on compares the last block first.
 """
 
 import os
