@@ -43,6 +43,7 @@ def test_draws_that_suffice_are_enough_when_an_automatic_length_goes_on(weak_pro
     """However many they are, if they were made for another target."""
     model = HorseshoeProbitClassifier(n_iter=1600, random_state=0, **kept).fit(*weak_problem)
     assert model.ess_.min() >= 400
+    model = clone(model) if "checkpoint" in kept else model
     model.set_params(n_iter="auto").fit(*weak_problem)
     assert (model.n_iter_, model.stopped_by_) == (1600, "target_ess")
     model.set_params(target_ess=1e6, n_iter=2000 if "checkpoint" in kept else 400).fit(*weak_problem)
@@ -133,6 +134,12 @@ def test_a_fit_with_this_bound_goes_on_for_as_many_sweeps_as_are_asked_for(weak_
     model.set_params(target_ess=None, n_iter=500 + done * ("checkpoint" in kept)).fit(X, y)
     assert model.n_iter_ == done + 500
     assert model.coef_draws_.shape[1] == (done + 500) // 2  # that bound is 400
+
+
+def test_a_large_target_has_room_for_its_draws(weak_problem, monkeypatch):
+    monkeypatch.setattr(plan, "_ROOM", 0)
+    model = HorseshoeProbitClassifier(target_ess=3000, random_state=0).fit(*weak_problem)
+    assert model.stopped_by_ == "target_ess"
 
 
 @pytest.mark.parametrize(("before", "target_ess"), [(1500, None), ("auto", 4000), ("auto", 12000)])

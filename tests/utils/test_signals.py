@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pkgutil import resolve_name
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,6 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._mcmc.hmc_burn_in import HmcChains
 from skhorseshoe._utils import signals
 from skhorseshoe._utils.signals import held_back, listening
-from skhorseshoe.diagnostics import convergence
 
 CUT = 7  # the sweep in whose middle signals come
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -94,15 +94,20 @@ def test_ctrl_c_in_a_sweep_keeps_what_was_drawn(burn_in, problem, handled, raise
         assert np.isfinite(model.predict_proba(problem[0])).all()
 
 
-def test_ctrl_c_behind_the_last_sweep_loses_no_draw(problem, handled, monkeypatch):
+AFTER = "_fit.fit:convergence", "_fit.checkpoint:Checkpoint.write", "_mcmc.draws:Draws.trim"
+
+
+@pytest.mark.parametrize("where", AFTER)
+def test_ctrl_c_after_the_last_sweep_loses_no_draw(where, problem, handled, monkeypatch, tmp_path):
     """While the model is made of them, which takes a while where they are many."""
+    right = resolve_name(f"skhorseshoe.{where}")
 
-    def interrupted(draws):
+    def interrupted(*given):
         signal.raise_signal(signal.SIGINT)
-        return convergence(draws)
+        return right(*given)
 
-    monkeypatch.setattr("skhorseshoe._fit.fit.convergence", interrupted)
-    assert classifier(None).fit(*problem).n_iter_ == 10
+    monkeypatch.setattr(f"skhorseshoe.{where.replace(':', '.')}", interrupted)
+    assert classifier(tmp_path / "run").fit(*problem).n_iter_ == 10
 
 
 @pytest.mark.parametrize(("apart", "ends"), [(0.5, True), (60, False)])

@@ -55,7 +55,7 @@ def test_the_forecast_of_sparse_rows_is_enough(sampler, n, p, density, n_chains,
         monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
     monkeypatch.setattr(hmc_burn_in, "enough_steps", lambda *given: limits.MAX_STEPS)  # a recording keeps each
     X = sp.random(n, p, density=density, format="csr", random_state=0)
-    length = {"burn_in": 20, "n_iter": 2} if sampler == "hmc" else {"burn_in": 1, "n_iter": 1}
+    length = {"burn_in": 40, "n_iter": 3} if sampler == "hmc" else {"burn_in": 1, "n_iter": 1}
     check_forecast(card, X, np.arange(n) % 2, sampler, n_chains, 2**22, short_fit, slab_scale=1.0, **length)
     if sampler == "pxda" and n == 12_000:
         assert card.memory.most < 8 * n * p + 2**21  # X is never made dense
@@ -75,7 +75,7 @@ def test_the_forecast_is_enough_where_sweeps_are_recorded(sampler, p, n_chains, 
     for of_chains in (hmc_burn_in, _chains):
         monkeypatch.setattr(of_chains, "every", lambda rows: every)
     X, y, _ = make_sparse_probit(60, p, random_state=0)
-    check_forecast(card, X, y, sampler, n_chains, 2**22, short_fit, burn_in=20, n_iter=5)
+    check_forecast(card, X, y, sampler, n_chains, 2**22, short_fit, burn_in=32, n_iter=10)
 
 
 @pytest.mark.parametrize("n_chains", [4, 17, 32])
