@@ -95,7 +95,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     """
     check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
     if model is None:
-        noted = type("correlated_groups", (BaseEstimator,), {})()  # to which the checks write the names
+        noted = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
         X = _dense_rows(noted, X, reset=True)
         names = getattr(noted, "feature_names_in_", None)
     else:

@@ -113,7 +113,7 @@ def fit(model, X, y, sample_weight, lease):
                 with suppress(Warning):
                     warnings.say(of_columns, "Set standardize=True." if any(one.changes for one in of_columns) else "")
                 raise
-            with listening():  # the draws are there: one Ctrl-C loses none
+            with listening():  # one Ctrl-C loses none of the draws
                 fitted = _summarise(params, data, plan, run, known)
                 informative = rows.columns.informative
                 chains = findings.chains_of(fitted, names, informative, sweep)
@@ -237,7 +237,7 @@ def _go(run, verbose, checkpoint, callbacks):
             with suppress(Exception):  # what has ended the run is what to say
                 save()
             raise
-        with listening():  # as of the rest of the fit
+        with listening():  # one Ctrl-C loses none of the draws, here and after it
             save()
             if callbacks is not None:
                 callbacks.close()

@@ -38,8 +38,8 @@ def convert(
     ----------
     source : path-like, list of path-like, array, table, or iterable of tables or arrays
         A path leads to a parquet, CSV, Arrow or ORC file, or to a folder of one kind, read in the order of their names,
-        part.2 before part.10. Arrays have the shape (n_samples, n_features), tables are of pandas, polars or pyarrow.
-        An iterable may yield pairs of rows and labels. To go on, give it anew, with the same items.
+        part.2 before part.10. Arrays have the shape (n_samples, n_features), tables are of pandas, polars or pyarrow,
+        its data sets too. An iterable may yield pairs of rows and labels. To go on, give it anew, with the same items.
     folder : path-like
         Where to write; made if there is none. Something else in it at the start is an error.
     y : str, array-like of shape (n_samples,) or None, default=None
@@ -81,7 +81,7 @@ def convert(
     if dtype not in (None, *DTYPES):
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, or None; got {dtype!r}.")
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
-    columns = columns if columns is None or isinstance(columns, str) else pd.Index(list(columns)).tolist()
+    columns = columns if columns is None or isinstance(columns, str) else pd.Index(list(columns)).tolist()  # for JSON
     if isinstance(columns, str) or (columns is not None and (not columns or len({name, *columns}) <= len(columns))):
         raise ValueError(f"columns must be a list of columns other than y={name!r}, each once; got {columns!r}.")
     parts, known = open_source(source, labels)
