@@ -1,6 +1,7 @@
 """Frames of the posterior: pandas frames that print under words, each number with as many digits as are known."""
 
 from html import escape
+from itertools import product, zip_longest
 from math import floor, isfinite, log10
 from shutil import get_terminal_size
 
@@ -98,18 +99,25 @@ def _text(value, form):
 
 
 def _in_lines(shown):
-    """The text of a table: as it is, or with names cut short, or without lfsr, which prob_positive tells, where that
-    brings each row into one line of the terminal and leaves the names different. Otherwise columns go on below; pandas
-    would leave some out."""
+    """The text of a table: as it is, or with names cut short, or without lfsr, which prob_positive tells, or with all
+    columns closer together, where that brings each row into one line of the terminal and leaves the names different.
+    Otherwise columns go on below; pandas would leave some out."""
     width = max(pd.get_option("display.width") or 0, get_terminal_size((_WIDTH, 24)).columns)
-    for table in (shown, shown.drop(columns="lfsr", errors="ignore")):
-        for letters in (None, *_LETTERS):
-            with pd.option_context("display.max_columns", None, "display.width", 10**6):
-                text = repr(table) if letters is None else _narrow(table, letters)
-            if text and max(map(len, text.split("\n"))) <= width:
-                return text
+    tables = shown, shown.drop(columns="lfsr", errors="ignore")
+    for spaced, table, letters in product((str, _closer), tables, (None, *_LETTERS)):
+        with pd.option_context("display.max_columns", None, "display.width", 10**6):
+            text = spaced(repr(table) if letters is None else _narrow(table, letters))
+        if text and max(map(len, text.split("\n"))) <= width:
+            return text
     with pd.option_context("display.max_columns", None, "display.width", width):
         return repr(shown)
+
+
+def _closer(text):
+    """The lines with one blank where all of them have several."""
+    letters = list(zip_longest(*text.split("\n"), fillvalue=" "))  # of all lines, place by place
+    kept = [here for here, after in zip_longest(letters, letters[1:], fillvalue=".") if {*here, *after} != {" "}]
+    return "\n".join("".join(line).rstrip() for line in zip(*kept, strict=True))
 
 
 def _narrow(shown, letters):

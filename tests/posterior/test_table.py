@@ -51,6 +51,16 @@ def test_a_table_fits_the_terminal(frame, columns, monkeypatch):
         assert lines[2][at : at + 8] == "   0.997"
 
 
+def test_numbers_of_many_digits_fit_the_terminal(frame, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "79")
+    frame.iloc[1, :4] = [-0.03322, 0.002, -0.0489, -0.0189]
+    with pd.option_context("display.width", 79):
+        head, below, *rows = repr(frame).split("\n\n")[1].split("\n")
+    assert len(rows) == 4
+    assert max(map(len, (head, below, *rows))) <= 79
+    assert rows[1].split()[-8:-4] == ["-0.03322", "0.00200", "-0.04890", "-0.01890"]
+
+
 def test_names_that_would_become_the_same_are_not_cut(frame, monkeypatch):
     monkeypatch.setenv("COLUMNS", "79")
     frame.index = pd.Index([f"the gene with the number {i} of all genes" for i in range(4)], name="feature")
