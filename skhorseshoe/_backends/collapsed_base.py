@@ -11,6 +11,7 @@ device's own. ``CollapsedRows`` in ``_cpu/collapsed.py`` and ``_gpu/collapsed.py
     Precision           that of the back end
     _fill               a block of scaled columns
     _columns            single columns as rows, scaled; (len(which), n) float64
+    _weighted           a block of columns times the roots of their weights; those without a weight may be left out
     _add_products       x x' to the triangle of a matrix that the next reads
     _invert             a symmetric matrix, in place; returns its log-determinant. Rounding can make a nearly singular
                         one indefinite: then a function that is given builds it again, and the diagonal is raised by a
@@ -18,7 +19,7 @@ device's own. ``CollapsedRows`` in ``_cpu/collapsed.py`` and ``_gpu/collapsed.py
     _heaviest           the numbers of the heavy columns, the lightest first, perhaps after those of other columns
     _add_heavy          heavy columns join P
     _draw_heavy         their coefficients
-    _quadratic          z'Pz of each chain
+    quadratic_form      z'Pz of each chain
     _information        of rows about their linear predictors
     _unfinished         the chains whose flag is set, or more; none where no flag is set, or an attempt later
     _draw_latent        z given its means, with the random numbers of a scan
@@ -31,13 +32,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import log_half_cauchy
+from .density_of_tau import LARGEST, DensityOfTau
 
 _HEAVY = 1e6  # times the least scale of V: columns beyond are brought in one by one
 _LEAST = 1e-280  # of lambda^-2, which can underflow
-_LARGEST = 1e250  # of w_j |x_j|^2
 _WIDTH = 2.0  # of the slice in log tau
-_HELD = 100.0  # w_j |x_j|^2 at which a column is held half of the time while tau moves
 
 
 class Joined(NamedTuple):
@@ -84,14 +83,15 @@ class Collapsed:
         self.w, self.light = empty((n_chains, q)), empty((n_chains, q))
         self.w[:, self.n_shrunk :] = place(variances)
         self.P, self.spare, self.log_det = empty((n_chains, n, n)), empty((n_chains, n, n)), empty(n_chains)
+        self.moving = None if slab_precision else empty((n_chains, n, n))  # the part of V that grows with tau^2
         self.joined = [None] * n_chains  # of the matrices that were made last
 
     # Draws -----------------------------------------------------------------------------------------------------------
 
     def set(self, lambda_sq_inv, tau_sq_inv):
         """Take the scales of the chains: lambda^-2 (n_chains, n_shrunk) and tau^-2 (n_chains,)."""
-        self.w[:, : self.n_shrunk] = self._variances(lambda_sq_inv, tau_sq_inv)
-        self._make(self.P, range(self.n_chains))
+        self.w[:, : self.n_shrunk] = self.variances(lambda_sq_inv, tau_sq_inv)
+        self.make(self.P, range(self.n_chains))
 
     def some_latent(self, beta):
         """z on the right sides, as far from zero as X beta; (n_chains, n)."""
@@ -116,7 +116,7 @@ class Collapsed:
         """tau^-2, and the lambda_j^-2 that go with it, given z / |z|; a slice step in log tau. Moves P along.
 
         uniform : (n_chains, 2 + attempts), chances : (n_chains, n_shrunk), all uniform on (0, 1). Each column is held
-        with probability h_j / (1 + h_j), h_j = lambda_j^2 tau^2 |x_j|^2 / ``_HELD``: then lambda_j tau stays as tau
+        with probability h_j / (1 + h_j), h_j = lambda_j^2 tau^2 |x_j|^2 / ``HELD``: then lambda_j tau stays as tau
         moves, otherwise lambda_j does.
         """
         density = DensityOfTau(self, z, lambda_sq_inv, tau_sq_inv, tau_0, chances)
@@ -183,8 +183,8 @@ class Collapsed:
         """
         out = self.xp.empty(self.w.shape)
         root = np.sqrt(information)
-        self.w[:, : self.n_shrunk] = self._variances(lambda_sq_inv, tau_sq_inv)
-        self._make(self.spare, range(self.n_chains), root)
+        self.w[:, : self.n_shrunk] = self.variances(lambda_sq_inv, tau_sq_inv)
+        self.make(self.spare, range(self.n_chains), root)
 
         def make(first, last):
             for columns, block in self._blocks(self.starts):
@@ -201,20 +201,21 @@ class Collapsed:
 
     def _heavy_shrinkage(self, c, heavy, root):
         """The same for the heavy columns, of which the difference from 1 leaves nothing but rounding."""
-        self._build(self.spare, [c], root)
-        self._invert(self.spare[c], lambda: self._build(self.spare, [c], root))
+        light = [(self.spare, self.light)], [c], root
+        self.build(*light)
+        self._invert(self.spare[c], lambda: self.build(*light))
         columns, d = self._columns(heavy) * root, 1.0 / self.w[c, heavy]
         return d * self.Precision(columns @ self.spare[c] @ columns.T, self.threads).inverse_diagonal(d[None], 0)[0]
 
     # The n x n matrices ----------------------------------------------------------------------------------------------
 
-    def _variances(self, lambda_sq_inv, tau_sq_inv):
+    def variances(self, lambda_sq_inv, tau_sq_inv):
         """w of the shrunk columns, from lambda^-2 and tau^-2."""
-        least = self.square[: self.n_shrunk] / _LARGEST
+        least = self.square[: self.n_shrunk] / LARGEST
         precision = tau_sq_inv[:, None] * lambda_sq_inv + self.slab_precision
-        return 1.0 / np.maximum(precision, np.maximum(least, 1.0 / _LARGEST))
+        return 1.0 / np.maximum(precision, np.maximum(least, 1.0 / LARGEST))
 
-    def _make(self, matrices, chains, row_root=None):
+    def make(self, matrices, chains, row_root=None):
         """The inverse P of V for the w of each of these chains, with log|V|.
 
         matrices : those of all chains, overwritten. row_root : (n,) that multiplies the rows of X, or None.
@@ -224,18 +225,26 @@ class Collapsed:
         """
 
         def fill(first, last):
-            mine, heaviest = chains[first:last], {}
+            mine, light = chains[first:last], [(matrices, self.light)]
+            heaviest = {c: self.choose(c) for c in mine}
+            self.build(light, mine, row_root)
             for c in mine:
-                heavy, heaviest[c] = self._heavy(self.w[c])
-                self.light[c] = self.xp.where(heavy, 0.0, np.sqrt(self.w[c]))
-            self._build(matrices, mine, row_root)
-            for c in mine:
-                self.log_det[c] = self._invert(matrices[c], lambda c=c: self._build(matrices, [c], row_root))
-                self.joined[c] = None
-                if len(heaviest[c]):
-                    self.log_det[c] += self._join(c, matrices[c], heaviest[c], row_root)
+                self.finish(matrices, c, heaviest[c], lambda c=c: self.build(light, [c], row_root), row_root)
 
         self.threads.run(fill, len(chains))
+
+    def choose(self, c):
+        """The heavy columns of chain c; the roots of the others' weights are put into ``light``."""
+        heavy, heaviest = self._heavy(self.w[c])
+        self.light[c] = self.xp.where(heavy, 0.0, np.sqrt(self.w[c]))
+        return heaviest
+
+    def finish(self, matrices, c, heaviest, build, row_root=None):
+        """From V of the light columns, which build() makes once more, to P and log|V| of all."""
+        self.log_det[c] = self._invert(matrices[c], build)
+        self.joined[c] = None
+        if len(heaviest):
+            self.log_det[c] += self._join(c, matrices[c], heaviest, row_root)
 
     def _heavy(self, w):
         """Which columns have huge weights beside the others, (q,) bool, and their numbers as ``_heaviest`` has them."""
@@ -247,19 +256,24 @@ class Collapsed:
         heavy = weight > _HEAVY * level
         return heavy, self._heaviest(heavy, weight)
 
-    def _build(self, matrices, chains, row_root):
-        """V of the light columns; every block of them is read once for all of these chains."""
-        for c in chains:
-            matrices[c][...] = 0.0
-            diagonal(matrices[c])[...] = 1.0
-        weighted = self.xp.empty(len(self.X) * min(self.step, len(self.root)))
+    def build(self, parts, chains, row_root=None):
+        """Matrices for these chains, each with its columns' roots of weights (n_chains, q), whose sum is V; every block
+        of columns is read once."""
+        for k, (matrices, _) in enumerate(parts):
+            for c in chains:
+                matrices[c][...] = 0.0
+                diagonal(matrices[c])[...] = k == 0
+        memory = self.xp.empty(len(self.X) * min(self.step, len(self.root)))
         for columns, block in self._blocks(self.starts):
             if row_root is not None:
                 block *= row_root[:, None]
-            out = weighted[: block.size].reshape(block.shape)
-            for c in chains:
-                np.multiply(block, self.light[c, columns], out=out)
-                self._add_products(out, matrices[c])
+            for matrices, roots in parts:
+                for c in chains:
+                    self._add_products(self._weighted(block, roots[c, columns], memory), matrices[c])
+
+    @staticmethod
+    def _weighted(block, roots, memory):
+        return np.multiply(block, roots, out=memory[: block.size].reshape(block.shape))
 
     def _join(self, c, P, which, row_root):
         """Have the heavy columns of chain c join P; returns the rise of log|V|."""
@@ -310,42 +324,6 @@ class Collapsed:
 
         self.threads.run(multiply, len(self.starts))
         return out
-
-
-class DensityOfTau:
-    """Log-density of a shift of log tau for each chain, beta and the length of z integrated out; the columns that are
-    held keep lambda_j tau. It is called with the shifts of all chains, and with those whose shift is another one than
-    before, of which it makes the matrices."""
-
-    def __init__(self, rows, z, lambda_sq_inv, tau_sq_inv, tau_0, chances):
-        self.rows, self.z = rows, z
-        self.lambda_sq_inv, self.tau_sq_inv, self.tau_0 = lambda_sq_inv, tau_sq_inv, tau_0
-        variances = 1.0 / np.maximum(lambda_sq_inv * tau_sq_inv[:, None], 1.0 / _LARGEST)
-        odds = np.minimum(variances * rows.square[: rows.n_shrunk] / _HELD, _LARGEST)
-        self.held = chances * (1.0 + odds) < odds
-        # Of the others, which are free: those of their choice, and of the slab.
-        self.odds, self.bound = (rows.xp.where(self.held, 0.0, x) for x in (odds, variances * rows.slab_precision))
-        self.before = rows.w[:, : rows.n_shrunk].copy()
-        self.now = self._value(0.0 * tau_sq_inv, rows.P)
-
-    def __call__(self, shift, chains):
-        rows = self.rows
-        w = rows._variances(self.lambda_sq_inv, self.tau_sq_inv * np.exp(-2.0 * shift))
-        rows.w[:, : rows.n_shrunk] = rows.xp.where(self.held, self.before, w)
-        rows._make(rows.spare, chains)
-        return self._value(shift, rows.spare)
-
-    def _value(self, shift, P):
-        rows, where = self.rows, self.rows.xp.where
-        growth = np.exp(2.0 * shift)
-        ratio = self.tau_sq_inv * self.tau_0**2 / growth  # tau_0^2 / tau^2
-        prior = log_half_cauchy(ratio)  # of log tau
-        by_chain = growth[:, None]
-        of_held = log_half_cauchy(where(self.held, self.lambda_sq_inv, 1.0) * by_chain)  # log psi_j - log tau
-        # The slab, beta integrated out; and the choice of which columns are held.
-        of_free = -0.5 * np.log1p(self.bound * by_chain) - np.log1p(self.odds * by_chain)
-        prior += where(self.held, of_held, of_free).sum(axis=1)
-        return prior - 0.5 * rows.log_det - 0.5 * len(P[0]) * np.log(rows._quadratic(P, self.z))
 
 
 def diagonal(matrix):

@@ -6,6 +6,7 @@ import pytest
 from laws import ALONE, KEY, TAU_0, peak_memory, same_draws
 from scipy.special import log_ndtr
 
+from skhorseshoe._backends import collapsed_base
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._mcmc import collapsed
 from skhorseshoe._utils.threads import open_threads
@@ -61,6 +62,30 @@ def test_huge_weights_do_not_cost_the_others_their_digits():
     V = np.eye(12) + (problem.columns * light) @ problem.columns.T
     basis = np.linalg.svd(problem.columns[:, [3, 8, 20]])[0][:, 3:]
     np.testing.assert_allclose(P, basis @ np.linalg.inv(basis.T @ V @ basis) @ basis.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("slab_precision", [0.0, 0.25])
+@pytest.mark.parametrize("held", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("heavy", [[], [1e-10, 1e-12]])
+def test_density_of_tau_is_that_of_fresh_matrices(slab_precision, held, heavy):
+    """Columns that are held keep lambda_j tau, whatever is known of V from before; the heavy ones are of both kinds."""
+    n, rng = 12, np.random.default_rng(3)
+    problem = Problem(n, 40, 2, slab_precision)
+    problem.lambda_sq_inv[:, : len(heavy)] = heavy
+    z, chances = rng.standard_normal((2, n)), np.full(problem.lambda_sq_inv.shape, 1.0 - held)
+    chances[:, 0] = 0.0
+    problem.set()
+    density = collapsed_base.DensityOfTau(problem.rows, z, problem.lambda_sq_inv, problem.tau_sq_inv, 0.5, chances)
+    for shift in [0.7, -1.3], [0.0, 0.4]:
+        shift = np.array(shift)
+        density(shift, range(2))
+        P, log_det, growth = problem.rows.spare.copy(), problem.rows.log_det.copy(), np.exp(2 * shift)
+        moved = Problem(n, 40, 2, slab_precision)
+        moved.tau_sq_inv = problem.tau_sq_inv / growth
+        moved.lambda_sq_inv = np.where(density.held, growth[:, None], 1.0) * problem.lambda_sq_inv
+        moved.set()
+        np.testing.assert_allclose(P, moved.rows.P, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(log_det, moved.rows.log_det, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -58,8 +58,16 @@ class CollapsedRows(Collapsed):
         return out
 
     @staticmethod
+    def _weighted(block, roots, memory):
+        (some,) = roots.nonzero()
+        if 2 * len(some) < len(roots):
+            block, roots = block.take(some, axis=1), roots[some]
+        return Collapsed._weighted(block, roots, memory)
+
+    @staticmethod
     def _add_products(block, P):
-        add_products(block, P, of_columns=False, routines=ROUTINES)
+        if block.size:
+            add_products(block, P, of_columns=False, routines=ROUTINES)
 
     def _invert(self, P, build):
         self._factorise(P, build)
@@ -89,7 +97,7 @@ class CollapsedRows(Collapsed):
         return coef
 
     @staticmethod
-    def _quadratic(P, z):
+    def quadratic_form(P, z):
         return np.array([quadratic(*each) for each in zip(P, z, strict=True)])
 
     def latent(self, z, n_scans, index, sweep, key):

@@ -106,7 +106,7 @@ class CollapsedRows(Collapsed):
         launch(self._kernel("draw_heavy"), 1, *given, rest, coef, *sizes, **_SUMS)
         return coef
 
-    def _quadratic(self, P, z):
+    def quadratic_form(self, P, z):
         return self._forms(P, z, times_each(P, z))[:, 0]
 
     def _forms(self, P, z, Pz):

@@ -30,7 +30,7 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     q = p + 1
     square = 8 * (n * n if sampler == "collapsed" else q * q)
     factors = n_chains if n_chains * square <= BESIDE else 1
-    factors = {"hmc": 2 * n_chains, "collapsed": 3 * n_chains}.get(sampler, factors)
+    factors = {"hmc": 2 * n_chains, "collapsed": 4 * n_chains}.get(sampler, factors)
     blocks = 3 * max(q, min(n * q, max(WIDENED, 64 * n)))  # of X in float64, and what is made of them
     blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
     chains = compiled_chains(min(n_chains, MAX_CHAINS)) * -(-n_chains // MAX_CHAINS)  # of all launches of a pass

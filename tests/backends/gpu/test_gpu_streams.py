@@ -32,10 +32,10 @@ def test_the_host_hears_of_the_slice_of_tau_one_attempt_late(card, monkeypatch):
     X, y, _ = make_correlated_probit(8, 20, random_state=0)
     X[:, 3] *= 1e6  # heavy columns are no reason to wait
     chains = chains_of("collapsed", module("dense"), X, y)
-    attempts, make = [], chains.rows._make
-    monkeypatch.setattr(chains.rows, "_make", lambda *given: attempts.append(given) or make(*given))
+    made, finish = [], chains.rows.finish
+    monkeypatch.setattr(chains.rows, "finish", lambda *given: made.append(given) or finish(*given))
     check_no_reads(chains)
-    assert len(attempts) > 6
+    assert len(made) > 6 * chains.rows.n_chains
     assert any((joined.weights > 0).any() for joined in chains.rows.joined)
 
 
