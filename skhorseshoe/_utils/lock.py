@@ -25,9 +25,12 @@ def alone(folder, what):
     try:
         lock.acquire(blocking=False)
     except Timeout as error:
+        holder = ""
+        with suppress(OSError):  # Windows lets nobody else read what is locked
+            holder = path.read_text(errors="replace")
         raise RuntimeError(
-            f"Another {what} is writing to {str(folder)!r}: {_holder(path)} holds {path.name!r} there. Wait until it "
-            "has ended, end it, or give another folder."
+            f"Another {what} is writing to {str(folder)!r}: {holder or 'another process'} holds {path.name!r} there. "
+            "Wait until it has ended, end it, or give another folder."
         ) from error
     except OSError as error:  # some network drives have no locks
         warn(f"The file system cannot lock {str(path)!r} ({error}): make sure that no other {what} writes there.")
@@ -40,9 +43,3 @@ def alone(folder, what):
             with suppress(OSError):
                 path.unlink()
             lock.release()
-
-
-def _holder(path):
-    with suppress(OSError):  # Windows lets nobody else read what is locked
-        return path.read_text(errors="replace") or "another process"
-    return "another process"

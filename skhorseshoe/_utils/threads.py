@@ -22,6 +22,7 @@ from .shared_context import Shared
 
 _TRIES = 5  # against others that set a limit in the same microsecond
 _CLEAR = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)  # none before threadpoolctl 3.8
+_controller = functools.cache(threadpoolctl.ThreadpoolController)
 
 
 class Threads:
@@ -76,7 +77,8 @@ def open_threads(n):
     with _limit as limit, _Limit(_is_of_a_thread) as own:
         limit.hold()
         own.hold()
-        with ThreadPoolExecutor(max(1, n - 1), "skhorseshoe", initializer=_set_one_in_this_thread) as pool:
+        # A thread of the pool ends before what it sets would have to be set back.
+        with ThreadPoolExecutor(max(1, n - 1), "skhorseshoe", lambda: _Limit(_is_of_a_thread).hold()) as pool:
             yield Threads(n, pool)
 
 
@@ -117,11 +119,10 @@ class _Limit:
     """
 
     def __init__(self, which):
-        self.which = which
+        self.libraries = list(filter(which, _controller().select(user_api="blas").lib_controllers))
+        self.found = [1] * len(self.libraries)
 
     def __enter__(self):
-        self.libraries = list(filter(self.which, _controller().select(user_api="blas").lib_controllers))
-        self.found = [1] * len(self.libraries)
         return self
 
     def hold(self):
@@ -138,11 +139,6 @@ class _Limit:
                 _set(library, n)
 
 
-def _set_one_in_this_thread():
-    """For a thread of ours that ends before what it sets would have to be set back."""
-    _Limit(_is_of_a_thread).__enter__().hold()
-
-
 def _set(library, n):
     """Set a library's number of threads from this thread.
 
@@ -156,11 +152,6 @@ def _set(library, n):
         if library.num_threads == n:
             break
     clear()
-
-
-@functools.cache
-def _controller():
-    return threadpoolctl.ThreadpoolController()
 
 
 def _is_of_a_thread(library):
