@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ._data.validation import is_dask
 from ._posterior import effects, predict
 from ._posterior.loo import LeaveOneOut, leave_one_out
-from ._posterior.mixin import check_max_draws, level_of
+from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.signals import EFFECT
 from .selection import HorseshoeSelector
@@ -109,7 +109,6 @@ def marginal_effects(
     """
     before, classifier = unwrap(model)
     level = level_of(classifier, level)
-    max_draws = check_max_draws(max_draws)
     return effects.effects_frame(classifier, before, X, features, change, level, sample_weight, max_draws)
 
 
@@ -233,7 +232,6 @@ def loo(
     before, classifier = unwrap(model)
     if is_dask(X, y, sample_weight):
         raise TypeError("loo takes rows of this process, not a Dask collection: give it rows that are computed.")
-    max_draws = check_max_draws(max_draws)
     X, positive, weight = predict.labelled(classifier, prepared(before, X), y, sample_weight)
     return leave_one_out(classifier, X, positive, weight, max_draws)
 

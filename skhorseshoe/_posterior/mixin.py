@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,7 +98,7 @@ class PosteriorMixin:
         MemoryError
             If the result does not fit in memory; before anything is computed.
         """
-        X, max_draws = self._check_rows(X), check_max_draws(max_draws)
+        X = self._check_rows(X)
         n_draws = _predict.evenly(self.intercept_draws_, max_draws).size
         check_result(X.shape[0], n_draws)
         samples = _predict.answers(self, X, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), max_draws)
@@ -302,7 +301,6 @@ class PosteriorMixin:
         check_is_fitted(self)
         if (X is None) != (y is None) or (X is None and sample_weight is not None):
             raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
-        max_draws = check_max_draws(max_draws)
         rows = None if X is None else _predict.labelled(self, X, y, sample_weight)
         return from_model(self, rows, max_draws)
 
@@ -323,10 +321,3 @@ def _positive(proba):
 def level_of(model, level):
     """The level of an interval: None is that of the model."""
     return check_share("level", model.credible_level if level is None else level)
-
-
-def check_max_draws(max_draws):
-    """The number of draws to use, or a ValueError."""
-    if max_draws is not None and (not isinstance(max_draws, Integral) or max_draws < 1):
-        raise ValueError(f"max_draws must be a positive integer or None; got {max_draws!r}.")
-    return max_draws

@@ -1,5 +1,7 @@
 """Probabilities of rows under the draws, in blocks of rows: one matrix product a block."""
 
+from numbers import Integral
+
 import numpy as np
 import sklearn
 from scipy.special import log_ndtr
@@ -15,6 +17,8 @@ from .._utils.threads import count_threads, open_threads
 def evenly(draws, max_draws):
     """At most ``max_draws`` of draws (n_chains, n_draws, ...), evenly spaced, as many from each chain; None is all."""
     n_chains, n_draws = draws.shape[:2]
+    if max_draws is not None and (not isinstance(max_draws, Integral) or max_draws < 1):
+        raise ValueError(f"max_draws must be a positive integer or None; got {max_draws!r}.")
     if max_draws is None or max_draws >= n_chains * n_draws:
         return draws
     m = max_draws // n_chains
@@ -72,16 +76,6 @@ def each_log_likelihood(model, X, positive, weight, coef, intercept, use):
     _each_predictor(model, X, coef, intercept, of_rows)
 
 
-def _check_finite(eta, rows, ops):
-    """Raise a ValueError where the predictor of a row is beyond float64, and perhaps on the wrong side."""
-    first = None if np.isfinite(float(eta.sum())) else first_not_finite(ops.to_host(eta))
-    if first is not None:
-        raise ValueError(
-            f"Row {rows.start + first[0]} of X is too large to predict: its products with the coefficients are beyond "
-            "float64. Are its columns on the scale that they had in fit?"
-        )
-
-
 def flat(model, max_draws=None):
     """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain."""
     coef, intercept = (evenly(draws, max_draws) for draws in (model.coef_draws_, model.intercept_draws_))
@@ -89,11 +83,16 @@ def flat(model, max_draws=None):
 
 
 def _each_predictor(model, X, coef, intercept, use):
-    """``each_block`` of the linear predictor, (rows, m)."""
+    """``each_block`` of the linear predictor, (rows, m); a ValueError where it is beyond float64, and perhaps on the
+    wrong side."""
 
     def shifted(eta, rows, ops):
         eta += ops.to_device(intercept)
-        _check_finite(eta, rows, ops)
+        if not np.isfinite(float(eta.sum())) and (first := first_not_finite(ops.to_host(eta))):
+            raise ValueError(
+                f"Row {rows.start + first[0]} of X is too large to predict: its products with the coefficients are "
+                "beyond float64. Are its columns on the scale that they had in fit?"
+            )
         use(eta, rows, ops)
 
     each_block(model, X, coef, shifted)

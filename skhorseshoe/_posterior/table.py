@@ -2,7 +2,7 @@
 
 from html import escape
 from itertools import product, zip_longest
-from math import floor, isfinite, log10
+from math import floor, inf, log10
 from shutil import get_terminal_size
 
 import numpy as np
@@ -69,9 +69,9 @@ def _as_texts(frame):
 
 def _number(value, error):
     """A number with the digits that its Monte Carlo error leaves, three where that is not known."""
-    if pd.isna(value) or not isfinite(error) or error <= 0:
+    if pd.isna(value) or not 0 < error < inf:
         return _text(value, "{:.3g}")
-    places = _decimals(error)
+    places = max(0, -floor(log10(error)))  # up to the first digit of the error
     if places <= _MOST_DECIMALS and abs(value) < _LARGE:
         return f"{value:.{places}f}"
     digits = floor(log10(abs(value))) - floor(log10(error)) if value else 0
@@ -82,16 +82,11 @@ def _share(value, error):
     """A probability; never 0 or 1 unless all draws say so."""
     if pd.isna(value):
         return ""
-    places = min(max(_decimals(error), 2), 3)
+    places = min(max(-floor(log10(error)), 2), 3) if 0 < error < inf else 3
     text = f"{value:.{places}f}"
     if 0 < value < 1 and float(text) in (0.0, 1.0):
         return f"<{10.0**-places:.{places}f}" if value < 0.5 else f">{1 - 10.0**-places:.{places}f}"
     return text
-
-
-def _decimals(error):
-    """As many as reach the first digit of a Monte Carlo error; three where it is not known, or zero."""
-    return max(0, -floor(log10(error))) if isfinite(error) and error > 0 else 3
 
 
 def _text(value, form):
