@@ -152,11 +152,10 @@ def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
 
 def chains_of(fitted, names, informative, sweep):
     """``Chains`` of a model. informative : (p,) bool, False for constant columns. sweep : seconds."""
-    extra = others(fitted)
-    checks = convergence(np.stack(list(extra.values()), axis=-1))
-    rhat, ess = np.append(fitted.rhat_[informative], checks.rhat), np.append(fitted.ess_[informative], checks.ess_bulk)
+    extra, rhat, ess = others(fitted)
+    judged = np.append(informative, np.ones(len(extra), bool))
     shape, how = fitted.global_scale_draws_.shape, (fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, sweep)
-    return Chains([*names[informative], *extra], rhat, ess, *shape, fitted.moments_ is None, *how)
+    return Chains([*names[informative], *extra], rhat[judged], ess[judged], *shape, fitted.moments_ is None, *how)
 
 
 def are_sums_well(fitted, rows, failed, informative):

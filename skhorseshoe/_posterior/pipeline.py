@@ -57,10 +57,7 @@ def prepared(before, X):
 
 def names_of(before, classifier):
     """Names of the features: those of the classifier or, where it was given an array, of the steps ``before`` it."""
-    if before is not None and not hasattr(classifier, "feature_names_in_"):
-        with suppress(AttributeError, ValueError):  # of a step that has no names to give
-            return list(before.get_feature_names_out())
-    return _names.names_of(classifier)
+    return _names.names_of(named(before, classifier))
 
 
 def where_it_is(estimator):
@@ -77,6 +74,8 @@ def named(before, classifier):
     """The classifier, or a copy of it that has the names of the steps before it."""
     if before is None or hasattr(classifier, "feature_names_in_"):
         return classifier
-    named = copy(classifier)
-    named.feature_names_in_ = np.asarray(names_of(before, classifier), dtype=object)
+    named, names = copy(classifier), _names.names_of(classifier)
+    with suppress(AttributeError, ValueError):  # of a step that has no names to give
+        names = before.get_feature_names_out()
+    named.feature_names_in_ = np.asarray(names, dtype=object)
     return named

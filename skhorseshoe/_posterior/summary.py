@@ -15,20 +15,18 @@ from .table import Summary
 
 def summary_frame(model, level, sort_by):
     """See ``HorseshoeProbitClassifier.summary``."""
-    extra = others(model)
+    extra, rhat, ess = others(model)
     rest = np.stack(list(extra.values()), axis=-1)
     columns = moments(np.concatenate([model.coef_draws_, rest], axis=-1), level)
     if model.moments_ is not None:  # those of every draw, where not all were kept
         there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
         columns |= {name: model.moments_[name][there] for name in ("mean", "sd", "prob_positive")}
     columns["prob_positive"] = np.append(columns["prob_positive"][:-1], np.nan)  # of a scale it says nothing
-    checks = convergence(rest)
-    ess = np.append(model.ess_, checks.ess_bulk)
     columns |= {
         "lfsr": lfsr(columns["prob_positive"], ess, model.global_scale_draws_.size),
         "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
         "ess": ess,
-        "rhat": np.append(model.rhat_, checks.rhat),
+        "rhat": rhat,
     }
     frame = Summary(columns, index=pd.Index([*names_of(model), *extra], name="feature"))
     frame.attrs["header"] = header(model, frame)

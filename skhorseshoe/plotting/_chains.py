@@ -252,11 +252,10 @@ class AutocorrelationDisplay(Display):
 def _choose(estimator, names, worst):
     """Names and draws (n_quantities, n_chains, n_draws) of those named, or of those with the smallest ESS."""
     before, classifier = unwrap(estimator)
-    extra = estimates.others(classifier)
+    extra, _, ess = estimates.others(classifier)
     known = [*names_of(before, classifier), *extra]
     if names is None:
         check_count("worst", worst)
-        ess = np.append(classifier.ess_, convergence(np.stack(list(extra.values()), axis=-1)).ess_bulk)
         chosen = np.argsort(ess, kind="stable")[:worst]
     else:
         find = finder(known, "quantities of this model", f" The last ones are {known[-3:]}.")
