@@ -21,7 +21,7 @@ from skhorseshoe.datasets import make_sparse_probit
 LIMIT = 2.0  # per cent of a fit with a sweep of about a millisecond
 SIZES = {"2000 x 50": (2000, 50), "5000 x 100": (5000, 100), "20000 x 100": (20_000, 100)}
 SPENT = {"drawing": (_RefreshThread, ["run"]), "counting": (RichProgressMonitor, ["run"])}
-SPENT["telling"] = callbacks._Tasks, ["__init__", "_tell", "close"]
+SPENT["telling"] = callbacks.Tasks, ["__init__", "_tell", "close"]
 
 
 def account(seconds):

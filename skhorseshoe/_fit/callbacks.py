@@ -10,7 +10,6 @@ import time
 
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import STORED
-from .._utils.sklearn_compat import HAS_CALLBACKS
 from ..diagnostics import rhat
 
 _BLOCKS = 20  # about, of sweeps; each is kept until the fit ends, and takes a bar half a millisecond
@@ -20,17 +19,15 @@ _SECONDS = 5e-8  # that it takes for a number
 _FEWEST = 100  # draws of a chain that it is computed from
 
 
-def callbacks_of(model, given, known, run):
-    """A function of the number of sweeps done that tells the callbacks of ``model``; it returns True to stop the run.
-    None where scikit-learn has no callbacks.
+class Tasks:
+    """A function of the number of sweeps done that tells the callbacks of a model; it returns True to stop the run.
 
-    given : X, y and metadata, by name, as ``fit`` has them. known : attributes that the model will have, draws apart.
+    given : the estimator, X, y and metadata, by name, as ``fit`` has them. known : attributes that the model will have,
+    draws apart.
     """
-    return _Tasks(model, {"estimator": model, **given}, known, run) if HAS_CALLBACKS else None
 
-
-class _Tasks:
-    def __init__(self, model, given, known, run):
+    def __init__(self, given, known, run):
+        model = given["estimator"]
         self.given, self.known, self.run, self.begun = given, known, run, time.monotonic()
         self.now = run.sweep
         self.is_open = run.settings.target_ess is not None or run.settings.burn_in == AUTO

@@ -19,10 +19,19 @@ import numpy as np
 from .._backends.limits import MAX_STEPS
 from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, of_no_tuning, of_tuning
 from .._mcmc.draws import STORED
-from .._utils.atomic_files import checksum, foreign, is_count, naming, open_to_read, put, put_note, read_note
+from .._utils.atomic_files import (
+    checksum,
+    differences,
+    foreign,
+    is_count,
+    naming,
+    open_to_read,
+    put,
+    put_note,
+    read_note,
+)
 from .._utils.lock import alone, lock_of
 from .._utils.warn import warn
-from . import warm_start
 
 _MANIFEST = "manifest.json"
 _OURS = "draws-", "state-", "manifest"
@@ -86,7 +95,7 @@ class Checkpoint:
         if not path.exists():
             return None
         manifest = read_note(path, _FORMAT, _FIELDS, _CURE)
-        if different := warm_start.differences(manifest["what"], self.what):
+        if different := differences(manifest["what"], self.what):
             raise ValueError(
                 f"checkpoint={str(self.folder)!r} holds another run: {different}. Give another folder, or "
                 "the data and parameters that it was made with. In a search or cross-validation set checkpoint=None."
@@ -210,12 +219,9 @@ def _flatten(nested):
 
 def _unflatten(flat, draws):
     out = {"draws": dict(draws)}
-    for name, value in flat.items():
-        first, _, rest = name.partition("/")
-        if rest:
-            out.setdefault(first, {})[rest] = value
-        else:
-            out[first] = value
+    for path, value in flat.items():
+        group, _, name = path.rpartition("/")
+        (out.setdefault(group, {}) if group else out)[name] = value
     return out
 
 

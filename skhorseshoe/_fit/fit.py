@@ -24,12 +24,13 @@ from .._posterior import estimates
 from .._utils import progress
 from .._utils.names import names_of
 from .._utils.signals import held_back, listening
+from .._utils.sklearn_compat import HAS_CALLBACKS
 from .._utils.threads import open_threads
 from .._utils.warn import warn
 from .._version import __version__
 from ..diagnostics import convergence
 from . import findings, parameters, warm_start, warnings
-from .callbacks import callbacks_of
+from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
 from .plan import check_memory, plan_fit
 from .recipe import in_time, recipe_of
@@ -94,8 +95,9 @@ def fit(model, X, y, sample_weight, lease):
     warnings.say(plan.findings)
     lease.name = plan.device.name
     known = {**data.columns, "classes_": data.classes, "device_": plan.device.name, "sampler_": plan.settings.sampler}
-    given = {"X": X, "y": y, "metadata": {} if sample_weight is None else {"sample_weight": sample_weight}}
-    callbacks = partial(callbacks_of, model, given, known)
+    metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+    given = {"estimator": model, "X": X, "y": y, "metadata": metadata}
+    callbacks = partial(Tasks, given, known) if HAS_CALLBACKS else lambda run: None
     with (
         progress.visible(params.verbose),
         open_threads(plan.n_threads) as threads,

@@ -66,20 +66,14 @@ CONSTRAINTS = {  # of each parameter by itself, which scikit-learn checks
 }
 
 
-def checked(model):
-    """The parameters of a classifier by name; a ValueError where they contradict one another."""
-    params = SimpleNamespace(**{name: _plain(getattr(model, name)) for name in CONSTRAINTS})
-    _check_together(params)
-    return params
-
-
 def _plain(value):
     """A number of NumPy's as one of Python's, which has room for sums of sweeps and can be written down."""
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _check_together(params):
-    """Raise a ValueError where parameters contradict one another."""
+def checked(model):
+    """The parameters of a classifier by name; a ValueError where they contradict one another."""
+    params = SimpleNamespace(**{name: _plain(getattr(model, name)) for name in CONSTRAINTS})
     n_iter, thin, target, most = params.n_iter, params.thin, target_of(params), params.max_draws
     if sweeps_of(n_iter) < thin:
         name = f"the {MOST_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"
@@ -95,6 +89,7 @@ def _check_together(params):
         )
     if params.checkpoint is not None and params.warm_start:
         raise ValueError("checkpoint and warm_start=True cannot be combined: raise n_iter and fit again to go on.")
+    return params
 
 
 def target_of(params):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._mcmc.draws import STORED
+from .._utils.atomic_files import differences
 
 
 def kept(run):
@@ -47,10 +48,3 @@ def described(problem, settings):
         "dtype of X": rows.dtype.name,
         **{f"checksum of {name}": value for name, value in rows.checksums().items()},
     }
-
-
-def differences(was, now):
-    """What is not as it was, in words; empty if nothing."""
-    return ", ".join(
-        f"{name} (was {was.get(name)}, is {value})" for name, value in now.items() if was.get(name) != value
-    )

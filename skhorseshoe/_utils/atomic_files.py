@@ -118,6 +118,11 @@ def read_note(path, expected, fields, cure):
     return body
 
 
+def differences(was, now):
+    """What of the entries of a note is not as it was, in words; empty if nothing."""
+    return ", ".join(f"{name} (was {was.get(name)}, is {new})" for name, new in now.items() if was.get(name) != new)
+
+
 def is_count(value, least=0):
     """Whether this entry of a note is a whole number from ``least`` on, which an array can have as its size."""
     return type(value) is int and least <= value < 2**62

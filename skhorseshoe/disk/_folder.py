@@ -75,9 +75,8 @@ def begun(folder, what):
         raise ValueError(f"{str(folder)!r} is not empty and holds no rows: give a new or an empty folder.")
     if manifest is None or not manifest["blocks"]:
         return {**_NEW, "blocks": [], "what": what, "dtype": what["dtype"] or "float32"}
-    was = manifest["what"]
-    if other := [f"{name} (was {was.get(name)}, is {now})" for name, now in what.items() if was.get(name) != now]:
-        raise ValueError(f"{str(folder)!r} holds rows of another conversion: {', '.join(other)}. Give another folder.")
+    if different := _files.differences(manifest["what"], what):
+        raise ValueError(f"{str(folder)!r} holds rows of another conversion: {different}. Give another folder.")
     if manifest["complete"] and what["source"] is None:  # it may be another one
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
     return {**manifest, "what": what}
