@@ -71,7 +71,7 @@ def _block(X, rows, columns):
 _ROWS, _NUMBERS, _FEW_ROWS = 1000, 2**20, 64  # of X in a sample, at most, but rows at least
 _TOGETHER = 2**14  # columns looked at together
 _SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: its multiples are all over the place
-_CENTRAL = 0.05, 0.95  # quantiles between which the usual values lie
+_CENTRAL = 0.95, 0.05  # quantiles between which the usual values lie
 _TIMES = 20  # their range is the standard deviation at which a column is named; of a lognormal with sigma 2 it is 2
 
 
@@ -100,7 +100,10 @@ def far_out(rows, spread):
 
     rows : as ``sample`` gives them. spread : (p,) standard deviations over all rows.
     """
-    usual = np.concatenate([_usual(rows[:, first : first + _TOGETHER]) for first in range(0, len(spread), _TOGETHER)])
+    usual = np.empty(len(spread))  # the range of the central values; of few rows, not on the way to the last
+    for columns in cut(0, len(spread), _TOGETHER):
+        some = np.asarray(dense(rows[:, columns]), np.float64)
+        usual[columns] = np.subtract(*np.quantile(some, _CENTRAL, axis=0, method="nearest"))
     (which,) = ((usual > 0) & (spread > _TIMES * usual) & np.isfinite(spread)).nonzero()  # what overflows is refused
     return which, usual[which]
 
@@ -111,10 +114,6 @@ def two_valued(rows):
     return ((rows == rows.min(axis=0)) | (rows == rows.max(axis=0))).all(axis=0)
 
 
-def _usual(rows):
-    """The range of the central values of each column; of few rows, not on the way to the last."""
-    low, high = np.quantile(np.asarray(dense(rows), np.float64), _CENTRAL, axis=0, method="nearest")
-    return high - low
 
 
 # Root mean squares of a column whose sums over rows stay finite, and whose squares and coefficients do.

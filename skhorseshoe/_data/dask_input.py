@@ -1,7 +1,7 @@
 """Dask collections: what ``fit`` takes of them, and predictions that stay lazy."""
 
 import functools
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from itertools import repeat
 
@@ -34,16 +34,11 @@ except ImportError as error:
 @contextmanager
 def _seceded():
     """In a task of Dask's: its thread is free meanwhile, for the tasks that it waits for."""
-    try:
-        distributed.secede()
-        away = True
-    except (ValueError, KeyError, AttributeError):  # not in a task, or in one that has given its thread up already
-        away = False
-    try:
+    with ExitStack() as at_the_end:
+        with suppress(ValueError, KeyError, AttributeError):  # not in a task, or in one that has seceded already
+            distributed.secede()
+            at_the_end.callback(distributed.rejoin)
         yield
-    finally:
-        if away:
-            distributed.rejoin()
 
 
 @_seceded()

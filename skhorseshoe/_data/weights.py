@@ -94,7 +94,7 @@ def arrange(X, y, weight, sampler):
     nor on whether a row is repeated or has a weight.
     """
     if X.shape[0] * X.shape[1] <= _SORTED_SIZE:
-        order = np.lexsort((y, *_dense(X).T[::-1]))
+        order = np.lexsort((y, *dense(device.to_host(X)).T[::-1]))
         X, y, weight = _take(X, order), y[order], None if weight is None else weight[order]
         if sampler == "hmc":
             X, y, weight = _merge(X, y, weight)
@@ -126,14 +126,9 @@ def _check_copy(X, n_rows, *words):
 
 def _merge(X, y, weight):
     """One row for equal neighbours, with the sum of their weights."""
-    values = _dense(X)
+    values = dense(device.to_host(X))
     first = np.append(True, (values[1:] != values[:-1]).any(axis=1) | (y[1:] != y[:-1]))
     if first.all():
         return X, y, weight
     at = np.flatnonzero(first)
     return _take(X, at), y[at], np.add.reduceat(np.ones(len(y)) if weight is None else weight, at)
-
-
-def _dense(X):
-    """A small X as a NumPy array."""
-    return dense(device.to_host(X))
