@@ -114,8 +114,6 @@ def two_valued(rows):
     return ((rows == rows.min(axis=0)) | (rows == rows.max(axis=0))).all(axis=0)
 
 
-
-
 # Root mean squares of a column whose sums over rows stay finite, and whose squares and coefficients do.
 _LARGEST = {"float16": 1e30, "float32": 1e30, "float64": 1e150}
 _LEAST = {"float16": 0.0, "float32": 1e-30, "float64": 1e-150}

@@ -19,17 +19,7 @@ import numpy as np
 from .._backends.limits import MAX_STEPS
 from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, of_no_tuning, of_tuning
 from .._mcmc.draws import STORED
-from .._utils.atomic_files import (
-    checksum,
-    differences,
-    foreign,
-    is_count,
-    naming,
-    open_to_read,
-    put,
-    put_note,
-    read_note,
-)
+from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.warn import warn
 
@@ -49,8 +39,8 @@ def _are_files(files, kind):
 
 def _are_draws(draws, manifest):
     ends = [0, *(end for _, _, _, end in draws)]
-    ascend = all(is_count(end, before + 1) for before, end in pairwise(ends))
-    return ascend and all(is_count(stride, 1) for _, _, stride, _ in draws) and _are_files(draws, "draws")
+    ascend = all(_files.is_count(end, before + 1) for before, end in pairwise(ends))
+    return ascend and all(_files.is_count(stride, 1) for _, _, stride, _ in draws) and _are_files(draws, "draws")
 
 
 _FIELDS = {
@@ -68,6 +58,7 @@ class Checkpoint:
 
     def __init__(self, folder, seconds, what, version):
         self.folder, self.seconds = Path(folder).expanduser(), seconds
+        self.name = f"checkpoint={str(self.folder)!r}"
         self.what = json.loads(json.dumps({"skhorseshoe": version, **what}))
         self.files = []  # of draws: name, checksum, stride, number with those of the files before
         self.state = None  # name of its file
@@ -75,9 +66,16 @@ class Checkpoint:
         self.failed = False
 
     def __enter__(self):
-        """A RuntimeError if another fit writes to the folder."""
-        self._make_folder()
-        self._refuse_foreign_files()
+        """A ValueError if the folder cannot hold a checkpoint, a RuntimeError if another fit writes to it."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"{self.name} cannot be made a folder: {error}.") from error
+        if not os.access(self.folder, os.W_OK | os.X_OK):  # better now than after an hour
+            raise ValueError(f"{self.name} cannot be written: give a folder that you may write to.")
+        others = _files.foreign(self.folder, (*_OURS, lock_of(_WHAT)))
+        if others and not (self.folder / _MANIFEST).exists():
+            raise ValueError(f"{self.name} is not a checkpoint: it holds {others[:3]}. Give an empty folder.")
         self.lock = alone(self.folder, _WHAT)
         self.lock.__enter__()
         return self
@@ -94,17 +92,17 @@ class Checkpoint:
         path = self.folder / _MANIFEST
         if not path.exists():
             return None
-        manifest = read_note(path, _FORMAT, _FIELDS, _CURE)
-        if different := differences(manifest["what"], self.what):
+        manifest = _files.read_note(path, _FORMAT, _FIELDS, _CURE)
+        if different := _files.differences(manifest["what"], self.what):
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} holds another run: {different}. Give another folder, or "
-                "the data and parameters that it was made with. In a search or cross-validation set checkpoint=None."
+                f"{self.name} holds another run: {different}. Give another folder, or the data and parameters that it "
+                "was made with. In a search or cross-validation set checkpoint=None."
             )
         self.files = manifest["draws"]
         self.state = manifest["state"][0]
         state = self._read(*manifest["state"])
         blocks = [self._read(name, expected) for name, expected, _, _ in self.files]
-        with naming(self.folder / self.state, _CURE):
+        with _files.naming(self.folder / self.state, _CURE):
             ends = np.cumsum([block["coef"].shape[1] for block in blocks]).tolist()
             if [[int(state["draws/stride"]), end] for end in ends] != [file[2:] for file in self.files]:
                 raise ValueError("the files of draws do not hold what the manifest says of them")
@@ -113,33 +111,16 @@ class Checkpoint:
             check(saved)
         if (made := int(state["n_iter"])) > n_iter:
             raise ValueError(
-                f"checkpoint={str(self.folder)!r} holds {made} sweeps, and n_iter asks for {n_iter} at most: set "
-                f"n_iter={made} or more."
+                f"{self.name} holds {made} sweeps, and n_iter asks for {n_iter} at most: set n_iter={made} or more."
             )
         return saved
 
-    def _make_folder(self):
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ValueError(f"checkpoint={str(self.folder)!r} cannot be made a folder: {error}.") from error
-        if not os.access(self.folder, os.W_OK | os.X_OK):  # better now than after an hour
-            raise ValueError(f"checkpoint={str(self.folder)!r} cannot be written: give a folder that you may write to.")
-
-    def _refuse_foreign_files(self):
-        if (self.folder / _MANIFEST).exists():
-            return
-        if others := foreign(self.folder, (*_OURS, lock_of(_WHAT))):
-            raise ValueError(
-                f"checkpoint={str(self.folder)!r} is not a checkpoint: it holds {others[:3]}. Give an empty folder."
-            )
-
     def _read(self, name, expected):
         path = self.folder / name
-        with naming(path, _CURE):
-            with open_to_read(path) as file:
+        with _files.naming(path, _CURE):
+            with _files.open_to_read(path) as file:
                 data = file.read()
-            if checksum(data) != expected:
+            if _files.checksum(data) != expected:
                 raise ValueError("its checksum is wrong")
             return _unpacked(data)
 
@@ -170,11 +151,11 @@ class Checkpoint:
         if n > done:
             block = {name: getattr(run.draws, name)[:, done:n] for name in STORED}
             name = f"draws-{sweep}.npz"
-            files.append([name, put(self.folder / name, _packed(block)), stride, n])
+            files.append([name, _files.put(self.folder / name, _packed(block)), stride, n])
         name = f"state-{sweep}.npz"
-        state = [name, put(self.folder / name, _packed(_flatten(run.arrays())))]
+        state = [name, _files.put(self.folder / name, _packed(_flatten(run.arrays())))]
         body = {"format": _FORMAT, "what": self.what, "state": state, "draws": files}
-        put_note(self.folder / _MANIFEST, body)
+        _files.put_note(self.folder / _MANIFEST, body)
         self.files, self.state = files, name
         self._remove_others()
 
