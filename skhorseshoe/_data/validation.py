@@ -38,13 +38,24 @@ def is_dask(*collections):
     return any(type(collection).__module__.split(".")[0] in ("dask", "dask_expr") for collection in collections)
 
 
-def check_X(estimator, X, *, reset, **y):
-    """``validate_data`` for X, C-contiguous or CSR, of floating-point numbers; errors name the column of a table."""
+def check_X_and_y(estimator, X, y):
+    """Rows and labels for a fit, of which the estimator learns the columns."""
+    y = None if y is None else check_labels(y)
+    with config_context(array_api_dispatch=False):  # NumPy alone computes here
+        y = validate_data(estimator, "no_validation", y=y)  # before X, whose names it would take away
+    X = check_X(estimator, X, reset=True)
+    check_consistent_length(X, y)
+    return X, y
+
+
+def check_X(estimator, X, *, reset):
+    """``validate_data`` for X, C-contiguous or CSR with ascending indices, of floating-point numbers; errors name the
+    column of a table. A CuPy array stays where it is."""
     refuse_masked(X, "X")
-    if y.get("y") is not None:
-        y = {"y": check_labels(y["y"])}
     if device.on_gpu(X):
-        return _check_on_gpu(estimator, X, reset, **y)
+        X = device.checked(X)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
+        return X
     if type(X).__name__ == "LazyFrame":
         raise TypeError(
             "X is a LazyFrame, which has no rows yet: give X.collect(), or what skhorseshoe.disk.convert makes of it."
@@ -57,17 +68,20 @@ def check_X(estimator, X, *, reset, **y):
     _check_room(X, dtypes, types)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
-        # NumPy alone computes here; its sums that tell what is not finite may overflow.
+        # NumPy's sums that tell what is not finite may overflow.
         with config_context(array_api_dispatch=False), np.errstate(over="ignore", invalid="ignore"):
-            checked = validate_data(estimator, X, reset=reset, **how, **y)
-            _check_finite(checked[0] if y else checked, getattr(estimator, "feature_names_in_", None))
+            checked = validate_data(estimator, X, reset=reset, **how)
+            _check_finite(checked, getattr(estimator, "feature_names_in_", None))
     except (ValueError, TypeError, OverflowError) as error:
         better = _with_cure(error, X, types)
         if better is error:
             raise
         raise better from error
     _refuse_levels(X, types)
-    return (_canonical(checked[0]), *checked[1:]) if y else _canonical(checked)
+    if issparse(checked) and not checked.has_canonical_format:
+        checked = checked.copy()
+        checked.sum_duplicates()
+    return checked
 
 
 def _with_cure(error, X, types):
@@ -171,14 +185,6 @@ def made_of(given, X):
     return 0 if np.may_share_memory(X, part) else X.nbytes
 
 
-def _canonical(X):
-    """A CSR matrix with ascending indices and none twice, a copy if it is another; anything else as it is."""
-    if issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
-
-
 def _check_finite(X, names):
     """By blocks of rows, since X may be on disk. names : of the columns, or None."""
     if get_config()["assume_finite"]:
@@ -202,17 +208,6 @@ def not_finite(value, row, j, names, imputer=" (SimpleImputer in a Pipeline)"):
     cure = f"Impute missing values{imputer}" if missing else "Clip such values"
     column = j if names is None else repr(names[j])
     return ValueError(f"Input X contains {what}: the first is in row {row} of column {column}. {cure} or drop the row.")
-
-
-def _check_on_gpu(estimator, X, reset, **y):
-    """The same for a CuPy array, which stays where it is; the labels come to the host."""
-    X = device.checked(X)
-    validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
-    if not y:
-        return X
-    y = validate_data(estimator, "no_validation", **y)
-    check_consistent_length(X, y)
-    return X, y
 
 
 def check_labels(y):

@@ -140,7 +140,7 @@ def _validate(model, params, X, y, sample_weight):
         facts = {"whole": not by, "times": 1, "wide": False, "open_on_cluster": open_rows}
     else:
         given = X
-        X, y = validation.check_X(noted, X, y=y, reset=True)
+        X, y = validation.check_X_and_y(noted, X, y)
         X, y, weight, classes = rows_that_count(X, y, sample_weight, params.class_weight)
         shape, whole = X.shape, is_whole(weight)
         times = weight.sum() / len(weight) if whole and weight is not None else 1
