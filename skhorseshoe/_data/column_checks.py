@@ -13,14 +13,8 @@ def one_sided(low, high):
     """Numbers of the columns that have no value in one class above any value in the other, and are not constant; and
     the ranges of their values.
 
-    Then the likelihood rises for ever as the coefficient grows (quasi-complete separation; Albert & Anderson 1984).
-
-    low, high : as ``extremes`` gives them.
-
-    References
-    ----------
-    Albert, A. & Anderson, J. A. (1984). On the existence of maximum likelihood estimates in logistic regression models.
-    Biometrika 71, 1-10.
+    Then the likelihood rises for ever as the coefficient grows (quasi-complete separation; Albert & Anderson 1984,
+    Biometrika 71, 1-10). low, high : as ``extremes`` gives them.
     """
     span = np.asarray(high, np.float64).max(axis=0) - np.asarray(low, np.float64).min(axis=0)
     found = np.flatnonzero(_apart(low, high) & (span > 0))

@@ -17,25 +17,16 @@ _TOLERANCE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance
 
 
 def separation(X, y, fit_intercept, mean, sd):
-    """How planes separate the classes.
+    """``COMPLETE``: a plane has every row on the side of its class. ``QUASI``: a plane has no row on the other side,
+    but some on itself. ``NONE``: there is no such plane. None: it would take too long to find out.
 
-    ``COMPLETE``: a plane has every row on the side of its class. ``QUASI``: a plane has no row on the other side, but
-    some on itself. ``NONE``: there is no such plane. None: it would take too long to find out.
-
-    Konis (2007) maximises the sum of all rows' sides, none of which may be negative, over planes of bounded
+    Konis (2007, Linear programming algorithms for detecting separated data in binary logistic regression models, DPhil
+    thesis, Oxford) maximises the sum of all rows' sides, none of which may be negative, over planes of bounded
     coefficients. Here a programme bounds the sides of some rows, and then of those that its plane has on the other
     side as well. Where the sum of all is zero for some rows' bounds, it is so for all.
 
-    Parameters
-    ----------
-    X : (n, p) array, memory map or sparse matrix, on the host. y : (n,) of 0 and 1.
-    fit_intercept : whether the plane need not go through zero.
-    mean, sd : (p,) of the columns, in which the planes are computed; sd may be zero.
-
-    References
-    ----------
-    Konis, K. (2007). Linear programming algorithms for detecting separated data in binary logistic regression models.
-    DPhil thesis, University of Oxford.
+    X : (n, p), on the host. fit_intercept : whether the plane need not go through zero. mean, sd : (p,) of the columns,
+    in which the planes are computed; sd may be zero.
     """
     rows = _Rows(X, y, fit_intercept, mean, sd)
     if rows.are_independent():
