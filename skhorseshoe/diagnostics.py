@@ -168,14 +168,13 @@ def autocorrelation(draws: Any, max_lag: int) -> np.ndarray:
     """
     if isinstance(max_lag, bool) or not isinstance(max_lag, Integral):
         raise TypeError(f"max_lag must be a whole number, at least 0; got {max_lag!r}.")
-    draws = _check(draws)
-    n_chains, n_draws, *trailing = draws.shape
+    flat, trailing = _flat(draws)
+    n_draws = flat.shape[1]
     if not 0 <= max_lag < max(1, n_draws // 2) or n_draws < 4:
         raise ValueError(
             f"max_lag={max_lag} needs more than {max(3, 2 * max_lag + 1)} draws a chain; got {n_draws}. It must not be "
             "below 0."
         )
-    flat = draws.reshape(n_chains, n_draws, prod(trailing))
     chains = np.array(flat.transpose(2, 0, 1), dtype=np.float64, order="C")  # a copy: it is centred in place
     _check_finite(chains, 0, trailing)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -183,26 +182,26 @@ def autocorrelation(draws: Any, max_lag: int) -> np.ndarray:
     return rho[:, : max_lag + 1].T.reshape(max_lag + 1, *trailing)
 
 
-def _check(draws):
-    """The draws as an array, or an error that says what is wrong with their shape or type."""
+def _flat(draws):
+    """The draws as an array (n_chains, n_draws, parameters), and their trailing shape; an error if they are none."""
     draws = np.asarray(draws)
     if draws.ndim < 2 or len(draws) == 0:
         expected = "draws must have shape (n_chains, n_draws, ...) with at least one chain"
         raise ValueError(f"{expected}, got an array of shape {draws.shape}")
     if draws.dtype.kind not in "biuf":
         raise TypeError(f"draws must be real numbers, got an array of dtype {draws.dtype}")
-    return draws
+    n_chains, n_draws, *trailing = draws.shape
+    return draws.reshape(n_chains, n_draws, prod(trailing)), trailing
 
 
 def _diagnose(draws, names):
     """List of the named statistics of `_Block`, each of the trailing shape of the draws."""
-    draws = _check(draws)
-    n_chains, n_draws, *trailing = draws.shape
-    flat = draws.reshape(n_chains, n_draws, prod(trailing))
+    flat, trailing = _flat(draws)
+    n_chains, n_draws, n_parameters = flat.shape
     scores = _score_table(2 * n_chains * (n_draws // 2))
     step = max(1, _BLOCK_VALUES // max(1, n_chains * n_draws))
-    results = np.full((len(names), flat.shape[2]), np.nan)
-    for start in range(0, flat.shape[2], step):
+    results = np.full((len(names), n_parameters), np.nan)
+    for start in range(0, n_parameters, step):
         columns = slice(start, start + step)
         chains = np.ascontiguousarray(flat[:, :, columns].transpose(2, 0, 1), dtype=np.float64)
         _check_finite(chains, start, trailing)
@@ -217,14 +216,12 @@ def _diagnose(draws, names):
 
 def _check_finite(chains, start, trailing):
     """Raise if a draw is not finite; `start` is the flat index of the first parameter of `chains`."""
-    finite = np.isfinite(chains)
-    if finite.all():
-        return
-    bad = np.count_nonzero(~finite, axis=(1, 2))
-    first = int(np.flatnonzero(bad)[0])
-    index = tuple(int(i) for i in np.unravel_index(start + first, trailing)) if trailing else ()
-    where = f" at parameter {index}" if trailing else ""
-    raise ValueError(f"draws must be finite, got {bad[first]} NaN or infinite of {chains[0].size}{where}")
+    bad = np.count_nonzero(~np.isfinite(chains), axis=(1, 2))
+    if bad.any():
+        first = int(np.argmax(bad > 0))
+        index = tuple(map(int, np.unravel_index(start + first, trailing))) if trailing else ()
+        where = f" at parameter {index}" if trailing else ""
+        raise ValueError(f"draws must be finite, got {bad[first]} NaN or infinite of {chains[0].size}{where}")
 
 
 class _Block:
