@@ -226,7 +226,11 @@ def check_labels(y):
 
 def encode_labels(y, without=""):
     """The two classes, and the labels as 0 and 1, uint8. without : in words, the rows that have been left out."""
-    _refuse_objects(y)
+    y = np.asarray(y)
+    if y.dtype == object and type_of_target(y) == "unknown":  # which says nothing to scikit-learn
+        kinds = sorted({type(label).__name__ for label in y.flat})
+        one = next((kind for kind in ("bool", "int", "float") if kinds == [kind]), "str")
+        raise ValueError(f"Unknown label type: y holds {' and '.join(kinds)} as objects. Convert it: astype({one}).")
     with np.errstate(invalid="ignore"):  # of numbers that are none of int64
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -240,16 +244,7 @@ def encode_labels(y, without=""):
             f"Only binary classification is supported. The type of the target is {kind}: y has {len(classes)} classes, "
             f'{some}. For one model of each class against the rest (user guide, "Data"):\n\n{_ONE_VS_REST}'
         )
-    return classes, (np.asarray(y) == classes[1]).astype(np.uint8)
-
-
-def _refuse_objects(y):
-    """Raise a ValueError for labels whose dtype says nothing to scikit-learn."""
-    y = np.asarray(y)
-    if y.dtype == object and type_of_target(y) == "unknown":
-        kinds = sorted({type(label).__name__ for label in y.flat})
-        one = next((kind for kind in ("bool", "int", "float") if kinds == [kind]), "str")
-        raise ValueError(f"Unknown label type: y holds {' and '.join(kinds)} as objects. Convert it: astype({one}).")
+    return classes, (y == classes[1]).astype(np.uint8)
 
 
 def _refuse_missing(labels):

@@ -31,46 +31,24 @@ _MARGIN = 2.0  # more sweeps than the figures ask for: the least effective sampl
 
 def of_columns(rows, names, standardize):
     """The findings about the scale of the columns. names : of the columns of X, an array."""
-    far = rows.far_out()
-    return [
-        *_far_from_zero(rows.distance, rows.dtype, names),
-        *_far_out(*far, rows.spread, names),
-        *([] if standardize else _scales(rows.columns, far[0], names)),
-    ]
-
-
-def _far_from_zero(distance, dtype, names):
-    """Columns so far from zero that rounding takes a noticeable part of their spread.
-
-    distance : (p,) from zero, in standard deviations. dtype : of X, which is computed with in at least float32.
-    """
-    dtype = np.promote_types(dtype, np.float32)
-    far = np.flatnonzero(np.finfo(dtype).eps * distance > MAX_ERROR)
+    found, columns, dtype = [], rows.columns, np.promote_types(rows.dtype, np.float32)  # that of the passes
+    far = np.flatnonzero(np.finfo(dtype).eps * rows.distance > MAX_ERROR)
     if len(far):
         cure = f"Subtract the means before you fit{', or give X as float64' if dtype == np.float32 else ''}."
-        yield Finding("far from zero", names[far], cure, {"distance": distance.max(), "dtype": dtype})
-
-
-def _far_out(which, usual, spread, names):
-    """Columns whose spread is that of a few values far out; see ``column_checks``. spread : (p,)."""
-    if len(which):
-        at = np.argmax(spread[which] / usual)
-        facts = {"worst": names[which[at]], "spread": spread[which[at]], "usual": usual[at]}
+        found.append(Finding("far from zero", names[far], cure, {"distance": rows.distance.max(), "dtype": dtype}))
+    out, usual = rows.far_out()
+    if len(out):
+        at = np.argmax(rows.spread[out] / usual)
+        facts = {"worst": names[out[at]], "spread": rows.spread[out[at]], "usual": usual[at]}
         cure = "Clip them, or use the column's logarithm or quantiles (QuantileTransformer)."
-        yield Finding("far out", names[which], cure, facts)
-
-
-def _scales(columns, without, names):
-    """Shrunk columns whose scales differ so much that one prior cannot suit them all.
-
-    without : numbers of columns whose scale is another matter.
-    """
-    shrunk = np.setdiff1d(np.flatnonzero(columns.informative & ~columns.unpenalized), without)
+        found.append(Finding("far out", names[out], cure, facts))
+    shrunk = np.setdiff1d(np.flatnonzero(columns.informative & ~columns.unpenalized), out)  # which share one prior
     spread = columns.by_column(columns.sd[: columns.n_shrunk])[shrunk]
-    if len(shrunk) > 1 and spread.max() > MAX_SCALE_RATIO * spread.min():
+    if not standardize and len(shrunk) > 1 and spread.max() > MAX_SCALE_RATIO * spread.min():
         small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
         facts = {"large": large, "most": spread.max(), "small": small, "least": spread.min()}
-        yield Finding("scales", [], "", facts, {"standardize": True})
+        found.append(Finding("scales", [], "", facts, {"standardize": True}))
+    return found
 
 
 class Chains(NamedTuple):
@@ -121,7 +99,7 @@ def of_outcome(params, chains, unbounded, columns=()):
 
     params : those of the classifier, by name. columns : the findings about the columns.
     """
-    found, length = list(columns), _not_converged(params, chains, _curable(chains.names, unbounded))
+    found, length = list(columns), _not_converged(params, chains, unbounded)
     if unbounded.loosened and not len(unbounded.free):
         cure = "Remove them from unpenalized and set slab_scale=2."
         found.append(Finding("separated, unpenalized", unbounded.loose, cure, {"how": unbounded.loosened}))
@@ -259,16 +237,8 @@ def _loose(draws, free, spread):
     return free[(upper - lower) / 2 * spread[free] > LOOSE]
 
 
-def _curable(names, unbounded):
-    """Which of the quantities longer chains can cure."""
-    if unbounded.separated == COMPLETE:
-        return np.zeros(len(names), bool)
-    columns = [*unbounded.shrunk, *unbounded.free]
-    return ~np.isin(names, [*columns, "(intercept)", "(global scale)"] if columns else [])
-
-
-def _not_converged(params, chains, curable):
-    """What R-hat and the effective sample sizes say. curable : (k,) bool, of the quantities."""
+def _not_converged(params, chains, unbounded):
+    """What R-hat and the effective sample sizes say."""
     rhat, ess, wanted, failed = chains.rhat, chains.ess, chains.wanted, chains.failed
     if not failed.any():
         return []
@@ -286,7 +256,9 @@ def _not_converged(params, chains, curable):
     facts = {"failed": failed.sum(), "judged": len(failed), "max_rhat": MAX_RHAT, "per_chain": MIN_ESS_PER_CHAIN}
     facts |= {"worst": chains.names[worst], "rhat": rhat[worst], "ess": ess[worst], "wanted": wanted}
     facts["sums"] = SUMS if chains.are_sums_well else ""
-    to_do, cure, changes = failed & curable, "", {}
+    one_sided = [*unbounded.shrunk, *unbounded.free]  # longer chains cure neither these nor what depends on them
+    curable = ~np.isin(chains.names, [*one_sided, "(intercept)", "(global scale)"] if one_sided else [])
+    to_do, cure, changes = failed & curable & (unbounded.separated != COMPLETE), "", {}
     if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:
         cure = few_kept
     elif to_do.any():
