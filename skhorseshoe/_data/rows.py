@@ -103,9 +103,11 @@ class Rows:
         """The number of rows, or the sum of their weights."""
         return self._size
 
-    def gram(self):
-        """X' diag(weight) X of the sampler's columns; (q, q)."""
-        return self._matrix()
+    def gram(self, beta=None, spare=()):
+        """X' diag(weight) X of the sampler's columns; (q, q). beta, spare : as in ``Segment.gram``."""
+        c = self.columns
+        (H,) = self._total("gram", c.centre, c.unit, c.fit_intercept, beta, spare=spare)
+        return c.matrix(H)
 
     def information(self, beta, spare=()):
         """Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q).
@@ -115,12 +117,7 @@ class Rows:
         beta = self.ops.to_host(beta)
         by_column = beta.copy()
         by_column[:, : self.shape[1]] = beta[:, self.columns.place]
-        return self._matrix(by_column, spare)
-
-    def _matrix(self, beta=None, spare=()):
-        c = self.columns
-        (H,) = self._total("gram", c.centre, c.unit, c.fit_intercept, beta, spare=spare)
-        return c.matrix(H)
+        return self.gram(by_column, spare)
 
     def collapsed(self, fixed, n_chains):
         """The rows for a sampler that integrates the coefficients out. fixed : ``FixedPrior``."""

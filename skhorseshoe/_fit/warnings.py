@@ -119,12 +119,8 @@ def in_words(findings, recipe=""):
 
 def _sentence(finding):
     kind, columns, cure, facts, _ = finding
-    many = len(columns) > 1
-    words = {"columns": _listed(columns), "have": "have" if many else "has", "lie": "lie" if many else "lies"}
+    many, names = len(columns) > 1, ", ".join(map(repr, columns[:_NAMED]))
+    more = f" and {len(columns) - _NAMED} more columns" if len(columns) > _NAMED else ""
+    words = {"have": "have" if many else "has", "lie": "lie" if many else "lies"}
+    words["columns"] = f"{'Columns' if many else 'Column'} {names}{more}"
     return TEMPLATES[kind].format(**words, cure=cure, **facts).strip()
-
-
-def _listed(columns):
-    names = [repr(name) for name in columns]
-    more = f" and {len(names) - _NAMED} more columns" if len(names) > _NAMED else ""
-    return ("Columns " if len(names) > 1 else "Column ") + ", ".join(names[:_NAMED]) + more

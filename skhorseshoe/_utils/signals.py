@@ -7,7 +7,6 @@ second of either acts as always.
 import math
 import os
 import signal
-import threading
 import time
 from contextlib import contextmanager, nullcontext, suppress
 
@@ -60,7 +59,7 @@ def listening():
     Only Python's own handler is replaced, and only in the main thread: elsewhere signals belong to someone else.
     """
     ear = _Ear()
-    is_ours = _is_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with _handled(signal.SIGINT, ear.hear) if is_ours else nullcontext():
         yield ear
 
@@ -71,27 +70,19 @@ def held_back():
 
     Only a handler of Python's is replaced, and only in the main thread: what the system does, it does at once.
     """
-    handler = signal.getsignal(signal.SIGTERM)
-    if not _is_main_thread() or not callable(handler):
-        yield lambda: None
-        return
-    later = _Later(handler)
+    later = _Later(signal.getsignal(signal.SIGTERM))
     try:
-        with _handled(signal.SIGTERM, later.hear):
+        with _handled(signal.SIGTERM, later.hear) if callable(later.handler) else nullcontext():
             yield later
     finally:
         later()
-
-
-def _is_main_thread():
-    return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
 def _handled(number, ours):
     """A context in which a signal has another handler, unless someone else sets one meanwhile."""
     mine = number, ours, signal.getsignal(number)
-    with suppress(ValueError):  # embedded in a program, the interpreter may have another main thread than threading
+    with suppress(ValueError):  # only the main thread may set one
         signal.signal(number, ours)
         _replaced.append(mine)
     try:
