@@ -253,7 +253,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             if not self.prefit:
                 with task(model := clone(model)):
                     model.fit(X, y, **given)
-            support, found = getattr(self, f"_{self.rule}")(model, X, y, **given)
+            support, found = self._select(model, X, y, **given)
             if splits:
                 support, found["sizes"] = dss_cv.compare(model, found["path"]["supports"], splits, task, X, y, **given)
         self._take_names(model, X)
@@ -321,22 +321,20 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         check_is_fitted(self)
         return self.support_
 
-    def _interval(self, model, X, y, sample_weight=None):
-        lower, upper = interval(model.coef_draws_, 0.9 if self.level is None else self.level)
-        return (lower > 0) | (upper < 0), {}
-
-    def _shrinkage(self, model, X, y, sample_weight=None):
-        return model.shrinkage_ < 0.5, {}
-
-    def _fsr(self, model, X, y, sample_weight=None):
-        check_draws(model, f"q={self.q}", self.q)
-        check_bounds(model, "rule='fsr'")
-        error, support = wrong_columns(model, self.effect), np.zeros(model.n_features_in_, bool)
-        shrunk = model.shrinkage_ > 0  # others are kept whatever comes out, and are no claims
-        support[shrunk] = largest_set(error[shrunk], self.q)
-        return support, {"error": error}
-
-    def _dss(self, model, X, y, sample_weight=None):
+    def _select(self, model, X, y, sample_weight=None):
+        """The columns to keep by the rule, and what else it has found, by name."""
+        if self.rule == "shrinkage":
+            return model.shrinkage_ < 0.5, {}
+        if self.rule == "interval":
+            lower, upper = interval(model.coef_draws_, 0.9 if self.level is None else self.level)
+            return (lower > 0) | (upper < 0), {}
+        if self.rule == "fsr":
+            check_draws(model, f"q={self.q}", self.q)
+            check_bounds(model, "rule='fsr'")
+            error, support = wrong_columns(model, self.effect), np.zeros(model.n_features_in_, bool)
+            shrunk = model.shrinkage_ > 0  # others are kept whatever comes out, and are no claims
+            support[shrunk] = largest_set(error[shrunk], self.q)
+            return support, {"error": error}
         level = 0.5 if self.level is None else self.level
         columns = 0 if self.cv is None else int(dss_cv.sizes_of(model)[:-1].max(initial=0))
         path = dss_cv.search(model, *dss_cv.weighted(model, X, y, sample_weight), level, columns)

@@ -236,10 +236,8 @@ class Shards:
         # Hard restrictions on tasks whose worker dies would leave them waiting for ever: only the actor, which is
         # released then, has one. Names are fresh each time, since restrictions hold for new names only.
         tasks = []
-        for turn in range(_TURNS):
-            share = [
-                self.task_of(i) for i in numbers[turn * len(numbers) // _TURNS : (turn + 1) * len(numbers) // _TURNS]
-            ]
+        for turn, part in enumerate(np.array_split(numbers, _TURNS)):
+            share = [self.task_of(number) for number in part.tolist()]
             tasks += self.client.compute(share, priority=-turn, workers=[worker], allow_other_workers=True)
         arguments = tasks, numbers, len(self.sizes), self.device, state["threads"]
         future = self.client.submit(Shard, *arguments, actor=True, workers=[worker], pure=False)

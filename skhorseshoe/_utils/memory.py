@@ -15,9 +15,8 @@ def available():
     None if unknown. What the system keeps of files, it can give up."""
     limits = []
     if _MEMINFO.exists():
-        for line in _MEMINFO.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                limits.append(int(line.split()[1]) * 1024)
+        lines = _MEMINFO.read_text().splitlines()
+        limits += [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
     else:  # Windows, macOS
         with suppress(ImportError):
             limits.append(import_module("psutil").virtual_memory().available)
