@@ -6,13 +6,12 @@ from contextvars import ContextVar
 from itertools import repeat
 
 import numpy as np
-import pandas as pd
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import column_or_1d
 
 from . import weights
 from .row_blocks import layout
-from .validation import check_labels, check_X, encode_labels, is_dask, refuse_masked
+from .validation import check_labels, check_X, encode_labels, is_dask, refuse_masked, refuse_missing
 
 _LABELS = 2**20  # of those in memory, in a chunk
 # The X of a fit that is under way, and the lengths of its chunks.
@@ -201,9 +200,7 @@ def _gather(client, tasks):
 
 def _tally(y, weight, start):
     """The labels, and the weight of each; start : number of the first row."""
-    missing = np.flatnonzero(pd.isna(without_mask(y)))
-    if len(missing):
-        raise ValueError(f"The label of row {start + missing[0]} is missing: leave such rows out.")
+    refuse_missing(without_mask(y), start)
     labels, codes = np.unique(np.asarray(y), return_inverse=True)
     return labels, np.bincount(codes, weight, len(labels))
 

@@ -214,13 +214,13 @@ def check_labels(y):
     """Labels in one dimension, on the host, of which none is masked or missing."""
     refuse_masked(y, "y")
     if isinstance(y, (list, tuple)):
-        _refuse_missing(np.asarray(y, object))  # which an array of text would swallow
+        refuse_missing(np.asarray(y, object))  # which an array of text would swallow
     dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
     if dtype is not None and dtype.kind in "biu":  # of pandas, nullable: scikit-learn makes floats of them
-        _refuse_missing(y)
+        refuse_missing(y)
         y = y.to_numpy(dtype)
     y = column_or_1d(device.to_host(y), warn=True)
-    _refuse_missing(y)
+    refuse_missing(y)
     return y
 
 
@@ -233,24 +233,25 @@ def encode_labels(y, without=""):
         raise ValueError(f"Unknown label type: y holds {' and '.join(kinds)} as objects. Convert it: astype({one}).")
     with np.errstate(invalid="ignore"):  # of numbers that are none of int64
         check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
     classes = np.unique(y)
     if len(classes) < 2:
         what = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
         raise ValueError(f"y {what}: a classifier needs rows of two classes.")
-    if kind != "binary":
+    if len(classes) > 2:
         some = ", ".join(map(repr, classes[:_SHOWN].tolist())) + " and others" * (len(classes) > _SHOWN)
         raise ValueError(
-            f"Only binary classification is supported. The type of the target is {kind}: y has {len(classes)} classes, "
-            f'{some}. For one model of each class against the rest (user guide, "Data"):\n\n{_ONE_VS_REST}'
+            "Only binary classification is supported. The type of the target is multiclass: y has "
+            f"{len(classes)} classes, {some}. For one model of each class against the rest (user guide, "
+            f'"Data"):\n\n{_ONE_VS_REST}'
         )
     return classes, (y == classes[1]).astype(np.uint8)
 
 
-def _refuse_missing(labels):
+def refuse_missing(labels, start=0):
+    """Raise a ValueError for a label that is missing. start : number of the first row."""
     missing = pd.isna(labels)
     if missing.any():
-        raise ValueError(f"The label of row {np.argmax(missing)} is missing: leave such rows out.")
+        raise ValueError(f"The label of row {start + np.argmax(missing)} is missing: leave such rows out.")
 
 
 def is_second(y, X, classes):
