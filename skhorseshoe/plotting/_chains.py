@@ -13,7 +13,7 @@ from .._posterior.pipeline import names_of, unwrap
 from .._utils.names import finder
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
-from ._common import MUTED, Described, Display, check_count, drawable, ink, is_dark
+from ._common import MUTED, Display, check_count, drawable, ink, is_dark
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Model, NDArray, Sequence
@@ -25,7 +25,7 @@ _DASHES = ("-", "--", "-.", ":")
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class TraceDisplay(Described):
+class TraceDisplay(Display):
     """For each quantity the trace of every chain, and the ranks of each chain's draws among all draws.
 
     If the chains have converged, the traces overlap and look like noise, and the ranks of every chain are spread

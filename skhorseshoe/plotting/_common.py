@@ -94,8 +94,9 @@ def listing(names, which):
     return "\n" + fill(f"({', '.join(drawable(names, which[:_LISTED], SHORT))}{more})", _LINE, break_on_hyphens=False)
 
 
-class Described:
-    """The parameters of ``plot`` are those of the method that computes and draws, which says what they mean."""
+class Display:
+    """A picture, most often on one pair of axes. The parameters of ``plot`` are those of the method that computes and
+    draws, which says what they mean."""
 
     def __init_subclass__(cls):
         super().__init_subclass__()
@@ -104,10 +105,6 @@ class Described:
             names = ", ".join(list(signature(plot).parameters)[1:])
             maker = "from_sets" if hasattr(cls, "from_sets") else "from_estimator"
             plot.__doc__ = _PLOT.format(names=names, maker=maker, display=cls.__name__)
-
-
-class Display(Described):
-    """One picture on one pair of axes."""
 
     def _axes(self, ax, height=4.0):
         """The axes to draw on: those given, or in a new figure of this height in inches, whose layout makes room."""
