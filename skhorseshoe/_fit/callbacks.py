@@ -34,11 +34,13 @@ class Tasks:
         self.size = _BLOCK if self.is_open else max(1, -(-(self._last() - self.now) // _BLOCKS))
         self.nested = hasattr(model, "_parent_callback_ctx")
         self.heard = bool(getattr(model, "_skl_callbacks", None))
-        # Of sampling, when each part is a line to draw ten times a second, 0.2 ms every time.
-        self.half = (max(run.burn_in, self.now) + self._last()) // 2
+        # Two parts of sampling, since each is a line to draw ten times a second, 0.2 ms every time.
+        half = (max(run.burn_in, self.now) + self._last()) // 2
+        self.ends = sorted(end for end in {run.burn_in, half, self._last()} if end > self.now)  # where that is known
         self.stop = False  # whether a callback has asked for it; that is obeyed when there is a draw
         self.open = []  # the tasks that have begun: the fit, its part if there are parts, the block
-        self._begin(model._init_callback_context(max_subtasks=self._n_subtasks()))
+        n = _blocks(self.now, self._last(), self.size) if self.nested else len(self.ends)
+        self._begin(model._init_callback_context(max_subtasks=None if self.is_open else n))
         if self.now < self._last():
             self._begin_block()
 
@@ -46,23 +48,14 @@ class Tasks:
         """The sweep with which the fit ends at the latest, as it is planned now."""
         return self.run.burn_in + self.run.settings.n_iter
 
-    def _n_subtasks(self):
-        """Blocks or parts of the fit; None if that is not known."""
-        if self.is_open:
-            return None
-        if self.nested:
-            return _blocks(self.now, self._last(), self.size)
-        return sum(edge > self.now for edge in {self.run.burn_in, self.half, self._last()})
-
     def _end_of_part(self):
         """The sweep with which the part that begins now ends."""
-        burn_in, last = self.run.burn_in, self._last()
-        if self.now < burn_in:
-            return burn_in
         if not self.is_open:
-            return self.half if self.now < self.half else last
-        done = self.now - burn_in
-        return min(last, burn_in + (_PART << (done // _PART).bit_length()))
+            return next(end for end in self.ends if end > self.now)
+        done = self.now - self.run.burn_in
+        if done < 0:
+            return self.run.burn_in
+        return min(self._last(), self.run.burn_in + (_PART << (done // _PART).bit_length()))
 
     def __call__(self, t):
         end_of_part = not self.nested and t == self.end
