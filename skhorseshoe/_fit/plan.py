@@ -140,9 +140,8 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
     words += f"{in_words(working_set)} of working set"
     if copied >= 2**20:
         words += f", and has {in_words(copied)} for a copy of X (CSR, and C-contiguous float32 or float64, need none),"
-    known = [] if (free := memory.available()) is None else [free]
-    free = min(known + _addresses_left(n_threads), default=None)
-    if free is not None and draws + working_set > free:
+    free = min([memory.available(), *_addresses_left(n_threads)])
+    if draws + working_set > free:
         if draws > working_set:
             cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
         elif no_matrix and sampler == "hmc":

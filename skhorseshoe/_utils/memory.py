@@ -3,6 +3,7 @@
 import sys
 from contextlib import suppress
 from importlib import import_module
+from math import inf
 from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
@@ -12,7 +13,7 @@ _LIBRARIES = 64 * 2**20, 320 * 2**20  # that code takes beside, where the compil
 
 def available():
     """Bytes that can still be had: the least of what the system, the container and the limits of the process leave;
-    None if unknown. What the system keeps of files, it can give up."""
+    infinite if unknown. What the system keeps of files, it can give up."""
     limits = []
     if _MEMINFO.exists():
         lines = _MEMINFO.read_text().splitlines()
@@ -22,7 +23,7 @@ def available():
             limits.append(import_module("psutil").virtual_memory().available)
     limits += _left_by_limits()
     limits += _left_by_container(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"))
-    return min(limits) if limits else None
+    return min(limits, default=inf)
 
 
 def _left_by_container(root, membership):
@@ -97,8 +98,7 @@ def check_result(n_rows, n_draws):
 
 def _require(n_bytes, what, cure):
     """Raise MemoryError if so many bytes cannot be had. what : needs them, in words."""
-    free = available()
-    if free is not None and n_bytes > free:
+    if n_bytes > (free := available()):
         raise MemoryError(f"{what}, but only {in_words(free)} are available.{cure}")
 
 
