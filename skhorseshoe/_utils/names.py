@@ -26,10 +26,10 @@ def finder(known, things, otherwise="", numbered=False):
     index, times, n = {name: j for j, name in enumerate(known)}, Counter(known), len(known)
 
     def find(name, where):
-        is_number = numbered and isinstance(name, Integral) and not isinstance(name, bool)
-        if name not in index and is_number and -n <= name < n:
-            return int(name) % n
         if name not in index:
+            is_number = numbered and isinstance(name, Integral) and not isinstance(name, bool)
+            if is_number and -n <= name < n:
+                return int(name) % n
             near = get_close_matches(str(name), map(str, known), n=3)
             hint = f" Did you mean {', '.join(map(repr, near))}?" if near else otherwise
             raise ValueError(f"{where}: there is no {name!r} among the {n} {things}.{hint}")

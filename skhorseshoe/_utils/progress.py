@@ -24,10 +24,9 @@ def visible(verbose):
 
 @contextmanager
 def _set_up():
-    handler, level = None, logger.level
+    handler, level = logging.StreamHandler(), logger.level
+    handler.setFormatter(logging.Formatter("[skhorseshoe] %(message)s"))
     if not logger.hasHandlers():
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("[skhorseshoe] %(message)s"))
         logger.addHandler(handler)
     if level == logging.NOTSET:  # that of the root logger counts, which leaves out what is no warning
         logger.setLevel(logging.INFO)
@@ -35,8 +34,7 @@ def _set_up():
         yield
     finally:
         logger.setLevel(level)
-        if handler is not None:
-            logger.removeHandler(handler)
+        logger.removeHandler(handler)  # if it was added
 
 
 _heard = Shared(_set_up)
