@@ -115,23 +115,20 @@ def _average_changes(model, before, X, changes, weight, max_draws):
 
 
 def _ends(model, before, X, part, base, change):
-    """What ``_move`` gives for the rows of a part before a change and after it, None for the rows as they are.
-
-    base : these, as ``_seen``.
-    """
+    """What ``_move`` gives for the rows of a part after a change; and first before it, if it does not begin at the rows
+    as they are. base : these, as ``_seen``."""
     column, _, step, _ = change
     old = X.values(column, part)
-    ends = (None, old + step) if step is not None else [np.where(np.isnan(old), old, k) for k in (0, 1)]
+    ends = [old + step] if step is not None else [np.where(np.isnan(old), old, k) for k in (0, 1)]
     if before is None:  # the classifier has the column itself: no others are looked at
-        return [None if new is None else (np.array([column]), (new - old)[:, None]) for new in ends]
+        return [(np.array([column]), (new - old)[:, None]) for new in ends]
     try:
-        seen = [None if new is None else _seen(model, before, X.changed(part, column, new)) for new in ends]
+        return [_move(_seen(model, before, X.changed(part, column, new)), base) for new in ends]
     except ValueError as error:
         raise ValueError(
             f"The model takes the rows as they are, but not with column {X.names[column]!r} changed: leave it out of "
             f"features, or take another change. ({error})"
         ) from error
-    return [None if after is None else _move(after, base) for after in seen]
 
 
 def _seen(model, before, rows):
@@ -154,8 +151,7 @@ def _move(after, base):
 def _of_rows(model, X, moves, share, coef, intercept):
     """Sums over rows X of the changes of their probabilities, under each draw; (number of moves, m).
 
-    moves : pairs of what ``_move`` gives, of None for the rows as they are. share : of all rows that these are, or the
-    share of each of them (n,).
+    moves : as ``_ends`` gives them. share : of all rows that these are, or the share of each of them (n,).
     """
     out = np.empty((len(moves), len(coef)))
 
@@ -171,7 +167,7 @@ def _of_rows(model, X, moves, share, coef, intercept):
         eta += ops.to_device(intercept[draws])[:, None]
         own = average(eta)
         for k, ends in enumerate(moves):
-            low, high = (own if end is None else average(eta + across(*end)) for end in ends)
+            low, high = [own, *(average(eta + across(*end)) for end in ends)][-2:]
             out[k, draws] = ops.to_host(high - low)
 
     predict.each_block(model, coef, X, use)
