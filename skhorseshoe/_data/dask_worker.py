@@ -21,8 +21,7 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
             f"and ({stop - start},): the chunks of the collection are not what it says they are."
         )
     X = np.array(X, dtype, order="C")  # what the worker holds is its own: no task's result stays alive because of it
-    first = first_not_finite(X)
-    if first is not None:
+    if first := first_not_finite(X):
         raise not_finite(X[first], start + first[0], first[1], names, imputer="")
     bounds = layout(*shape)[0]
     bounds = bounds[(bounds >= start) & (bounds <= stop)] - start

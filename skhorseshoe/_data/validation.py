@@ -190,14 +190,12 @@ def _check_finite(X, names):
     if get_config()["assume_finite"]:
         return
     if issparse(X):
-        first = first_not_finite(X.data)
-        if first is not None:
+        if first := first_not_finite(X.data):
             row = np.searchsorted(X.indptr, first[0], side="right") - 1
             raise not_finite(X.data[first], row, X.indices[first], names)
         return
     for rows in ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
-        first = first_not_finite(X[rows])
-        if first is not None:
+        if first := first_not_finite(X[rows]):
             raise not_finite(X[rows][first], rows.start + first[0], first[1], names)
 
 

@@ -108,21 +108,22 @@ def frames(claims, chosen, correlation, q, level):
     for columns, weights, error, title in chosen:
         order = np.argsort(columns)
         columns, weights = columns[order], weights[order]
-        r = np.eye(1) if len(columns) == 1 else correlation(columns, columns) if correlation else None
-        centre = 0 if r is None else central(r)
+        k = len(columns)
+        r = np.eye(1) if k == 1 else correlation(columns, columns) if correlation else np.full((k, k), np.nan)
+        centre = central(r)  # the first, where correlations are not known
         if title is None:
             weights = weights * np.sign(weights[centre])
-            title = title_of(names[columns[centre]], len(columns))
+            title = title_of(names[columns[centre]], k)
         parts = claims.flat[:, columns].astype(np.float64) * weights
         total = parts.sum(axis=1)
         side = 1.0 if total.mean() >= 0 else -1.0
         sets.append(
             {
                 "set": title,
-                "n_columns": len(columns),
+                "n_columns": k,
                 "probability": 1 - error,
                 **{name: values[0] for name, values in moments(total.reshape(shape), level).items()},
-                "purity": np.nan if r is None else np.abs(r).min(),
+                "purity": np.abs(r).min(),
             }
         )
         wrong = 1 - (side * parts > claims.effect).mean(axis=0)
