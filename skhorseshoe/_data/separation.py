@@ -1,5 +1,7 @@
 """Whether a plane separates the classes, by linear programming: no chain can tell, nor can R-hat."""
 
+from functools import cached_property
+
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import issparse
@@ -31,18 +33,19 @@ def separation(X, y, fit_intercept, mean, sd):
     rows = _Rows(X, y, fit_intercept, mean, sd)
     if rows.are_independent():
         return COMPLETE
-    seen = np.sort(np.concatenate([np.flatnonzero(y == c)[:: max(1, (y == c).sum() // _FEW)] for c in (0, 1)]))
-    if not rows.have_room(seen):
+    try:
+        plane = rows.plane(0.0)
+        if plane is None:
+            return NONE
+        if (rows.sides(plane) > _ROUNDING).all():
+            return COMPLETE
+        return QUASI if rows.plane(1.0) is None else COMPLETE
+    except _Undecided:
         return None
-    plane, seen = rows.plane(rows.total(), 0.0, seen)
-    if plane is None:
-        return NONE if seen is not None else None
-    if (rows.sides(plane) > _ROUNDING).all():
-        return COMPLETE
-    plane, seen = rows.plane(np.zeros(len(plane)), 1.0, seen)
-    if plane is None:
-        return QUASI if seen is not None else None
-    return COMPLETE
+
+
+class _Undecided(Exception):
+    """A programme would be too large, or its solver fails."""
 
 
 class _Rows:
@@ -51,6 +54,9 @@ class _Rows:
     def __init__(self, X, y, fit_intercept, mean, sd):
         self.X, self.sign, self.fit_intercept = X, 2.0 * y - 1.0, fit_intercept
         self.columns = np.flatnonzero(sd > 0)
+        self.q = len(self.columns) + fit_intercept
+        # Numbers of the rows that a programme sees.
+        self.seen = np.sort(np.concatenate([np.flatnonzero(y == c)[:: max(1, (y == c).sum() // _FEW)] for c in (0, 1)]))
         self.scale = 1.0 / sd[self.columns]
         self.centre = mean[self.columns] * self.scale * (fit_intercept and not issparse(X))
 
@@ -68,13 +74,14 @@ class _Rows:
 
     def are_independent(self):
         """Whether the rows are linearly independent, so that a plane has them on any sides; False beyond ``_WIDE``."""
-        n, q = len(self.sign), len(self.columns) + self.fit_intercept
-        if n > q or n * q > _WIDE:
+        n = len(self.sign)
+        if n > self.q or n * self.q > _WIDE:
             return False
         rows = self._signed(self.X[:], slice(None))
         size = np.linalg.eigvalsh(rows @ rows.T)
         return bool(size[0] > _ROUNDING * size[-1])
 
+    @cached_property
     def total(self):
         """The sum of all rows, (q,)."""
         if issparse(self.X):
@@ -90,22 +97,14 @@ class _Rows:
             return self.sign * (self.X @ weights + plane[k:].sum())
         return np.concatenate([block @ plane for block in self._blocks()])
 
-    def have_room(self, which):
-        """Whether a programme of so many rows is small enough."""
-        return len(which) * (len(self.columns) + self.fit_intercept + 1) <= _NUMBERS
-
-    def plane(self, total, margin, seen):
-        """The plane of the largest value ``total @ plane + margin * m`` with every side at least ``margin * m``, and
-        the rows that it took; None for the plane if the value is not positive, and for both if the rows are too many or
-        the solver fails.
-
-        seen : numbers of the rows that are looked at first.
-        """
+    def plane(self, margin):
+        """With a margin of 0 the plane of the largest sum of all sides, none of which is negative; with a margin of 1
+        that of the largest least side. None if that value is not positive."""
         n_sides = 1 if margin else len(self.sign)  # that the value is a sum of
-        while self.have_room(seen):
-            rows = self._signed(taken(self.X, seen), seen)
+        while len(self.seen) * (self.q + 1) <= _NUMBERS:
+            rows = self._signed(taken(self.X, self.seen), self.seen)
             found = linprog(
-                -np.append(total, margin),
+                -np.append(np.zeros(self.q) if margin else self.total, margin),
                 A_ub=np.hstack([-rows, np.full((len(rows), 1), margin)]),
                 b_ub=np.zeros(len(rows)),
                 bounds=(-1.0, 1.0),
@@ -113,14 +112,14 @@ class _Rows:
                 options=_TOLERANCE,
             )
             if not found.success:
-                return None, None
+                break
             if -found.fun <= _ROUNDING * n_sides:
-                return None, seen
+                return None
             plane, least = found.x[:-1], margin * found.x[-1]
             short = self.sides(plane) < least - _ROUNDING
-            short[seen] = False
+            short[self.seen] = False
             if not short.any():
-                return plane, seen
+                return plane
             some = np.flatnonzero(short)
-            seen = np.union1d(seen, some[:: -(-len(some) // len(seen))])
-        return None, None
+            self.seen = np.union1d(self.seen, some[:: -(-len(some) // len(self.seen))])
+        raise _Undecided

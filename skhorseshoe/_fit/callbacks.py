@@ -101,19 +101,18 @@ class Tasks:
         if end <= burn_in:
             return f"burn-in, {burn_in} sweeps"
         name = f"sweeps {self.now - burn_in + 1}-{end - burn_in}"  # short: a terminal has 80 columns, or 120
-        worst = self._worst_rhat() if self.heard else None
-        return name if worst is None else f"{name}, worst R-hat {worst:.3f}"
+        return name + self._worst_rhat() if self.heard else name
 
     def _worst_rhat(self):
-        """Of as many draws, evenly spaced, as the time so far allows; None if they are too few."""
+        """In words, of as many draws, evenly spaced, as the time so far allows; "" if they are too few."""
         draws = self.run.draws
         n_chains, _, p = draws.coef.shape
         affordable = _SHARE * (time.monotonic() - self.begun) / (_SECONDS * n_chains * (p + 1))
         step = max(1, math.ceil(draws.n / max(affordable, 1)))
         if draws.n < _FEWEST * step:
-            return None
+            return ""
         coef, tau = (values[:, : draws.n : step] for values in (draws.coef, draws.global_scale[..., None]))
-        return max(rhat(coef[..., draws.columns.informative]).max(), rhat(tau)[0])
+        return f", worst R-hat {max(rhat(coef[..., draws.columns.informative]).max(), rhat(tau)[0]):.3f}"
 
     def _fitted(self):
         """What a model needs to predict with the draws so far; None before there are any."""
