@@ -52,7 +52,7 @@ class _Rows:
     """The rows times the sign of their class, in columns of mean 0 and variance 1, where there is an intercept."""
 
     def __init__(self, X, y, fit_intercept, mean, sd):
-        self.X, self.sign, self.fit_intercept = X, 2.0 * y - 1.0, fit_intercept
+        self.X, self.sign, self.fit_intercept = X, 2.0 * y - 1.0, int(fit_intercept)
         self.columns = np.flatnonzero(sd > 0)
         self.q = len(self.columns) + fit_intercept
         # Numbers of the rows that a programme sees.
@@ -64,7 +64,7 @@ class _Rows:
         rows = rows if len(self.columns) == self.X.shape[1] else rows[:, self.columns]
         rows = np.asarray(dense(rows), np.float64)
         rows = rows * self.scale - self.centre
-        return self.sign[which, None] * np.hstack([rows, np.ones((len(rows), int(self.fit_intercept)))])
+        return self.sign[which, None] * np.hstack([rows, np.ones((len(rows), self.fit_intercept))])
 
     def _blocks(self):
         """All rows, a block at a time; what is read of a file leaves the process behind it."""
@@ -85,7 +85,7 @@ class _Rows:
     def total(self):
         """The sum of all rows, (q,)."""
         if issparse(self.X):
-            ones = self.sign.sum(keepdims=True)[: int(self.fit_intercept)]
+            ones = self.sign.sum(keepdims=True)[: self.fit_intercept]
             return np.append((self.X.T @ self.sign)[self.columns] * self.scale, ones)
         return sum(block.sum(axis=0) for block in self._blocks())
 

@@ -167,8 +167,7 @@ def _well_formed(X):
     if X.dtype.kind not in "biufc":  # SciPy itself cannot compute with these
         what = f"X is a sparse matrix whose stored values have dtype {X.dtype}"
         raise ValueError(f"{what}; numbers are needed: X.data = X.data.astype(np.float64).")
-    has_spare_room = X.format in ("csr", "csc") and len(X.indices) + len(X.data) > 2 * X.nnz
-    if has_spare_room:  # which nothing is to read
+    if X.format in ("csr", "csc") and len(X.indices) + len(X.data) > 2 * X.nnz:  # what is spare, nothing is to read
         X = type(X)((X.data[: X.nnz], X.indices[: X.nnz], X.indptr), shape=X.shape)
     return X
 

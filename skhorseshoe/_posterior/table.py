@@ -52,8 +52,7 @@ def _as_texts(frame):
         shown[name] = [_text(value, _FORMATS[name]) for value in frame[name]]
     if "sd" not in numbers:
         return shown
-    ess = frame["ess"].to_numpy(float) if "ess" in numbers else np.full(len(frame), np.nan)
-    ess = np.where(np.isnan(ess), _USUAL_ESS, ess)
+    ess = frame["ess"].fillna(_USUAL_ESS).to_numpy(float) if "ess" in numbers else _USUAL_ESS
     with np.errstate(all="ignore"):  # tables of sums and differences hold what is no standard deviation
         errors = frame["sd"].to_numpy(float) / np.sqrt(ess)
     for name in numbers:
