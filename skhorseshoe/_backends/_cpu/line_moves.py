@@ -17,6 +17,7 @@ from ..lines import EACH, HELD, LARGEST, ONE, PROPOSALS, SPLIT
 from .jit import REORDER_SUMS, device, kernel
 from .normal_tail import cdf_parts, mills_ratio
 from .passes import log_likelihood
+from .path_kernels import dot
 
 _FOURTH = 0.19  # the largest fourth derivative of log Phi is 0.18897
 _LEAST = -100.0  # t, below which rounding leaves too little of the derivatives
@@ -44,16 +45,17 @@ def move_near(
     for c in range(first, last):
         _multiply(X, coef[c], eta)
         loglik[0] = np.nan  # not known
+        offset = dot(prior[1], beta[c])  # of the anchor; it follows the moves
         n_splits, n_evaluations = 0, 0
         for move in range(kinds.shape[0]):
             u = uniform[c, move * EACH : (move + 1) * EACH]
             n_held, n_terms, j = 0, 0, -1
             if kinds[move] == ONE:
                 j = min(int(u[2] * q), q - 1)
-                along[:] = 0.0
-                along[j] = beta[c, j] if j < p else 1.0
-                _take(X, int(columns[0, j]), along[j] / columns[1, j], prior[0, j], change)
+                by = beta[c, j] if j < p else 1.0
+                _take(X, int(columns[0, j]), by / columns[1, j], prior[0, j], change)
                 jacobian, ratio = (1.0, 1.0 / lambda_sq_inv[c, j]) if j < p else (0.0, 0.0)
+                pull, slope, curvature = prior[1, j] * by, prior[2, j] * by * beta[c, j], prior[2, j] * by * by
             else:
                 with_others = u[2] < 0.5
                 jacobian, ratio = 1.0 + (q - p) * with_others, 1.0 / (tau_sq_inv[c] * tau_0**2)
@@ -68,31 +70,35 @@ def move_near(
                 else:
                     _of_own_columns(along, columns, prior, own)
                     _multiply(X, own, change)
+                pull, slope, curvature = _of_prior(beta[c], along, prior)
             if n_evaluations > move + _PATIENCE or not _derive(eta, y, row_weight, work, derivatives):
                 bounds[:3], bounds[3] = 0.0, np.inf
             else:
                 _sum_terms(change, derivatives, row_weight, bounds)
-            density = beta[c], along, prior, jacobian, ratio, terms[:n_terms], n_held
+            density = slope + offset * pull, curvature + pull * pull, jacobian, ratio, terms[:n_terms], n_held
             step, n_more = _slice(line, density, bounds, widths[1 + j], u, loglik, work)
             n_evaluations += n_more
             for i in range(n):
                 eta[i] += step * change[i]
-            _move_state(step, along, j, terms[:n_terms], beta[c], lambda_sq_inv[c], tau_sq_inv[c : c + 1])
+            offset += step * pull
+            if j < 0:
+                _move_all(step, along, terms[:n_terms], beta[c], lambda_sq_inv[c], tau_sq_inv[c : c + 1])
+            else:
+                beta[c, j] += step * by
+                if j < p:
+                    lambda_sq_inv[c, j] /= (1.0 + step) ** 2
 
 
 @device
-def _move_state(step, along, j, terms, beta, lambda_sq_inv, tau_sq_inv):
-    """The coefficients and scales of a chain after a step. j : the coefficient that moves by itself, or -1."""
+def _move_all(step, along, terms, beta, lambda_sq_inv, tau_sq_inv):
+    """The coefficients and scales of a chain after a step of many of them."""
     growth = (1.0 + step) ** 2
     for k in range(beta.shape[0]):
         beta[k] += step * along[k]
-    if j < 0:
-        tau_sq_inv[0] /= growth
-        for k in range(terms.shape[0]):
-            if terms[k] < 0.0:
-                lambda_sq_inv[k] *= growth
-    elif j < lambda_sq_inv.shape[0]:
-        lambda_sq_inv[j] /= growth
+    tau_sq_inv[0] /= growth
+    for k in range(terms.shape[0]):
+        if terms[k] < 0.0:
+            lambda_sq_inv[k] *= growth
 
 
 @device
@@ -131,19 +137,18 @@ def growth(r):
 def _slice(line, density, bounds, width, u, loglik, work):
     """The step of a slice step from 0, and how many log-likelihoods it took.
 
-    line : as in ``log_likelihood``. density : the coefficients and their change, the prior, what r is multiplied by in
-    the log-density (0 where r is the step itself), the scale's precision, and of a split move its terms and the number
-    of columns that are held. bounds : of ``_sum_terms``. loglik : (1,) the log-likelihood at step 0 if it is known,
+    line : as in ``log_likelihood``. density : slope and curvature of the fixed prior, what r is multiplied by in the
+    log-density (0 where r is the step itself), the scale's precision, and of a split move its terms and the number of
+    columns that are held. bounds : of ``_sum_terms``. loglik : (1,) the log-likelihood at step 0 if it is known,
     overwritten with that at the step.
     """
-    jacobian, n_evaluations = density[3], 0
-    energy = _of_prior(density[0], density[1], density[2])
-    level = _log_prior(density, energy, 0.0, 0.0) + math.log(u[0])  # less the log-likelihood at step 0
+    jacobian, n_evaluations = density[2], 0
+    level = _log_prior(density, 0.0, 0.0) + math.log(u[0])  # less the log-likelihood at step 0
     low, high = -width * u[1], width - width * u[1]
     for k in range(1, PROPOSALS + 1):
         r = low + (high - low) * u[2 + k]
         step = math.expm1(r) if jacobian > 0.0 else r
-        value = _log_prior(density, energy, r, step)
+        value = _log_prior(density, r, step)
         least, most = _bound(step, bounds)
         inside, at = value + least >= level, np.nan
         if not inside and not value + most < level:
@@ -164,10 +169,9 @@ def _slice(line, density, bounds, width, u, loglik, work):
 
 
 @device
-def _log_prior(density, energy, r, step):
-    """The log-density of r without the log-likelihood. energy : of ``_of_prior``, the same for all r."""
-    _, _, _, jacobian, ratio, terms, n_held = density
-    slope, curvature = energy
+def _log_prior(density, r, step):
+    """The log-density of r without the log-likelihood."""
+    slope, curvature, jacobian, ratio, terms, n_held = density
     value = jacobian * r - math.log1p(math.exp(2.0 * r) * ratio) if jacobian > 0.0 else 0.0
     return value - step * (slope + step * curvature / 2.0) - n_held * r - _sum_log1p(terms, math.exp(2.0 * r))
 
@@ -244,14 +248,13 @@ def _sum_log1p(terms, growth):
 
 @device
 def _of_prior(beta, along, prior):
-    """As ``FixedPrior.along``."""
-    offset, pull, slope, curvature = 0.0, 0.0, 0.0, 0.0
+    """What the anchor, and the slope and the curvature without it, gain along a line; as ``FixedPrior.along``."""
+    pull, slope, curvature = 0.0, 0.0, 0.0
     for j in range(beta.shape[0]):
-        offset += prior[1, j] * beta[j]
         pull += prior[1, j] * along[j]
         slope += prior[2, j] * beta[j] * along[j]
         curvature += prior[2, j] * along[j] * along[j]
-    return slope + offset * pull, curvature + pull * pull
+    return pull, slope, curvature
 
 
 @device(fastmath=REORDER_SUMS)
