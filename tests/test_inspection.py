@@ -173,6 +173,13 @@ def test_columns_of_text_in_an_array_are_no_features_by_default(data, short_fit)
     assert marginal_effects(whole, X).index.tolist() == ["x0", "x1"]
 
 
+def test_a_name_may_have_two_levels(data, short_fit):
+    X = data[0].set_axis(pd.MultiIndex.from_product([["who"], data[0].columns]), axis=1)
+    clf = short_fit(X, data[1])
+    assert marginal_effects(clf, X).index.tolist() == list(X)
+    assert marginal_effects(clf, X, [("who", "sex")])["change"].tolist() == ["0 to 1"]
+
+
 def test_an_error_of_a_step_names_the_feature_to_leave_out(data, short_fit):
     X = data[0].assign(code=np.where(data[0]["sex"] == 1, 102, 250))
     steps = make_column_transformer((OneHotEncoder(), ["code"]), (StandardScaler(), ["age", "dose"]))

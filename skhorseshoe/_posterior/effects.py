@@ -49,7 +49,7 @@ def effects_frame(model, before, X, features, change, level, sample_weight, max_
     draws = _average_changes(model, before, X, changes, weight, max_draws)
     frame = Summary(
         {"change": [one.words for one in changes], **moments(draws, level), "ess": ess_bulk(draws)},
-        index=pd.Index([X.names[one.column] for one in changes], name="feature"),
+        index=pd.Index([X.names[one.column] for one in changes], name="feature", tupleize_cols=False),
     )
     mean = "average" if weight is None else "weighted average"
     some = "" if min(one.known for one in changes) > 1 - _ROUNDING else " (of those that have a value)"
