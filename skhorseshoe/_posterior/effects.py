@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from scipy.sparse import issparse
 
 from .._backends import device
 from .._data import validation
 from .._data.weights import check_weights
-from .._utils.arrays import dense
+from .._utils.arrays import dense, kind_of
 from .._utils.memory import check_matrices
 from .._utils.names import finder
 from ..diagnostics import ess_bulk
@@ -284,12 +285,11 @@ class RawRows:
         X = self._by_column if part is None else part
         if issparse(X):
             return X[:, [j]].toarray().ravel().astype(np.float64)
-        try:
-            if isinstance(X, pd.DataFrame):
-                return X.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan)
-            return X[:, j].astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"Column {self.names[j]!r} does not hold numbers: leave it out of features.") from error
+        column = X.iloc[:, j] if isinstance(X, pd.DataFrame) else X[:, j]
+        # Text and dates would pass for numbers, but a step before the classifier knows them as they are.
+        if not is_numeric_dtype(column.dtype) and kind_of(np.asarray(column, object)) != "numbers":
+            raise ValueError(f"Column {self.names[j]!r} does not hold numbers: leave it out of features.")
+        return pd.Series(column).to_numpy(dtype=np.float64, na_value=np.nan)
 
     def changed(self, part, j, values):
         """A part with these values (n,) in column j."""
@@ -301,21 +301,21 @@ class RawRows:
             part[:, j] = values
             return part
         part, dtype = part.copy(deep=False), part.dtypes.iloc[j]
-        if isinstance(dtype, np.dtype) and dtype.kind in "biu" and (values.astype(dtype) == values).all():
-            values = values.astype(dtype)  # as an encoder knows them
+        if isinstance(dtype, np.dtype) and dtype.kind in "biuO":
+            with np.errstate(invalid="ignore"):  # of what is beyond the type
+                cast = values.astype(dtype)
+            values = cast if dtype.kind == "O" or (cast == values).all() else values  # as an encoder knows them
         part.isetitem(j, values)
         return part
 
     def columns(self, features):
         """The numbers of columns that are given by name or number, one or several; None is all that hold numbers."""
         if features is None:
-            if isinstance(self.X, pd.DataFrame):
-                kinds = self.X.dtypes
-            elif self.X.dtype == object:
+            if isinstance(self.X, pd.DataFrame) or self.X.dtype == object:
                 kinds = pd.DataFrame(self.X).infer_objects().dtypes
             else:
                 kinds = [self.X.dtype] * self.shape[1]
-            found = [j for j, kind in enumerate(kinds) if pd.api.types.is_numeric_dtype(kind) or kind.kind == "b"]
+            found = [j for j, kind in enumerate(kinds) if is_numeric_dtype(kind) or kind.kind == "b"]
             found = [j for j in found if not np.isnan(self.values(j)).all()]
         else:
             find = finder(self.names, "columns of X", f" Give names, or numbers below {self.shape[1]}.", numbered=True)
