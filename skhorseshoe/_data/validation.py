@@ -66,6 +66,8 @@ def check_X(estimator, X, *, reset):
     _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     _check_room(X, dtypes, types)
+    if _is_sparse_table(types):
+        X = _one_sparse_type(X)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
         # NumPy's sums that tell what is not finite may overflow.
@@ -146,7 +148,8 @@ def _check_room(X, dtypes, types):
     if isinstance(X, np.ndarray) and not (X.dtype in dtypes and X.flags.c_contiguous):
         dtype = X.dtype if X.dtype in dtypes else np.dtype(dtypes[0])
         check_copy(dtype.itemsize * X.size, f"Making X C-contiguous and of {dtype}", cure)
-    elif types and {dtype for _, dtype in types} not in ({"float32"}, {"float64"}):  # one type may need none
+    elif types and not _is_sparse_table(types) and {dtype for _, dtype in types} not in ({"float32"}, {"float64"}):
+        # One type may need none.
         check_copy(8 * len(X) * len(types), "Making one array of float64 of the columns of X", cure)
     elif issparse(X) and X.format != "csr":
         check_copy((X.dtype.itemsize + 8) * X.nnz, "Making X a CSR matrix", " Pass it in this form: X.tocsr().")
@@ -295,6 +298,18 @@ def _column_types(table):
     if hasattr(table, "columns") and hasattr(table, "dtypes"):
         return list(zip(table.columns, (str(t).lower() for t in table.dtypes), strict=True))
     return []
+
+
+def _is_sparse_table(types):
+    """Whether all columns are sparse ones of pandas, which become a CSR matrix. types : of the columns."""
+    return bool(types) and all(dtype.startswith("sparse[") for _, dtype in types)
+
+
+def _one_sparse_type(X):
+    """A table with sparse columns alone, of numbers that SciPy has and with what they leave out being 0."""
+    known = [pd.SparseDtype(dtype, 0) for dtype in (np.float32, np.float64)]
+    is_number = all(dtype.kind in "biuf" for dtype in X.dtypes)
+    return X.astype(known[1]) if is_number and not all(dtype in known for dtype in X.dtypes) else X
 
 
 def _refuse_times(table, types):

@@ -7,9 +7,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._data import validation
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 Y = np.arange(30) % 2
@@ -137,3 +139,24 @@ def test_changed_columns_are_refused_at_predict(table, names, says, model):
     with pytest.raises(ValueError, match=says) as raised:
         model.predict(table({name: given[name] for name in names}))
     assert "not numeric" not in str(raised.value)
+
+
+SPARSE = {
+    "truth values": [pd.SparseDtype(bool, False)] * 3,
+    "and counts": [pd.SparseDtype(bool, False), pd.SparseDtype(np.int8, 0), pd.SparseDtype(float, 0)],
+    "float16": [pd.SparseDtype(np.float16, 0)] * 3,
+    "nan is left out": ["Sparse[float]"] * 3,
+    "ones are left out": [pd.SparseDtype(bool, True)] * 3,
+}
+
+
+@pytest.mark.parametrize("dtypes", SPARSE.values(), ids=SPARSE)
+def test_sparse_columns_are_a_sparse_matrix_whatever_their_types(dtypes, short_fit, monkeypatch):
+    """It has no dense copy, for which there may be no room."""
+    numbers = (X > 0.5).astype(float)
+    table = pd.DataFrame(numbers, columns=list("abc")).astype(dict(zip("abc", dtypes, strict=True)))
+    monkeypatch.setattr(validation, "check_copy", lambda n_bytes, *words: pytest.fail(words[0]))
+    model, expected = short_fit(table, Y), short_fit(csr_array(numbers), Y)
+    np.testing.assert_array_equal(model.coef_draws_, expected.coef_draws_)
+    np.testing.assert_array_equal(model.predict_proba(table), expected.predict_proba(csr_array(numbers)))
+    assert model.feature_names_in_.tolist() == list("abc")
