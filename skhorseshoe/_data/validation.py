@@ -272,10 +272,12 @@ def column_mask(given, p, names):
     mask = np.zeros(p, bool)
     if given is None:
         return mask
-    values = [None] if issparse(given) or np.ndim(given) != 1 else np.asarray(given).tolist()
-    if not all(isinstance(one, (str, Integral)) for one in values):
+    values = np.asarray(given, object)  # of which each stays a name or a number
+    values = [one.item() if isinstance(one, np.generic) else one for one in values] if values.ndim == 1 else [None]
+    kinds = {isinstance(one, bool) for one in values}
+    if len(kinds) > 1 or not all(isinstance(one, (str, Integral)) for one in values):
         raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {given!r:.80}.")
-    if values and all(isinstance(one, bool) for one in values):
+    if kinds == {True}:
         if len(values) != p:
             raise ValueError(f"unpenalized is a mask of {len(values)} entries, but X has {p} columns.")
         mask[:] = values

@@ -51,7 +51,7 @@ def test_names_indices_and_masks_mean_the_same_columns(data):
     model = HorseshoeProbitClassifier(n_iter=10, burn_in=10, random_state=0)
     draws = [
         model.set_params(unpenalized=given).fit(frame, y).coef_draws_
-        for given in (["b", "d"], [1, 3], [-3, -1], (False, True, False, True), np.array(["d", "b"]))
+        for given in (["b", "d"], [1, 3], [-3, -1], (False, True, False, True), np.array(["d", "b"]), ["b", 3])
     ]
     assert all(np.array_equal(other, draws[0]) for other in draws[1:])
     assert np.array_equal(model.shrinkage_ == 0, [False, True, False, True])
@@ -66,6 +66,8 @@ def test_names_indices_and_masks_mean_the_same_columns(data):
     (None, [0, 1, 2, 3], "all 4 columns"),
     (None, [[1]], "must be a list of names or indices"),
     (None, ["a", 1], "no 'a' among"),
+    (None, [True, 0], r"must be a list of names or indices, or a mask; got \[True, 0\]"),
+    (None, [[0], [1, 2]], "must be a list of names or indices"),
     (None, {0, 1}, r"must be a list of names or indices, or a mask; got \{0, 1\}"),
     (["age", "bmi", "sex", "dose"], ["bmi", "Age"], "unpenalized: .*'Age' .* Did you mean 'age'"),
 ])  # fmt: skip
