@@ -133,6 +133,8 @@ def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_f
         ({"b": ["gene0"], "a": ["gene0", "gene0"]}, ValueError, "'a' has a column more than once"),
         ({"a": {"gene0": 1.0, 0: -1.0}}, ValueError, "'a' has a column more than once"),
         ({"a": {"gene0": np.inf}}, ValueError, "finite"),
+        ({"a": {"gene0": None}}, ValueError, "weights .* group 'a' must be finite numbers"),
+        ({"a": [["gene0"]]}, ValueError, r"The group 'a': there is no \['gene0'\]"),
     ],
 )
 def test_groups_that_are_none_are_refused(model, groups, error, says):

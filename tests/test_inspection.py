@@ -322,6 +322,7 @@ def test_searches_pipelines_and_frozen_models_are_looked_into(data):
     [
         ({"features": "agee"}, r"no 'agee' among the \d columns of X.*Did you mean 'age'"),
         ({"features": []}, "features is empty"),
+        ({"features": {"age", "sex"}}, r"features: there is no \{.*'age'.*\} among the 3 columns"),
         ({"features": [0, 3]}, r"features: there is no 3 .*numbers below 3"),
         ({"features": "dose", "change": "binary"}, r"change='binary'.*'dose' holds other values, such as"),
         ({"features": "flat", "change": "sd"}, r"change='sd'.*'flat' has the same value"),

@@ -1,6 +1,7 @@
 """From groups of columns to a matrix of weights."""
 
 from collections.abc import Mapping, Sized
+from numbers import Real
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -30,9 +31,12 @@ def weights_of(groups, model):
             raise ValueError(f"The group {title!r} has a column more than once, by name or number; got {group!r:.80}.")
         rows += found
         columns += [k] * len(found)
-        values += map(float, group.values()) if isinstance(group, Mapping) else [1.0] * len(found)
-    if not np.isfinite(values).all():
-        raise ValueError("The weights of columns in groups must be finite.")
+        weights = list(group.values()) if isinstance(group, Mapping) else [1.0] * len(found)
+        if not all(isinstance(one, Real) and np.isfinite(one) for one in weights):
+            raise ValueError(
+                f"The weights of columns in the group {title!r} must be finite numbers; got {weights!r:.80}."
+            )
+        values += map(float, weights)
     return csc_array((values, (rows, columns)), shape=(p, len(groups)))
 
 

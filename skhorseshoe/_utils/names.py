@@ -1,6 +1,7 @@
 """Names of features."""
 
 from collections import Counter
+from collections.abc import Hashable
 from difflib import get_close_matches
 from numbers import Integral
 
@@ -26,7 +27,7 @@ def finder(known, things, otherwise="", numbered=False):
     index, times, n = {name: j for j, name in enumerate(known)}, Counter(known), len(known)
 
     def find(name, where):
-        if name not in index:
+        if not isinstance(name, Hashable) or name not in index:
             is_number = numbered and isinstance(name, Integral) and not isinstance(name, bool)
             if is_number and -n <= name < n:
                 return int(name) % n
