@@ -184,9 +184,16 @@ def test_auto_repeats_no_row_many_times(sampler, times, used, data, said):
     ({}, None, None),
     ({}, 0.5, "sample_weight: 80 rows count as 40"),
     ({"class_weight": "balanced"}, None, "class_weight='balanced': 80 rows count as 80"),
+    ({"sampler": "gibbs"}, 3, "sample_weight: 80 rows count as 240"),
 ])  # fmt: skip
 def test_the_summary_says_that_rows_were_weighted(params, weight, says, data):
     X, y, _ = data
     model = short_model(**params).fit(X, y, sample_weight=weight and np.full(len(y), weight))
     header = model.summary().attrs["header"]
     assert f"Weights:     {says}\n" in header if says else "Weights" not in header
+
+
+def test_rows_that_are_merged_are_rows_to_the_summary(data):
+    X, y, _ = data
+    model = short_model(sampler="hmc").fit(np.tile(X, (2, 1)), np.tile(y, 2), sample_weight=np.full(160, 0.5))
+    assert "160 rows count as 80" in model.summary().attrs["header"]
