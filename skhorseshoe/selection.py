@@ -352,10 +352,13 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         y = validation.check_labels(y)
         check_classification_targets(y)
         try:
-            return list(check_cv(self.cv, y, classifier=True).split(X, y))
+            splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
         except ValueError as error:
             if "'groups'" not in str(error):
                 raise
             raise ValueError(
                 f"cv={self.cv!r} splits by groups: give the pairs that it makes, cv=list(splitter.split(X, y, groups))."
             ) from error
+        if not splits:
+            raise ValueError(f"cv={self.cv!r} has no folds. An iterator has them once: give a list of its pairs.")
+        return splits

@@ -88,8 +88,9 @@ def test_weights_reach_folds_and_scores(problem):
         np.testing.assert_allclose(with_zeros.sizes_[name], without.sizes_[name], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(doubled.sizes_["se"], 2 * single.sizes_["se"])  # a row stays one observation
     by_class = HorseshoeSelector(clone(SHORT).set_params(class_weight={"ill": 2, "well": 2}), cv=[halves]).fit(X, y)
-    by_row = HorseshoeSelector(SHORT, cv=[halves]).fit(X, y, np.full(300, 2.0))
-    assert by_class.sizes_["log_score"] == pytest.approx(by_row.sizes_["log_score"])
+    for weight in (np.full(300, 2.0), 2.0):  # one for all, as the classifier takes it
+        by_row = HorseshoeSelector(SHORT, cv=[halves]).fit(X, y, weight)
+        assert by_class.sizes_["log_score"] == pytest.approx(by_row.sizes_["log_score"])
 
 
 def test_columns_that_are_not_shrunk_do_not_count(problem):
@@ -121,6 +122,10 @@ def test_what_cannot_be_split_is_refused(problem):
     ):
         with pytest.raises(error, match=message):
             selector.fit(X, y)
+    used_up = iter([HALVES])
+    HorseshoeSelector(SHORT, cv=used_up).fit(X, y)
+    with pytest.raises(ValueError, match=r"no folds.*a list of its pairs"):  # not a choice without them
+        HorseshoeSelector(never, cv=used_up).fit(X, y)
     with pytest.raises(ValueError, match="requires y"):
         HorseshoeSelector(clone(SHORT).fit(X, y), prefit=True, cv=2).fit(X)
     groups = np.repeat(np.arange(30), 10)

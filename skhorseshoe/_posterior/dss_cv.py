@@ -44,11 +44,13 @@ def compare(model, supports, splits, task, X, y, sample_weight=None):
     task : makes the context of a fit of a classifier.
     """
     X, y, sizes = indexable(X)[0], validation.check_labels(y), sizes_of(model)
+    if sample_weight is not None:
+        sample_weight = check_weights(sample_weight, y)
     weight = _row_weights(model, y, sample_weight)
     scores, times = np.zeros((len(y), len(sizes))), np.zeros(len(y))  # a row may be held out more than once
     said = []
     for train, test in splits:
-        given = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)[train]}
+        given = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
         with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)), catch_warnings(record=True) as heard:
             fold.fit(part := _safe_indexing(X, train), y[train], **given)
         said += heard
