@@ -178,7 +178,7 @@ def autocorrelation(draws: Any, max_lag: int) -> np.ndarray:
     chains = np.array(flat.transpose(2, 0, 1), dtype=np.float64, order="C")  # a copy: it is centred in place
     _check_finite(chains, 0, trailing)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rho, _ = _autocorrelation(*_spread(_split(chains)))
+        rho, _ = _autocorrelation(*_spread(_split(_in_units(chains)[0])))
     return rho[:, : max_lag + 1].T.reshape(max_lag + 1, *trailing)
 
 
@@ -256,12 +256,12 @@ class _Block:
     @property
     def mcse_mean(self):
         # About the median, a parameter that does not move is exactly zero, which its rounded mean may not give.
-        deviations = self.chains - self._median[:, None, None]
+        deviations, power = _in_units(self.chains - self._median[:, None, None])
         n = deviations[0].size
         squares = np.einsum("pcn,pcn->p", deviations, deviations)
         # Mean and median are within a standard deviation of each other, so little cancels.
         variance = (squares - n * deviations.mean(axis=(1, 2)) ** 2) / (n - 1)
-        return np.sqrt(variance / _ess(*_spread(_split(deviations))))
+        return np.ldexp(np.sqrt(variance / _ess(*_spread(_split(deviations)))), power)
 
     @cached_property
     def _ascending(self):
@@ -299,6 +299,12 @@ class _Block:
         else:
             quantile = np.partition(self.chains.reshape(-1, n), k, axis=1)[:, k]
         return (self.halves <= quantile[:, None, None]).astype(np.float64)
+
+
+def _in_units(chains):
+    """Chains, in place, in units in which squares neither overflow nor vanish: 2 to these powers (parameters,)."""
+    _, power = np.frexp(np.abs(chains).max(axis=(1, 2)))
+    return np.ldexp(chains, -power[:, None, None], out=chains), power
 
 
 def _split(chains):

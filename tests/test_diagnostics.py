@@ -78,7 +78,9 @@ def test_scale_and_shift():
     for moved in (draws * 2.0**-70, draws * -(2.0**70)):
         np.testing.assert_array_equal(rhat(moved), rhat(draws))
     np.testing.assert_allclose(rhat(draws + 10), rhat(draws), rtol=1e-12)
-    np.testing.assert_allclose(mcse_mean(draws * 2.0**-70), mcse_mean(draws) * 2.0**-70, rtol=1e-12)
+    for factor in (2.0**-70, 2.0**-600, 2.0**600):  # the squares of the latter are beyond float64
+        np.testing.assert_allclose(mcse_mean(draws * factor), mcse_mean(draws) * factor, rtol=1e-12)
+        np.testing.assert_allclose(autocorrelation(draws * factor, 20), autocorrelation(draws, 20), rtol=1e-12)
     np.testing.assert_allclose(mcse_mean(draws + 1e6), mcse_mean(draws), rtol=1e-8)
 
 
