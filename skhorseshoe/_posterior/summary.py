@@ -47,7 +47,7 @@ def group_frame(model, groups, level):
             "ess": checks.ess_bulk,
             "rhat": checks.rhat,
         },
-        index=pd.Index(list(groups), name="group"),
+        index=pd.Index(list(groups), name="group", tupleize_cols=False),
     )
 
 
