@@ -4,12 +4,12 @@ that the posterior is sure of."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_scalar
 
 from ._backends import device
 from ._data import validation
@@ -20,12 +20,14 @@ from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.signals import EFFECT, check_bounds, check_draws, check_share
 from ._utils.names import names_of
+from ._utils.sklearn_compat import Interval
 
 if TYPE_CHECKING:
     from ._types import ArrayLike, DataFrame, Model, Rows
 
 __all__ = ["CredibleSets", "correlated_groups", "credible_sets"]
 
+_THRESHOLDS, _EFFECTS = Interval(Real, 0, 1, closed="right"), Interval(Real, 0, None, closed="left")
 _UNEVEN = 1e-6  # in a matrix of correlations that was computed in float32
 
 
@@ -93,7 +95,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     >>> [list(group) for group in correlated_groups(X).values()]
     [[0, 2], [1], [3]]
     """
-    check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
+    _check("threshold", threshold, _THRESHOLDS)
     if model is None:
         noted = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
         X = _dense_rows(noted, X, reset=True)
@@ -206,11 +208,11 @@ def credible_sets(
     before, classifier = unwrap(model)
     check_share("level", level)
     check_share("q", q)
-    check_scalar(effect, "effect", (int, float), min_val=0)
+    _check("effect", effect, _EFFECTS)
     check_draws(classifier, f"level={level}", 1 - level)
     check_draws(classifier, f"q={q}", q)
     check_bounds(classifier, "credible_sets")
-    check_scalar(threshold, "threshold", (int, float), min_val=0, max_val=1, include_boundaries="right")
+    _check("threshold", threshold, _THRESHOLDS)
     if (X is not None) + (correlations is not None) > 1 or all(one is None for one in (X, correlations, groups)):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
     scale = classifier._column_sd
@@ -229,6 +231,12 @@ def credible_sets(
         for group in _user_groups(classifier, groups, scale, r):
             found += claims.of_group(*group)
     return CredibleSets(*frames(claims, choose(found, q), r, q, level_of(classifier, None)))
+
+
+def _check(name, value, interval):
+    """Raise a ValueError for a value outside of an interval; nan is in none."""
+    if not interval.is_satisfied_by(value):
+        raise ValueError(f"{name} must be {interval}; got {value!r}.")
 
 
 def _given_correlations(model, X, correlations, scale):
@@ -258,7 +266,8 @@ def _dense_rows(estimator, X, reset=False):
     X = device.to_host(validation.check_X(estimator, X, reset=reset))
     if issparse(X):
         raise ValueError(
-            "X is sparse: give a sample of its rows as a dense array. credible_sets also takes correlations."
+            "X is sparse, as given or behind the steps before the classifier. correlated_groups takes a sample of it "
+            "as a dense array, without model: model[:-1].transform(X).toarray(). credible_sets also takes correlations."
         )
     if len(X) < 2:
         raise ValueError(f"X must have two rows or more, to tell correlations; got {len(X)}.")

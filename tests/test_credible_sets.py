@@ -210,6 +210,7 @@ def test_a_pipeline_gives_names_and_scaled_columns(twins):
         ({"correlations": np.eye(10), "q": 1.0}, ValueError, "q must be between"),
         ({"correlations": np.eye(10), "level": 95}, ValueError, "level must be between"),
         ({"correlations": np.eye(10), "effect": -1.0}, ValueError, "effect"),
+        ({"correlations": np.eye(10), "effect": np.nan}, ValueError, "effect must be .* got nan"),
         ({"correlations": np.eye(10), "threshold": 2.0}, ValueError, "threshold"),
         ({"correlations": np.eye(10), "level": 0.9999}, ValueError, r"level=0\.9999 needs 10000 .* has 2000.*n_iter"),
         ({"correlations": np.eye(10), "q": 1e-4}, ValueError, r"q=0\.0001 needs 10000"),

@@ -58,16 +58,17 @@ def test_numbers_constants_single_columns_and_copies():
 
 def test_what_cannot_be_grouped_is_refused(blocks, monkeypatch):
     X, _ = blocks
-    for wrong in (0, 1.5):
+    for wrong in (0, 1.5, np.nan):
         with pytest.raises(ValueError, match="threshold"):
             correlated_groups(X, wrong)
+    assert correlated_groups(X, np.float32(0.5)) == correlated_groups(X, 0.5)
     with pytest.raises(ValueError, match=r"NaN: .* of column 'gene3'"):
         correlated_groups(X.assign(gene3=X["gene3"].where(X["gene3"] < 0.5)))
     with pytest.raises(ValueError, match="Column 'gene3' is not numeric"):
         correlated_groups(X.assign(gene3="a"))
     with pytest.raises(ValueError, match="2 columns named 'gene0'"):
         correlated_groups(X.rename(columns={"gene3": "gene0"}))
-    with pytest.raises(ValueError, match="X is sparse"):
+    with pytest.raises(ValueError, match=r"X is sparse.*model\[:-1\]\.transform\(X\)\.toarray\(\)"):
         correlated_groups(csr_array(X))
     monkeypatch.setattr(memory, "available", lambda: 383)
     with pytest.raises(MemoryError, match=r"threshold=0\.7.*4 x 4"):
@@ -85,6 +86,7 @@ def test_a_group_is_the_sum_of_its_draws(model):
         "number": draws[..., 11] + draws[..., 3],
     }
     assert list(frame.index) == list(sums)
+    assert list(model.group_summary({("a", "pair"): ["gene0"]}).index) == [("a", "pair")]
     for title, values in sums.items():
         row = frame.loc[title]
         assert row["mean"] == pytest.approx(values.mean())
