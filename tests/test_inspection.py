@@ -1,7 +1,5 @@
 """A whole Pipeline or search is asked, in the units of its data: effects of columns, contributions, tables."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -173,42 +171,6 @@ def test_columns_of_text_in_an_array_are_no_features_by_default(data, short_fit)
     steps = make_column_transformer((OneHotEncoder(sparse_output=False), [2]), (StandardScaler(), [0, 1]))
     whole = make_pipeline(steps, short_fit(steps.fit_transform(X), y))
     assert marginal_effects(whole, X).index.tolist() == ["x0", "x1"]
-
-
-@pytest.mark.parametrize("kind", ["array", "str", "object", "category", "datetime64[ns]"])
-def test_text_and_dates_are_no_numbers_though_numpy_takes_them_for_some(kind, data, short_fit):
-    """A step before the classifier would not know the number, and call the effect nothing."""
-    X = data[0].astype({"sex": str}).to_numpy(object) if kind == "array" else data[0].astype({"sex": "str"})
-    if kind != "array":
-        X["sex"] = pd.to_datetime(X["sex"].astype(int)) if kind.startswith("date") else X["sex"].astype(kind)
-    steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [2]), (StandardScaler(), [0, 1]))
-    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
-    assert len(marginal_effects(whole, X)) == 2
-    with pytest.raises(ValueError, match=r"'(sex|x2)' does not hold numbers: leave it out"):
-        marginal_effects(whole, X, 2)
-
-
-def test_numbers_that_are_objects_are_numbers(data, short_fit):
-    X, y = data
-    steps = make_column_transformer((OneHotEncoder(), [2]), (StandardScaler(), [0, 1]))
-    expected = marginal_effects(make_pipeline(steps, short_fit(steps.fit_transform(X), y)), X)
-    for objects in (X.astype(object), X.astype({"sex": bool}).astype(object)):
-        whole = make_pipeline(steps, short_fit(clone(steps).fit_transform(objects), y))
-        steps.fit(objects)
-        np.testing.assert_allclose(marginal_effects(whole, objects)["mean"], expected["mean"], atol=1e-12)
-
-
-def test_a_name_may_have_two_levels(data, short_fit):
-    X = data[0].set_axis(pd.MultiIndex.from_product([["who"], data[0].columns]), axis=1)
-    clf = short_fit(X, data[1])
-    assert marginal_effects(clf, X).index.tolist() == list(X)
-    assert marginal_effects(clf, X, [("who", "sex")])["change"].tolist() == ["0 to 1"]
-
-
-def test_a_change_beyond_the_type_of_a_column_is_none_to_warn_of(model, data):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert np.isfinite(marginal_effects(model, data[0], "sex", change=1e20)["mean"]).all()
 
 
 def test_an_error_of_a_step_names_the_feature_to_leave_out(data, short_fit):

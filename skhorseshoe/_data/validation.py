@@ -56,10 +56,7 @@ def check_X(estimator, X, *, reset):
         X = device.checked(X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
         return X
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError(
-            "X is a LazyFrame, which has no rows yet: give X.collect(), or what skhorseshoe.disk.convert makes of it."
-        )
+    refuse_lazy(X)
     _check_names(X, _column_types(X))
     X = _well_formed(X) if issparse(X) else with_names(X)
     types = _column_types(X)
@@ -131,6 +128,14 @@ def with_names(X):
     if not isinstance(getattr(X, "columns", None), list) or _get_feature_names(X) is not None:
         return X
     return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+
+
+def refuse_lazy(X):
+    """Raise a TypeError for a LazyFrame of polars."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(
+            "X is a LazyFrame, which has no rows yet: give X.collect(), or what skhorseshoe.disk.convert makes of it."
+        )
 
 
 def refuse_masked(values, name):

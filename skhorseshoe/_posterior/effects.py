@@ -210,21 +210,23 @@ def contributions_frame(model, before, X, reference, level):
 
 def _one_row(reference, X):
     """A reference as a row of the same form as X."""
-    is_table = isinstance(X.X, pd.DataFrame)
+    is_table = hasattr(X.X, "columns")
     if isinstance(reference, pd.Series) and not is_table and len(reference) == len(X.names):
         reference = reference.to_numpy()
     if isinstance(reference, (Mapping, pd.Series)):
         missing = [name for name in X.names if name not in reference]
         if missing:
             raise ValueError(f"reference has no value of column {missing[0]!r}: give one for each column of X.")
-        row = pd.DataFrame([[reference[name] for name in X.names]], columns=X.names)
-        return row if is_table else row.to_numpy()
-    row = np.reshape(reference, (1, -1)) if np.ndim(reference) == 1 else reference
-    validation.refuse_masked(row, "reference")
+        reference = [reference[name] for name in X.names]
+    validation.refuse_masked(reference, "reference")
+    row = reference
+    if np.ndim(reference) == 1:  # of text and numbers each stays what it is
+        row = np.asarray(reference, object if is_table or X.X.dtype == object else None).reshape(1, -1)
     if len(np.shape(row)) != 2 or np.shape(row)[0] != 1:
         raise ValueError(f"reference must be one row, or None; got shape {np.shape(row)}.")
     if is_table and not hasattr(row, "columns") and np.shape(row)[1] == len(X.names):
-        return pd.DataFrame(np.asarray(row, dtype=object), columns=X.names).infer_objects()
+        row = pd.DataFrame(np.asarray(row, dtype=object), columns=X.names).infer_objects()
+        return type(X.X)(row.to_dict("list")) if _is_polars(X.X) else row
     return RawRows(row).part(slice(None))
 
 
@@ -246,8 +248,18 @@ def _series(column):
     return pd.Series(values, dtype=object) if values.dtype == object else values
 
 
+def _is_polars(X):
+    return type(X).__module__.partition(".")[0] == "polars"
+
+
+def _column(X, j):
+    """A column of an array or a table, as NumPy or pandas have it."""
+    return X.iloc[:, j] if isinstance(X, pd.DataFrame) else _series(X[:, j])
+
+
 class RawRows:
-    """Rows as a user has them, before any scaler: an array, a CSR matrix, or a frame of pandas made of any table.
+    """Rows as a user has them, before any scaler: an array, a CSR matrix, or a frame of polars, or of pandas made of
+    any other table.
 
     names : of the columns, x0, x1, ... of an array. shape : of X.
     """
@@ -256,10 +268,12 @@ class RawRows:
         if validation.is_dask(X):
             raise TypeError("X is a Dask collection, and effects are computed in memory: give a sample of its rows.")
         validation.refuse_masked(X, "X")
+        validation.refuse_lazy(X)
         X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
         if hasattr(X, "columns"):
             names = list(getattr(X, "column_names", X.columns))  # the former of pyarrow, where the latter are arrays
-            self.X = X if isinstance(X, pd.DataFrame) else pd.DataFrame({name: _series(X[name]) for name in names})
+            is_kept = isinstance(X, pd.DataFrame) or _is_polars(X)  # steps may use its methods
+            self.X = X if is_kept else pd.DataFrame({name: _series(X[name]) for name in names})
         else:
             self.X = X.tocsr() if issparse(X) else np.asarray(X)
             if self.X.ndim != 2:
@@ -274,7 +288,7 @@ class RawRows:
         if isinstance(self.X, pd.DataFrame):
             return self.X.iloc[rows]
         part = self.X[rows]
-        return part.astype(np.float64) if part.dtype.kind in "biuf" else part
+        return part.astype(np.float64) if not _is_polars(part) and part.dtype.kind in "biuf" else part
 
     @cached_property
     def _by_column(self):
@@ -285,7 +299,7 @@ class RawRows:
         X = self._by_column if part is None else part
         if issparse(X):
             return X[:, [j]].toarray().ravel().astype(np.float64)
-        column = X.iloc[:, j] if isinstance(X, pd.DataFrame) else X[:, j]
+        column = _column(X, j)
         # Text and dates would pass for numbers, but a step before the classifier knows them as they are.
         if not is_numeric_dtype(column.dtype) and kind_of(np.asarray(column, object)) != "numbers":
             raise ValueError(f"Column {self.names[j]!r} does not hold numbers: leave it out of features.")
@@ -296,23 +310,26 @@ class RawRows:
         if issparse(part):
             there = np.arange(part.shape[0]), np.full(part.shape[0], j)
             return part + type(part)((values - self.values(j, part), there), shape=part.shape)
-        if not isinstance(part, pd.DataFrame):
+        if isinstance(part, np.ndarray):
             part = part.copy()
             part[:, j] = values
             return part
-        part, dtype = part.copy(deep=False), part.dtypes.iloc[j]
+        dtype = _column(part, j).dtype
         if isinstance(dtype, np.dtype) and dtype.kind in "biuO":
             with np.errstate(invalid="ignore"):  # of what is beyond the type
                 cast = values.astype(dtype)
             values = cast if dtype.kind == "O" or (cast == values).all() else values  # as an encoder knows them
+        if _is_polars(part):
+            return part.with_columns(type(part[:, j])(self.names[j], values))
+        part = part.copy(deep=False)
         part.isetitem(j, values)
         return part
 
     def columns(self, features):
         """The numbers of columns that are given by name or number, one or several; None is all that hold numbers."""
         if features is None:
-            if isinstance(self.X, pd.DataFrame) or self.X.dtype == object:
-                kinds = pd.DataFrame(self.X).infer_objects().dtypes
+            if hasattr(self.X, "columns") or self.X.dtype == object:
+                kinds = [pd.Series(_column(self.X, j)).infer_objects().dtype for j in range(self.shape[1])]
             else:
                 kinds = [self.X.dtype] * self.shape[1]
             found = [j for j, kind in enumerate(kinds) if is_numeric_dtype(kind) or kind.kind == "b"]

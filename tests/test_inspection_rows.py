@@ -1,0 +1,98 @@
+"""Rows of every kind, as the steps before the classifier have them: types of columns, tables of polars, references."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from skhorseshoe.inspection import contributions, marginal_effects
+
+
+@pytest.fixture(scope="module")
+def data(seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.normal(50, 12, 300), "dose": rng.gamma(2, 3, 300), "sex": rng.integers(0, 2, 300)})
+    score = 0.06 * (X["age"] - 50) - 0.1 * (X["dose"] - 6) + 0.8 * X["sex"] - 0.4
+    return X, np.where(score + rng.standard_normal(300) > 0, "ill", "well")
+
+
+@pytest.fixture(scope="module")
+def model(data, short_fit):
+    X, y = data
+    scaler = StandardScaler().fit(X)
+    return make_pipeline(scaler, short_fit(scaler.transform(X), y))
+
+
+@pytest.mark.parametrize("kind", ["array", "str", "object", "category", "datetime64[ns]"])
+def test_text_and_dates_are_no_numbers_though_numpy_takes_them_for_some(kind, data, short_fit):
+    """A step before the classifier would not know the number, and call the effect nothing."""
+    X = data[0].astype({"sex": str}).to_numpy(object) if kind == "array" else data[0].astype({"sex": "str"})
+    if kind != "array":
+        X["sex"] = pd.to_datetime(X["sex"].astype(int)) if kind.startswith("date") else X["sex"].astype(kind)
+    steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [2]), (StandardScaler(), [0, 1]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
+    assert len(marginal_effects(whole, X)) == 2
+    with pytest.raises(ValueError, match=r"'(sex|x2)' does not hold numbers: leave it out"):
+        marginal_effects(whole, X, 2)
+
+
+def test_numbers_that_are_objects_are_numbers(data, short_fit):
+    X, y = data
+    steps = make_column_transformer((OneHotEncoder(), [2]), (StandardScaler(), [0, 1]))
+    expected = marginal_effects(make_pipeline(steps, short_fit(steps.fit_transform(X), y)), X)
+    for objects in (X.astype(object), X.astype({"sex": bool}).astype(object)):
+        whole = make_pipeline(steps, short_fit(clone(steps).fit_transform(objects), y))
+        steps.fit(objects)
+        np.testing.assert_allclose(marginal_effects(whole, objects)["mean"], expected["mean"], atol=1e-12)
+
+
+def test_a_name_may_have_two_levels(data, short_fit):
+    X = data[0].set_axis(pd.MultiIndex.from_product([["who"], data[0].columns]), axis=1)
+    clf = short_fit(X, data[1])
+    assert marginal_effects(clf, X).index.tolist() == list(X)
+    assert marginal_effects(clf, X, [("who", "sex")])["change"].tolist() == ["0 to 1"]
+
+
+def test_a_change_beyond_the_type_of_a_column_is_none_to_warn_of(model, data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(marginal_effects(model, data[0], "sex", change=1e20)["mean"]).all()
+
+
+def test_steps_may_use_the_methods_of_polars(data, short_fit):
+    X, y = data
+
+    def plain(rows):
+        return rows.assign(both=rows["age"] * rows["dose"] / 100)
+
+    def of_polars(rows):
+        return rows.with_columns(both=pl.col("age") * pl.col("dose") / 100)
+
+    clf, table = short_fit(plain(X), y), pl.DataFrame({name: X[name].to_numpy() for name in X})
+    expected, whole = make_pipeline(FunctionTransformer(plain), clf), make_pipeline(FunctionTransformer(of_polars), clf)
+    pd.testing.assert_frame_equal(marginal_effects(whole, table), marginal_effects(expected, X))
+    for reference in (None, X.iloc[5].to_dict(), X.iloc[5], X.iloc[5].tolist()):
+        frame = contributions(whole, table[:2], reference)
+        pd.testing.assert_frame_equal(frame, contributions(expected, X[:2], reference))
+    for answer in (marginal_effects, contributions):
+        with pytest.raises(TypeError, match=r"LazyFrame.*X\.collect\(\)"):
+            answer(whole, table.lazy())
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "array"])
+def test_numbers_of_a_reference_stay_numbers_beside_text(kind, data, short_fit):
+    """An encoder knows 1, not "1"."""
+    X = data[0].assign(city=np.where(data[0]["dose"] > 5, "north", "south"))
+    rows = {"pandas": X, "polars": pl.DataFrame(X.to_dict("list")), "array": X.to_numpy(object)}[kind]
+    steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [2, 3]), (StandardScaler(), [0, 1]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(rows), data[1]))
+    for reference in (X.iloc[5].tolist(), X.iloc[5], X.iloc[5].to_numpy()):
+        found = contributions(whole, rows[:2], reference).loc[0, "reference"].iloc[:-1]
+        expected = steps.transform(rows[5:6])
+        np.testing.assert_array_equal(found, np.asarray(expected).ravel())
