@@ -22,7 +22,7 @@ _CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
 _NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
 _SCALE = "Divide the column, take its logarithm, or drop it."
-_NUMBERS = ("int", "uint", "float", "bool", "double", "half", "decimal", "sparse")
+_NUMBERS = ("int", "uint", "float", "bool", "double", "half", "sparse")
 _SHOWN = 10  # classes in an error
 _ONE_VS_REST = """from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline

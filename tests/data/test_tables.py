@@ -122,7 +122,7 @@ def test_a_lazy_frame_must_be_collected():
         HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(pl.LazyFrame(columns()), Y)
 
 
-@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64"])
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64", pd.ArrowDtype(pa.decimal128(5, 2))])
 def test_a_missing_value_is_not_taken_for_a_wrong_type(dtype, model):
     text = refused(model, pd.DataFrame(columns(b=pd.array([1, None, 0] * 10, dtype=dtype))), "contains NaN.*column 'b'")
     assert "not numeric" not in text
