@@ -211,6 +211,15 @@ def test_weights_of_classes_need_the_labels(seed):
     assert np.array_equal(later.path_["distances"], path["distances"])
 
 
+def test_weights_of_classes_are_those_of_the_fit_whatever_becomes_of_the_dict(seed):
+    X, y, _ = two_populations(seed)
+    weights = dict.fromkeys(np.unique(y).tolist(), 2)
+    model = clone(SHORT).set_params(class_weight=weights).fit(X, y)
+    before = HorseshoeSelector(model, prefit=True).fit(X, y).path_["distances"]
+    weights[y[0].item()] = 50
+    assert np.array_equal(HorseshoeSelector(model, prefit=True).fit(X, y).path_["distances"], before)
+
+
 def test_weights_are_routed_to_the_classifier_and_to_the_rule(seed):
     X, y, first = two_populations(seed)
     with sklearn.config_context(enable_metadata_routing=True):

@@ -3,6 +3,7 @@
 import time
 import traceback
 from contextlib import nullcontext, suppress
+from copy import copy
 from functools import partial
 from numbers import Integral
 from types import SimpleNamespace
@@ -289,6 +290,6 @@ def _summarise(params, data, plan, run, known):
     fitted._column_means = columns.mean_of_X  # by weight; what contributions are measured from
     fitted._column_sd = columns.sd_of_X  # by weight; the unit of effects
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
-    fitted._asked = {**{name: getattr(params, name) for name in _REPORTED}, "weights": weights}
+    fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
     fitted._saved_run = warm_start.kept(run) if params.warm_start and run.whole else None
     return fitted
