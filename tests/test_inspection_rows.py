@@ -85,14 +85,17 @@ def test_steps_may_use_the_methods_of_polars(data, short_fit):
             answer(whole, table.lazy())
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "array"])
-def test_numbers_of_a_reference_stay_numbers_beside_text(kind, data, short_fit):
+@pytest.mark.parametrize("kind", ["pandas", "polars", "array", "list"])
+def test_numbers_stay_numbers_beside_text(kind, data, short_fit):
     """An encoder knows 1, not "1"."""
     X = data[0].assign(city=np.where(data[0]["dose"] > 5, "north", "south"))
-    rows = {"pandas": X, "polars": pl.DataFrame(X.to_dict("list")), "array": X.to_numpy(object)}[kind]
+    rows = {"pandas": X, "polars": pl.DataFrame(X.to_dict("list")), "array": X.to_numpy(object)}.get(
+        kind, X.to_numpy(object).tolist()
+    )
     steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [2, 3]), (StandardScaler(), [0, 1]))
     whole = make_pipeline(steps, short_fit(steps.fit_transform(rows), data[1]))
-    for reference in (X.iloc[5].tolist(), X.iloc[5], X.iloc[5].to_numpy()):
-        found = contributions(whole, rows[:2], reference).loc[0, "reference"].iloc[:-1]
-        expected = steps.transform(rows[5:6])
-        np.testing.assert_array_equal(found, np.asarray(expected).ravel())
+    for reference in (X.iloc[5].tolist(), X.iloc[5], X.iloc[5].to_numpy(), rows[5:6]):
+        parts = contributions(whole, rows[:2], reference).loc[0].iloc[:-1]
+        np.testing.assert_array_equal(parts["value"], np.asarray(steps.transform(rows[:1])).ravel())
+        np.testing.assert_array_equal(parts["reference"], np.asarray(steps.transform(rows[5:6])).ravel())
+    assert len(marginal_effects(whole, rows)) == 3

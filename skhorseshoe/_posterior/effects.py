@@ -276,6 +276,8 @@ class RawRows:
             self.X = X if is_kept else pd.DataFrame({name: _series(X[name]) for name in names})
         else:
             self.X = X.tocsr() if issparse(X) else np.asarray(X)
+            if self.X.dtype.kind == "U" and not hasattr(X, "dtype"):
+                self.X = np.asarray(X, object)  # of a list: numbers beside text stay numbers
             if self.X.ndim != 2:
                 raise ValueError(f"X must have rows and columns, also for one row (X[[i]]); got shape {self.X.shape}.")
             names = [f"x{j}" for j in range(self.X.shape[1])]
