@@ -99,3 +99,17 @@ def test_numbers_stay_numbers_beside_text(kind, data, short_fit):
         np.testing.assert_array_equal(parts["value"], np.asarray(steps.transform(rows[:1])).ravel())
         np.testing.assert_array_equal(parts["reference"], np.asarray(steps.transform(rows[5:6])).ravel())
     assert len(marginal_effects(whole, rows)) == 3
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean"])
+def test_a_missing_value_of_a_reference_is_that_of_its_column(dtype, data, short_fit):
+    """Which is a level to an encoder."""
+    X = data[0].assign(sex=pd.Series(data[0]["sex"].where(data[0]["age"] > 40, None)).astype("Int64").astype(dtype))
+    steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [2]), (StandardScaler(), [0, 1]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
+    rows = X[X["sex"].isna()].iloc[:1]
+    for reference in (rows.iloc[0], rows.iloc[0].to_dict(), rows.iloc[0].tolist()):
+        found = contributions(whole, X[:1], reference).loc[0, "reference"].iloc[:-1]
+        np.testing.assert_array_equal(found, steps.transform(rows).ravel())
+    half = {**X.iloc[0].to_dict(), "sex": 0.5}  # which is no value of the column
+    assert (contributions(whole, X[:1], half).loc[0, "reference"].iloc[:2] == 0).all()

@@ -1,12 +1,14 @@
 """What columns do: to the average probability of rows, if one of them changes, and to the scores of single rows."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.api.extensions import ExtensionDtype
 from pandas.api.types import is_numeric_dtype
 from scipy.sparse import issparse
 
@@ -226,8 +228,18 @@ def _one_row(reference, X):
         raise ValueError(f"reference must be one row, or None; got shape {np.shape(row)}.")
     if is_table and not hasattr(row, "columns") and np.shape(row)[1] == len(X.names):
         row = pd.DataFrame(np.asarray(row, dtype=object), columns=X.names).infer_objects()
-        return type(X.X)(row.to_dict("list")) if _is_polars(X.X) else row
+        return type(X.X)(row.to_dict("list")) if _is_polars(X.X) else _of_types(row, X.X.dtypes)
     return RawRows(row).part(slice(None))
+
+
+def _of_types(row, dtypes):
+    """A row with the types of pandas's own that columns have: a missing value is what it is to them. A value that is
+    none of a type, such as 2.5 of whole numbers, stays."""
+    for j, dtype in enumerate(dtypes):
+        if isinstance(dtype, ExtensionDtype) and not isinstance(dtype, pd.CategoricalDtype):
+            with suppress(TypeError, ValueError):
+                row.isetitem(j, row.iloc[:, j].astype(dtype))
+    return row
 
 
 def _of_scores(model, moved, level):
