@@ -164,6 +164,15 @@ def test_a_probability_is_no_higher_than_the_draws_tell(made_up):
     assert columns_of(credible_sets(model, correlations=np.eye(2))) == [["x0"]]
 
 
+def test_members_are_on_the_side_where_their_set_is_more_often(made_up):
+    """The mean may be on the other one, by a few draws that are far out."""
+    draws = 1 + 1e-3 * np.random.default_rng(0).standard_normal((400, 1))
+    draws[::50] = -1000.0
+    found = credible_sets(made_up(draws), correlations=np.eye(1))
+    assert found.sets["mean"].item() < 0
+    assert found.sets["probability"].item() == found.members["probability"].item() == pytest.approx(0.98)
+
+
 def test_groups_of_the_user_are_candidates(model, twins):
     X = twins[0]
     groups = {"pair": ["gene0", "gene9"], "contrast": {"gene1": -1.0, "gene5": 1.0}, "noise": ["gene4", "gene3"]}

@@ -116,7 +116,7 @@ def frames(claims, chosen, correlation, q, level):
             title = title_of(names[columns[centre]], k)
         parts = claims.flat[:, columns].astype(np.float64) * weights
         total = parts.sum(axis=1)
-        side = 1.0 if total.mean() >= 0 else -1.0
+        side = 1.0 if (total > claims.effect).mean() >= (total < -claims.effect).mean() else -1.0  # as of its error
         sets.append(
             {
                 "set": title,
