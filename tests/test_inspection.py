@@ -234,6 +234,13 @@ def test_contributions_sum_to_the_difference_of_scores(model, data):
             np.testing.assert_allclose(parts["value"].iloc[:-1] - parts["reference"].iloc[:-1], moves, atol=1e-9)
 
 
+def test_one_draw_has_no_standard_deviation(weak_problem, short_fit):
+    X, y = weak_problem
+    model = short_fit(X, y, n_iter=1, n_chains=1)
+    assert np.isnan(contributions(model, X[:2])["sd"]).all()
+    assert np.isnan(model.summary()["sd"]).all()
+
+
 def test_the_reference_is_the_mean_by_weight_without_a_scaler(data, seed):
     X, y = data
     weight = np.random.default_rng(seed).integers(1, 4, len(X))

@@ -247,7 +247,7 @@ def _of_scores(model, moved, level):
     out, (coef, intercept) = np.empty((len(moved), 3)), predict.flat(model)
 
     def use(eta, rows, ops):
-        out[rows, 0] = ops.to_host(eta).std(axis=1, ddof=min(1, len(coef) - 1))
+        out[rows, 0] = ops.to_host(eta).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
         out[rows, 1:] = ops.to_host(ops.quantiles(eta, [(1 - level) / 2, (1 + level) / 2]))
 
     predict._each_predictor(model, moved, coef, np.zeros_like(intercept), use)
