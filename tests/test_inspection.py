@@ -234,6 +234,16 @@ def test_contributions_sum_to_the_difference_of_scores(model, data):
             np.testing.assert_allclose(parts["value"].iloc[:-1] - parts["reference"].iloc[:-1], moves, atol=1e-9)
 
 
+def test_a_reference_may_be_a_list_of_numbers_and_text(short_fit):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.normal(50, 10, 60), "site": rng.choice(["a", "b"], 60), "smokes": rng.random(60) < 0.5})
+    steps = make_column_transformer((OneHotEncoder(drop="first"), ["site", "smokes"]), remainder=StandardScaler())
+    y = X["age"] + 10 * rng.standard_normal(60) > 50
+    model = make_pipeline(steps, short_fit(steps.fit_transform(X), y))
+    frame = contributions(model, X[:2], X.iloc[7].tolist())
+    pd.testing.assert_frame_equal(frame, contributions(model, X[:2], X.iloc[[7]]))
+
+
 def test_one_draw_has_no_standard_deviation(weak_problem, short_fit):
     X, y = weak_problem
     model = short_fit(X, y, n_iter=1, n_chains=1)
