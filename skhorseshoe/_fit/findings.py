@@ -42,8 +42,8 @@ def of_columns(rows, names, standardize):
         facts = {"worst": names[out[at]], "spread": rows.spread[out[at]], "usual": usual[at]}
         cure = "Clip them, or use the column's logarithm or quantiles (QuantileTransformer)."
         found.append(Finding("far out", names[out], cure, facts))
-    shrunk = np.setdiff1d(np.flatnonzero(columns.informative & ~columns.unpenalized), out)  # which share one prior
-    spread = columns.by_column(columns.sd[: columns.n_shrunk])[shrunk]
+    shrunk = np.setdiff1d(np.flatnonzero((columns.sd_of_X > 0) & ~columns.unpenalized), out)  # which share one prior
+    spread = columns.sd_of_X[shrunk]
     if not standardize and len(shrunk) > 1 and spread.max() > MAX_SCALE_RATIO * spread.min():
         small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
         facts = {"large": large, "most": spread.max(), "small": small, "least": spread.min()}

@@ -104,6 +104,17 @@ def test_one_warning_names_the_columns_whose_scales_differ(factor, params, told,
     assert all(re.search("deviation of 'x1' is .*that of 'x0'", text) for text in texts)
 
 
+@pytest.mark.parametrize(("spread", "told"), [(1.0, False), (0.0, False), (1e4, True)])
+def test_a_scale_is_a_standard_deviation_without_an_intercept_too(spread, told, said):
+    """And no distance from zero, which standardize=True would not change."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3)) * [1, spread, 1] + [0, 5000, 0]
+    model = HorseshoeProbitClassifier(n_iter=10, burn_in=10, fit_intercept=False, random_state=0)
+    texts = said(model, X, rng.random(60) > 0.4, "different scales")
+    assert len(texts) == told
+    assert all(f"deviation of 'x1' is {X[:, 1].std():.2g}" in text for text in texts)
+
+
 @pytest.mark.parametrize("params", [
     {"sampler": "hmc"}, {"sampler": "hmc", "unpenalized": [4]}, {"sampler": "pxda", "standardize": True},
     {"sampler": "collapsed"},
