@@ -236,7 +236,7 @@ def test_contributions_sum_to_the_difference_of_scores(model, data):
 
 def test_a_reference_may_be_a_list_of_numbers_and_text(short_fit):
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"age": rng.normal(50, 10, 60), "site": rng.choice(["a", "b"], 60), "smokes": rng.random(60) < 0.5})
+    X = pd.DataFrame({"age": rng.normal(50, 9, 60), "site": rng.choice(["a", "b"], 60), "smokes": rng.random(60) < 0.5})
     steps = make_column_transformer((OneHotEncoder(drop="first"), ["site", "smokes"]), remainder=StandardScaler())
     y = X["age"] + 10 * rng.standard_normal(60) > 50
     model = make_pipeline(steps, short_fit(steps.fit_transform(X), y))
