@@ -65,7 +65,7 @@ def _block(X, rows, columns):
 _ROWS, _NUMBERS, _FEW_ROWS = 1000, 2**20, 64  # of X in a sample, at most, but rows at least
 _TOGETHER = 2**14  # columns looked at together
 _SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: its multiples are all over the place
-_CENTRAL = 0.95, 0.05  # quantiles between which the usual values lie
+_CENTRAL = 0.05, 0.95  # quantiles between which the usual values lie
 _TIMES = 20  # their range is the standard deviation at which a column is named; of a lognormal with sigma 2 it is 2
 
 
@@ -87,17 +87,15 @@ def sample(X, start, step):
         return device.to_host(taken(X, which[(which >= 0) & (which < X.shape[0])]))
 
 
-def far_out(rows, spread):
+def far_out(rows, spread, weight=None):
     """Numbers of the columns named, and the range of their usual values.
 
     A column most of whose values are the same has none, so that a rare level of a category is not named.
 
-    rows : as ``sample`` gives them. spread : (p,) standard deviations over all rows.
+    rows : as ``sample`` gives them. spread : (p,) standard deviations over all rows. weight : of ``rows``, or None.
     """
-    usual = np.empty(len(spread))  # the range of the central values; of few rows, not on the way to the last
-    for columns in cut(0, len(spread), _TOGETHER):
-        some = np.asarray(dense(rows[:, columns]), np.float64)
-        usual[columns] = np.subtract(*np.quantile(some, _CENTRAL, axis=0, method="nearest"))
+    blocks = (rows[:, columns] for columns in cut(0, len(spread), _TOGETHER))
+    usual = np.concatenate([_usual(block, weight) for block in blocks])
     (which,) = ((usual > 0) & (spread > _TIMES * usual) & np.isfinite(spread)).nonzero()  # what overflows is refused
     return which, usual[which]
 
@@ -106,6 +104,19 @@ def two_valued(rows):
     """Which columns hold two values, or one; (k,) bool. rows : as ``sample`` gives them."""
     rows = dense(rows)
     return ((rows == rows.min(axis=0)) | (rows == rows.max(axis=0))).all(axis=0)
+
+
+def _usual(rows, weight):
+    """The range of the central values of each column; of few rows, not on the way to the last."""
+    rows = np.asarray(dense(rows), np.float64)
+    if weight is None:
+        low, high = np.quantile(rows, _CENTRAL, axis=0, method="nearest")
+        return high - low
+    order = np.argsort(rows, axis=0)
+    middle = (np.cumsum(weight[order], axis=0) - weight[order] / 2) / weight.sum()
+    at = np.array([(middle < _CENTRAL[0]).sum(axis=0), (middle < _CENTRAL[1]).sum(axis=0) - 1])
+    low, high = np.take_along_axis(rows, np.take_along_axis(order, at, axis=0), axis=0)
+    return high - low
 
 
 # Root mean squares of a column whose sums over rows stay finite, and whose squares and coefficients do.

@@ -9,7 +9,7 @@ from .._backends.device import on_gpu
 from .._backends.lines import choose
 from .._utils.memmap import is_on_disk
 from .._utils.threads import Threads
-from .column_checks import far_out, one_sided, step_of, two_valued
+from .column_checks import far_out, one_sided, sample, step_of, two_valued
 from .row_blocks import ADD, Segment, collapse, layout
 from .separation import separation
 
@@ -142,7 +142,9 @@ class Rows:
 
     def far_out(self):
         """Numbers of the columns whose spread is that of a few values, and the range of the others."""
-        return far_out(self._sample(), self.spread)
+        weighted = self.weight is not None and len(self.weight) > 0  # None on a cluster
+        weight = sample(self.weight[:, None], 0, step_of(*self.shape))[:, 0] if weighted else None
+        return far_out(self._sample(), self.spread, weight)
 
     def two_valued(self, columns):
         """Which of the columns with these numbers hold two values, as far as a sample of the rows tells; bool."""

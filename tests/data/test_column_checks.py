@@ -213,9 +213,10 @@ def test_values_far_out_are_found_in_a_sample(seed):
 def test_values_far_out_are_found_in_few_rows(seed):
     X = np.random.default_rng(seed).standard_normal((20, 50))
     X[3, 10] = 1e4
-    which, usual = far_out(sample(X, 0, step_of(*X.shape)), X.std(axis=0))
-    assert which.tolist() == [10]
-    assert 1 < usual[0] < 6
+    for weight in (None, np.full(20, 0.3)):
+        which, usual = far_out(sample(X, 0, step_of(*X.shape)), X.std(axis=0), weight)
+        assert which.tolist() == [10]
+        assert 1 < usual[0] < 6
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
@@ -267,6 +268,20 @@ def test_values_far_out_are_named_once_with_a_cure(standardize, seed, said):
     assert "Clip them" in far
     assert not any("different scales" in text for text in texts)
     assert not said(model, X.clip(-5, 5), y, "far out")
+
+
+@pytest.mark.parametrize("how", ["equal rows", "weights"])
+def test_values_of_many_rows_are_not_far_out(how, seed, said):
+    """Equal rows of a small X become one that counts as many."""
+    rng = np.random.default_rng(seed)
+    few = np.append(rng.standard_normal(100), [1000.0, 1000.0])
+    y, times = np.append(rng.random(100) < 0.5, [False, True]), np.append(np.ones(100, int), [50, 50])
+    model = short_model(n_iter=5, burn_in=5, sampler="hmc")
+    if how == "weights":
+        assert not said(model, few[:, None], y, "far out", sample_weight=times)
+    else:
+        assert not said(model, np.repeat(few, times)[:, None], np.repeat(y, times), "far out")
+    assert said(model, few[:, None], y, "far out")
 
 
 def test_the_column_that_stands_out_most_is_told(seed, said):
