@@ -93,8 +93,8 @@ def header(model, frame):
         "Draws": f"{kept}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "
         f"{model.n_iter_} sweeps",
         "Separation": model._separated
-        and f"the columns separate the classes ({model._separated} separation), so only the prior's heavy tail bounds "
-        "the coefficients; slab_scale=2 does",
+        and f"the columns separate the classes ({model._separated} separation), so the data do not bound the "
+        "coefficients; slab_scale=2 does, for columns of standard deviation 1",
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
         "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
         f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "

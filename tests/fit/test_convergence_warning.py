@@ -172,6 +172,19 @@ def test_separated_classes_are_told_where_claims_are_made(seed):
         assert ["complete separation" in str(warning.message) for warning in caught] == 2 * [True] * says
 
 
+def test_the_slab_that_is_advised_is_one_for_scaled_columns(seed):
+    """Where columns are wide, slab_scale=2 bounds nothing, and may be what the model has."""
+    X = 50 * np.random.default_rng(seed).standard_normal((40, 5))
+    model = HorseshoeProbitClassifier(slab_scale=2, n_iter=400, burn_in=200, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, X[:, 0] - X[:, 1] > 0)
+    says = "for columns of standard deviation 1"
+    assert says in " ".join(model.summary().attrs["header"].split())
+    with pytest.warns(UserWarning, match=says):
+        HorseshoeSelector(model, rule="fsr", prefit=True).fit(X)
+
+
 @pytest.mark.parametrize("slab", [None, 2])
 def test_unpenalized_columns_that_separate_are_not_called_collinear(slab, seed):
     X = np.random.default_rng(seed).standard_normal((120, 4))
