@@ -1,6 +1,6 @@
 """What a fit finds wrong with its columns and its chains, each with its cure; ``warnings.py`` says it."""
 
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -99,7 +99,7 @@ def of_outcome(params, chains, unbounded, columns=()):
 
     params : those of the classifier, by name. columns : the findings about the columns.
     """
-    found, length = list(columns), _not_converged(params, chains, unbounded)
+    found = list(columns)
     if unbounded.loosened and not len(unbounded.free):
         cure = "Remove them from unpenalized and set slab_scale=2."
         found.append(Finding("separated, unpenalized", unbounded.loose, cure, {"how": unbounded.loosened}))
@@ -109,7 +109,7 @@ def of_outcome(params, chains, unbounded, columns=()):
         cure = f"Drop one of these columns{drop}, or remove them from unpenalized."
         example = "one-hot columns for every level of a category" if with_levels else "one that is the sum of others"
         found.append(Finding("undetermined", unbounded.loose, cure, {"example": f"for example, {example}"}))
-    if unbounded.separated and (length or any(finding.changes for finding in found)):
+    if unbounded.separated and (chains.failed.any() or any(finding.changes for finding in found)):
         changes = {"slab_scale": SLAB} | ({} if is_bound(SLAB, unbounded.widest) else {"standardize": True})
         found.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
     if len(unbounded.shrunk):
@@ -118,6 +118,9 @@ def of_outcome(params, chains, unbounded, columns=()):
         merge = " merge a rare level with another," if unbounded.have_levels(unbounded.free) else ""
         cure = f"Remove the column from unpenalized and set slab_scale=2,{merge} or drop the column."
         found.append(_one_sided("one-sided, unpenalized", unbounded.free, unbounded, cure))
+    if any(finding.changes for finding in found):  # of another model, whose chains begin anew
+        params = SimpleNamespace(**{**vars(params), "warm_start": False, "checkpoint": None})
+    length = _not_converged(params, chains, unbounded)
     if not length and params.target_ess is not None and chains.stopped_by == "n_iter":
         length = _short_of_target(params, chains)
     return found + length

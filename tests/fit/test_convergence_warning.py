@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._fit.findings import Chains, Unbounded, of_outcome
 from skhorseshoe._fit.recipe import nice, recipe_of
-from skhorseshoe._fit.warnings import in_words
+from skhorseshoe._fit.warnings import Finding, in_words
 from skhorseshoe.groups import credible_sets
 
 QUANTITIES = ["x0", "x1", "x2", "(intercept)", "(global scale)"]
@@ -24,12 +24,12 @@ def chains(rhat=WELL, ess=900 * WELL, n_draws=4000, stopped_by="n_iter", is_all=
     return Chains(QUANTITIES, rhat, ess, 4, n_draws, is_all, 1000, 4000, stopped_by, 0.01)
 
 
-def said(judged=None, unbounded=None, **params):
-    """What a classifier says of such chains."""
+def said(judged=None, unbounded=None, columns=(), **params):
+    """What a classifier says of such chains, after findings about its columns."""
     params = {"n_iter": 4000, "burn_in": 1000, **params}
     judged = (judged or chains())._replace(burn_in=params["burn_in"], sweeps=params["n_iter"])
     params = SimpleNamespace(**HorseshoeProbitClassifier(**params).get_params())
-    found = of_outcome(params, judged, Unbounded(**(unbounded or {})))
+    found = of_outcome(params, judged, Unbounded(**(unbounded or {})), columns)
     return in_words(found, recipe_of(found, params, judged))
 
 
@@ -138,6 +138,16 @@ def test_the_recipe_is_one_that_can_be_followed(judged, unbounded, params, recip
     text = said(judged, unbounded, **params)
     assert recipe in text
     assert ("complete separation" in text) == (unbounded.get("separated") == "complete")
+
+
+@pytest.mark.parametrize("params", [{"warm_start": True}, {"checkpoint": "run"}, {"warm_start": True, "target_ess": 1e4}])
+@pytest.mark.parametrize("rhat", [1.0, 1.05, 1.4])
+def test_advice_to_go_on_is_not_given_beside_that_to_begin_anew(params, rhat):
+    columns = [Finding("scales", [], "", {"large": "a", "most": 1e4, "small": "b", "least": 1.0}, {"standardize": True})]
+    text = said(chains([rhat]), columns=columns, **params)
+    assert text.count("Fit again") == 1
+    assert "Fit again with standardize=True, " in text
+    assert said(chains([rhat]), LEVEL, **params).count("Fit again") == 1
 
 
 def test_what_has_no_recipe_has_no_advice():
