@@ -5,7 +5,8 @@ from .._mcmc.burn_in import AUTO
 _USUAL = 4000  # sweeps after another scale or slab, of which no figure tells yet
 _AUTOMATIC = 2000  # that are made then, burn-in with them, if nobody says how many
 _ANEW = {"separated", "scales"}  # findings after which figures of the chains tell nothing of the next
-_KEPT = 10_000  # draws of a chain that are enough to keep
+_KEPT = 10_000  # draws of a chain that are enough to keep, if nobody asks for more than they can be worth
+_FEWEST = 4  # times as many draws as the effective ones that are asked for are kept all the same
 
 
 def recipe_of(findings, params, chains):
@@ -28,8 +29,9 @@ def recipe_of(findings, params, chains):
     sweeps = _AUTOMATIC if n_iter == AUTO else n_iter + (chains.burn_in if burn_in == AUTO else burn_in)
     begins_anew = is_another or "burn_in" in changes or "thin" in changes
     goes_on = not begins_anew and (params.warm_start or params.checkpoint is not None)  # with every draw as it is
-    if "n_iter" in changes and not goes_on and params.max_draws is None and n_iter > params.thin * _KEPT:
-        changes["thin"] = -(-n_iter // _KEPT)
+    kept = max(_KEPT, int(_FEWEST * (params.target_ess or 0) / chains.n_chains))
+    if "n_iter" in changes and not goes_on and params.max_draws is None and n_iter > params.thin * kept:
+        changes["thin"] = -(-n_iter // kept)
     if is_another and params.warm_start:
         changes["warm_start"] = False
     if begins_anew and params.checkpoint is not None:

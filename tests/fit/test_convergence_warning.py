@@ -118,6 +118,7 @@ RECIPES = [
     (chains(is_all=False), {}, {"target_ess": 990, "max_draws": 4000}, "Set max_draws=8000, or leave it out."),
     (chains(ess=[390.0], stopped_by="target_ess"), {}, {"target_ess": 120}, "with target_ess=400, n_iter=10000: about"),
     (chains(ess=[200.0]), {}, {"target_ess": 2000}, "Fit again with n_iter=80000, thin=8: about"),
+    (chains(), {}, {"target_ess": 40_000}, "with n_iter=300000, thin=8: about"),  # 10,000 draws could not be worth it
     # What goes on has every draw as it is.
     (chains(stopped_by="target_ess", ess=[90.0]), {}, {"n_iter": 50_000, "warm_start": True}, "n_iter=500000: about"),
     (chains(), {}, {"target_ess": 5000, "checkpoint": "run"}, "with n_iter=30000: about"),
