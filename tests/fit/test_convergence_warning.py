@@ -141,11 +141,13 @@ def test_the_recipe_is_one_that_can_be_followed(judged, unbounded, params, recip
     assert ("complete separation" in text) == (unbounded.get("separated") == "complete")
 
 
-@pytest.mark.parametrize("params", [{"warm_start": True}, {"checkpoint": "run"}, {"warm_start": True, "target_ess": 1e4}])
+@pytest.mark.parametrize("params", [
+    {"warm_start": True}, {"checkpoint": "run"}, {"warm_start": True, "target_ess": 1e4},
+])  # fmt: skip
 @pytest.mark.parametrize("rhat", [1.0, 1.05, 1.4])
 def test_advice_to_go_on_is_not_given_beside_that_to_begin_anew(params, rhat):
-    columns = [Finding("scales", [], "", {"large": "a", "most": 1e4, "small": "b", "least": 1.0}, {"standardize": True})]
-    text = said(chains([rhat]), columns=columns, **params)
+    facts = {"large": "a", "most": 1e4, "small": "b", "least": 1.0}
+    text = said(chains([rhat]), columns=[Finding("scales", [], "", facts, {"standardize": True})], **params)
     assert text.count("Fit again") == 1
     assert "Fit again with standardize=True, " in text
     assert said(chains([rhat]), LEVEL, **params).count("Fit again") == 1
