@@ -37,7 +37,8 @@ def rows_that_count(X, y, sample_weight, class_weight):
     with np.errstate(over="ignore"):  # which is told below
         if class_weight is not None:
             weight *= of_classes(class_weight, classes, y, weight)[codes]
-    check_totals(np.bincount(codes, weight, 2), f"; the largest, in row {weight.argmax()}, is {weight.max():.3g}")
+    row = np.flatnonzero(counts)[weight.argmax()]
+    check_totals(np.bincount(codes, weight, 2), f"; the largest, in row {row}, is {weight.max():.3g}")
     return X, codes, None if (weight == 1).all() else weight, classes
 
 

@@ -197,3 +197,12 @@ def test_rows_that_are_merged_are_rows_to_the_summary(data):
     X, y, _ = data
     model = short_model(sampler="hmc").fit(np.tile(X, (2, 1)), np.tile(y, 2), sample_weight=np.full(160, 0.5))
     assert "160 rows count as 80" in model.summary().attrs["header"]
+
+
+def test_the_row_of_the_largest_weight_is_counted_among_all(data):
+    """Those of weight 0 are rows of the user's too."""
+    X, y, _ = data
+    weight = np.ones(len(y))
+    weight[:5], weight[7] = 0.0, 1e20
+    with pytest.raises(ValueError, match=r"the largest, in row 7, is 1e\+20"):
+        short_model().fit(X, y, sample_weight=weight)
