@@ -205,9 +205,11 @@ def loo(
 
     Notes
     -----
-    The method is that of Vehtari et al. (2024), as in ``arviz.loo``, with two departures. A row that gives all draws
+    The method is that of Vehtari et al. (2024), as in ``arviz.loo``, with three departures. A row that gives all draws
     weights within 1 % of one another, since all are nearly sure of it, has a k of 0: leaving it out changes nothing,
-    however heavy the tail of these weights. And k is infinite, not nan, where it cannot be computed.
+    however heavy the tail of these weights. k is infinite, not nan, where it cannot be computed. And the tail has the
+    same number of draws for all rows, as in the R package loo, where ``arviz.loo`` leaves out draws that tie with the
+    first one outside it, as draws do that "hmc" has repeated.
 
     References
     ----------
