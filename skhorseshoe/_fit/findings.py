@@ -266,7 +266,7 @@ def _not_converged(params, chains, unbounded):
         cure = few_kept
     elif to_do.any():
         goal = max(wanted, params.target_ess or 0.0)  # which quantities may miss that have converged
-        fold = np.nan_to_num(np.fmax(badness, goal / ess)[curable], nan=0.0, posinf=0.0).max()
+        fold = np.nan_to_num(np.fmax(badness, goal / ess)[curable], nan=1.0, posinf=1.0).max()
         cure, facts, changes = _longer(params, chains, facts, fold, (rhat[to_do] > _FAR_APART).any())
     return [Finding("not converged", [], cure, facts, changes)]
 

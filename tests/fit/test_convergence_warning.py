@@ -119,6 +119,8 @@ RECIPES = [
     (chains(ess=[390.0], stopped_by="target_ess"), {}, {"target_ess": 120}, "with target_ess=400, n_iter=10000: about"),
     (chains(ess=[200.0]), {}, {"target_ess": 2000}, "Fit again with n_iter=80000, thin=8: about"),
     (chains(), {}, {"target_ess": 40_000}, "with n_iter=300000, thin=8: about"),  # 10,000 draws could not be worth it
+    # Where a chain does not move at all, no figure tells how long; it is no reason for fewer sweeps.
+    (chains([np.inf], [9, *4 * [90_000]]), {}, {"n_iter": 50_000}, "with n_iter=100000, burn_in=50000, thin=10: about"),
     # What goes on has every draw as it is.
     (chains(stopped_by="target_ess", ess=[90.0]), {}, {"n_iter": 50_000, "warm_start": True}, "n_iter=500000: about"),
     (chains(), {}, {"target_ess": 5000, "checkpoint": "run"}, "with n_iter=30000: about"),
