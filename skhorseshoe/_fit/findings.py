@@ -282,6 +282,8 @@ def _longer(params, chains, facts, fold=1.0, far=False):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
     elif chains.stopped_by == "target_ess":
         changes = {"target_ess": chains.wanted}
+        if params.max_draws is not None:
+            changes["max_draws"] = max(params.max_draws, 4 * MIN_ESS_PER_CHAIN)
         if params.n_iter != AUTO:
             changes["n_iter"] = max(more, params.n_iter)
     elif params.warm_start:

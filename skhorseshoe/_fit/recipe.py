@@ -27,12 +27,12 @@ def recipe_of(findings, params, chains):
     changes = {name: value for name, value in changes.items() if value != getattr(params, name)}
     n_iter, burn_in = (changes.get(name, getattr(params, name)) for name in ("n_iter", "burn_in"))
     sweeps = _AUTOMATIC if n_iter == AUTO else n_iter + (chains.burn_in if burn_in == AUTO else burn_in)
-    begins_anew = is_another or "burn_in" in changes or "thin" in changes
+    begins_anew = is_another or bool(changes.keys() & {"burn_in", "thin", "max_draws"})
     goes_on = not begins_anew and (params.warm_start or params.checkpoint is not None)  # with every draw as it is
     kept = max(_KEPT, int(_FEWEST * (params.target_ess or 0) / chains.n_chains))
     if "n_iter" in changes and not goes_on and params.max_draws is None and n_iter > params.thin * kept:
         changes["thin"] = -(-n_iter // kept)
-    if is_another and params.warm_start:
+    if (is_another or "max_draws" in changes) and params.warm_start:
         changes["warm_start"] = False
     if begins_anew and params.checkpoint is not None:
         changes["checkpoint"] = "<another folder>"

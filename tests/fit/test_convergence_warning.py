@@ -102,6 +102,7 @@ def test_a_target_that_is_not_reached_is_said():
 
 
 BAD, STUCK = chains([1.4], [9]), chains([1.5], [9])
+FEW, KEEPS = chains(ess=[390.0], n_draws=150, stopped_by="target_ess"), {"n_iter": 150, "target_ess": 100}
 SEPARATED = {"separated": "complete"}
 LONG = {"n_iter": 5000, "burn_in": 2000}
 # What is judged, columns that nothing bounds, parameters, and what the recipe says.
@@ -119,6 +120,11 @@ RECIPES = [
     (chains(ess=[390.0], stopped_by="target_ess"), {}, {"target_ess": 120}, "with target_ess=400, n_iter=10000: about"),
     (chains(ess=[200.0]), {}, {"target_ess": 2000}, "Fit again with n_iter=80000, thin=8: about"),
     (chains(), {}, {"target_ess": 40_000}, "with n_iter=300000, thin=8: about"),  # 10,000 draws could not be worth it
+    # Twice the draws that a larger target needs may be kept, and chains that keep others begin anew.
+    (FEW, {}, {**KEEPS, "max_draws": 150}, "with target_ess=400, max_draws=400, n_iter=1000: about"),
+    (FEW, {}, {**KEEPS, "max_draws": 500}, "with target_ess=400, n_iter=1000: about"),
+    (FEW, {}, {**KEEPS, "max_draws": 150, "warm_start": True}, "max_draws=400, n_iter=1000, warm_start=False: about"),
+    (FEW, {}, {**KEEPS, "max_draws": 150, "checkpoint": "run"}, "n_iter=1000, checkpoint='<another folder>': about"),
     # Where a chain does not move at all, no figure tells how long; it is no reason for fewer sweeps.
     (chains([np.inf], [9, *4 * [90_000]]), {}, {"n_iter": 50_000}, "with n_iter=100000, burn_in=50000, thin=10: about"),
     # What goes on has every draw as it is.
