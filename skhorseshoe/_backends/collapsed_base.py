@@ -8,6 +8,7 @@ device's own. ``CollapsedRows`` in ``_cpu/collapsed.py`` and ``_gpu/collapsed.py
 
     xp                  the array library
     block               elements of a block of columns
+    kept                elements of scaled columns up to which they are kept
     Precision           that of the back end
     _fill               a block of scaled columns
     _columns            single columns as rows, scaled; (len(which), n) float64
@@ -77,9 +78,11 @@ class Collapsed:
         self.n_shrunk, self.slab_precision, self.n_chains = q - len(variances), slab_precision, n_chains
         self.step = max(64, self.block // n)
         self.starts = range(0, q, self.step)
-        self.square = empty(q)
+        self.square, self.blocks = empty(q), {}
         for columns, block in self._blocks(self.starts):
             self.square[columns] = (block**2).sum(axis=0)
+            if n * q <= self.kept:
+                self.blocks[columns.start] = block.copy()
         self.w, self.light = empty((n_chains, q)), empty((n_chains, q))
         self.w[:, self.n_shrunk :] = place(variances)
         self.P, self.spare, self.log_det = empty((n_chains, n, n)), empty((n_chains, n, n)), empty(n_chains)
@@ -188,7 +191,7 @@ class Collapsed:
 
         def make(first, last):
             for columns, block in self._blocks(self.starts):
-                block *= root[:, None]
+                block = block * root[:, None]
                 for c in range(first, last):
                     out[c, columns] = 1.0 - self.w[c, columns] * (block * (self.spare[c] @ block)).sum(axis=0)
 
@@ -266,7 +269,7 @@ class Collapsed:
         memory = self.xp.empty(len(self.X) * min(self.step, len(self.root)))
         for columns, block in self._blocks(self.starts):
             if row_root is not None:
-                block *= row_root[:, None]
+                block = block * row_root[:, None]
             for matrices, roots in parts:
                 for c in chains:
                     self._add_products(self._weighted(block, roots[c, columns], memory), matrices[c])
@@ -288,13 +291,15 @@ class Collapsed:
     # Products with X by blocks of columns ----------------------------------------------------------------------------
 
     def _blocks(self, starts):
-        """Blocks of columns, scaled, (n, m) float64, each in the memory of the one before."""
+        """Blocks of columns, scaled, (n, m) float64, to be read only. Those not kept are each in the memory of the one
+        before."""
         q = len(self.root)
         memory = self.xp.empty(len(self.X) * min(self.step, q))
         for first in starts:
             m = min(self.step, q - first)
-            block = memory[: len(self.X) * m].reshape(-1, m)
-            self._fill(first, block)
+            if (block := self.blocks.get(first)) is None:
+                block = memory[: len(self.X) * m].reshape(-1, m)
+                self._fill(first, block)
             yield slice(first, first + m), block
 
     def predictor(self, beta):
@@ -334,10 +339,3 @@ def diagonal(matrix):
 def times_each(P, z):
     """P_c z_c for each chain c."""
     return (P @ z[:, :, None]).reshape(z.shape)
-
-
-def closest(closeness, n_columns):
-    """Numbers of the n_columns largest along the last axis, in their order; of equals, the first."""
-    which = (-closeness).argsort(axis=-1, kind="stable")[..., :n_columns].copy()
-    which.sort()
-    return which

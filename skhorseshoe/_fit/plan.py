@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._backends import device as _device
-from .._backends.limits import is_without_factor
+from .._backends.limits import KEPT, is_without_factor
 from .._data.row_blocks import layout
 from .._data.validation import made_of
 from .._data.weights import arrange
@@ -120,7 +120,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     if sampler == "collapsed":
         vectors = 20 * n_chains * q  # scales, variances, noise and products
         blocks = n_threads * (max(2**17, 64 * n) + n * min(n, p))
-        return draws, 8 * (3 * n_chains * n * n + vectors + blocks) + 40 * 2**20
+        return draws, 8 * (3 * n_chains * n * n + vectors + blocks + min(n * q, KEPT)) + 40 * 2**20
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if is_without_factor(p) else 3 + n_threads
     segments = len(layout(n, p)[1]) - 1
     if segments > 1:  # of each, a thread has its matrix, and those that it has still to add

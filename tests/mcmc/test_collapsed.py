@@ -8,6 +8,7 @@ from scipy.special import log_ndtr
 
 from skhorseshoe._backends import collapsed_base
 from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu.collapsed import closest
 from skhorseshoe._mcmc import collapsed
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_correlated_probit
@@ -64,6 +65,13 @@ def test_huge_weights_do_not_cost_the_others_their_digits():
     np.testing.assert_allclose(P, basis @ np.linalg.inv(basis.T @ V @ basis) @ basis.T, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_columns", [1, 2, 3, 4, 6])
+def test_of_equally_close_columns_the_first_are_taken(n_columns):
+    closeness = np.array([3.0, 1.0, 3.0, 2.0, 3.0, 0.0])
+    want = np.sort(np.argsort(-closeness, kind="stable")[:n_columns])
+    np.testing.assert_array_equal(closest(closeness, n_columns), want)
+
+
 @pytest.mark.parametrize("slab_precision", [0.0, 0.25])
 @pytest.mark.parametrize("held", [0.0, 0.1, 1.0])
 @pytest.mark.parametrize("heavy", [[], [1e-10, 1e-12]])
@@ -88,8 +96,9 @@ def test_density_of_tau_is_that_of_fresh_matrices(slab_precision, held, heavy):
         np.testing.assert_allclose(log_det, moved.rows.log_det, rtol=1e-9)
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_coefficients_have_the_mean_of_their_law(n_threads):
+@pytest.mark.parametrize(("n_threads", "kept"), [(1, 0), (1, 2**20), (3, 0), (3, 2**20)])
+def test_coefficients_have_the_mean_of_their_law(n_threads, kept, monkeypatch):
+    monkeypatch.setattr(cpu.CollapsedRows, "kept", kept)
     n, p = 70, 2100
     with open_threads(n_threads) as threads:
         problem = Problem(n, p, 3, threads=threads).set()
@@ -135,6 +144,7 @@ def test_coefficients_of_equal_heavy_columns_share_their_sum(weights):
     problem.X[:, second] = problem.X[:, first]
     problem.centre[second], problem.scale[second] = problem.centre[first], problem.scale[first]
     rows.root[2], rows.square[2] = rows.root[1], rows.square[1]
+    rows.blocks.clear()
     problem.lambda_sq_inv[:, 1], problem.lambda_sq_inv[:, 2] = 0.5 / np.array(weights)
     mean, covariance = mean_and_covariance(problem, n, p)
     columns, w = np.delete(problem.columns, 2, axis=1), np.delete(problem.variances(0), 2)

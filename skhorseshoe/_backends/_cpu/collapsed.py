@@ -10,7 +10,7 @@ import numpy as np
 from numba import uint32
 
 from .. import JITTERS, LATENT, LENGTH, LOCAL_SLICE, rows_not_definite
-from ..collapsed_base import Collapsed, closest, diagonal
+from ..collapsed_base import Collapsed, diagonal
 from ..constants import (
     COLLAPSED_WIDTH,
     IN_THE_SPAN,
@@ -21,6 +21,7 @@ from ..constants import (
     SCAN_ATTEMPTS,
     SCAN_BLOCKS,
 )
+from ..limits import KEPT
 from .gaussian import Precision
 from .jit import REORDER_SUMS, device, kernel
 from .lapack import ROUTINES, UPPER, add_products, cholesky, invert
@@ -35,7 +36,7 @@ class CollapsedRows(Collapsed):
 
     xp = np
     Precision = Precision
-    block = 2**17
+    block, kept = 2**17, KEPT
     _information = staticmethod(fisher_weight)
 
     @staticmethod
@@ -129,6 +130,14 @@ class CollapsedRows(Collapsed):
                 self.log_det[c] += scan_local_scales(*given, self.slab_precision, index, c, sweep, *key)
 
         self.threads.run(scan, self.n_chains)
+
+
+def closest(closeness, n_columns):
+    """Numbers of the n_columns largest, in their order; of equals, the first."""
+    least = np.partition(closeness, -n_columns)[-n_columns]
+    chosen = closeness > least
+    chosen[(closeness == least).nonzero()[0][: n_columns - chosen.sum()]] = True
+    return chosen.nonzero()[0]
 
 
 @kernel

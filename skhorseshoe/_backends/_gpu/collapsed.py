@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._utils.threads import Threads
 from .. import JITTERS, rows_not_definite
-from ..collapsed_base import Collapsed, closest, diagonal, times_each
+from ..collapsed_base import Collapsed, diagonal, times_each
 from .async_copy import Watch
 from .cuda import THREADS
 from .dense_passes import element, information_of
@@ -31,7 +31,7 @@ class CollapsedRows(Collapsed):
 
     xp = cp
     Precision = Precision
-    block = WIDENED
+    block, kept = WIDENED, 0
     _add_products = staticmethod(add_products)
 
     def __init__(self, X, *others):
@@ -160,6 +160,13 @@ class CollapsedRows(Collapsed):
             cp.matmul(T.swapaxes(1, 2), factors[:, :, None] * T, out=self.spare)
             self.P -= self.spare
         self.log_det += forms[:, 2]
+
+
+def closest(closeness, n_columns):
+    """As the CPU's, of each chain."""
+    which = (-closeness).argsort(axis=-1, kind="stable")[..., :n_columns].copy()
+    which.sort()
+    return which
 
 
 def collapsed_rows(X, *others):
