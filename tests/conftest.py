@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
 from skhorseshoe._utils import progress
+from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
 
@@ -72,6 +73,13 @@ def short_fit(seed):
 @pytest.fixture(scope="module")
 def fitted(problem, short_fit):
     return short_fit(*problem, n_iter=300, burn_in=100, n_chains=3, thin=2)
+
+
+@pytest.fixture(scope="module")
+def blas_as_in_a_fit():
+    """On one thread: two wait for each other, 0.6 ms for the inverse of each matrix of six rows."""
+    with open_threads(1):
+        yield
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from skhorseshoe._backends._cpu import collapsed
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._mcmc.collapsed import CollapsedState, sweep
 
+pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 ANCHOR = np.array([0.4, 0.0, -0.3])
 SLAB = 1.0
 PLAIN = Given(2 * X, 2 * X)  # so that the data have something to say

@@ -13,6 +13,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.gibbs import State, sweep
 
+pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 ROWS = Rows(X, np.array([0, 1, 0, 1, 1, 0], np.uint8), True, cpu, ALONE)
 INTERCEPT_PRIOR = np.diag([0.0, 0.0, 0.0, 1.0])  # precision; N(0, 1)
 
