@@ -42,3 +42,10 @@ def expected(data, classifier):
     from faults import bits
 
     return bits(classifier.fit(*data))
+
+
+@pytest.fixture(scope="module")
+def few_questions(seed):
+    """For what is decided while rows are loaded: this asks the workers 1 question in a sweep, where ``classifier`` asks
+    7."""
+    return HorseshoeProbitClassifier(n_iter=8, burn_in=2, n_chains=2, sampler="gibbs", random_state=seed)

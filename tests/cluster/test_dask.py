@@ -122,25 +122,26 @@ UNUSUAL = {
 
 
 @pytest.mark.parametrize("how", UNUSUAL)
-def test_unusual_collections_give_the_same_draws(client, data, classifier, expected, how):
-    model = classifier.fit(*UNUSUAL[how](*data))
+def test_unusual_collections_give_the_same_draws(client, data, few_questions, how):
+    expected = bits(few_questions.fit(*data))
+    model = few_questions.fit(*UNUSUAL[how](*data))
     assert bits(model) == expected
     if how == "a frame":
         assert model.feature_names_in_.tolist() == [f"c{j}" for j in range(10)]
 
 
-def test_columns_to_warn_of_are_named(client, data, classifier):
+def test_columns_to_warn_of_are_named(client, data, few_questions):
     """No worker has all of their rows."""
     X, y = data[0].copy(), data[1]
     X[:, 2] = np.isin(np.arange(len(y)), np.flatnonzero(y)[::1000])
     X[[100, 2000], 1] = 1e7
     with pytest.warns(UserWarning, match="Column 'x1' has values far out") as caught:
-        classifier.fit(*arrays(X, y))
+        few_questions.fit(*arrays(X, y))
     assert any("Column 'x2': all values in one class lie on one side" in str(w.message) for w in caught)
 
 
 def test_target_ess_stops_where_it_stops_in_memory(client, data, seed):
-    model = HorseshoeProbitClassifier(n_iter=500, burn_in=100, n_chains=4, target_ess=20, random_state=seed)
+    model = HorseshoeProbitClassifier(n_iter=500, burn_in=30, sampler="hmc", target_ess=20, random_state=seed)
     lazy = clone(model).fit(*arrays(*data))
     assert (lazy.stopped_by_, bits(lazy)) == ("target_ess", bits(model.fit(*data)))
     assert lazy.n_iter_ == model.n_iter_ < 500
@@ -179,7 +180,7 @@ def test_callbacks_stop_where_they_stop_in_memory(client, data, classifier):
 
 @needs_callbacks
 @pytest.mark.parametrize("make", [arrays, unknown_chunks, without_some_rows])
-def test_scores_while_the_chains_run_are_those_of_memory(client, data, classifier, make):
+def test_scores_while_the_chains_run_are_those_of_memory(client, data, few_questions, make):
     from sklearn.callback import ScoringMonitor
 
     def scores(X, y):
@@ -187,7 +188,7 @@ def test_scores_while_the_chains_run_are_those_of_memory(client, data, classifie
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)  # of names that X does not have
             warnings.simplefilter("ignore", ConvergenceWarning)
-            clone(classifier).set_callbacks(monitor).fit(X, y)
+            clone(few_questions).set_callbacks(monitor).fit(X, y)
         return monitor.get_logs(select="most_recent").data_as_pandas["neg_log_loss"].tolist()
 
     want = scores(*data)
