@@ -32,15 +32,21 @@ def test_posterior_with_slab_and_free_columns_is_that_of_nuts(sampler, n_iter, t
     agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
 
 
+@pytest.fixture(scope="module")
+def plain_sampler():
+    """Rows, and what a plain sampler draws: coefficients, intercepts and tau."""
+    rng = np.random.default_rng(3)
+    data = rng.normal([0, 1, -2, 0], 1, (120, 4))
+    y = data @ [1.0, 0.5, 0, 0] - 1 + rng.standard_normal(120) > 0
+    return data, y, reference_gibbs(data, y, n_iter=8000, burn_in=1000, n_chains=4, rng=rng, global_scale=0.5)
+
+
 @pytest.mark.parametrize(
     ("sampler", "dtype"),
     [("gibbs", np.float64), ("hmc", np.float32), pytest.param("gibbs", np.float32, marks=pytest.mark.slow)],
 )
-def test_posterior_with_intercept_is_that_of_a_plain_sampler(sampler, dtype):
-    rng = np.random.default_rng(3)
-    data = rng.normal([0, 1, -2, 0], 1, (120, 4))
-    y = data @ [1.0, 0.5, 0, 0] - 1 + rng.standard_normal(120) > 0
-    coef, intercept, tau = reference_gibbs(data, y, n_iter=8000, burn_in=1000, n_chains=4, rng=rng, global_scale=0.5)
+def test_posterior_with_intercept_is_that_of_a_plain_sampler(sampler, dtype, plain_sampler):
+    data, y, (coef, intercept, tau) = plain_sampler
     model = HorseshoeProbitClassifier(n_iter=8000, global_scale=0.5, sampler=sampler, random_state=0)
     model.fit(data.astype(dtype), y)
     agree(model.coef_draws_, coef)
