@@ -110,7 +110,21 @@ inline void prepare(Context* context, char* stack, size_t size, void (*body)()) 
 #endif
 inline Context scheduler;
 inline std::vector<Context> contexts;
-inline void yield() { swap_to(&contexts[thread->number], &scheduler); }
+inline std::vector<int> order;  // in which the threads take their turns
+inline int turn;
+// The thread whose turn is next, or behind the last the scheduler: threads switch to each other without it.
+inline Context* next() {
+    while (++turn < block->n)
+        if (!block->threads[order[turn]].done) {
+            thread = &block->threads[order[turn]];
+            return &contexts[thread->number];
+        }
+    return &scheduler;
+}
+inline void yield() {
+    Context* mine = &contexts[thread->number];
+    swap_to(mine, next());
+}
 #endif
 
 inline void fail(const std::string& what) {
@@ -243,28 +257,23 @@ inline void run_block(Block& b) {
     static std::vector<std::unique_ptr<char[]>> stacks;
     while ((int)stacks.size() < b.n) stacks.emplace_back(new char[stack]);
     contexts.resize(b.n);
-    std::vector<int> order(b.n);
+    order.resize(b.n);
     for (int i = 0; i < b.n; ++i) {
         order[i] = b.order == REVERSE ? b.n - 1 - i : i;
         prepare(&contexts[i], stacks[i].get(), stack, fiber);
     }
-    int left = b.n;
     uint64_t idle = 0;
-    while (left && b.error.empty()) {
+    while (b.exited < b.n && b.error.empty()) {
         if (b.order == RANDOM)
             for (int i = b.n - 1; i > 0; --i) {
                 job.random = job.random * 6364136223846793005ull + 1442695040888963407ull;
                 std::swap(order[i], order[(job.random >> 33) % (i + 1)]);
             }
         const uint64_t before = progress(b);
-        const int were_left = left;
-        for (int i : order)
-            if (!b.threads[i].done) {
-                thread = &b.threads[i];
-                swap_to(&scheduler, &contexts[i]);
-                left -= b.threads[i].done;
-            }
-        idle = were_left == left && before == progress(b) ? idle + 1 : 0;
+        const int had_exited = b.exited;
+        turn = -1;
+        swap_to(&scheduler, next());
+        idle = had_exited == b.exited && before == progress(b) ? idle + 1 : 0;
         if (idle > 1) fail("threads wait for ever on line " + std::to_string(b.barrier.line) + " or in a warp");
     }
 }
