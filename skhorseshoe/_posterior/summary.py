@@ -64,7 +64,10 @@ def moments(draws, level):
 
 def ends(level):
     """The headings of an interval."""
-    return [f"{50 * (1 - level):g}%", f"{50 * (1 + level):g}%"]
+    low, high = (f"{50 * (1 + sign * level):g}%" for sign in (-1, 1))
+    if low == high:
+        raise ValueError(f"level is so small that both ends of the interval are called {low}; got {level!r}.")
+    return [low, high]
 
 
 def _sorted(frame, sort_by, n_extra):

@@ -238,3 +238,10 @@ def test_the_summary_is_of_the_fit_whatever_is_set_afterwards(problem, short_fit
 def test_summary_cannot_be_sorted_by_what_it_does_not_hold(named):
     with pytest.raises(ValueError, match=r"sort_by='size'.*mean, sd, 5%"):
         named.summary(sort_by="size")
+
+
+def test_a_level_whose_ends_have_one_name_is_refused(named):
+    with pytest.raises(ValueError, match=r"level .*got 1e-07"):
+        named.summary(level=1e-7)
+    low, high = named.summary(level=1e-5).columns[2:4]
+    assert float(low[:-1]) < 50 < float(high[:-1])
