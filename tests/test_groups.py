@@ -136,6 +136,7 @@ def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_f
         ({"a": {"gene0": 1.0, 0: -1.0}}, ValueError, "'a' has a column more than once"),
         ({"a": {"gene0": np.inf}}, ValueError, "finite"),
         ({"a": {"gene0": None}}, ValueError, "weights .* group 'a' must be finite numbers"),
+        ({"a": pd.Series([1, -1], index=["gene0", "gene1"])}, ValueError, r"'a' .*dict .*\.to_dict\(\)"),
         ({"a": [["gene0"]]}, ValueError, r"The group 'a': there is no \['gene0'\]"),
     ],
 )

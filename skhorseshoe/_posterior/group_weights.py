@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sized
 from numbers import Real
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csc_array
 
 from .._utils.names import finder, names_of
@@ -24,8 +25,12 @@ def weights_of(groups, model):
     find = finder(names_of(model), "columns of this model", cure, numbered=True)
     rows, columns, values = [], [], []
     for k, (title, group) in enumerate(groups.items()):
-        if isinstance(group, str) or not isinstance(group, Sized) or not len(group):
-            raise ValueError(f"The group {title!r} must be a list of columns, one at least; got {group!r}.")
+        # A Series may hold columns, or weights whose index has the columns.
+        if isinstance(group, str | pd.Series) or not isinstance(group, Sized) or not len(group):
+            raise ValueError(
+                f"The group {title!r} must be a list of columns, one at least, or a dict of columns and weights (of a "
+                f"Series .tolist() or .to_dict()); got {group!r}."
+            )
         found = [find(column, f"The group {title!r}") for column in group]
         if len({*found}) < len(found):
             raise ValueError(f"The group {title!r} has a column more than once, by name or number; got {group!r:.80}.")
