@@ -243,3 +243,11 @@ def test_rates_of_false_sets_on_data_from_the_model():
             false = np.array([count[rule, q, "effects"]["false share"] for count in counts])
             assert false.mean() <= q + 2 * false.std() / np.sqrt(len(false)), (rule, q)
         assert sum(count["sets", q, "effects"]["found"] for count in counts) > 20
+
+
+def test_sets_of_one_name_are_refused(made_up, seed):
+    first, second = np.random.default_rng(seed).standard_normal((2, 400))
+    model = made_up(np.column_stack([5 + first, 2 + 4 * second, 2 - 4 * second]))
+    with pytest.raises(ValueError, match=r"groups.* 'x0'"):
+        credible_sets(model, groups={"x0": [1, 2]}, q=0.2)
+    assert sorted(credible_sets(model, groups={"pair": [1, 2]}, q=0.2).sets.index) == ["pair", "x0"]

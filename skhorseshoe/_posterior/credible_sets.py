@@ -139,6 +139,9 @@ def frames(claims, chosen, correlation, q, level):
 def _sets(claims, sets, members, q, level):
     columns = ["n_columns", "probability", "mean", "sd", *ends(level), "purity"]
     frame = Summary(sets, columns=["set", *columns]).set_index("set").astype({"n_columns": int})
+    if not frame.index.is_unique:
+        title = frame.index[frame.index.duplicated()][0]
+        raise ValueError(f"groups: another set is called {title!r} too. Give the group a name of its own.")
     false = 0.0 if frame.empty else 1 - frame["probability"].mean()
     n_sets, n_columns = len(frame), sum(map(len, members))
     frame.attrs["classes"] = claims.model.classes_.tolist()
