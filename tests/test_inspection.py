@@ -12,6 +12,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -368,3 +369,13 @@ def test_models_that_are_not_fitted_are_refused(data):
     for model in (clf, make_pipeline(StandardScaler(), clf), GridSearchCV(clf, {})):
         with pytest.raises(NotFittedError):
             marginal_effects(model, data[0])
+
+
+def test_texts_without_columns_have_those_behind_the_steps(short_fit):
+    texts = ["good", "bad", "very good", "very bad"] * 15
+    steps = TfidfVectorizer().fit(texts)
+    model = make_pipeline(steps, short_fit(steps.transform(texts), [1, 0] * 30))
+    for answer in (marginal_effects, contributions):
+        with pytest.raises(ValueError, match=r"model\[-1\], model\[:-1\]\.transform\(X\)"):
+            answer(model, texts)
+        assert len(answer(model[-1], model[:-1].transform(texts)))

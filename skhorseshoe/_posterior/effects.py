@@ -291,7 +291,10 @@ class RawRows:
             if self.X.dtype.kind == "U" and not hasattr(X, "dtype"):
                 self.X = np.asarray(X, object)  # of a list: numbers beside text stay numbers
             if self.X.ndim != 2:
-                raise ValueError(f"X must have rows and columns, also for one row (X[[i]]); got shape {self.X.shape}.")
+                raise ValueError(
+                    f"X must have rows and columns, also for one row (X[[i]]); got shape {self.X.shape}. Where the "
+                    "steps of a Pipeline make the columns, as of texts, give model[-1], model[:-1].transform(X)."
+                )
             names = [f"x{j}" for j in range(self.X.shape[1])]
         if not self.X.shape[0]:
             raise ValueError("X has no rows: give one at least.")
