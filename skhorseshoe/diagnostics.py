@@ -184,6 +184,8 @@ def autocorrelation(draws: Any, max_lag: int) -> np.ndarray:
 
 def _flat(draws):
     """The draws as an array (n_chains, n_draws, parameters), and their trailing shape; an error if they are none."""
+    if np.ma.is_masked(draws):
+        raise ValueError("draws must be finite, got a masked array with values under its mask")
     draws = np.asarray(draws)
     if draws.ndim < 2 or len(draws) == 0:
         expected = "draws must have shape (n_chains, n_draws, ...) with at least one chain"

@@ -201,3 +201,11 @@ def test_autocorrelation_needs_draws():
     for max_lag in (2.5, True):
         with pytest.raises(TypeError, match=rf"max_lag .* got {max_lag!r}"):
             autocorrelation(np.ones((2, 10)), max_lag)
+
+
+def test_draws_under_a_mask_are_refused():
+    draws = np.ma.masked_equal(np.arange(40.0).reshape(2, 20), 7)
+    for diagnose in (convergence, lambda draws: autocorrelation(draws, 2)):
+        with pytest.raises(ValueError, match="mask"):
+            diagnose(draws)
+        diagnose(np.ma.masked_equal(draws.data, -1))
