@@ -46,6 +46,8 @@ def check_weights(sample_weight, X, copy=False):
     """The weights of rows X as users give them, checked; (n,) float64."""
     refuse_masked(sample_weight, "sample_weight")
     try:
+        if np.asarray(sample_weight).dtype.kind in "mM":  # which NumPy would take for numbers
+            raise TypeError("they are dates or durations")
         return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=copy)
     except (ValueError, TypeError) as error:
         if "weight" in str(error):

@@ -1,6 +1,7 @@
 """Weights of rows and classes: a row of weight w counts as w rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from laws import agree, all_draws
@@ -206,3 +207,11 @@ def test_the_row_of_the_largest_weight_is_counted_among_all(data):
     weight[:5], weight[7] = 0.0, 1e20
     with pytest.raises(ValueError, match=r"the largest, in row 7, is 1e\+20"):
         short_model().fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.Series, list])
+@pytest.mark.parametrize("dtype", ["m8[s]", "M8[s]"])
+def test_times_are_no_weights(data, kind, dtype):
+    X, y, _ = data
+    with pytest.raises(TypeError, match=r"sample_weight must be numbers.* dates or durations"):
+        short_model().fit(X, y, sample_weight=kind(np.arange(1, 81).astype(dtype)))
