@@ -111,7 +111,9 @@ def _average_changes(model, before, X, changes, weight, max_draws):
             moves = [_ends(model, before, X, part, base, one) for one in changes[first : first + _CHANGES]]
             out[first : first + _CHANGES] += _of_rows(model, dense(base), moves, share, coef, intercept)
     if not np.isfinite(out).all():
-        raise ValueError("X is too large to predict, as it is or changed: are its columns on the scale of the fit?")
+        raise ValueError(
+            "X is too large to predict, or holds NaN, as it is or changed: are its columns on the scale of the fit?"
+        )
     # Where a column has no value it does not change: such a row adds nothing, and is not to count either.
     out /= np.array([one.known for one in changes])[:, None]
     return out.T.reshape(len(model.coef_draws_), -1, len(changes))

@@ -83,15 +83,15 @@ def flat(model, max_draws=None):
 
 
 def _each_predictor(model, X, coef, intercept, use):
-    """``each_block`` of the linear predictor, (rows, m); a ValueError where it is beyond float64, and perhaps on the
+    """``each_block`` of the linear predictor, (rows, m); a ValueError where it is not finite, and perhaps on the
     wrong side."""
 
     def shifted(eta, rows, ops):
         eta += ops.to_device(intercept)
         if not np.isfinite(float(eta.sum())) and (first := first_not_finite(ops.to_host(eta))):
             raise ValueError(
-                f"Row {rows.start + first[0]} of X is too large to predict: its products with the coefficients are "
-                "beyond float64. Are its columns on the scale that they had in fit?"
+                f"Row {rows.start + first[0]} of X is too large to predict, or holds NaN: its products with the "
+                "coefficients are not finite. Are its columns on the scale that they had in fit?"
             )
         use(eta, rows, ops)
 

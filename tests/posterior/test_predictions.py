@@ -58,3 +58,10 @@ def test_decision_is_finite_and_ordered_for_rows_far_out(fitted, problem):
     assert abs(decision).max() > 37
     assert np.isfinite(fitted.predict_log_proba(X)).all()
     assert np.array_equal(decision > 0, fitted.predict(X) == 1)
+
+
+def test_missing_values_that_nobody_has_looked_for_are_told(fitted, problem):
+    X = problem[0].copy()
+    X[5, 2] = np.nan
+    with sklearn.config_context(assume_finite=True), pytest.raises(ValueError, match=r"Row 5 of X .*NaN"):
+        fitted.predict_proba(X)
