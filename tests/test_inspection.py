@@ -19,7 +19,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
@@ -356,6 +356,11 @@ OTHERS = {
     r"got OneVsRestClassifier\. .* its estimators_\[i\]\.$": OneVsRestClassifier(PLAIN),
     r"its calibrated_classifiers_\[i\]\.estimator\.$": CalibratedClassifierCV(PLAIN, cv=2),
 }
+
+
+def test_a_pipeline_without_steps_is_no_model():
+    with pytest.raises(TypeError, match=r"got Pipeline\."):
+        summary(Pipeline([]))
 
 
 @pytest.mark.parametrize("says", OTHERS)

@@ -20,7 +20,7 @@ def unfrozen(estimator):
 
 def unwrap(estimator):
     """The steps before the classifier, or None, and the fitted classifier."""
-    *before, classifier = flat_steps(estimator)
+    *before, classifier = flat_steps(estimator) or [estimator]
     if not isinstance(classifier, PosteriorMixin):
         if hasattr(classifier, "refit"):  # a search that has no best estimator
             check_is_fitted(classifier)

@@ -259,7 +259,7 @@ def _choose(estimator, names, worst):
         chosen = np.argsort(ess, kind="stable")[:worst]
     else:
         find = finder(known, "quantities of this model", f" The last ones are {known[-3:]}.")
-        chosen = [find(name, "names") for name in ([names] if isinstance(names, str) else names)]
+        chosen = [find(name, "names") for name in ([names] if np.isscalar(names) else names)]
         if not chosen:
             raise ValueError("names is empty: give at least one, or None.")
     n_features = classifier.n_features_in_

@@ -100,6 +100,8 @@ def test_quantities_are_given_by_name(display, model):
         display.from_estimator(model, names=["age", "sodum"])
     with pytest.raises(ValueError, match=r"no 3 among .*\(global scale\)"):
         display.from_estimator(model, names=[3])
+    with pytest.raises(ValueError, match=r"names: there is no 0 among"):
+        display.from_estimator(model, names=0)
     with pytest.raises(ValueError, match="names is empty"):
         display.from_estimator(model, names=[])
     with pytest.raises(ValueError, match=r"worst .* got -1"):
