@@ -113,3 +113,11 @@ def test_a_missing_value_of_a_reference_is_that_of_its_column(dtype, data, short
         np.testing.assert_array_equal(found, steps.transform(rows).ravel())
     half = {**X.iloc[0].to_dict(), "sex": 0.5}  # which is no value of the column
     assert (contributions(whole, X[:1], half).loc[0, "reference"].iloc[:2] == 0).all()
+
+
+def test_decimal_numbers_are_features_by_default(data, short_fit):
+    X, y = data
+    rows = pl.from_pandas(X.round(1)).with_columns(pl.col("dose").cast(pl.Decimal(9, 1)))
+    clf = short_fit(rows, y)
+    assert marginal_effects(clf, rows).index.tolist() == list(X)
+    pd.testing.assert_frame_equal(marginal_effects(clf, rows), marginal_effects(clf, X.round(1)), rtol=1e-9)

@@ -347,11 +347,8 @@ class RawRows:
     def columns(self, features):
         """The numbers of columns that are given by name or number, one or several; None is all that hold numbers."""
         if features is None:
-            if hasattr(self.X, "columns") or self.X.dtype == object:
-                kinds = [pd.Series(_column(self.X, j)).infer_objects().dtype for j in range(self.shape[1])]
-            else:
-                kinds = [self.X.dtype] * self.shape[1]
-            found = [j for j, kind in enumerate(kinds) if is_numeric_dtype(kind) or kind.kind == "b"]
+            # Categories are none, be they numbers.
+            found = [j for j in range(self.shape[1]) if issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"]
             found = [j for j in found if not np.isnan(self.values(j)).all()]
         else:
             find = finder(self.names, "columns of X", f" Give names, or numbers below {self.shape[1]}.", numbered=True)
