@@ -156,6 +156,15 @@ def test_labels_of_nullable_types_are_no_floats(problem, short_fit, dtype):
     assert model.score(X, y) > 0.8
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+def test_labels_in_a_table_of_one_column_keep_their_type(problem, short_fit):
+    labels = pd.DataFrame({"y": problem[1]}).astype("boolean")
+    assert short_fit(problem[0], labels).classes_.dtype == bool
+    labels.iloc[3] = pd.NA
+    with pytest.raises(ValueError, match="row 3 is missing"):
+        short_fit(problem[0], labels)
+
+
 @pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
 @pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_tables_give_names_and_the_draws_of_the_array(problem, short_fit, table):

@@ -220,9 +220,10 @@ def check_labels(y):
     refuse_masked(y, "y")
     if isinstance(y, (list, tuple)):
         refuse_missing(np.asarray(y, object))  # which an array of text would swallow
-    dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) and y.shape[1] == 1 else y
+    dtype = getattr(getattr(column, "dtype", None), "numpy_dtype", None)
     if dtype is not None and dtype.kind in "biu":  # of pandas, nullable: scikit-learn makes floats of them
-        refuse_missing(y)
+        refuse_missing(column)
         y = y.to_numpy(dtype)
     y = column_or_1d(device.to_host(y), warn=True)
     refuse_missing(y)
