@@ -241,7 +241,8 @@ class PosteriorMixin:
         frame : pandas.DataFrame
             Indexed by the names of the groups. Columns: n_columns, mean, sd, the ends of the equal-tailed interval,
             prob_positive (posterior probability that the sum is above zero), m_eff (how many of the columns are
-            effectively nonzero, the sum of their inclusion scores), ess (bulk) and rhat.
+            effectively nonzero, the sum of their inclusion scores), ess (bulk) and rhat. With ``max_draws`` all but
+            m_eff are of the draws that are kept, where mean, sd and prob_positive of ``summary`` are of all draws.
 
         Raises
         ------
