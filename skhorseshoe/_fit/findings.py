@@ -190,7 +190,8 @@ def unbounded_in(fitted, names, run, slab_scale):
     free = rows.columns.unpenalized[found]
     # Of what is noise to the model the posterior keeps to zero, whatever the likelihood does beyond.
     shrunk = ~free & (fitted.shrinkage_[found] < NOISE) & ~is_bound(slab_scale, spans, FARTHEST_SLAB)
-    widest = _COLUMN * rows.columns.sd[: rows.columns.n_shrunk].max(initial=0.0)
+    ranges = _COLUMN * rows.columns.sd_of_X / rows.columns.scale
+    widest = ranges[~rows.columns.unpenalized].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
     waits = run.stopped_by != "interrupt"  # whoever asks
     separated = _separated(rows, run) if waits and not is_bound(slab_scale, widest) else ""

@@ -229,3 +229,15 @@ def test_advised_numbers_are_round(n, rounded):
 
 def test_chains_that_have_met_are_to_go_on():
     assert said(chains([1.05], [90]), warm_start=True).endswith(", which adds draws.")
+
+
+def test_without_an_intercept_a_slab_is_as_near_for_any_offset(seed):
+    """It bounds what a column does between its ends; how far these are from zero changes no scale."""
+    X = 1000 + np.random.default_rng(seed).standard_normal((60, 2))
+    model = HorseshoeProbitClassifier(n_iter=20, burn_in=20, fit_intercept=False, random_state=seed)
+    with pytest.warns(ConvergenceWarning, match=r"complete separation.*slab_scale=2") as caught:
+        model.fit(X, X[:, 0] > X[:, 1])
+    assert "standardize" not in str(caught[0].message)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.set_params(slab_scale=2).fit(X, X[:, 0] > X[:, 1])
+    assert "separation" not in str(caught[0].message)
