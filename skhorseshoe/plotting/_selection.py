@@ -140,7 +140,7 @@ class ModelSizeDisplay(Display):
         Numbers of columns, ascending.
     difference : ndarray of shape (n_sizes,)
         Log score less that of the full model, in nats, the unit of the log loss (natural logarithms), summed over the
-        rows that were held out.
+        rows that were held out: minus the rise of the log loss.
     se : ndarray of shape (n_sizes,)
         Standard errors of these.
     suggested_size : int
@@ -210,7 +210,7 @@ class ModelSizeDisplay(Display):
         self._mark(sizes, value, ends, self.shown_ == suggested, labels, few=True, upright=True)
         self._scale(4 * max(se[suggested], SMALL / 2), max(np.abs(value)))
         meaning = f"columns (dashed: all of them; bars: \N{PLUS-MINUS SIGN} 1 standard error; grey: {SMALL:g} nats)"
-        return self._finish(meaning, "log score less the full model's, nats\n(below 0: a higher log loss of all rows)")
+        return self._finish(meaning, "log score less\nthe full model's, nats")
 
     def _scale(self, linear, largest):
         """In proportion near the full model, logarithmic beyond; whole numbers of columns."""
