@@ -278,7 +278,8 @@ def group_summary(model: Model, groups: Mapping[str, Any], level: float | None =
     groups, level : see ``HorseshoeProbitClassifier.group_summary``
         Lists of columns, or dicts of columns and weights, by name; and the level of the intervals. Columns are those
         behind the steps before the classifier, and weights are in their units, as
-        ``skhorseshoe.groups.correlated_groups(X, model=model)`` finds them.
+        ``skhorseshoe.groups.correlated_groups(X, model=model)`` finds them; those that it finds without ``model`` are
+        in the units of X, and nothing here can tell.
 
     Returns
     -------
