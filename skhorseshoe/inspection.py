@@ -73,7 +73,8 @@ def marginal_effects(
     -------
     frame : pandas.DataFrame
         Indexed by feature. Columns: change, mean, sd, the ends of the equal-tailed interval, prob_positive
-        (posterior probability that the effect is above zero) and ess (bulk).
+        (posterior probability that the effect is above zero; a draw in which it rounds to zero, as below 1e-16 where
+        nearly all rows are sure of their class, is half one) and ess (bulk).
 
     Raises
     ------
