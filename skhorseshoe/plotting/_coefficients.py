@@ -11,6 +11,7 @@ import numpy as np
 from .._posterior import estimates
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import names_of, unwrap
+from .._posterior.signals import check_share
 from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, favoured, listing
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class ShrinkageDisplay(_FeaturesDisplay):
         order : {"size", "name", "original"}, default="size"
             The least shrunk first, by name, or as in X.
         threshold : float, default=0.5
-            Features with less shrinkage are marked.
+            Features with less shrinkage are marked; in (0, 1).
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -243,6 +244,7 @@ class ShrinkageDisplay(_FeaturesDisplay):
     def plot(
         self, *, top: int | None = 20, order: Order = "size", threshold: float = 0.5, ax: Axes | None = None
     ) -> Self:
+        check_share("threshold", threshold)
         below = self.shrinkage < threshold
         return self._draw_features(
             ax,

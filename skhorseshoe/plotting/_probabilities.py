@@ -14,6 +14,7 @@ from .._data import validation
 from .._posterior import estimates
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
+from .._posterior.signals import check_share
 from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_texts, ink
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         order : {"probability", "original"}, default="probability"
             The largest probability first, or as in X.
         threshold : float or None, default=0.5
-            Where to draw a line: the probability above which one would act.
+            Where to draw a line: the probability above which one would act, in (0, 1).
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -130,6 +131,8 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         ax: Axes | None = None,
     ) -> Self:
         check_option("order", order, tuple(_ROW_LABELS))
+        if threshold is not None:
+            check_share("threshold", threshold)
         n_rows = len(self.mean)
         first, second = class_texts(self.classes)
         labels: list[str | None] = [None]

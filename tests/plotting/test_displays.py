@@ -123,3 +123,11 @@ def test_a_pipeline_names_the_columns_of_an_array(seed):
     assert plotting.ShrinkageDisplay.from_estimator(nameless).names == ["x0", "x1", "x2", "x3"]
     selecting = make_pipeline(OneHotEncoder(sparse_output=False), HorseshoeSelector(short), short).fit(frame, y)
     assert plotting.SelectionPathDisplay.from_estimator(selecting).names == names
+
+
+@pytest.mark.parametrize("threshold", [30, "0.3"])
+def test_thresholds_are_shares(threshold, model, data):
+    with pytest.raises(ValueError, match=rf"threshold must be .* got {threshold!r}"):
+        plotting.ShrinkageDisplay.from_estimator(model, threshold=threshold)
+    with pytest.raises(ValueError, match=rf"threshold must be .* got {threshold!r}"):
+        plotting.ProbabilityIntervalDisplay.from_estimator(model, data[0][:5], threshold=threshold)
