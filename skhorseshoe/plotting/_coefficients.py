@@ -342,7 +342,7 @@ class CredibleSetsDisplay(RowsDisplay):
             names=names,
             mean=mean,
             interval=np.array(interval),
-            level=f"{high - low:g} %",
+            level=f"{high - low:.5g} %",  # the headings have six digits
             is_set=np.array(is_set, bool),
             classes=found.sets.attrs.get("classes"),
         ).plot(ax=ax)

@@ -51,3 +51,9 @@ def test_many_sets_have_no_names():
     ).plot()
     np.testing.assert_allclose(drawn(display.points_, 0), display.mean)
     assert outside(display.figure_) == []
+
+
+def test_a_level_is_told_as_far_as_its_ends_are_known(found):
+    ends = {"5%": "16.6667%", "95%": "83.3333%"}
+    display = CredibleSetsDisplay.from_sets(found._make(table.rename(columns=ends) for table in found))
+    assert "66.667 % interval" in display.ax_.get_xlabel()
