@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from . import weights
 from .row_blocks import layout
-from .validation import check_labels, check_X, encode_labels, is_dask, refuse_masked, refuse_missing
+from .validation import check_labels, check_X, encode_labels, is_dask, nullable_type, refuse_masked, refuse_missing
 
 _LABELS = 2**20  # of those in memory, in a chunk
 # The X of a fit that is under way, and the lengths of its chunks.
@@ -46,7 +46,7 @@ def prepare(model, X, y, sample_weight):
 
     model : has the parameters, and learns the columns.
     """
-    client, given = _client(), X
+    client, given, dtype_of_y = _client(), X, nullable_type(getattr(y, "_meta", y))
     X, lengths, y, weight = _aligned(model, client, X, y, sample_weight)
     shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     bounds, edges = layout(*shape)
@@ -75,7 +75,7 @@ def prepare(model, X, y, sample_weight):
             finally:
                 _counted.reset(token)
 
-    return shape, classes, open_rows
+    return shape, classes if dtype_of_y is None else classes.astype(dtype_of_y), open_rows
 
 
 def _classes(client, parts, ends, class_weight):

@@ -220,14 +220,20 @@ def check_labels(y):
     refuse_masked(y, "y")
     if isinstance(y, (list, tuple)):
         refuse_missing(np.asarray(y, object))  # which an array of text would swallow
-    column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) and y.shape[1] == 1 else y
-    dtype = getattr(getattr(column, "dtype", None), "numpy_dtype", None)
-    if dtype is not None and dtype.kind in "biu":  # of pandas, nullable: scikit-learn makes floats of them
-        refuse_missing(column)
+    if (dtype := nullable_type(y)) is not None:
+        refuse_missing(y)
         y = y.to_numpy(dtype)
     y = column_or_1d(device.to_host(y), warn=True)
     refuse_missing(y)
     return y
+
+
+def nullable_type(y):
+    """NumPy's type for nullable labels of pandas, a column or a table of one, of which scikit-learn makes floats; None
+    for other labels."""
+    column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) and y.shape[1] == 1 else y
+    dtype = getattr(getattr(column, "dtype", None), "numpy_dtype", None)
+    return dtype if dtype is not None and dtype.kind in "biu" else None
 
 
 def encode_labels(y, without=""):
@@ -255,7 +261,7 @@ def encode_labels(y, without=""):
 
 def refuse_missing(labels, start=0):
     """Raise a ValueError for a label that is missing. start : number of the first row."""
-    missing = pd.isna(labels)
+    missing = np.ravel(pd.isna(labels))
     if missing.any():
         raise ValueError(f"The label of row {start + np.argmax(missing)} is missing: leave such rows out.")
 

@@ -130,6 +130,14 @@ def test_unusual_collections_give_the_same_draws(client, data, few_questions, ho
         assert model.feature_names_in_.tolist() == [f"c{j}" for j in range(10)]
 
 
+@pytest.mark.parametrize("labels", [pd.Series.to_frame, pd.Series.copy], ids=["frame", "series"])
+def test_nullable_labels_keep_their_type(client, data, few_questions, labels):
+    y = labels(pd.Series(data[1]).astype("boolean").rename("y"))
+    model = few_questions.fit(arrays(*data)[0], dd.from_pandas(y, npartitions=4))
+    assert bits(model) == bits(few_questions.fit(*data))
+    assert model.classes_.dtype == bool
+
+
 def test_columns_to_warn_of_are_named(client, data, few_questions):
     """No worker has all of their rows."""
     X, y = data[0].copy(), data[1]
