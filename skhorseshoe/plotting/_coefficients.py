@@ -356,7 +356,7 @@ class CredibleSetsDisplay(RowsDisplay):
             self.interval,
             names=self.names,
             marked=self.is_set,
-            labels=("sets, and how probably each holds a signal", "their columns, and how probably each is one"),
+            labels=("sets: probability of a signal", "their columns: of each alone"),
             reference=0,
             value_label=f"{effect}{favoured(self.classes)}",
             row_label=None if len(self.mean) <= MAX_NAMES else "sets and their columns",

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from artists import drawn, outside, row_names, segments, texts
+from matplotlib import pyplot as plt
 
 from skhorseshoe.groups import credible_sets
 from skhorseshoe.plotting import CredibleSetsDisplay
@@ -57,3 +58,10 @@ def test_a_level_is_told_as_far_as_its_ends_are_known(found):
     ends = {"5%": "16.6667%", "95%": "83.3333%"}
     display = CredibleSetsDisplay.from_sets(found._make(table.rename(columns=ends) for table in found))
     assert "66.667 % interval" in display.ax_.get_xlabel()
+
+
+def test_a_figure_of_one_column_of_a_page_has_room(found):
+    figure, ax = plt.subplots(figsize=(3.5, 2.6), layout="constrained")
+    CredibleSetsDisplay.from_sets(found, ax=ax)
+    assert outside(figure) == []
+    assert ax.get_window_extent().width / figure.dpi > 1.5
