@@ -13,7 +13,7 @@ from .._posterior.pipeline import names_of, unwrap
 from .._utils.names import finder
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
-from ._common import MUTED, Display, check_count, drawable, ink, is_dark
+from ._common import MUTED, Display, check_axes, check_count, drawable, ink, is_dark
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Model, NDArray, Sequence
@@ -139,6 +139,7 @@ class TraceDisplay(Display):
 
             figure = plt.figure(figsize=(8, 0.6 + 1.7 * shape[0]), layout="constrained")
             return figure.subplots(*shape, squeeze=False, width_ratios=(3, 2))
+        check_axes(ax)
         place = ax.get_subplotspec()
         if place is None:
             raise ValueError(f"ax: only axes of plt.subplots can be split; give such, or an array of shape {shape}.")

@@ -57,6 +57,12 @@ def check_count(name, value, smallest=1):
         raise ValueError(f"{name} must be at least {smallest}; got {value}.")
 
 
+def check_axes(ax):
+    """Raise unless this is one pair of axes."""
+    if not hasattr(ax, "get_subplotspec"):
+        raise TypeError(f"ax must be Matplotlib's Axes, one pair of them; got {type(ax).__name__}.")
+
+
 def drawable(names, which=None, letters=LONGEST):
     """The names at these places, or all, as texts to draw: literal, on one line, long ones without their middle.
 
@@ -113,6 +119,7 @@ class Display:
             import matplotlib.pyplot as plt
 
             _, ax = plt.subplots(figsize=(_WIDTH, height), layout="constrained")
+        check_axes(ax)
         ax.spines[["right", "top"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return ax

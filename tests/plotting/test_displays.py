@@ -131,3 +131,11 @@ def test_thresholds_are_shares(threshold, model, data):
         plotting.ShrinkageDisplay.from_estimator(model, threshold=threshold)
     with pytest.raises(ValueError, match=rf"threshold must be .* got {threshold!r}"):
         plotting.ProbabilityIntervalDisplay.from_estimator(model, data[0][:5], threshold=threshold)
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_what_is_no_axes_is_refused(display, model, data):
+    figure, axes = plt.subplots(1, 2)
+    for ax in (figure, list(axes)):
+        with pytest.raises(TypeError, match=rf"ax must be .* got {type(ax).__name__}"):
+            make(display, model, data, ax=ax)
