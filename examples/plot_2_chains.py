@@ -92,5 +92,5 @@ pd.DataFrame(rows).T.round(3)
 
 # %%
 # ``"gibbs"`` needs more than a thousand times as many sweeps here to know this mean as well (so small an ESS is itself
-# a guess). They are cheaper, but not by that much: a sweep of ``"hmc"`` takes 1.4 to 5.1 times as long on the
+# a guess). They are cheaper, but not by that much: a sweep of ``"hmc"`` takes 1.4 to 5.6 times as long on the
 # developers' benchmarks. :doc:`/user_guide/convergence` has figures.
