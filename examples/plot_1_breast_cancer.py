@@ -38,9 +38,10 @@ clf = HorseshoeProbitClassifier(n_iter=30000, thin=3, random_state=0)
 model = make_pipeline(StandardScaler(), clf).set_output(transform="pandas").fit(X_train, y_train)
 
 # %%
-# The data are hard to sample because the columns are strongly correlated and separate the classes completely. Since there
-# is no warning, the chains agree all the same: signs, intervals and probabilities can be used. Means of coefficients that
-# the data do not bound need a slab (:doc:`/user_guide/prior`). The two smallest effective sample sizes:
+# The data are hard to sample because the columns are strongly correlated and separate the classes completely. Since
+# there is no warning, the chains agree all the same: signs, intervals and probabilities can be used. Means of
+# coefficients that the data do not bound need a slab (:doc:`/user_guide/prior`). The two smallest effective sample
+# sizes:
 
 clf.summary()[["ess", "rhat"]].nsmallest(2, "ess").round(3)
 
