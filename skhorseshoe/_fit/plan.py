@@ -118,9 +118,11 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     q = p + 1
     draws = n_chains * n_draws * (item * q + 16)
     if sampler == "collapsed":
-        vectors = 20 * n_chains * q  # scales, variances, noise and products
-        blocks = n_threads * (max(2**17, 64 * n) + n * min(n, p))
-        return draws, 8 * (3 * n_chains * n * n + vectors + blocks + min(n * q, KEPT)) + 40 * 2**20
+        matrices = 4 * n_chains * n * n  # P, one beside it, the part that moves with tau, and products of heavy columns
+        vectors = (20 * n_chains + 40) * q  # scales, variances, noise and products; and what columns have
+        step = max(64, 2**17 // n)
+        blocks = n_threads * (3 * n * min(step, q) + 2 * n * min(n, p)) + n_chains * n * -(-q // step)
+        return draws, 8 * (matrices + vectors + blocks + min(n * q, KEPT)) + 40 * 2**20
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if is_without_factor(p) else 3 + n_threads
     segments = len(layout(n, p)[1]) - 1
     if segments > 1:  # of each, a thread has its matrix, and those that it has still to add

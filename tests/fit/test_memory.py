@@ -3,6 +3,7 @@
 import logging
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from laws import peak_memory
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._fit import plan
@@ -67,6 +69,18 @@ def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 10**8)
     with pytest.raises(MemoryError, match="4 chains x 10000090 draws"):
         model.set_params(n_iter=10_000_000).fit(X, Y)
+
+
+@pytest.mark.parametrize("sizes", [[(250, 260, 1), (250, 260, 6)], [(4, 20_000, 1), (4, 50_000, 1)]])
+def test_the_forecast_grows_with_chains_and_columns(sizes, short_fit):
+    """Chains have matrices of the size of the rows, and columns what vectors have of them."""
+    given, taken = {"sampler": "collapsed", "n_iter": 1, "burn_in": 1, "n_jobs": 1}, []
+    short_fit(X[:3], Y[:3], **given)  # which loads the kernels
+    for n, p, n_chains in sizes:
+        data = np.random.default_rng(0).standard_normal((n, p))
+        taken.append(peak_memory(partial(short_fit, data, np.arange(n) % 2, n_chains=n_chains, **given)))
+    few, many = (sum(plan.forecast(*size, 1, 1, "collapsed")) for size in sizes)
+    assert taken[1] - taken[0] < many - few < 2 * (taken[1] - taken[0])
 
 
 def test_matrices_of_a_selection_without_room_are_refused(monkeypatch):
