@@ -77,8 +77,11 @@ class _Rows:
         n = len(self.sign)
         if n > self.q or n * self.q > _WIDE:
             return False
-        rows = self._signed(self.X[:], slice(None))
-        size = np.linalg.eigvalsh(rows @ rows.T)
+        X, products = self.X[:], np.full((n, n), float(self.fit_intercept))
+        for some in cut(0, len(self.columns), max(1, _BLOCK // n)):
+            block = np.asarray(dense(X[:, self.columns[some]]), np.float64) * self.scale[some] - self.centre[some]
+            products += block @ block.T
+        size = np.linalg.eigvalsh(products)  # which the signs leave as they are
         return bool(size[0] > _ROUNDING * size[-1])
 
     @cached_property

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from laws import peak_memory
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
@@ -58,6 +59,12 @@ def test_independent_rows_are_separated_for_any_classes(seed):
     assert of(X, rng.random(40) < 0.3) == COMPLETE
     X[1] = X[0]
     assert of(X, np.arange(40) == 0) == QUASI
+
+
+def test_wide_rows_are_judged_in_less_memory_than_they_have(seed):
+    X = np.random.default_rng(seed).standard_normal((40, 100_000))
+    mean, sd = X.mean(axis=0), X.std(axis=0)
+    assert peak_memory(lambda: separation(X, np.arange(40) % 2, True, mean, sd)) < X.nbytes
 
 
 def test_no_column_separates_nothing():
