@@ -23,7 +23,7 @@ from laws import (
     repeated,
 )
 
-from skhorseshoe._backends import COEF, collapsed_base
+from skhorseshoe._backends import COEF, collapsed_base, density_of_tau
 from skhorseshoe._backends._cpu import collapsed
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._mcmc.collapsed import CollapsedState, sweep
@@ -111,7 +111,7 @@ class KeptScales(RowsOfManyDataSets):
 
 @pytest.fixture
 def held_often(monkeypatch):
-    monkeypatch.setattr(collapsed_base, "_HELD", 2.0)
+    monkeypatch.setattr(density_of_tau, "HELD", 2.0)
 
 
 @pytest.mark.parametrize("slab", mostly_slow([SLAB, None]))
