@@ -323,7 +323,11 @@ def _one_sparse_type(X):
     """A table with sparse columns alone, of numbers that SciPy has and with what they leave out being 0."""
     known = [pd.SparseDtype(dtype, 0) for dtype in (np.float32, np.float64)]
     is_number = all(dtype.kind in "biuf" for dtype in X.dtypes)
-    return X.astype(known[1]) if is_number and not all(dtype in known for dtype in X.dtypes) else X
+    if not is_number or all(dtype in known for dtype in X.dtypes):
+        return X
+    # Of old versions of pandas, astype may change what a column leaves out and not its values.
+    arrays = (pd.arrays.SparseArray(np.asarray(X.iloc[:, j], np.float64), fill_value=0.0) for j in range(X.shape[1]))
+    return pd.DataFrame(dict(enumerate(arrays)), index=X.index).set_axis(X.columns, axis=1)
 
 
 def _refuse_times(table, types):
