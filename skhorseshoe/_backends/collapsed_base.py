@@ -33,7 +33,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .density_of_tau import LARGEST, DensityOfTau
+from .density_of_tau import DensityOfTau
+from .lines import LARGEST
 
 _HEAVY = 1e6  # times the least scale of V: columns beyond are brought in one by one
 _LEAST = 1e-280  # of lambda^-2, which can underflow

@@ -3,9 +3,7 @@
 import numpy as np
 
 from . import log_half_cauchy
-
-LARGEST = 1e250  # of w_j |x_j|^2
-HELD = 100.0  # w_j |x_j|^2 at which a column is held half of the time while tau moves
+from .lines import HELD, LARGEST
 
 
 class DensityOfTau:

@@ -325,7 +325,7 @@ def _one_sparse_type(X):
     is_number = all(dtype.kind in "biuf" for dtype in X.dtypes)
     if not is_number or all(dtype in known for dtype in X.dtypes):
         return X
-    # Of old versions of pandas, astype may change what a column leaves out and not its values.
+    # In older versions of pandas astype changes what a column leaves out, but not its values.
     arrays = (pd.arrays.SparseArray(np.asarray(X.iloc[:, j], np.float64), fill_value=0.0) for j in range(X.shape[1]))
     return pd.DataFrame(dict(enumerate(arrays)), index=X.index).set_axis(X.columns, axis=1)
 
