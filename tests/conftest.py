@@ -7,6 +7,7 @@ import sys
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 from sklearn.datasets import load_breast_cancer
@@ -73,6 +74,15 @@ def short_fit(seed):
 @pytest.fixture(scope="module")
 def fitted(problem, short_fit):
     return short_fit(*problem, n_iter=300, burn_in=100, n_chains=3, thin=2)
+
+
+@pytest.fixture(scope="module")
+def patients(seed):
+    """A table of three columns, and texts for classes."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.normal(50, 12, 300), "dose": rng.gamma(2, 3, 300), "sex": rng.integers(0, 2, 300)})
+    score = 0.06 * (X["age"] - 50) - 0.1 * (X["dose"] - 6) + 0.8 * X["sex"] - 0.4
+    return X, np.where(score + rng.standard_normal(300) > 0, "ill", "well")
 
 
 @pytest.fixture(scope="module")

@@ -38,17 +38,9 @@ from skhorseshoe.inspection import (
 
 
 @pytest.fixture(scope="module")
-def data(seed):
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({"age": rng.normal(50, 12, 300), "dose": rng.gamma(2, 3, 300), "sex": rng.integers(0, 2, 300)})
-    score = 0.06 * (X["age"] - 50) - 0.1 * (X["dose"] - 6) + 0.8 * X["sex"] - 0.4
-    return X, np.where(score + rng.standard_normal(300) > 0, "ill", "well")
-
-
-@pytest.fixture(scope="module")
-def model(data, short_fit):
+def model(patients, short_fit):
     """A Pipeline whose classifier was given an array, without names."""
-    X, y = data
+    X, y = patients
     scaler = StandardScaler().fit(X)
     return make_pipeline(scaler, short_fit(scaler.transform(X), y, n_iter=200, burn_in=100))
 
@@ -68,11 +60,11 @@ def plain_effect(model, X, column, before, after, weight=None):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("blocks", [(2**20, 2**13), (57, 40)], ids=["whole", "blocks"])
-def test_effects_are_those_of_the_definition(model, data, weighted, blocks, monkeypatch, seed):
+def test_effects_are_those_of_the_definition(model, patients, weighted, blocks, monkeypatch, seed):
     monkeypatch.setattr(effects, "_NUMBERS", blocks[0])
     monkeypatch.setattr(effects, "_ROWS", blocks[1])
     monkeypatch.setattr(effects, "_CHANGES", 2)
-    X = data[0]
+    X = patients[0]
     weight = np.random.default_rng(seed).uniform(0, 3, len(X)) if weighted else None
     age, dose, sd = X["age"], X["dose"], np.sqrt(np.cov(X["dose"], aweights=weight, ddof=0))
     expected = [
@@ -91,9 +83,9 @@ def test_effects_are_those_of_the_definition(model, data, weighted, blocks, monk
         np.testing.assert_allclose(row[["mean", "sd", "5%", "95%", "prob_positive"]].astype(float), numbers, atol=1e-12)
 
 
-def test_any_steps_may_be_before_the_classifier(data, short_fit):
+def test_any_steps_may_be_before_the_classifier(patients, short_fit):
     """Text, missing values, levels and rotations: the columns are those of the user."""
-    X, y = data
+    X, y = patients
     X = X.assign(city=np.where(X["dose"] > 5, "north", "south"), sex=X["sex"].astype(bool))
     X.loc[3, "age"] = np.nan
     steps = make_column_transformer(
@@ -111,12 +103,12 @@ def test_any_steps_may_be_before_the_classifier(data, short_fit):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_an_effect_is_that_of_rows_where_the_column_has_a_value(data, short_fit, weighted, seed):
+def test_an_effect_is_that_of_rows_where_the_column_has_a_value(patients, short_fit, weighted, seed):
     rng = np.random.default_rng(seed)
-    X = data[0].astype(float).mask(rng.random((300, 3)) < 0.3).assign(empty=np.nan)
+    X = patients[0].astype(float).mask(rng.random((300, 3)) < 0.3).assign(empty=np.nan)
     weight = rng.integers(0, 3, 300) if weighted else None
     steps = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
-    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), patients[1]))
     for change in ("auto", "sd", 2.0):
         frame = marginal_effects(whole, X, change=change, sample_weight=weight)
         assert frame.index.tolist() == ["age", "dose", "sex"]
@@ -132,8 +124,8 @@ def test_an_effect_is_that_of_rows_where_the_column_has_a_value(data, short_fit,
         marginal_effects(whole, X, "age", change="sd", sample_weight=X["age"].isna())
 
 
-def test_arrays_sparse_rows_and_other_tables_are_rows(data, short_fit):
-    X, y = data
+def test_arrays_sparse_rows_and_other_tables_are_rows(patients, short_fit):
+    X, y = patients
     values = X.to_numpy(dtype=float)
     whole = make_pipeline(MaxAbsScaler().fit(values), short_fit(MaxAbsScaler().fit_transform(values), y))
     expected = marginal_effects(whole, values)
@@ -146,45 +138,45 @@ def test_arrays_sparse_rows_and_other_tables_are_rows(data, short_fit):
     pd.testing.assert_frame_equal(marginal_effects(named, pl.from_pandas(X)), marginal_effects(named, X))
 
 
-def test_truth_values_of_pyarrow_are_numbers(data, short_fit):
+def test_truth_values_of_pyarrow_are_numbers(patients, short_fit):
     pyarrow = pytest.importorskip("pyarrow")
-    X = data[0].assign(sex=data[0]["sex"] == 1)
-    whole = make_pipeline(MaxAbsScaler().fit(X), short_fit(MaxAbsScaler().fit_transform(X), data[1]))
+    X = patients[0].assign(sex=patients[0]["sex"] == 1)
+    whole = make_pipeline(MaxAbsScaler().fit(X), short_fit(MaxAbsScaler().fit_transform(X), patients[1]))
     expected = marginal_effects(whole, X)
     for table in (pyarrow.RecordBatch.from_pandas(X), X.convert_dtypes(dtype_backend="pyarrow")):
         pd.testing.assert_frame_equal(marginal_effects(whole, table), expected, rtol=1e-9)
 
 
-def test_text_that_is_missing_is_a_category_in_polars_too(data, short_fit):
+def test_text_that_is_missing_is_a_category_in_polars_too(patients, short_fit):
     polars = pytest.importorskip("polars")
     sex = [None if i % 7 == 0 else "mf"[i % 2] for i in range(300)]
-    X = polars.DataFrame({"age": data[0]["age"].to_numpy(), "sex": sex})
+    X = polars.DataFrame({"age": patients[0]["age"].to_numpy(), "sex": sex})
     steps = make_column_transformer((OneHotEncoder(sparse_output=False), ["sex"]), ("passthrough", ["age"]))
-    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), patients[1]))
     assert marginal_effects(whole, X).index.tolist() == ["age"]
     parts = contributions(whole, X[:1]).loc[0, "value"]
     assert parts.iloc[2] == 1  # of m, f and None
 
 
-def test_columns_of_text_in_an_array_are_no_features_by_default(data, short_fit):
-    X, y = data[0].astype(object).to_numpy(), data[1]
+def test_columns_of_text_in_an_array_are_no_features_by_default(patients, short_fit):
+    X, y = patients[0].astype(object).to_numpy(), patients[1]
     X[:, 2] = np.where(X[:, 2] == 1, "7", "8")  # names, although they look like numbers
     steps = make_column_transformer((OneHotEncoder(sparse_output=False), [2]), (StandardScaler(), [0, 1]))
     whole = make_pipeline(steps, short_fit(steps.fit_transform(X), y))
     assert marginal_effects(whole, X).index.tolist() == ["x0", "x1"]
 
 
-def test_an_error_of_a_step_names_the_feature_to_leave_out(data, short_fit):
-    X = data[0].assign(code=np.where(data[0]["sex"] == 1, 102, 250))
+def test_an_error_of_a_step_names_the_feature_to_leave_out(patients, short_fit):
+    X = patients[0].assign(code=np.where(patients[0]["sex"] == 1, 102, 250))
     steps = make_column_transformer((OneHotEncoder(), ["code"]), (StandardScaler(), ["age", "dose"]))
-    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), patients[1]))
     with pytest.raises(ValueError, match=r"'code' changed: leave it out of features.*unknown categories"):
         marginal_effects(whole, X)
     assert len(marginal_effects(whole, X, ["age", "dose"])) == 2
 
 
-def test_without_steps_only_the_column_that_changes_is_looked_at(model, data, monkeypatch):
-    X, clf, seen = data[0].to_numpy(float), model[-1], []
+def test_without_steps_only_the_column_that_changes_is_looked_at(model, patients, monkeypatch):
+    X, clf, seen = patients[0].to_numpy(float), model[-1], []
     expected = [marginal_effects(make_pipeline(FunctionTransformer(), clf), X, change=one) for one in ("auto", "sd")]
     usual = effects._seen
     monkeypatch.setattr(effects, "_seen", lambda *given: seen.append(1) or usual(*given))
@@ -194,30 +186,33 @@ def test_without_steps_only_the_column_that_changes_is_looked_at(model, data, mo
     assert len(seen) == 4  # the rows as they are, each time
 
 
-def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, data):
-    X = pd.concat([data[0]] * 200, ignore_index=True)
+def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, patients):
+    X = pd.concat([patients[0]] * 200, ignore_index=True)
     marginal_effects(model, X[:10])
     assert peak_memory(lambda: marginal_effects(model, X)) < 32 * 2**20 < 8 * len(X) * 800 / 10
 
 
-def test_effects_do_not_depend_on_threads(model, data):
+def test_effects_do_not_depend_on_threads(model, patients):
     clf = model[-1]
-    frames = [marginal_effects(model, data[0]) for clf.n_jobs in (1, 3)]
+    frames = [marginal_effects(model, patients[0]) for clf.n_jobs in (1, 3)]
     clf.n_jobs = None
     pd.testing.assert_frame_equal(*frames, check_exact=True)
 
 
-def test_an_effect_of_few_draws_is_that_of_draws_in_the_middle(model, data):
+def test_an_effect_of_few_draws_is_that_of_draws_in_the_middle(model, patients):
     """The one in the middle of each chain."""
     some = clone(model[-1])
     vars(some).update(vars(model[-1]))
     some.coef_draws_, some.intercept_draws_ = some.coef_draws_[:, 100:101], some.intercept_draws_[:, 100:101]
-    few, alone = marginal_effects(model, data[0], max_draws=4), marginal_effects(make_pipeline(model[0], some), data[0])
+    few, alone = (
+        marginal_effects(model, patients[0], max_draws=4),
+        marginal_effects(make_pipeline(model[0], some), patients[0]),
+    )
     np.testing.assert_allclose(few["mean"], alone["mean"])
 
 
-def test_contributions_sum_to_the_difference_of_scores(model, data):
-    X, rows = data[0], data[0].iloc[[5, 9]]
+def test_contributions_sum_to_the_difference_of_scores(model, patients):
+    X, rows = patients[0], patients[0].iloc[[5, 9]]
     coef = model[-1].coef_draws_.reshape(-1, 3)
     row = X.median()
     for reference, origin in [(None, X.mean()), (row, row), (row.to_dict(), row), (X.iloc[[7]], X.iloc[7])]:
@@ -252,16 +247,16 @@ def test_one_draw_has_no_standard_deviation(weak_problem, short_fit):
     assert np.isnan(model.summary()["sd"]).all()
 
 
-def test_the_reference_is_the_mean_by_weight_without_a_scaler(data, seed):
-    X, y = data
+def test_the_reference_is_the_mean_by_weight_without_a_scaler(patients, seed):
+    X, y = patients
     weight = np.random.default_rng(seed).integers(1, 4, len(X))
     clf = HorseshoeProbitClassifier(n_iter=20, burn_in=100).fit(X, y, sample_weight=weight)
     reference = contributions(clf, X.iloc[[0]])["reference"].iloc[:-1]
     np.testing.assert_allclose(reference, np.average(X, axis=0, weights=weight), rtol=1e-9)
 
 
-def test_every_answer_is_that_of_the_classifier_inside(model, data):
-    X, clf, rows = data[0], model[-1], model[:-1].transform(data[0])
+def test_every_answer_is_that_of_the_classifier_inside(model, patients):
+    X, clf, rows = patients[0], model[-1], model[:-1].transform(patients[0])
     plain, named = clf.summary(), summary(model, sort_by=None)
     assert named.index.tolist() == [*X, "(intercept)", "(global scale)"]
     np.testing.assert_array_equal(plain, named)
@@ -269,23 +264,23 @@ def test_every_answer_is_that_of_the_classifier_inside(model, data):
     assert group_summary(model, {"both": ["age", "dose"]}).loc["both", "mean"] == pytest.approx(clf.coef_[0, :2].sum())
     assert np.array_equal(predict_interval(model, X, level=0.5), clf.predict_interval(rows, level=0.5))
     assert np.array_equal(predict_proba_samples(model, X, 8), clf.predict_proba_samples(rows, 8))
-    assert np.array_equal(loo(model, X, data[1]).elpd_i, loo(clf, rows, data[1]).elpd_i)
+    assert np.array_equal(loo(model, X, patients[1]).elpd_i, loo(clf, rows, patients[1]).elpd_i)
     for rule in ("dss", "interval"):
         selector = select(model, X, rule=rule)
         assert set(selector.get_feature_names_out()) == set(X.columns[selector.support_])
     assert not hasattr(select(clf, rows, rule="interval"), "feature_names_in_")  # which rows without names would lack
 
 
-def test_folds_choose_the_number_of_columns_of_a_pipeline(model, data):
-    X, y = data
+def test_folds_choose_the_number_of_columns_of_a_pipeline(model, patients):
+    X, y = patients
     found, alone = select(model, X, y, cv=2), HorseshoeSelector(model[-1], prefit=True, cv=2)
     alone.fit(model[:-1].transform(X), y)
     np.testing.assert_array_equal(found.sizes_["difference"], alone.sizes_["difference"])
     assert set(found.get_feature_names_out()) == set(X.columns[alone.support_])
 
 
-def test_searches_pipelines_and_frozen_models_are_looked_into(data):
-    X, y = data
+def test_searches_pipelines_and_frozen_models_are_looked_into(patients):
+    X, y = patients
     clf = HorseshoeProbitClassifier(n_iter=20, burn_in=100, n_chains=2, random_state=0)
     steps = make_pipeline(ColumnTransformer([("all", StandardScaler(), list(X))]), SelectKBest(k=2), clf)
     search = GridSearchCV(steps, {"selectkbest__k": [2]}, cv=2).fit(X, y)
@@ -313,14 +308,14 @@ def test_searches_pipelines_and_frozen_models_are_looked_into(data):
         ({"sample_weight": np.zeros(300)}, "(?i)sample.weight"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_cure(model, data, given, says):
-    X = data[0].rename(columns={"sex": "flat"}).assign(flat=1) if given.get("features") == "flat" else data[0]
+def test_what_cannot_be_is_refused_with_a_cure(model, patients, given, says):
+    X = patients[0].rename(columns={"sex": "flat"}).assign(flat=1) if given.get("features") == "flat" else patients[0]
     with pytest.raises(ValueError, match=says):
         marginal_effects(model, X, **given)
 
 
-def test_other_columns_and_references_are_refused(model, data):
-    X = data[0]
+def test_other_columns_and_references_are_refused(model, patients):
+    X = patients[0]
     for answer in (marginal_effects, contributions, predict_interval):
         with pytest.raises(ValueError, match="feature names"):
             answer(model, X.rename(columns={"dose": "drug"}))
@@ -334,8 +329,8 @@ def test_other_columns_and_references_are_refused(model, data):
         contributions(model, X.to_numpy()[0])
 
 
-def test_values_under_a_mask_are_refused(model, data):
-    X, y, weight = data[0].to_numpy(float), data[1], np.ma.masked_equal(np.r_[9.0, np.ones(299)], 9)
+def test_values_under_a_mask_are_refused(model, patients):
+    X, y, weight = patients[0].to_numpy(float), patients[1], np.ma.masked_equal(np.r_[9.0, np.ones(299)], 9)
     hidden = np.ma.masked_equal(np.vstack([[7, 7, 7], X[1:]]), 7)
     for answer in (marginal_effects, contributions, predict_interval, correlated_groups):
         with pytest.raises(ValueError, match=r"X is a masked array.*row 0 of column 0"):
@@ -364,16 +359,16 @@ def test_a_pipeline_without_steps_is_no_model():
 
 
 @pytest.mark.parametrize("says", OTHERS)
-def test_other_models_are_refused_with_a_hint(says, data):
+def test_other_models_are_refused_with_a_hint(says, patients):
     with pytest.raises(TypeError, match=says):
-        summary(OTHERS[says].fit(*data))
+        summary(OTHERS[says].fit(*patients))
 
 
-def test_models_that_are_not_fitted_are_refused(data):
+def test_models_that_are_not_fitted_are_refused(patients):
     clf = HorseshoeProbitClassifier(n_iter=20)
     for model in (clf, make_pipeline(StandardScaler(), clf), GridSearchCV(clf, {})):
         with pytest.raises(NotFittedError):
-            marginal_effects(model, data[0])
+            marginal_effects(model, patients[0])
 
 
 def test_texts_without_columns_have_those_behind_the_steps(short_fit):

@@ -15,35 +15,27 @@ from skhorseshoe.inspection import contributions, marginal_effects
 
 
 @pytest.fixture(scope="module")
-def data(seed):
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({"age": rng.normal(50, 12, 300), "dose": rng.gamma(2, 3, 300), "sex": rng.integers(0, 2, 300)})
-    score = 0.06 * (X["age"] - 50) - 0.1 * (X["dose"] - 6) + 0.8 * X["sex"] - 0.4
-    return X, np.where(score + rng.standard_normal(300) > 0, "ill", "well")
-
-
-@pytest.fixture(scope="module")
-def model(data, short_fit):
-    X, y = data
+def model(patients, short_fit):
+    X, y = patients
     scaler = StandardScaler().fit(X)
     return make_pipeline(scaler, short_fit(scaler.transform(X), y))
 
 
 @pytest.mark.parametrize("kind", ["array", "str", "object", "category", "datetime64[ns]"])
-def test_text_and_dates_are_no_numbers_though_numpy_takes_them_for_some(kind, data, short_fit):
+def test_text_and_dates_are_no_numbers_though_numpy_takes_them_for_some(kind, patients, short_fit):
     """A step before the classifier would not know the number, and call the effect nothing."""
-    X = data[0].astype({"sex": str}).to_numpy(object) if kind == "array" else data[0].astype({"sex": "str"})
+    X = patients[0].astype({"sex": str}).to_numpy(object) if kind == "array" else patients[0].astype({"sex": "str"})
     if kind != "array":
         X["sex"] = pd.to_datetime(X["sex"].astype(int)) if kind.startswith("date") else X["sex"].astype(kind)
     steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [2]), (StandardScaler(), [0, 1]))
-    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), patients[1]))
     assert len(marginal_effects(whole, X)) == 2
     with pytest.raises(ValueError, match=r"'(sex|x2)' does not hold numbers: leave it out"):
         marginal_effects(whole, X, 2)
 
 
-def test_numbers_that_are_objects_are_numbers(data, short_fit):
-    X, y = data
+def test_numbers_that_are_objects_are_numbers(patients, short_fit):
+    X, y = patients
     steps = make_column_transformer((OneHotEncoder(), [2]), (StandardScaler(), [0, 1]))
     expected = marginal_effects(make_pipeline(steps, short_fit(steps.fit_transform(X), y)), X)
     for objects in (X.astype(object), X.astype({"sex": bool}).astype(object)):
@@ -52,21 +44,21 @@ def test_numbers_that_are_objects_are_numbers(data, short_fit):
         np.testing.assert_allclose(marginal_effects(whole, objects)["mean"], expected["mean"], atol=1e-12)
 
 
-def test_a_name_may_have_two_levels(data, short_fit):
-    X = data[0].set_axis(pd.MultiIndex.from_product([["who"], data[0].columns]), axis=1)
-    clf = short_fit(X, data[1])
+def test_a_name_may_have_two_levels(patients, short_fit):
+    X = patients[0].set_axis(pd.MultiIndex.from_product([["who"], patients[0].columns]), axis=1)
+    clf = short_fit(X, patients[1])
     assert marginal_effects(clf, X).index.tolist() == list(X)
     assert marginal_effects(clf, X, [("who", "sex")])["change"].tolist() == ["0 to 1"]
 
 
-def test_a_change_beyond_the_type_of_a_column_is_none_to_warn_of(model, data):
+def test_a_change_beyond_the_type_of_a_column_is_none_to_warn_of(model, patients):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.isfinite(marginal_effects(model, data[0], "sex", change=1e20)["mean"]).all()
+        assert np.isfinite(marginal_effects(model, patients[0], "sex", change=1e20)["mean"]).all()
 
 
-def test_steps_may_use_the_methods_of_polars(data, short_fit):
-    X, y = data
+def test_steps_may_use_the_methods_of_polars(patients, short_fit):
+    X, y = patients
 
     def plain(rows):
         return rows.assign(both=rows["age"] * rows["dose"] / 100)
@@ -86,14 +78,14 @@ def test_steps_may_use_the_methods_of_polars(data, short_fit):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "array", "list"])
-def test_numbers_stay_numbers_beside_text(kind, data, short_fit):
+def test_numbers_stay_numbers_beside_text(kind, patients, short_fit):
     """An encoder knows 1, not "1"."""
-    X = data[0].assign(city=np.where(data[0]["dose"] > 5, "north", "south"))
+    X = patients[0].assign(city=np.where(patients[0]["dose"] > 5, "north", "south"))
     rows = {"pandas": X, "polars": pl.DataFrame(X.to_dict("list")), "array": X.to_numpy(object)}.get(
         kind, X.to_numpy(object).tolist()
     )
     steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [2, 3]), (StandardScaler(), [0, 1]))
-    whole = make_pipeline(steps, short_fit(steps.fit_transform(rows), data[1]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(rows), patients[1]))
     for reference in (X.iloc[5].tolist(), X.iloc[5], X.iloc[5].to_numpy(), rows[5:6]):
         parts = contributions(whole, rows[:2], reference).loc[0].iloc[:-1]
         np.testing.assert_array_equal(parts["value"], np.asarray(steps.transform(rows[:1])).ravel())
@@ -102,11 +94,13 @@ def test_numbers_stay_numbers_beside_text(kind, data, short_fit):
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "boolean"])
-def test_a_missing_value_of_a_reference_is_that_of_its_column(dtype, data, short_fit):
+def test_a_missing_value_of_a_reference_is_that_of_its_column(dtype, patients, short_fit):
     """Which is a level to an encoder."""
-    X = data[0].assign(sex=pd.Series(data[0]["sex"].where(data[0]["age"] > 40, None)).astype("Int64").astype(dtype))
+    X = patients[0].assign(
+        sex=pd.Series(patients[0]["sex"].where(patients[0]["age"] > 40, None)).astype("Int64").astype(dtype)
+    )
     steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [2]), (StandardScaler(), [0, 1]))
-    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), data[1]))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), patients[1]))
     rows = X[X["sex"].isna()].iloc[:1]
     for reference in (rows.iloc[0], rows.iloc[0].to_dict(), rows.iloc[0].tolist()):
         found = contributions(whole, X[:1], reference).loc[0, "reference"].iloc[:-1]
@@ -115,8 +109,8 @@ def test_a_missing_value_of_a_reference_is_that_of_its_column(dtype, data, short
     assert (contributions(whole, X[:1], half).loc[0, "reference"].iloc[:2] == 0).all()
 
 
-def test_decimal_numbers_are_features_by_default(data, short_fit):
-    X, y = data
+def test_decimal_numbers_are_features_by_default(patients, short_fit):
+    X, y = patients
     rows = pl.from_pandas(X.round(1)).with_columns(pl.col("dose").cast(pl.Decimal(9, 1)))
     clf = short_fit(rows, y)
     assert marginal_effects(clf, rows).index.tolist() == list(X)
