@@ -7,7 +7,6 @@ import pytest
 from laws import ALONE, chains_of, load_gold, mostly_slow, start_further
 
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import gaussian
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc as _hmc
 from skhorseshoe._mcmc.adaptation_window import Window, ends, enough_steps
@@ -68,20 +67,6 @@ def test_tau_moves_on_the_way_unless_proposals_suffer(fair, record, short_fit, w
 
 def test_a_small_step_makes_more_turns():
     assert [enough_steps(step, 1.335) for step in (1.5, 0.5, 0.3, 0.04, 1e-3)] == [1, 3, 5, 35, 47]
-
-
-def test_each_move_of_tau_has_random_numbers_of_its_own(monkeypatch):
-    given = []
-
-    def move_scales(H, b, tau_0, steps, thresholds, *rest):
-        given.append((steps, thresholds))
-        return 0
-
-    monkeypatch.setattr(gaussian, "move_scales", move_scales)
-    gauss, key = cpu.Whitening(np.eye(2), np.zeros(2), 3, 2, ALONE), (np.uint32(1), np.uint32(2))
-    for sweep in (5, 6):
-        gauss.move_scales(np.ones((3, 2)), np.ones(3), 1.0, _hmc.Tuning(1.0, 1, 4, 0.5), sweep, key)
-    assert len(np.unique(given)) == 2 * 2 * 3 * 4
 
 
 def test_a_start_without_burn_in_has_random_numbers_of_its_own(weak_problem, monkeypatch):

@@ -266,6 +266,26 @@ def test_gewekes_joint_test_catches_in_the_moves_of_the_scales(error, in_python)
     assert geweke(tuning, planted(**replaced), n_batches) > 6
 
 
+def test_each_move_of_tau_has_random_numbers_of_its_own(in_python):
+    drawn = []
+
+    def kept(function):
+        def draw(*args):
+            drawn.append(function(*args))
+            return drawn[-1]
+
+        return draw
+
+    in_python({"normal_and_unit": kept, "exponential_1": kept})
+    gauss = cpu.Whitening(np.eye(2), np.zeros(2), 3, 2, ALONE)
+    state = hmc.HmcState(np.zeros((3, 2)), np.ones((3, 2)), np.ones(3), np.zeros(3), np.zeros((3, 2)), 0, None, None)
+    gauss.begin(hmc.Reference(np.zeros(2), np.zeros(2), np.eye(2), gauss), state, KEY)
+    drawn.clear()  # those of the momentum
+    for sweep in (5, 6):
+        gauss.move_scales(np.ones((3, 2)), np.ones(3), 1.0, hmc.Tuning(1.0, 1, 4, 0.5), sweep, KEY)
+    assert len({np.ravel(one)[0] for one in drawn}) == len(drawn) == 2 * 2 * 3 * 4
+
+
 @pytest.mark.slow
 def test_plain_python_passes_gewekes_joint_test(in_python):
     in_python({})

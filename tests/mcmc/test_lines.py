@@ -75,17 +75,19 @@ def test_log_likelihoods_along_lines_equal_scipy(n, p, kind, weighted, seed, tmp
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=rounding)
 
 
-derive, sum_terms, bound = map(from_python, (line_moves._derive, line_moves._sum_terms, line_moves._bound))
+derive, sum_terms, narrower, bound = (
+    from_python(getattr(line_moves, name)) for name in ("_derive", "_sum_terms", "_narrower", "_bound")
+)
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
 def test_log_likelihoods_are_within_their_bounds(spread, seed):
     rng, n = np.random.default_rng(seed), 50
-    gaps = []
+    gaps, narrow = [], []
     for draw in range(100):
         eta, change = spread * rng.standard_normal((2, n)) * np.exp(rng.standard_normal((2, 1)))
         y, weight = rng.integers(0, 2, n).astype(np.uint8), rng.exponential(size=n) if draw % 2 else NONE
-        derivatives, bounds = np.empty((3, n)), np.empty(4)
+        derivatives, bounds = np.empty((3, n)), np.empty(5)
         assert derive(eta, y, weight, np.empty((4, n)), derivatives) == ((2.0 * y - 1) * eta > -100).all()
         sum_terms(change, derivatives, weight, bounds)
         for step in (*np.geomspace(1e-3, 1e3, 13), *-np.geomspace(1e-3, 1e3, 13)):
@@ -93,7 +95,27 @@ def test_log_likelihoods_are_within_their_bounds(spread, seed):
             right, (least, most) = change_of_sum @ (weight if len(weight) else np.ones(n)), bound(step, bounds)
             assert least <= right <= most
             gaps.append(most - least)
+            least, most = bound(step, narrower((eta, change, y, weight), step, bounds))
+            assert least <= right <= most
+            narrow.append(most - least)
     assert min(gaps) < 1e-4
+    assert (np.array(narrow) <= np.array(gaps) * (1 + 1e-9)).all()
+    assert np.median(np.array(narrow) / gaps) < 0.7
+
+
+def test_the_fourth_derivative_of_a_row_is_within_its_bounds():
+    """Of one row whose score is t, on its way to ``end``."""
+    grid = np.linspace(-8, 12, 401)
+    ratio = np.exp(-(grid**2) / 2 - log_ndtr(grid)) / np.sqrt(2 * np.pi)
+    total = grid + ratio
+    fourth = -ratio * total * (total * (total + ratio) - 1)
+    fourth += ratio * ((1 - ratio * total) * (2 * total + ratio) - ratio * total**2)
+    for i in range(0, 401, 7):
+        for k in range(401):
+            line, on_the_way = (grid[[i]], np.ones(1), np.ones(1, np.uint8), NONE), fourth[min(i, k) : max(i, k) + 1]
+            *_, least, most = narrower(line, grid[k] - grid[i], np.zeros(5))
+            assert 24 * least <= min(0.0, on_the_way.min())
+            assert 24 * most >= max(0.0, on_the_way.max())
 
 
 # Near rows and rows anywhere ------------------------------------------------------------------------------------------

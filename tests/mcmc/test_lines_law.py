@@ -182,7 +182,17 @@ ERRORS = {
 }
 DENSITY = "slope", "curvature", "jacobian", "ratio", "terms", "n_held"
 SLICE = "rows", *DENSITY, "bounds", "width", "u", "loglik", "work"
-IN_KERNEL = "_slice", "_derive", "_sum_terms", "_multiply", "_take", "_hold", "_of_own_columns", "_move_all"
+IN_KERNEL = (
+    "_slice",
+    "_derive",
+    "_sum_terms",
+    "_narrower",
+    "_multiply",
+    "_take",
+    "_hold",
+    "_of_own_columns",
+    "_move_all",
+)
 IN_KERNEL += "_of_prior", "dot"
 
 
@@ -283,7 +293,7 @@ def test_gewekes_joint_test_catches_old_predictors(near_in_python, monkeypatch):
 @pytest.mark.slow
 def test_gewekes_joint_test_catches_bounds_that_do_not_hold(near_in_python):
     """As of derivatives that are too small."""
-    near_in_python(lambda step, n_moved: {"bounds": step["bounds"] * [1.0, 0.5, 1.0, 0.0]})
+    near_in_python(lambda step, n_moved: {"bounds": step["bounds"] * [1.0, 0.5, 1.0, 0.0, 0.0]})
     assert geweke(n_batches=12) > 6
 
 

@@ -4,10 +4,9 @@ import numpy as np
 from scipy.linalg.blas import dtrmm, dtrsv
 from scipy.linalg.lapack import dpotri
 
-from .. import COEF, LEAST_REST, MOMENTUM, SWAP, SWAP_ACCEPT, Path, not_definite
+from .. import COEF, LEAST_REST, Path, not_definite
 from .lapack import LOWER, ROUTINES, factorise
 from .path_kernels import begin_path, kick_path, move_scales, place_path, turn_path
-from .variates import exponential, normal
 
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
 
@@ -105,9 +104,8 @@ class Whitening:
 
     def begin(self, reference, state, key):
         """A ``Path`` from the coefficients and the scales of a state, with fresh v."""
-        v = normal(state.beta.shape, key, state.sweep, MOMENTUM)
-        path = Path(np.empty(v.shape), v, np.empty(v.shape), np.empty(len(v)))
-        how = self.H, self.b, reference[:3], state[:5], ROUTINES
+        path = Path(*(np.empty(state.beta.shape) for _ in range(3)), np.empty(len(state.beta)))
+        how = self.H, self.b, reference[:3], state[:5], state.sweep, *key, ROUTINES
         self._share(lambda spare, *chains: begin_path(*how, *chains, self._made, path))
         return path
 
@@ -133,9 +131,8 @@ class Whitening:
         moves of tau that were accepted. The moves of tau are split, so that all are their own mirror image.
         """
         scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
-        steps = tuning.tau_step * normal((len(tau_sq_inv), tuning.tau_moves), key, sweep, SWAP)
-        thresholds = exponential(np.ones(steps.shape), key, sweep, SWAP_ACCEPT)
-        how = tau_0, steps, thresholds, np.asarray(tuning.slow, np.int64), sweep, *key, ROUTINES
+        slow = np.asarray(tuning.slow, np.int64)
+        how = tau_0, tuning.tau_step, tuning.tau_moves, slow, sweep, *key, ROUTINES
         self._share(lambda spare, *chains: move_scales(self.H, self.b, *how, *chains, spare, self._made, scales))
         return scales
 

@@ -10,18 +10,18 @@ import math
 import numpy as np
 from numba import uint32
 
-from .. import ACCEPT, LOCAL_SLICE, log_half_cauchy
+from .. import ACCEPT, LOCAL_SLICE, MOMENTUM, SWAP, SWAP_ACCEPT, log_half_cauchy
 from ..constants import LEAST_FREE, LOCAL_WIDTH
 from .jit import REORDER_SUMS, device, kernel
 from .lapack import UPPER, factorise, solve_all
-from .philox import exponential_1, stream, unit_1
+from .philox import exponential_1, normal_and_unit, stream, unit_1
 
 _log_half_cauchy = device(log_half_cauchy)
 
 
 @kernel
-def begin_path(H, b, reference, state, routines, first, last, gaussian, path):
-    """L, m and the normalising constant; u = L'(beta - m), L^-1 grad U and U + (u'u + v'v) / 2. v stays.
+def begin_path(H, b, reference, state, sweep, k0, k1, routines, first, last, gaussian, path):
+    """L, m and the normalising constant; u = L'(beta - m), v ~ N(0, I), L^-1 grad U and U + (u'u + v'v) / 2.
 
     reference : the point, the slope (q,) and the information (q, q) of the quadratic. state : beta, lambda^-2, tau^-2,
     the log-likelihood and its gradient. gaussian : L, m and log_norm. path : a ``Path``.
@@ -34,7 +34,9 @@ def begin_path(H, b, reference, state, routines, first, last, gaussian, path):
         minor, log_norm[c] = _set(H, b, lambda_sq_inv[c], tau_sq_inv[c], routines, factors[c], mean[c])
         if minor:
             return minor
+        st = stream(c, MOMENTUM, 0)
         for j in range(b.shape[0]):
+            v[c, j], _ = normal_and_unit(0, uint32(sweep), j, st, k0, k1)
             offset[j] = beta[c, j] - mean[c, j]
         transposed_product(factors[c], offset, u[c])
         total[c] = _remainder(reference, beta[c], loglik[c], score[c], offset, force[c])
@@ -77,27 +79,28 @@ def kick_path(angle, reference, factors, beta, loglik, score, first, last, path)
 
 
 @kernel
-def move_scales(H, b, tau_0, steps, thresholds, slow, sweep, k0, k1, routines, first, last, spare, gaussian, scales):
+def move_scales(H, b, tau_0, tau_step, n_moves, slow, sweep, k0, k1, routines, first, last, spare, gaussian, scales):
     """Moves of tau, of the lambda_j in ``slow`` and of tau again, u held, under the Gaussian alone.
 
     Metropolis steps in log tau leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) invariant; for those of lambda_j
-    see ``_move_local_scales``. steps, thresholds : (n_chains, an even number), the moves and standard exponentials.
-    spare : (q, q) scratch. scales : lambda^-2 and tau^-2, which move, and the share of the moves of tau accepted.
+    see ``_move_local_scales``. n_moves : of tau, an even number. tau_step : their standard deviation. spare : (q, q)
+    scratch. scales : lambda^-2 and tau^-2, which move, and the share of the moves of tau accepted.
     """
     factors, mean, log_norm = gaussian
     lambda_sq_inv, tau_sq_inv, accepted = scales
-    n_moves = steps.shape[1]
     for c in range(first, last):
         accepted[c] = 0.0
+        of_step, of_level = stream(c, SWAP, 0), stream(c, SWAP_ACCEPT, 0)
         for k in range(n_moves):
             if k == n_moves // 2 and slow.shape[0] > 0:
                 x, tau = lambda_sq_inv[c], tau_sq_inv[c]
                 minor = _move_slow(H, b, slow, sweep, k0, k1, routines, c, factors[c], mean[c], log_norm, x, tau)
                 if minor:
                     return minor
-            proposed = tau_sq_inv[c] * math.exp(-2.0 * steps[c, k])
-            level = log_norm[c] - thresholds[c, k] + _log_half_cauchy(tau_sq_inv[c] * tau_0**2)
-            level -= _log_half_cauchy(proposed * tau_0**2)
+            step, _ = normal_and_unit(0, uint32(sweep), k, of_step, k0, k1)
+            proposed = tau_sq_inv[c] * math.exp(-2.0 * tau_step * step)
+            level = log_norm[c] - exponential_1(uint32(0), uint32(sweep), uint32(k), of_level, k0, k1)
+            level += _log_half_cauchy(tau_sq_inv[c] * tau_0**2) - _log_half_cauchy(proposed * tau_0**2)
             x = lambda_sq_inv[c]
             minor = _move_tau(H, b, x, proposed, level, routines, c, spare, factors[c], mean[c], log_norm)
             if minor < 0:
