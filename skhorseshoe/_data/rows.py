@@ -38,6 +38,7 @@ class Rows:
         self.shape, self.dtype = X.shape, X.dtype
         # The layout depends on the size of X alone: sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = layout(*X.shape, X.size)
+        self._whole = Segment(*self.held, self.bounds, 0)
         self.is_near = len(y) <= ops.NEAR_ROWS and not is_on_disk(X)
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
@@ -63,13 +64,14 @@ class Rows:
         """
         n = len(self.edges) - 1
         if n == 1 or question in _WHOLE:
-            return getattr(self._segment(0, n, of), question)(self.ops, self.threads, *args, **scratch)
+            whole = self._whole if of is None else Segment(*of, self.bounds, 0)
+            return getattr(whole, question)(self.ops, self.threads, *args, **scratch)
         nodes = {}
 
         def ask_segments(first, last):
             own = {}
             for i in range(first, last):
-                own[0, i] = getattr(self._segment(i, i + 1, of), question)(self.ops, Threads(1), *args)
+                own[0, i] = getattr(self._segment(i, of), question)(self.ops, Threads(1), *args)
                 collapse(own, n, ADD[question])
             nodes.update(own)
 
@@ -77,12 +79,9 @@ class Rows:
         (total,) = collapse(nodes, n, ADD[question]).values()
         return total
 
-    def _segment(self, first, last, of):
-        """The segments first to last - 1 as one."""
+    def _segment(self, i, of):
         X, y, weight = of or self.held
-        if last - first == len(self.edges) - 1:
-            return Segment(X, y, weight, self.bounds, 0)
-        bounds = self.bounds[self.edges[first] : self.edges[last] + 1]
+        bounds = self.bounds[self.edges[i] : self.edges[i + 1] + 1]
         rows = slice(bounds[0], bounds[-1])
         return Segment(X[rows], y[rows], weight[rows], bounds - bounds[0], int(bounds[0]))
 

@@ -30,6 +30,7 @@ class Draws:
         self.stride = 1  # of them, from one that is kept to the next
         self.torn = False  # whether half of the draws is being given up, so that not all arrays have done so
         self.moments = None  # ``Moments`` of coefficients, intercept (0 without one) and tau, once draws are given up
+        self.largest = np.finfo(dtype).max / 4  # so that no number of float32 or difference is infinite
         self.kappa = MeanShrinkage(columns.n_shrunk)
         self.failed = 0  # place, among the columns that are not constant, of those that did not suffice
 
@@ -51,11 +52,11 @@ class Draws:
         if self.moments is not None:
             self.moments.add(np.column_stack([coef, intercept, tau]))
         if self._is_due():
-            at, largest = self.n, np.finfo(self.coef.dtype).max / 4  # no number of float32 or difference is infinite
-            kept = self.coef[:, at] = np.clip(coef, -largest, largest).astype(self.coef.dtype)
+            at, largest = self.n, self.largest
+            kept = self.coef[:, at] = np.minimum(np.maximum(coef, -largest), largest).astype(self.coef.dtype)
             if fit_intercept:  # which takes up what is rounded off, for a row at the mean of the columns
                 intercept = intercept + (coef - kept) @ self.columns.mean_of_X
-            self.intercept[:, at] = np.clip(intercept, -largest, largest)
+            self.intercept[:, at] = np.minimum(np.maximum(intercept, -largest), largest)
             self.global_scale[:, at] = tau
             self.acceptance[:, at] = acceptance
         self.seen += 1

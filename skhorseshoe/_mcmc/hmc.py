@@ -56,7 +56,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
     else:
         state = _path(state, rows, reference, tuning._replace(tau_moves=0), tau_0, ops, key)
         chance, still = state.acceptance, tuning._replace(step=0.0, n_steps=1)
-        state = _path(state._replace(sweep=t + _APART), rows, reference, still, tau_0, ops, key)
+        state = _path(state._replace(sweep=t + _APART), rows, reference, still, tau_0, ops, key, same_scales=True)
         state = state._replace(acceptance=(chance + state.acceptance) / 2)
     beta, lambda_sq_inv, tau_sq_inv, loglik, score, _, *chances = state
 
@@ -71,13 +71,16 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
     return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t + 1, *chances)
 
 
-def _path(state, rows, reference, tuning, tau_0, ops, key):
-    """The state after a path and its test. With a step of 0 it is the scales alone that take beta along."""
+def _path(state, rows, reference, tuning, tau_0, ops, key, same_scales=False):
+    """The state after a path and its test. With a step of 0 it is the scales alone that take beta along.
+
+    same_scales : whether these are the scales of the path before.
+    """
     t, tau_chance, gauss = state.sweep, state.tau_acceptance, reference.whitening
     # In the middle of an odd number of turns, so that the path is its own mirror image.
     swap_at = tuning.n_steps // 2 if tuning.tau_moves else None
 
-    path = gauss.begin(reference, state, key)  # u = L'(beta - m), v ~ N(0, I)
+    path = gauss.begin(reference, state, key, same_scales)  # u = L'(beta - m), v ~ N(0, I)
     before = path.total.copy()
     new = state[:5]
     for turn in range(tuning.n_steps):

@@ -17,7 +17,7 @@ import numpy as np
 from .._backends import COEF
 from .._backends.lines import SELDOM, every, line_widths, singles, splits
 from . import gibbs, hmc
-from .adaptation_window import DualAveraging, Window, enough_steps
+from .adaptation_window import Window, enough_steps
 from .burn_in import BurnIn, of_tuning
 from .chains import shrinkage
 
@@ -88,7 +88,8 @@ class HmcChains:
         else:
             self.state = self.sweeps[with_lines](self.state)
             total, count = self.accepted
-            self.accepted = total + self.state.acceptance.mean(), count + 1
+            rates = self.state.acceptance
+            self.accepted = total + rates.sum() / len(rates), count + 1
         if t < ends[-1]:
             self.burn_in.see(t + 1, self.state.beta, self.problem.rows.ops)
             if t + 1 in ends:
@@ -265,7 +266,7 @@ def _climbed(state, problem, fixed, precision):
 def _tuned(state, law, settings, window, moves, lines, ops):
     """A sweep with the steps as they are tuned by now, and the steps after it; with moves of tau or without."""
     *state, step, tau_step = state
-    sizes = {name: ops.exp(DualAveraging(*x).log_step) for name, x in (("step", step), ("tau_step", tau_step))}
+    sizes = {"step": ops.exp(step[0]), "tau_step": ops.exp(tau_step[0])}  # of ``DualAveraging``, whose first is a log
     tuning = settings._replace(tau_moves=moves * settings.tau_moves, **sizes)
     state = law(hmc.HmcState(*state), tuning=tuning, lines=lines)
     return _Tuned(*state, *window.tuned(step, tau_step, moves, state, ops))

@@ -99,13 +99,13 @@ def norm_with(change):
     """A Gaussian whose normalising constant has something added."""
 
     def changed(right):
-        def added(H, b, lambda_sq_inv, tau_sq_inv, routines, L, mean):
-            minor, norm = right(H, b, lambda_sq_inv, tau_sq_inv, routines, L, mean)
-            return minor, norm + change(L, tau_sq_inv * lambda_sq_inv, b @ mean)
+        def added(H, b, lambda_sq_inv, tau_sq_inv, routines, L, half):
+            minor, norm = right(H, b, lambda_sq_inv, tau_sq_inv, routines, L, half)
+            return minor, norm + change(L, tau_sq_inv * lambda_sq_inv, half @ half)
 
         return added
 
-    return {"_set": changed}
+    return {"_factorise": changed, "_set": lambda right: right.py_func}
 
 
 def local_moves_with(mean=1.0, precision=1.0):
@@ -146,8 +146,16 @@ class EndKickTooSmall(cpu.Whitening):
 
 
 class MomentumKept(cpu.Whitening):
-    def begin(self, reference, state, key):
-        return super().begin(reference, state._replace(sweep=0), key)
+    def begin(self, reference, state, key, *rest):
+        return super().begin(reference, state._replace(sweep=0), key, *rest)
+
+
+class GaussianOfOldScales(cpu.Whitening):
+    begun = False
+
+    def begin(self, reference, state, key, same_scales=False):
+        same_scales, self.begun = same_scales or self.begun, True
+        return super().begin(reference, state, key, same_scales)
 
 
 def metropolis_with(name, new):
@@ -204,6 +212,7 @@ ERRORS = {
         {"share": 0.25},
     ),
     "momentum kept": (ONE, {"Whitening": MomentumKept}, {}),
+    "the Gaussian of old scales": (APART, {"Whitening": GaussianOfOldScales}, {}),
     "log-likelihood not updated": (
         FAR,
         metropolis_with("loglik", False),

@@ -20,13 +20,16 @@ _TILE_BYTES = 256 * 1024  # half of a common second-level cache
 def pieces(X, bounds, first, last):
     """The blocks first to last - 1 of rows as the kernels take them: (rows of X, their slice, bounds, their blocks).
 
-    Rows in memory are one piece. Those on disk are several, of one block each; a block is cut where that does not
-    change a bit of its sums. float16, which no kernel reads, is made float32.
+    Rows in memory are one piece, in which the kernels find the blocks.
     """
     if not is_on_disk(X):
-        rows = slice(bounds[first], bounds[last])
-        yield X[rows], rows, bounds[first : last + 1] - bounds[first], slice(first, last)
-        return
+        return ((X, slice(0, len(X)), bounds[first : last + 1], slice(first, last)),)
+    return _pieces_of_disk(X, bounds, first, last)
+
+
+def _pieces_of_disk(X, bounds, first, last):
+    """Several, of one block each; a block is cut where that does not change a bit of its sums. float16, which no kernel
+    reads, is made float32."""
     dtype = np.float32 if X.dtype == np.float16 else X.dtype
     tile = tile_rows.py_func(X[:0].astype(dtype))
     most = _FLUSH // tile * tile  # between two flushes: passes over parts that end there have the bits of one

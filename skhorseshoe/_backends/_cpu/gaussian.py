@@ -102,10 +102,11 @@ class Whitening:
         self.H[...] = H
         self.b = b
 
-    def begin(self, reference, state, key):
-        """A ``Path`` from the coefficients and the scales of a state, with fresh v."""
+    def begin(self, reference, state, key, same_scales=False):
+        """A ``Path`` from the coefficients and the scales of a state, with fresh v. same_scales : whether these are the
+        scales of the path before."""
         path = Path(*(np.empty(state.beta.shape) for _ in range(3)), np.empty(len(state.beta)))
-        how = self.H, self.b, reference[:3], state[:5], state.sweep, *key, ROUTINES
+        how = self.H, self.b, reference[:3], state[:5], state.sweep, *key, same_scales, ROUTINES
         self._share(lambda spare, *chains: begin_path(*how, *chains, self._made, path))
         return path
 

@@ -13,27 +13,29 @@ from numba import uint32
 from .. import ACCEPT, LOCAL_SLICE, MOMENTUM, SWAP, SWAP_ACCEPT, log_half_cauchy
 from ..constants import LEAST_FREE, LOCAL_WIDTH
 from .jit import REORDER_SUMS, device, kernel
-from .lapack import UPPER, factorise, solve_all
+from .lapack import UPPER, add_products, factorise, solve_all
 from .philox import exponential_1, normal_and_unit, stream, unit_1
 
 _log_half_cauchy = device(log_half_cauchy)
 
 
 @kernel
-def begin_path(H, b, reference, state, sweep, k0, k1, routines, first, last, gaussian, path):
+def begin_path(H, b, reference, state, sweep, k0, k1, same_scales, routines, first, last, gaussian, path):
     """L, m and the normalising constant; u = L'(beta - m), v ~ N(0, I), L^-1 grad U and U + (u'u + v'v) / 2.
 
     reference : the point, the slope (q,) and the information (q, q) of the quadratic. state : beta, lambda^-2, tau^-2,
-    the log-likelihood and its gradient. gaussian : L, m and log_norm. path : a ``Path``.
+    the log-likelihood and its gradient. gaussian : L, m and log_norm, which are there already if ``same_scales``.
+    path : a ``Path``.
     """
     beta, lambda_sq_inv, tau_sq_inv, loglik, score = state
     factors, mean, log_norm = gaussian
     u, v, force, total = path
     offset = np.empty(b.shape[0])
     for c in range(first, last):
-        minor, log_norm[c] = _set(H, b, lambda_sq_inv[c], tau_sq_inv[c], routines, factors[c], mean[c])
-        if minor:
-            return minor
+        if not same_scales:
+            minor, log_norm[c] = _set(H, b, lambda_sq_inv[c], tau_sq_inv[c], routines, factors[c], mean[c])
+            if minor:
+                return minor
         st = stream(c, MOMENTUM, 0)
         for j in range(b.shape[0]):
             v[c, j], _ = normal_and_unit(0, uint32(sweep), j, st, k0, k1)
@@ -128,13 +130,13 @@ def accept_paths(change, new, old, sweep, k0, k1, chance):
 @device
 def _move_tau(H, b, lambda_sq_inv, proposed, level, routines, c, spare, L, mean, log_norm):
     """The Gaussian with tau^-2 as proposed, where its constant is above a level; -1 if so."""
-    m = np.empty(b.shape[0])
-    minor, norm = _set(H, b, lambda_sq_inv, proposed, routines, spare, m)
+    half = np.empty(b.shape[0])
+    minor, norm = _factorise(H, b, lambda_sq_inv, proposed, routines, spare, half)
     if minor or not norm > level:
         return minor
     log_norm[c] = norm
-    mean[:] = m
     L[:] = spare
+    solve_transposed(L, half, mean)
     return -1
 
 
@@ -147,10 +149,10 @@ def _move_slow(H, b, slow, sweep, k0, k1, routines, c, L, mean, log_norm, lambda
         units[slow[i], i] = 1.0
         m[i], x[i] = mean[slow[i]], lambda_sq_inv[slow[i]]
     solve_all(L, units, routines)
-    for i in range(q):
-        for a in range(k):
-            for e in range(k):
-                P[a, e] += units[i, a] * units[i, e]
+    add_products(units, P, True, routines)
+    for a in range(k):
+        for e in range(a):
+            P[e, a] = P[a, e]
     _move_local_scales(P, m, x, tau_sq_inv, c, sweep, k0, k1)
     for i in range(k):
         lambda_sq_inv[slow[i]] = x[i]
@@ -171,7 +173,7 @@ def _move_local_scales(P, m, x, tau_sq_inv, chain, sweep, k0, k1):
     and with another d_j, P and m follow by the formula of Sherman & Morrison.
     """
     st = stream(chain, LOCAL_SLICE, 0)
-    k = len(m)
+    k, column = len(m), np.empty(len(m))
     for step in range(2 * k):
         j = step if step < k else 2 * k - 1 - step
         d = tau_sq_inv * x[j]
@@ -181,12 +183,13 @@ def _move_local_scales(P, m, x, tau_sq_inv, chain, sweep, k0, k1):
         v, c = P[j, j] / free, m[j] / free
         x[j] = math.exp(-2.0 * _slice(-0.5 * math.log(x[j]), v, c, tau_sq_inv, step, sweep, st, k0, k1))
         change = tau_sq_inv * x[j] - d
-        factor = change / (1.0 + change * P[j, j])
-        column, mean = P[:, j].copy(), m[j]
+        factor, mean = change / (1.0 + change * P[j, j]), m[j]
+        column[:] = P[j]
         for a in range(k):
-            m[a] -= factor * mean * column[a]
+            share, row = factor * column[a], P[a]
+            m[a] -= share * mean
             for b in range(k):
-                P[a, b] -= factor * column[a] * column[b]
+                row[b] -= share * column[b]
 
 
 @device
@@ -219,13 +222,23 @@ def _log_density(log_lambda, v, c, tau_sq_inv):
     variance = v + lambda_sq / tau_sq_inv
     if v > (1.0 - LEAST_FREE) * variance:
         return -math.inf
-    return log_lambda - math.log1p(lambda_sq) - 0.5 * (math.log(variance) + c * c / variance)
+    odds = 1.0 + lambda_sq
+    return log_lambda - 0.5 * (math.log(odds * odds * variance) + c * c / variance)
 
 
 @device
 def _set(H, b, lambda_sq_inv, tau_sq_inv, routines, L, mean):
     """L and m given the scales; a minor, and the logarithm of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2)."""
-    d, half = np.zeros(b.shape[0]), np.empty(b.shape[0])
+    half = np.empty(b.shape[0])
+    minor, norm = _factorise(H, b, lambda_sq_inv, tau_sq_inv, routines, L, half)
+    solve_transposed(L, half, mean)
+    return minor, norm
+
+
+@device
+def _factorise(H, b, lambda_sq_inv, tau_sq_inv, routines, L, half):
+    """The same with L^-1 b in place of m."""
+    d = np.zeros(b.shape[0])
     for j in range(lambda_sq_inv.shape[0]):
         d[j] = tau_sq_inv * lambda_sq_inv[j]
     minor = factorise(H, d, UPPER, routines, L)
@@ -237,7 +250,6 @@ def _set(H, b, lambda_sq_inv, tau_sq_inv, routines, L, mean):
         norm -= math.log(L[j, j])
     for j in range(lambda_sq_inv.shape[0]):
         norm += 0.5 * math.log(d[j])
-    solve_transposed(L, half, mean)
     return minor, norm
 
 

@@ -242,11 +242,12 @@ class Whitening:
         self.H[...] = brought(H)
         self.b = cp.asarray(b)
 
-    def begin(self, reference, state, key):
+    def begin(self, reference, state, key, same_scales=False):
         """As ``cpu.Whitening.begin``."""
         beta = state.beta
         n_chains, q = beta.shape
-        self._set(state.lambda_sq_inv, state.tau_sq_inv)
+        if not same_scales:
+            self._set(state.lambda_sq_inv, state.tau_sq_inv)
         u, v = cp.empty_like(beta), normal(beta.shape, key, state.sweep, MOMENTUM)
         product = kernel("scales", "transposed_product")
         launch(product, (blocks_for(32 * q), n_chains), self.factors, beta - self.mean, u, i32(q))

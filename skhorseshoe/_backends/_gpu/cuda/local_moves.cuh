@@ -5,14 +5,15 @@
 __device__ __forceinline__ double log_local(double log_lambda, double v, double c, double tau_sq_inv) {
     const double lambda_sq = exp(2.0 * log_lambda), variance = v + lambda_sq / tau_sq_inv;
     if (v > (1.0 - LEAST_FREE) * variance) return -1e300;
-    return log_lambda - log1p(lambda_sq) - 0.5 * (log(variance) + c * c / variance);
+    const double odds = 1.0 + lambda_sq;
+    return log_lambda - 0.5 * (log(odds * odds * variance) + c * c / variance);
 }
 
 // The next log lambda: slice sampling, stepping out and shrinking (Neal 2003).
 __device__ __forceinline__ double local_slice(double now, double v, double c, double tau_sq_inv, u32 step, u32 sweep,
                                               u32 stream, u32 k0, u32 k1) {
     const double here = log_local(now, v, c, tau_sq_inv);
-    if (here == -1e300) return now;
+    if (!(here > -1e300)) return now;
     const double level = here - exponential_1(0, sweep, step, stream, k0, k1);
     double low = now - LOCAL_WIDTH * unit_1(1, sweep, step, stream, k0, k1), high = low + LOCAL_WIDTH;
     while (log_local(low, v, c, tau_sq_inv) > level) low -= LOCAL_WIDTH;
