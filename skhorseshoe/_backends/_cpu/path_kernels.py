@@ -10,8 +10,9 @@ import math
 import numpy as np
 from numba import uint32
 
-from .. import ACCEPT, LOCAL_SLICE, MOMENTUM, SWAP, SWAP_ACCEPT, log_half_cauchy
-from ..constants import LEAST_FREE, LOCAL_WIDTH
+from .. import ACCEPT, HELD, LOCAL_SLICE, MOMENTUM, SWAP, SWAP_ACCEPT, log_half_cauchy
+from ..constants import HALF_HELD, LEAST_FREE, LOCAL_WIDTH
+from ..lines import LARGEST
 from .jit import REORDER_SUMS, device, kernel
 from .lapack import UPPER, add_products, factorise, solve_all
 from .philox import exponential_1, normal_and_unit, stream, unit_1
@@ -84,29 +85,34 @@ def kick_path(angle, reference, factors, beta, loglik, score, first, last, path)
 def move_scales(H, b, tau_0, tau_step, n_moves, slow, sweep, k0, k1, routines, first, last, spare, gaussian, scales):
     """Moves of tau, of the lambda_j in ``slow`` and of tau again, u held, under the Gaussian alone.
 
-    Metropolis steps in log tau leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) invariant; for those of lambda_j
-    see ``_move_local_scales``. n_moves : of tau, an even number. tau_step : their standard deviation. spare : (q, q)
-    scratch. scales : lambda^-2 and tau^-2, which move, and the share of the moves of tau accepted.
+    Metropolis steps in log tau leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) p(log lambda) invariant. In the
+    first and the last of them some columns are held, see ``_hold``; for moves of lambda_j see ``_move_local_scales``.
+    n_moves : of tau, an even number. tau_step : their standard deviation. spare : (q, q) scratch. scales : lambda^-2
+    and tau^-2, which move, and the share of the moves of tau accepted.
     """
     factors, mean, log_norm = gaussian
     lambda_sq_inv, tau_sq_inv, accepted = scales
+    x = np.empty(lambda_sq_inv.shape[1])
     for c in range(first, last):
         accepted[c] = 0.0
         of_step, of_level = stream(c, SWAP, 0), stream(c, SWAP_ACCEPT, 0)
         for k in range(n_moves):
             if k == n_moves // 2 and slow.shape[0] > 0:
-                x, tau = lambda_sq_inv[c], tau_sq_inv[c]
-                minor = _move_slow(H, b, slow, sweep, k0, k1, routines, c, factors[c], mean[c], log_norm, x, tau)
+                own, tau = lambda_sq_inv[c], tau_sq_inv[c]
+                minor = _move_slow(H, b, slow, sweep, k0, k1, routines, c, factors[c], mean[c], log_norm, own, tau)
                 if minor:
                     return minor
             step, _ = normal_and_unit(0, uint32(sweep), k, of_step, k0, k1)
             proposed = tau_sq_inv[c] * math.exp(-2.0 * tau_step * step)
             level = log_norm[c] - exponential_1(uint32(0), uint32(sweep), uint32(k), of_level, k0, k1)
             level += _log_half_cauchy(tau_sq_inv[c] * tau_0**2) - _log_half_cauchy(proposed * tau_0**2)
-            x = lambda_sq_inv[c]
+            x[:] = lambda_sq_inv[c]
+            if k == 0 or k == n_moves - 1:
+                level -= _hold(H, x, tau_sq_inv[c], tau_sq_inv[c] / proposed, k > 0, c, sweep, k0, k1)
             minor = _move_tau(H, b, x, proposed, level, routines, c, spare, factors[c], mean[c], log_norm)
             if minor < 0:
                 tau_sq_inv[c] = proposed
+                lambda_sq_inv[c] = x
                 accepted[c] += 1.0 / n_moves
             elif minor:
                 return minor
@@ -125,6 +131,25 @@ def accept_paths(change, new, old, sweep, k0, k1, chance):
             continue
         tau_sq_inv[c], loglik[c] = old[2][c], old[3][c]
         beta[c], lambda_sq_inv[c], score[c] = old[0][c], old[1][c], old[4][c]
+
+
+@device
+def _hold(H, x, tau_sq_inv, growth, again, chain, sweep, k0, k1):
+    """Choose columns that are held while tau^2 grows by a factor: lambda_j tau stays, and x_j = lambda_j^-2 grows, in
+    place. What that adds to the log-density.
+
+    A column is held with probability h / (1 + h), h = lambda_j^2 tau^2 H_jj / ``HALF_HELD``. The choice is an unknown
+    of its own: where it is not to hold, its probability is part of the law of tau.
+    """
+    st, p, gain = stream(chain, HELD, 0), x.shape[0], 0.0
+    for j in range(p):
+        odds = min(H[j, j] / (tau_sq_inv * x[j] * HALF_HELD), LARGEST)
+        if unit_1(uint32(0), uint32(sweep), uint32(again * p + j), st, k0, k1) * (1.0 + odds) < odds:
+            gain += _log_half_cauchy(x[j] * growth) - _log_half_cauchy(x[j])
+            x[j] *= growth
+        else:
+            gain -= math.log((1.0 + growth * odds) / (1.0 + odds))
+    return gain
 
 
 @device

@@ -6,6 +6,7 @@ import numpy as np
 from .. import (
     ACCEPT,
     COEF,
+    HELD,
     JITTERS,
     LEAST_REST,
     MAX_CHAINS,
@@ -16,13 +17,15 @@ from .. import (
     log_half_cauchy,
     not_definite,
 )
+from ..constants import HALF_HELD
+from ..lines import LARGEST
 from .cuda import THREADS
 from .host_streaming import brought
 from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspace_for, workspaces_for
 from .launch import blocks_for, i32, i64, kernel, launch, properties
 from .memory import BESIDE
 from .sweep_counter import CLOCK, random_arguments
-from .variates import exponential, normal
+from .variates import exponential, normal, uniform
 
 
 def fits_one_block(q):
@@ -279,16 +282,18 @@ class Whitening:
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
         """As ``cpu.Whitening.move_scales``."""
-        half = tuning.tau_moves // 2
+        half, p = tuning.tau_moves // 2, self.p
         steps = tuning.tau_step * normal((len(tau_sq_inv), 2 * half), key, sweep, SWAP)
         thresholds = exponential(cp.ones(steps.shape), key, sweep, SWAP_ACCEPT)
+        chances = uniform((len(tau_sq_inv), 2 * p), key, sweep, HELD)
         first, second = (steps[:, :half], thresholds[:, :half]), (steps[:, half:], thresholds[:, half:])
 
-        tau_sq_inv, chance = self._move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, *first)
+        scales = lambda_sq_inv, tau_sq_inv
+        *scales, chance = self._move_global_scale(*scales, tau_0, *first, 0, chances[:, :p])
         if len(tuning.slow):
-            lambda_sq_inv = self._move_local_scales(lambda_sq_inv, tau_sq_inv, tuning.slow, sweep, key)
-        tau_sq_inv, again = self._move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, *second)
-        return lambda_sq_inv, tau_sq_inv, (chance + again) / 2
+            scales[0] = self._move_local_scales(*scales, tuning.slow, sweep, key)
+        *scales, again = self._move_global_scale(*scales, tau_0, *second, half - 1, chances[:, p:])
+        return *scales, (chance + again) / 2
 
     def _set(self, lambda_sq_inv, tau_sq_inv):
         """Take these scales."""
@@ -304,26 +309,39 @@ class Whitening:
         log_norm = 0.5 * cp.log(d[:, : self.p]).sum(axis=1) - log_det + 0.5 * (half**2).sum(axis=1)
         return self.cholesky.solve(factors, half, transposed=True), log_norm
 
-    def _move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds):
-        """tau^-2 after Metropolis steps, and the share that was accepted; all chains propose together, and nothing is
-        decided on the host."""
-        now, accepted = tau_sq_inv.copy(), cp.zeros_like(tau_sq_inv)
+    def _move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds, holding, chances):
+        """lambda^-2 and tau^-2 after Metropolis steps of tau, and the share that was accepted; all chains propose
+        together, and nothing is decided on the host. holding : the number of the step in which columns are held."""
+        x, now, accepted = lambda_sq_inv, tau_sq_inv.copy(), cp.zeros_like(tau_sq_inv)
         take_where = kernel("scales", "take_where")
         d = cp.zeros_like(self.mean)
         for k in range(steps.shape[1]):
             proposed = now * cp.exp(-2.0 * steps[:, k])
-            d[:, : self.p] = proposed[:, None] * lambda_sq_inv
+            rise, moved = log_half_cauchy(proposed * tau_0**2) - log_half_cauchy(now * tau_0**2), x
+            if k == holding:
+                moved, more = self._hold(x, now, (now / proposed)[:, None], chances)
+                rise += more
+            d[:, : self.p] = proposed[:, None] * moved
             self.cholesky.factorise(d, self.spare)
             mean, log_norm = self._moments(self.spare, d)
-            rise = log_half_cauchy(proposed * tau_0**2) - log_half_cauchy(now * tau_0**2)
             gain = log_norm - self.log_norm + rise
             accept = gain > -thresholds[:, k]
             now, accepted = cp.where(accept, proposed, now), accepted + accept
+            x = cp.where(accept[:, None], moved, x)
             self.mean = cp.where(accept[:, None], mean, self.mean)
             self.log_norm = cp.where(accept, log_norm, self.log_norm)
             size = self.cholesky.q**2
             launch(take_where, (blocks_for(size), len(now)), accept, self.spare, self.factors, i64(size))
-        return now, accepted / steps.shape[1]
+        return x, now, accepted / steps.shape[1]
+
+    def _hold(self, x, tau_sq_inv, growth, chances):
+        """As ``_hold`` of the CPU for all chains: x of a proposal, and what that adds to the log-density."""
+        square = self.H.reshape(-1)[:: len(self.H) + 1][: self.p]
+        odds = cp.minimum(square / (tau_sq_inv[:, None] * x * HALF_HELD), LARGEST)
+        held = chances * (1.0 + odds) < odds
+        moved = cp.where(held, x * growth, x)
+        of_free = -cp.log((1.0 + growth * odds) / (1.0 + odds))
+        return moved, cp.where(held, log_half_cauchy(moved) - log_half_cauchy(x), of_free).sum(axis=1)
 
     def _move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
         """lambda^-2 after slice steps of those of some columns, which are on the host."""

@@ -194,13 +194,17 @@ def test_moves_of_the_scales_take_the_gaussian_along(n_threads, slow, tau_step):
         assert_is_that_of(gauss, path, H, b, precisions(lambdas, taus, 140))
     np.testing.assert_array_equal(given[0], lambda_sq_inv)  # they may be those of a state that stays
     np.testing.assert_array_equal(given[1], tau_sq_inv)
-    assert tuple(np.flatnonzero((lambdas != lambda_sq_inv).any(axis=0))) == slow
+    others = np.setdiff1d(np.arange(139), slow)
+    assert (lambdas != lambda_sq_inv)[:, list(slow)].any(axis=0).all()
     if tau_step:
+        growth = lambdas[:, others] / lambda_sq_inv[:, others]
+        assert max(len(np.unique(row.round(9))) for row in growth) in (2, 3, 4)  # held in one move, the other, both
         assert (taus != tau_sq_inv).any()
         assert ((share > 0) == (taus != tau_sq_inv)).all()
         np.testing.assert_allclose(share * 4, np.round(share * 4), atol=1e-12)
     else:
         np.testing.assert_array_equal(taus, tau_sq_inv)
+        np.testing.assert_array_equal(lambdas[:, others], lambda_sq_inv[:, others])
 
 
 def moved_scales(gauss, log_lambda, log_tau, tuning, rounds=1):
@@ -217,17 +221,28 @@ def moved_scales(gauss, log_lambda, log_tau, tuning, rounds=1):
     return lambdas, taus, shares
 
 
-def test_move_of_the_global_scale_has_its_stated_law():
-    """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau), normalised on a grid; from far away."""
+def test_moves_of_the_global_scale_have_their_stated_law():
+    """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) p(log lambda), normalised on a grid of two dimensions; from far
+    away. Where the column is held, lambda moves with tau."""
     rng, n = np.random.default_rng(7), 2000
-    H, b, gauss = whitening(N_CHAINS)
-    log_lambda, log_tau = -np.log(np.tile([0.5, 30.0], (n, 1))) / 2, rng.choice([-6.0, 6.0], n)
-    grid = np.linspace(-12, 12, 4001)
-    d = precisions(np.array([[0.5, 30.0]]), np.exp(-2 * grid), 3)
-    prior = stats.halfcauchy(scale=TAU_0).logpdf(np.exp(grid)) + grid
-    _, moved, share = moved_scales(gauss, log_lambda, log_tau, tuned(60, 1.5))
-    assert ((share > 0) == (abs(moved - log_tau) > 1e-9)).all()
-    assert stats.kstest(moved, grid_cdf(grid, np.array([dense(H, b, row, 2)[2] for row in d]) + prior)).pvalue > P_VALUE
+    H, b, gauss = whitening(N_CHAINS, 1, 2)
+    grid = np.linspace(-12, 12, 241)
+    of_tau, of_lambda = np.meshgrid(grid, grid, indexing="ij")
+    of_product = np.linspace(-24, 24, 481)  # of lambda tau alone
+    norms = [dense(H, b, row, 1)[2] for row in precisions(np.exp(-2 * of_product)[:, None], np.ones(481), 2)]
+    prior = [stats.halfcauchy(scale=scale).logpdf(np.exp(grid)) + grid for scale in (TAU_0, 1.0)]
+    law = np.array(norms)[np.add.outer(np.arange(241), np.arange(241))] + prior[0][:, None] + prior[1]
+    weight = np.exp(law - law.max())
+    starts = rng.choice([-6.0, 6.0], (n, 1)), rng.choice([-6.0, 6.0], n)
+    log_lambda, log_tau, share = moved_scales(gauss, *starts, tuned(4, 1.5, (0,)), 30)
+    assert 0.1 < share.mean() < 0.9
+    for values, density in ((log_tau, weight.sum(axis=1)), (log_lambda[:, 0], weight.sum(axis=0))):
+        assert stats.kstest(values, grid_cdf(grid, np.log(density))).pvalue > P_VALUE
+    for sign in (1, -1):
+        total = np.round(of_tau + sign * of_lambda, 6)
+        at, place = np.unique(total, return_inverse=True)
+        density = np.bincount(place.ravel(), weight.ravel())
+        assert stats.kstest(log_tau + sign * log_lambda[:, 0], grid_cdf(at, np.log(density))).pvalue > P_VALUE
 
 
 @pytest.mark.parametrize("tau_sq_inv", [0.3, 100.0])
