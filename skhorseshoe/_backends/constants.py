@@ -7,7 +7,7 @@ FARTHEST = 300.0  # in log tau: coefficients that are all exactly zero have no l
 
 # Moves of single lambda_j, all coefficients integrated out of a Gaussian.
 LOCAL_WIDTH = 8.0  # of the slice in log lambda_j: it often covers both a coefficient that is zero and one that is not
-HALF_HELD = 5.0  # lambda_j^2 tau^2 H_jj of a column that is held half of the time while tau moves
+HALF_HELD = 10.0  # lambda_j^2 tau^2 H_jj of a column that is held half of the time while tau moves
 LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: lambda_j then stays
 
 # More columns than rows.

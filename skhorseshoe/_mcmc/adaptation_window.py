@@ -15,7 +15,8 @@ _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
 _POINTS = 32  # at which the information is averaged
 _FAIR = 0.5, 0.6  # least share of acceptance with moves of scales, of that without: on the way, and beside a path's own
 _GOOD = 0.8  # the least share on the way that is as good as moves apart, which take a pass of their own
-_SLOW = 32, 1 / 16  # columns whose lambda_j move with u held: so many, or this share if that is more
+# Columns whose lambda_j move with u held: 32, or a quarter of them up to 256, or a sixteenth if that is more.
+_FEW_SLOW, _SLOW = 32, ((256, 1 / 4), (np.inf, 1 / 16))
 _NOVEL = 0.6  # 1 less an autocorrelation at lag 1 that is small
 _DEVIATIONS = 20.0  # of a logarithm
 _WINDOWS = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
@@ -120,8 +121,8 @@ class Window:
 
     def slowest(self, p):
         """The coefficients with the largest autocorrelation at lag 1, of the p that are shrunk."""
-        n_slow, share = _SLOW
-        return tuple(sorted(np.argsort(self._novelty()[:p])[: max(n_slow, int(share * p))].tolist()))
+        n_slow = max(_FEW_SLOW, *(min(most, int(share * p)) for most, share in _SLOW))
+        return tuple(sorted(np.argsort(self._novelty()[:p])[:n_slow].tolist()))
 
     def forgets(self, p):
         """Whether every one of the p coefficients that are shrunk has a small autocorrelation at lag 1."""

@@ -85,8 +85,8 @@ def kick_path(angle, reference, factors, beta, loglik, score, first, last, path)
 def move_scales(H, b, tau_0, tau_step, n_moves, slow, sweep, k0, k1, routines, first, last, spare, gaussian, scales):
     """Moves of tau, of the lambda_j in ``slow`` and of tau again, u held, under the Gaussian alone.
 
-    Metropolis steps in log tau leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) p(log lambda) invariant. In the
-    first and the last of them some columns are held, see ``_hold``; for moves of lambda_j see ``_move_local_scales``.
+    Metropolis steps in log tau leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) p(log lambda) invariant, some
+    columns being held, see ``_hold``; for moves of lambda_j see ``_move_local_scales``.
     n_moves : of tau, an even number. tau_step : their standard deviation. spare : (q, q) scratch. scales : lambda^-2
     and tau^-2, which move, and the share of the moves of tau accepted.
     """
@@ -107,8 +107,7 @@ def move_scales(H, b, tau_0, tau_step, n_moves, slow, sweep, k0, k1, routines, f
             level = log_norm[c] - exponential_1(uint32(0), uint32(sweep), uint32(k), of_level, k0, k1)
             level += _log_half_cauchy(tau_sq_inv[c] * tau_0**2) - _log_half_cauchy(proposed * tau_0**2)
             x[:] = lambda_sq_inv[c]
-            if k == 0 or k == n_moves - 1:
-                level -= _hold(H, x, tau_sq_inv[c], tau_sq_inv[c] / proposed, k > 0, c, sweep, k0, k1)
+            level -= _hold(H, x, tau_sq_inv[c], tau_sq_inv[c] / proposed, k, c, sweep, k0, k1)
             minor = _move_tau(H, b, x, proposed, level, routines, c, spare, factors[c], mean[c], log_norm)
             if minor < 0:
                 tau_sq_inv[c] = proposed
@@ -134,7 +133,7 @@ def accept_paths(change, new, old, sweep, k0, k1, chance):
 
 
 @device
-def _hold(H, x, tau_sq_inv, growth, again, chain, sweep, k0, k1):
+def _hold(H, x, tau_sq_inv, growth, move, chain, sweep, k0, k1):
     """Choose columns that are held while tau^2 grows by a factor: lambda_j tau stays, and x_j = lambda_j^-2 grows, in
     place. What that adds to the log-density.
 
@@ -144,7 +143,7 @@ def _hold(H, x, tau_sq_inv, growth, again, chain, sweep, k0, k1):
     st, p, gain = stream(chain, HELD, 0), x.shape[0], 0.0
     for j in range(p):
         odds = min(H[j, j] / (tau_sq_inv * x[j] * HALF_HELD), LARGEST)
-        if unit_1(uint32(0), uint32(sweep), uint32(again * p + j), st, k0, k1) * (1.0 + odds) < odds:
+        if unit_1(uint32(0), uint32(sweep), uint32(move * p + j), st, k0, k1) * (1.0 + odds) < odds:
             gain += _log_half_cauchy(x[j] * growth) - _log_half_cauchy(x[j])
             x[j] *= growth
         else:

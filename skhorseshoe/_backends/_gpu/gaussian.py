@@ -285,14 +285,15 @@ class Whitening:
         half, p = tuning.tau_moves // 2, self.p
         steps = tuning.tau_step * normal((len(tau_sq_inv), 2 * half), key, sweep, SWAP)
         thresholds = exponential(cp.ones(steps.shape), key, sweep, SWAP_ACCEPT)
-        chances = uniform((len(tau_sq_inv), 2 * p), key, sweep, HELD)
-        first, second = (steps[:, :half], thresholds[:, :half]), (steps[:, half:], thresholds[:, half:])
+        chances = uniform((len(tau_sq_inv), 2 * half * p), key, sweep, HELD)
+        first = steps[:, :half], thresholds[:, :half], chances[:, : half * p]
+        second = steps[:, half:], thresholds[:, half:], chances[:, half * p :]
 
         scales = lambda_sq_inv, tau_sq_inv
-        *scales, chance = self._move_global_scale(*scales, tau_0, *first, 0, chances[:, :p])
+        *scales, chance = self._move_global_scale(*scales, tau_0, *first)
         if len(tuning.slow):
             scales[0] = self._move_local_scales(*scales, tuning.slow, sweep, key)
-        *scales, again = self._move_global_scale(*scales, tau_0, *second, half - 1, chances[:, p:])
+        *scales, again = self._move_global_scale(*scales, tau_0, *second)
         return *scales, (chance + again) / 2
 
     def _set(self, lambda_sq_inv, tau_sq_inv):
@@ -309,18 +310,16 @@ class Whitening:
         log_norm = 0.5 * cp.log(d[:, : self.p]).sum(axis=1) - log_det + 0.5 * (half**2).sum(axis=1)
         return self.cholesky.solve(factors, half, transposed=True), log_norm
 
-    def _move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds, holding, chances):
+    def _move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds, chances):
         """lambda^-2 and tau^-2 after Metropolis steps of tau, and the share that was accepted; all chains propose
-        together, and nothing is decided on the host. holding : the number of the step in which columns are held."""
+        together, and nothing is decided on the host."""
         x, now, accepted = lambda_sq_inv, tau_sq_inv.copy(), cp.zeros_like(tau_sq_inv)
         take_where = kernel("scales", "take_where")
         d = cp.zeros_like(self.mean)
         for k in range(steps.shape[1]):
             proposed = now * cp.exp(-2.0 * steps[:, k])
-            rise, moved = log_half_cauchy(proposed * tau_0**2) - log_half_cauchy(now * tau_0**2), x
-            if k == holding:
-                moved, more = self._hold(x, now, (now / proposed)[:, None], chances)
-                rise += more
+            moved, rise = self._hold(x, now, (now / proposed)[:, None], chances[:, k * self.p : (k + 1) * self.p])
+            rise += log_half_cauchy(proposed * tau_0**2) - log_half_cauchy(now * tau_0**2)
             d[:, : self.p] = proposed[:, None] * moved
             self.cholesky.factorise(d, self.spare)
             mean, log_norm = self._moments(self.spare, d)

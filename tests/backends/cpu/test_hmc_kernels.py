@@ -198,7 +198,7 @@ def test_moves_of_the_scales_take_the_gaussian_along(n_threads, slow, tau_step):
     assert (lambdas != lambda_sq_inv)[:, list(slow)].any(axis=0).all()
     if tau_step:
         growth = lambdas[:, others] / lambda_sq_inv[:, others]
-        assert max(len(np.unique(row.round(9))) for row in growth) in (2, 3, 4)  # held in one move, the other, both
+        assert 2 <= max(len(np.unique(row.round(9))) for row in growth) <= 2**4  # held in some of four moves
         assert (taus != tau_sq_inv).any()
         assert ((share > 0) == (taus != tau_sq_inv)).all()
         np.testing.assert_allclose(share * 4, np.round(share * 4), atol=1e-12)
