@@ -74,7 +74,8 @@ class Window:
 
     def tuned(self, step, tau_step, moves, state, ops):
         """``step`` and ``tau_step`` after a sweep, with or without moves of tau, that has ended in this state."""
-        excess = state.tau_acceptance.mean() - _TAU_ACCEPTANCE if moves else state.acceptance.mean() - _ACCEPTANCE
+        rates, wanted = (state.tau_acceptance, _TAU_ACCEPTANCE) if moves else (state.acceptance, _ACCEPTANCE)
+        excess = mean_of_chains(rates) - wanted
         before = tau_step if moves else step
         new = ops.empty_like(before)
         for i, number in enumerate(DualAveraging(*before).after(excess, self.starts[moves], self.largest[moves], ops)):
@@ -87,17 +88,17 @@ class Window:
         self.n += 1
         if self.n_seen == 0:
             return
-        self.rates[moves] += state.acceptance.mean()
+        self.rates[moves] += mean_of_chains(state.acceptance)
         n_states = (self.length - self.length // 2) * len(state.beta)
         self.points += some_points(state.beta, seen, n_states)
-        mean = state.beta.mean(axis=0)
+        beta = mean_of_chains(state.beta)
         if seen == 0:
-            self.first = mean
+            self.first = beta
         offset = state.beta - self.first
-        self.squares = self.squares + (offset**2).mean(axis=0)
-        self.lagged = self.lagged + (offset * self.last).mean(axis=0)
+        self.squares = self.squares + mean_of_chains(offset**2)
+        self.lagged = self.lagged + mean_of_chains(offset * self.last)
         self.last = offset
-        self.beta, self.score = self.beta + mean, self.score + state.score.mean(axis=0)
+        self.beta, self.score = self.beta + beta, self.score + mean_of_chains(state.score)
 
     # What follows is read on the host: of a window that ``ops.to_host`` has moved.
 
@@ -160,6 +161,11 @@ class Window:
         vars(window).update(ops.to_device(saved), **counts)
         window.points = (window.points,) if len(saved["points"]) else ()
         return window
+
+
+def mean_of_chains(values):
+    """Over the leading axis, in half the time of the method."""
+    return values.sum(axis=0) / len(values)
 
 
 def some_points(beta, seen, n_states):

@@ -17,7 +17,7 @@ import numpy as np
 from .._backends import COEF
 from .._backends.lines import SELDOM, every, line_widths, singles, splits
 from . import gibbs, hmc
-from .adaptation_window import Window, enough_steps
+from .adaptation_window import Window, enough_steps, mean_of_chains
 from .burn_in import BurnIn, of_tuning
 from .chains import shrinkage
 
@@ -88,8 +88,7 @@ class HmcChains:
         else:
             self.state = self.sweeps[with_lines](self.state)
             total, count = self.accepted
-            rates = self.state.acceptance
-            self.accepted = total + rates.sum() / len(rates), count + 1
+            self.accepted = total + mean_of_chains(self.state.acceptance), count + 1
         if t < ends[-1]:
             self.burn_in.see(t + 1, self.state.beta, self.problem.rows.ops)
             if t + 1 in ends:

@@ -105,7 +105,7 @@ class Whitening:
     def begin(self, reference, state, key, same_scales=False):
         """A ``Path`` from the coefficients and the scales of a state, with fresh v. same_scales : whether these are the
         scales of the path before."""
-        path = Path(*(np.empty(state.beta.shape) for _ in range(3)), np.empty(len(state.beta)))
+        path = Path(*np.empty((3, *state.beta.shape)), np.empty(len(state.beta)))
         how = self.H, self.b, reference[:3], state[:5], state.sweep, *key, same_scales, ROUTINES
         self._share(lambda spare, *chains: begin_path(*how, *chains, self._made, path))
         return path
