@@ -15,8 +15,7 @@ _TAU_ACCEPTANCE = 0.4  # that the moves of tau are tuned to
 _POINTS = 32  # at which the information is averaged
 _FAIR = 0.5, 0.6  # least share of acceptance with moves of scales, of that without: on the way, and beside a path's own
 _GOOD = 0.8  # the least share on the way that is as good as moves apart, which take a pass of their own
-# Columns whose lambda_j move with u held: 32, or a quarter of them up to 256, or a sixteenth if that is more.
-_FEW_SLOW, _SLOW = 32, ((256, 1 / 4), (np.inf, 1 / 16))
+_SLOW = 32, 256  # columns whose lambda_j move with u held: so many at least, and up to so many a quarter of them
 _NOVEL = 0.6  # 1 less an autocorrelation at lag 1 that is small
 _DEVIATIONS = 20.0  # of a logarithm
 _WINDOWS = (0.15, 0.2, 0.25)  # shares of the sweeps; the rest tunes the step for the last reference
@@ -122,7 +121,8 @@ class Window:
 
     def slowest(self, p):
         """The coefficients with the largest autocorrelation at lag 1, of the p that are shrunk."""
-        n_slow = max(_FEW_SLOW, *(min(most, int(share * p)) for most, share in _SLOW))
+        least, many = _SLOW
+        n_slow = max(least, min(many, p // 4), p // 16)
         return tuple(sorted(np.argsort(self._novelty()[:p])[:n_slow].tolist()))
 
     def forgets(self, p):

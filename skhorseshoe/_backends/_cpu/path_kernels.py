@@ -85,10 +85,10 @@ def kick_path(angle, reference, factors, beta, loglik, score, first, last, path)
 def move_scales(H, b, tau_0, tau_step, n_moves, slow, sweep, k0, k1, routines, first, last, spare, gaussian, scales):
     """Moves of tau, of the lambda_j in ``slow`` and of tau again, u held, under the Gaussian alone.
 
-    Metropolis steps in log tau leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) p(log lambda) invariant, some
-    columns being held, see ``_hold``; for moves of lambda_j see ``_move_local_scales``.
-    n_moves : of tau, an even number. tau_step : their standard deviation. spare : (q, q) scratch. scales : lambda^-2
-    and tau^-2, which move, and the share of the moves of tau accepted.
+    Metropolis steps in log tau leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) p(log lambda) invariant. Some
+    columns are held in each, see ``_hold``; for moves of lambda_j see ``_move_local_scales``. n_moves : of tau, an even
+    number. tau_step : their standard deviation. spare : (q, q) scratch. scales : lambda^-2 and tau^-2, which move, and
+    the share of the moves of tau accepted.
     """
     factors, mean, log_norm = gaussian
     lambda_sq_inv, tau_sq_inv, accepted = scales
