@@ -145,10 +145,10 @@ class DryRows(Rows):
     """Rows whose pass draws nothing: the linear predictors themselves weight the rows."""
 
     def latent(self, beta, sweep, key):
-        sums = np.empty((len(self.bounds) - 1, *beta.shape))
-        coef = beta.astype(self.X.dtype)
+        coef = cpu.by_column(beta).astype(self.X.dtype)
+        sums = np.empty((len(self.bounds) - 1, *coef.shape))
         self.threads.run(lambda first, last: _dry_pass(self.X, coef, self.bounds, first, last, sums), len(sums))
-        return sums.sum(axis=0), np.zeros(len(beta))
+        return cpu.by_chain(sums.sum(axis=0), len(beta)), np.zeros(len(beta))
 
 
 @numba.njit(nogil=True)

@@ -39,7 +39,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         keeps fewer, as ``max_draws`` does.
     burn_in : int or "auto", default="auto"
         Number of sweeps at the start of each chain that are discarded. "auto" goes on until halves of the chains agree:
-        400, 600, 1000, 1800 or 3400 sweeps with "hmc", else 200, 400, 800, 1600 or 3200.
+        240, 360, 600, 1080 or 2040 sweeps with "hmc", else 200, 400, 800, 1600 or 3200.
     n_chains : int, default=4
         Number of chains, 1 to 256. They share every pass over X; comparing them shows whether they have converged.
     thin : int, default=1

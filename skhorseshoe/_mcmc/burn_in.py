@@ -1,6 +1,5 @@
 """How long burn-in takes: as many sweeps as were asked for, or ("auto") until halves of the chains agree."""
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -8,38 +7,40 @@ import numpy as np
 from .adaptation_window import ends
 
 AUTO = "auto"
-_SHORTEST = 400  # sweeps of an automatic burn-in that tunes, if its first look is content; half of it without tuning
-MOST_EXTENSIONS = 4  # each twice as long as the one before: 3400 sweeps in all, or 3200
-_AGREED = 1.2  # split R-hat of every coefficient: what burn-in learns, halves of chains then tell alike
+_SHORTEST = 240  # sweeps of an automatic burn-in that tunes, if its first look is content
+_UNTUNED = 200  # of one without tuning
+MOST_EXTENSIONS = 4  # each twice as long as the one before: 2040 sweeps in all, or 3200
+# Split R-hat of every coefficient: what burn-in learns, halves of chains then tell alike. Few states make it noisy.
+_AGREED, _UNTUNED_AGREED = 1.35, 1.2
 
 
 class Phases(NamedTuple):
-    """The sweeps at which phases of burn-in end, and those after which an automatic one looks at the chains."""
+    """The sweeps at which phases of burn-in end, those after which an automatic one looks at the chains, and the R-hat
+    with which it is content."""
 
     ends: list
     start: int
     stop: int
+    agreed: float
 
 
-@cache
 def of_tuning(burn_in, extensions=0):
     """The climb, the windows, and the last window, which tunes the steps for the last reference. An extension learns
     that reference once more, from a window twice as long."""
     *learning, last = ends(_SHORTEST if burn_in == AUTO else burn_in)
     if burn_in != AUTO:
-        return Phases([*learning, last], last, last)
+        return Phases([*learning, last], last, last, _AGREED)
     length, rest = learning[-1] - learning[-2], last - learning[-1]
     for i in range(extensions):
         learning.append(learning[-1] + (length << (1 + i)))
     stop = learning[-1]
-    return Phases([*learning, stop + rest], (learning[-2] + stop) // 2, stop)
+    return Phases([*learning, stop + rest], (learning[-2] + stop) // 2, stop, _AGREED)
 
 
-@cache
 def of_no_tuning(burn_in, extensions=0):
     """One phase; an extension doubles it."""
-    end = (_SHORTEST // 2) << extensions if burn_in == AUTO else burn_in
-    return Phases([end], end // 2, end)
+    end = _UNTUNED << extensions if burn_in == AUTO else burn_in
+    return Phases([end], end // 2, end, _UNTUNED_AGREED)
 
 
 class BurnIn:
@@ -52,15 +53,11 @@ class BurnIn:
     def __init__(self, asked, schedule, saved=None, ops=None):
         self.asked, self.schedule = asked, schedule
         self.extensions = 0 if asked != AUTO or saved is None else int(saved["extensions"])
+        self.phases = schedule(asked, self.extensions)  # as they are planned now
         self.seen = None  # ``Halves`` of the chains in the sweeps that are looked at
         if saved is not None and "halves_squares" in saved:
             seen = Halves(*(saved[f"halves_{name}"] for name in Halves._fields))
             self.seen = seen if ops is None else ops.to_device(seen)
-
-    @property
-    def phases(self):
-        """``Phases`` as they are planned now."""
-        return self.schedule(self.asked, self.extensions)
 
     @property
     def end(self):
@@ -69,15 +66,16 @@ class BurnIn:
 
     def see(self, sweep, beta, ops):
         """The coefficients (n_chains, q) after so many sweeps. Where the chains do not agree, burn-in is extended."""
-        _, start, stop = self.phases
+        _, start, stop, agreed = self.phases
         if self.asked != AUTO or not start < sweep <= stop:
             return
         if self.seen is None:
             self.seen = Halves.from_first(beta)
         self.seen = self.seen.with_next(beta, half=int(2 * (sweep - start) > stop - start))
         if sweep == stop:
-            if self.extensions < MOST_EXTENSIONS and not ops.to_host(self.seen).agree(stop - start):
+            if self.extensions < MOST_EXTENSIONS and not ops.to_host(self.seen).agree(stop - start, agreed):
                 self.extensions += 1
+                self.phases = self.schedule(self.asked, self.extensions)
             self.seen = None
 
     def arrays(self, ops):
@@ -91,7 +89,7 @@ class BurnIn:
         """The shapes of ``arrays`` after so many sweeps, by name, in letters: C chains, q coefficients."""
         if self.asked != AUTO:
             return {}
-        _, start, stop = self.phases
+        _, start, stop, _ = self.phases
         sums = {"halves_origin": "q", "halves_first": "Cq", "halves_second": "Cq", "halves_squares": "q"}
         return {"extensions": "", **(sums if start < sweep < stop else {})}
 
@@ -118,10 +116,10 @@ class Halves(NamedTuple):
         squares = self.squares + (offset**2).sum(axis=0)
         return self._replace(squares=squares, **{name: getattr(self, name) + offset})
 
-    def agree(self, n):
-        """Whether R-hat of each coefficient over halves of chains is small. n : states of a chain; of the host."""
+    def agree(self, n, agreed):
+        """Whether no R-hat over halves of chains is above ``agreed``. n : states of a chain; of the host."""
         sizes = n // 2, n - n // 2
         means = np.stack([self.first / sizes[0], self.second / sizes[1]])  # (2, n_chains, q)
         explained = sizes[0] * (means[0] ** 2).sum(axis=0) + sizes[1] * (means[1] ** 2).sum(axis=0)
         within = np.maximum(self.squares - explained, 0.0) / (n * len(self.first))
-        return bool((means.reshape(-1, len(self.origin)).var(axis=0, ddof=1) <= (_AGREED**2 - 1) * within).all())
+        return bool((means.reshape(-1, len(self.origin)).var(axis=0, ddof=1) <= (agreed**2 - 1) * within).all())

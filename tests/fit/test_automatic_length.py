@@ -97,8 +97,9 @@ def test_one_chain_that_drifts_does_not_agree(seed):
 def test_a_run_that_was_stopped_ends_with_the_same_draws(weak_problem, sampler, stops, tmp_path, stop_at, monkeypatch):
     """It is stopped in the middle of the sweeps that an automatic burn-in looks at, and of an extension."""
     monkeypatch.setattr(burn_in, "_SHORTEST", 80)
+    monkeypatch.setattr(burn_in, "_UNTUNED", 40)
     looks = set()  # of which none is content, so that there are extensions
-    monkeypatch.setattr(burn_in.Halves, "agree", lambda seen, n: looks.add(b"".join(map(np.ndarray.tobytes, seen))))
+    monkeypatch.setattr(burn_in.Halves, "agree", lambda seen, *_: looks.add(b"".join(map(np.ndarray.tobytes, seen))))
     monkeypatch.setattr(burn_in, "MOST_EXTENSIONS", 1)
     monkeypatch.setattr(chains, "_COLUMNS", 8)
     X, y = (values[:50] for values in weak_problem)

@@ -102,55 +102,67 @@ class Watch:
         return flags.any()
 
 
-def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, pieces=pieces):
     """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
 
     One pass over X. ``bounds`` are the blocks of rows whose sums are added in pairs, so the result does not depend on
-    the number of threads. The random numbers of row i are those of row first_row + i.
+    the number of threads. The random numbers of row i are those of row first_row + i. pieces : cuts X.
     """
-    n_blocks = len(bounds) - 1
-    sums, squares = np.zeros((n_blocks, *coef.shape)), np.zeros((n_blocks, len(coef)))
+    n_blocks, of_columns = len(bounds) - 1, by_column(coef)
+    sums, squares = np.zeros((n_blocks, *of_columns.shape)), np.zeros((n_blocks, len(coef)))
 
     def some(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
-            beta = coef.astype(x.dtype, copy=False)
-            latent_pass(x, y[rows], beta, edges, first_row + rows.start, sweep, *key, sums[blocks], squares[blocks])
+            beta, place = of_columns.astype(x.dtype, copy=False), first_row + rows.start
+            latent_pass(x, y[rows], beta, edges, place, sweep, *key, sums[blocks], squares[blocks])
 
     threads.run(some, n_blocks)
-    return _add_pairs(sums), _add_pairs(squares)
+    return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)
 
 
-def score(X, y, weight, coef, bounds, threads):
+def score(X, y, weight, coef, bounds, threads, pieces=pieces):
     """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
 
     weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
     """
-    n_blocks = len(bounds) - 1
-    sums, logliks = np.zeros((n_blocks, *coef.shape)), np.zeros((n_blocks, len(coef)))
+    n_blocks, of_columns = len(bounds) - 1, by_column(coef)
+    sums, logliks = np.zeros((n_blocks, *of_columns.shape)), np.zeros((n_blocks, len(coef)))
 
     def some(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
-            beta = coef.astype(x.dtype, copy=False)
+            beta = of_columns.astype(x.dtype, copy=False)
             score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks])
 
     threads.run(some, n_blocks)
-    return _add_pairs(logliks), _add_pairs(sums)
+    return add_pairs(logliks), by_chain(add_pairs(sums), len(coef))
 
 
-def line(X, y, weight, coef, direction, steps, bounds, threads):
+def line(X, y, weight, coef, direction, steps, bounds, threads, pieces=pieces):
     """Log-likelihoods at coef + step direction (n_chains, q) for the steps (n_chains, k); (n_chains, k) float64.
 
     One pass over X, the rest as in ``score``.
     """
     n_blocks = len(bounds) - 1
-    both, logliks = np.concatenate([coef, direction]), np.zeros((n_blocks, *steps.shape))
+    both, logliks = by_column(np.concatenate([coef, direction])), np.zeros((n_blocks, *steps.shape))
 
     def some(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
             line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks])
 
     threads.run(some, n_blocks)
-    return _add_pairs(logliks)
+    return add_pairs(logliks)
+
+
+def by_column(coef):
+    """coef (m, q) with the chains as the last axis, padded with zeros to a multiple of four; (q, width) float64."""
+    if n_more := -len(coef) % 4:
+        coef = np.concatenate([coef, np.zeros((n_more, coef.shape[1]))])
+    return coef.T.copy()
+
+
+def by_chain(sums, m):
+    """The way back, (m, q)."""
+    return sums[:, :m].T.copy()
 
 
 def metropolis(change, new, old, key, sweep):
@@ -177,7 +189,7 @@ def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, s
     return out
 
 
-def _add_pairs(sums):
+def add_pairs(sums):
     """The sum over the first axis, as a tree: a part of it that is a node has the same bits wherever it is summed."""
     while len(sums) > 1:
         even = len(sums) // 2 * 2

@@ -5,12 +5,12 @@ grow with the number of rows.
 """
 
 import numpy as np
-from numba import types
+from numba import types, uint64
 
 from ..._utils.memmap import WINDOW, ahead, cut, is_on_disk
-from .jit import REORDER_SUMS, device
+from .jit import device
 from .passes import add_weighted_rows, for_rows, linear_predictor, scratch
-from .simd import prefetch
+from .simd import add_times, lane, lanes, load, prefetch, store
 
 _SHORT_ROW = 2048  # bytes
 _FLUSH = 256  # rows whose sum may be held in X's dtype
@@ -52,70 +52,79 @@ def tile_rows(X):
 @for_rows(scratch, types.Array)
 def _scratch(X, coef):
     tile = tile_rows(X)
-    return tile, _FLUSH // tile * tile, np.empty((coef.shape[0], tile), coef.dtype), np.zeros(coef.shape, X.dtype)
+    return tile, _FLUSH // tile * tile, np.empty((coef.shape[1], tile), coef.dtype), np.zeros(coef.shape, X.dtype)
 
 
-@for_rows(linear_predictor, types.Array, fastmath=REORDER_SUMS)
+@for_rows(linear_predictor, types.Array)
 def _linear_predictor(X, coef, start, rows, out):
-    """Four rows at a time share each load of a coefficient."""
-    p = X.shape[1]
-    n_chains = coef.shape[0]
-    has_intercept = coef.shape[1] > p
-    zero = coef.dtype.type(0)
-    ahead = fetch_distance(X)
-    r = 0
-    while r + 4 <= rows:
-        fetch_two(X, start + r + ahead)
-        x0, x1, x2, x3 = X[start + r], X[start + r + 1], X[start + r + 2], X[start + r + 3]
-        for c in range(n_chains):
-            b = coef[c]
-            s0 = b[p] if has_intercept else zero
-            s1, s2, s3 = s0, s0, s0
-            for j in range(p):
-                s0 += b[j] * x0[j]
-                s1 += b[j] * x1[j]
-                s2 += b[j] * x2[j]
-                s3 += b[j] * x3[j]
-            out[c, r], out[c, r + 1], out[c, r + 2], out[c, r + 3] = s0, s1, s2, s3
-        r += 4
-    while r < rows:
-        x0 = X[start + r]
-        for c in range(n_chains):
-            b = coef[c]
-            s0 = b[p] if has_intercept else zero
-            for j in range(p):
-                s0 += b[j] * x0[j]
-            out[c, r] = s0
-        r += 1
+    """Four rows share each load of a coefficient of four chains. Of a last few rows, one is there several times."""
+    n_columns, x, flat, number = uint64(X.shape[1]), X.reshape(-1), coef.reshape(-1), coef.dtype.type
+    width, ahead, last = uint64(coef.shape[1]), fetch_distance(X), start + rows - 1
+    for c in range(0, coef.shape[1], 4):
+        first = lanes(number(0), number(0), number(0), number(0))
+        if coef.shape[0] > X.shape[1]:
+            first = load(flat, n_columns * width + uint64(c))
+        for r in range(0, rows, 4):
+            if c == 0:
+                fetch_two(X, start + r + ahead)
+            i0, i1, i2, i3 = four_rows(start + r, last, n_columns)
+            s0, s1, s2, s3 = first, first, first, first
+            at = uint64(c)
+            for j in range(n_columns):
+                b = load(flat, at)
+                s0 = add_times(s0, b, number(x[i0 + j]))
+                s1 = add_times(s1, b, number(x[i1 + j]))
+                s2 = add_times(s2, b, number(x[i2 + j]))
+                s3 = add_times(s3, b, number(x[i3 + j]))
+                at += width
+            for i in range(4):
+                out[c + i, r], out[c + i, r + 1] = lane(s0, i), lane(s1, i)
+                out[c + i, r + 2], out[c + i, r + 3] = lane(s2, i), lane(s3, i)
 
 
-@for_rows(add_weighted_rows, types.Array, fastmath=REORDER_SUMS)
+@for_rows(add_weighted_rows, types.Array)
 def _add_weighted_rows(X, weights, start, rows, partial, total):
-    """Four rows at a time share each load of a sum."""
-    p = X.shape[1]
-    n_chains = partial.shape[0]
-    ahead = fetch_distance(X) + 2
-    r = 0
-    while r + 4 <= rows:
-        fetch_two(X, start + r + ahead)
-        x0, x1, x2, x3 = X[start + r], X[start + r + 1], X[start + r + 2], X[start + r + 3]
-        for c in range(n_chains):
-            a = partial[c]
-            w0, w1, w2, w3 = weights[c, r], weights[c, r + 1], weights[c, r + 2], weights[c, r + 3]
-            for j in range(p):
-                a[j] += w0 * x0[j] + w1 * x1[j] + w2 * x2[j] + w3 * x3[j]
-        r += 4
-    while r < rows:
-        x0 = X[start + r]
-        for c in range(n_chains):
-            a, w0 = partial[c], weights[c, r]
-            for j in range(p):
-                a[j] += w0 * x0[j]
-        r += 1
-    if partial.shape[1] > p:
-        for c in range(n_chains):
-            for r in range(rows):
-                partial[c, p] += weights[c, r]
+    """Four rows share each load of a sum of four chains. Where the last few rows end, further weights are zero."""
+    n_columns, x, flat, number = uint64(X.shape[1]), X.reshape(-1), partial.reshape(-1), partial.dtype.type
+    width, ahead, last = uint64(partial.shape[1]), fetch_distance(X) + 2, start + rows - 1
+    has_intercept, ones = partial.shape[0] > X.shape[1], (number(1), number(1), number(1), number(1))
+    weights[:, rows : -(-rows // 4) * 4] = 0
+    for c in range(0, partial.shape[1], 4):
+        for r in range(0, rows, 4):
+            if c == 0:
+                fetch_two(X, start + r + ahead)
+            i0, i1, i2, i3 = four_rows(start + r, last, n_columns)
+            w0, w1 = four_chains(weights, c, r), four_chains(weights, c, r + 1)
+            w = w0, w1, four_chains(weights, c, r + 2), four_chains(weights, c, r + 3)
+            at = uint64(c)
+            for j in range(n_columns):
+                x_j = number(x[i0 + j]), number(x[i1 + j]), number(x[i2 + j]), number(x[i3 + j])
+                add_four(flat, at, w, x_j)
+                at += width
+            if has_intercept:
+                add_four(flat, at, w, ones)
+
+
+@device(inline="always")
+def add_four(flat, at, weights, numbers):
+    """Add four times lanes, one after the other, to those at this place."""
+    total = load(flat, at)
+    for i in range(4):
+        total = add_times(total, weights[i], numbers[i])
+    store(total, flat, at)
+
+
+@device(inline="always")
+def four_rows(first, last, n_columns):
+    """Where consecutive rows begin in memory, none beyond the last."""
+    second, third, fourth = min(first + 1, last), min(first + 2, last), min(first + 3, last)
+    return uint64(first) * n_columns, uint64(second) * n_columns, uint64(third) * n_columns, uint64(fourth) * n_columns
+
+
+@device(inline="always")
+def four_chains(weights, c, r):
+    """The weights of a row."""
+    return lanes(weights[c, r], weights[c + 1, r], weights[c + 2, r], weights[c + 3, r])
 
 
 @device

@@ -5,8 +5,9 @@ chains, what is drawn or derived from them, and the sums over rows. X is an arra
 three operations that see the difference are in ``dense_passes`` and ``sparse_passes``.
 
 bounds : (n_blocks + 1,) int64; block b is rows bounds[b] to bounds[b + 1] - 1.
-coef : coefficients of all chains in X's dtype, q = p or p + 1 of each, the last of which is then the intercept. As the
-operations want them: (n_chains, q), or (q, width) for sparse rows; what is summed is of the same shape.
+coef : (q, width), coefficients of all chains in X's dtype, q = p or p + 1 of each, the last of which is then the
+intercept. The chains are the last axis, so that a number of X meets those of four chains side by side, and are padded
+with zeros to a width that is a multiple of four. What is summed is of the same shape.
 """
 
 import numpy as np
@@ -19,16 +20,17 @@ from .truncated_normal import truncate_tile
 
 
 def scratch(X, coef):
-    """Rows to a tile; rows of whole tiles, of which ``partial`` may hold the sum; room for a number of each row of a
-    tile and each column or row of ``coef``; and ``partial``, zeros of the shape of ``coef``, or nothing if not used."""
+    """Rows to a tile, a multiple of four; rows of whole tiles, of which ``partial`` may hold the sum; room for a number
+    of each chain and row of a tile; and ``partial``, zeros of the shape of ``coef``, or nothing if not used."""
 
 
 def linear_predictor(X, coef, start, rows, out):
-    """out[c, r] = (x_(start + r), 1) . coefficients of c, for a tile of rows."""
+    """out[c, r] = (x_(start + r), 1) . coefficients of c, for a tile of rows; after the last comes anything."""
 
 
 def add_weighted_rows(X, weights, start, rows, partial, total):
-    """Add sum_r weights[c, r] (x_(start + r), 1) for each c to ``partial`` or, where that is not used, to ``total``."""
+    """Add sum_r weights[c, r] (x_(start + r), 1) for each c to ``partial`` or, where that is not used, to ``total``.
+    Weights after the last row may be overwritten."""
 
 
 def for_rows(operation, kind, **options):

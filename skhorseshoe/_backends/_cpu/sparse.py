@@ -3,14 +3,15 @@
 X is never made dense, nor copied. Indices ascend within a row, and none comes twice.
 """
 
+from functools import partial
+
 import numpy as np
 from scipy.sparse import csr_array
 
 from ..centring import finish, uncentred
 from . import dense
-from .dense import sum_of_parts
+from .dense import add_pairs, by_chain, by_column, sum_of_parts
 from .normal_tail import information_weights
-from .passes import latent_pass, line_pass, score_pass
 from .sparse_passes import column_moments, csr, gram_pass, noise_pass, product_pass
 
 NEAR_ROWS = 0
@@ -29,34 +30,12 @@ def hold(X, y, weight):
     return X, y, weight
 
 
-def latent(X, y, coef, bounds, sweep, key, threads, first_row=0):
-    rows, by_column, squares = csr(X), _by_column(coef, X.dtype), np.zeros((len(bounds) - 1, len(coef)))
-
-    def some(edges, blocks, sums):
-        latent_pass(rows, y, by_column, edges, first_row, sweep, *key, sums, squares[blocks])
-
-    return _sum(some, by_column.shape, bounds, threads)[: len(coef)], squares.sum(axis=0)
+def pieces(X, bounds, first, last):
+    """As those of an array; they are one, in which the kernels find the blocks."""
+    return ((csr(X), slice(0, X.shape[0]), bounds[first : last + 1], slice(first, last)),)
 
 
-def score(X, y, weight, coef, bounds, threads):
-    rows, by_column, logliks = csr(X), _by_column(coef, X.dtype), np.zeros((len(bounds) - 1, len(coef)))
-
-    def some(edges, blocks, sums):
-        score_pass(rows, y, weight, by_column, edges, sums, logliks[blocks])
-
-    score = _sum(some, by_column.shape, bounds, threads)[: len(coef)]
-    return logliks.sum(axis=0), score
-
-
-def line(X, y, weight, coef, direction, steps, bounds, threads):
-    rows, both = csr(X), _by_column(np.concatenate([coef, direction]), np.float64)
-    logliks = np.zeros((len(bounds) - 1, *steps.shape))
-
-    def some(first, last):
-        line_pass(rows, y, weight, both, steps, bounds[first : last + 1], logliks[first:last])
-
-    threads.run(some, len(logliks))
-    return logliks.sum(axis=0)
+latent, score, line = (partial(function, pieces=pieces) for function in (dense.latent, dense.score, dense.line))
 
 
 def gram_product(X, weight, vectors, bounds, threads):
@@ -64,41 +43,29 @@ def gram_product(X, weight, vectors, bounds, threads):
 
     weight : (n,) or (0,) for none. q = p or p + 1, with or without the column of ones.
     """
-    rows, by_column = csr(X), _by_column(vectors, np.float64)
+    rows, of_columns = csr(X), by_column(vectors)
 
-    def some(edges, blocks, sums):
-        product_pass(rows, weight, by_column, edges, sums)
+    def some(edges, sums):
+        product_pass(rows, weight, of_columns, edges, sums)
 
-    return _sum(some, by_column.shape, bounds, threads)[: len(vectors)]
+    return by_chain(_sum(some, of_columns.shape, bounds, threads), len(vectors))
 
 
 def gram_noise(X, weight, shape, bounds, attempt, sweep, purpose, key, threads):
     """Gaussian vectors whose covariance is the matrix of ``gram_product``; shape = (n_chains, q)."""
-    rows, (n_chains, q) = csr(X), shape
+    rows, n_chains = csr(X), shape[0]
 
-    def some(edges, blocks, sums):
+    def some(edges, sums):
         noise_pass(rows, weight, n_chains, edges, attempt, sweep, purpose, *key, sums)
 
-    return _sum(some, (q, _width(n_chains)), bounds, threads)[:n_chains]
-
-
-def _width(n_chains):
-    return -(-n_chains // 4) * 4
-
-
-def _by_column(coef, dtype):
-    """coef (n_chains, q) with the chains as the last axis, padded with zeros; (q, width)."""
-    out = np.zeros((coef.shape[1], _width(len(coef))), dtype)
-    out[:, : len(coef)] = coef.T
-    return out
+    return by_chain(_sum(some, by_column(np.empty(shape)).shape, bounds, threads), n_chains)
 
 
 def _sum(some, shape, bounds, threads):
-    """Sums (width, q) over all blocks, added in order; some(edges, blocks, sums) adds to those of a slice of blocks,
-    of this shape (q, width)."""
+    """Sums over all blocks, added in pairs; some(edges, sums) adds to those of a few blocks, of this shape each."""
     sums = np.zeros((len(bounds) - 1, *shape))
-    threads.run(lambda first, last: some(bounds[first : last + 1], slice(first, last), sums[first:last]), len(sums))
-    return np.ascontiguousarray(sums.sum(axis=0).T)
+    threads.run(lambda first, last: some(bounds[first : last + 1], sums[first:last]), len(sums))
+    return add_pairs(sums)
 
 
 def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):

@@ -1,9 +1,7 @@
 """What ``passes`` does with rows in CSR form, and the kernels that only such rows need.
 
-The random numbers are those of the same rows in an array. What belongs to a column has the chains as its last axis, so
-that a stored number meets those of all chains side by side. It is padded with zeros to a width that is a multiple of
-four, and four chains share each load of a number. Sums over rows are held in float64 from the start: a row touches few
-of them.
+The random numbers are those of the same rows in an array. Sums over rows are held in float64 from the start: a row
+touches few of them.
 """
 
 import math
@@ -27,6 +25,10 @@ class Csr(NamedTuple):
     indices: object  # int32 or int64, as is indptr
     indptr: object
     p: int  # columns
+
+    @property
+    def dtype(self):
+        return self.data.dtype
 
 
 def csr(X):

@@ -55,7 +55,8 @@ def test_chains_are_those_of_the_cpu(fit, kind, dtype, one_gpu, problem, sparse_
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
 def test_an_automatic_burn_in_is_that_of_the_cpu(sampler, one_gpu, problem, short_fit, monkeypatch, stop_at, tmp_path):
     monkeypatch.setattr(burn_in, "_SHORTEST", 40)
-    monkeypatch.setattr(burn_in, "_AGREED", 1.0)  # never, so that it is extended
+    monkeypatch.setattr(burn_in, "_UNTUNED", 20)
+    monkeypatch.setattr(burn_in.Halves, "agree", lambda *_: False)  # so that it is extended
     monkeypatch.setattr(burn_in, "MOST_EXTENSIONS", 1)
     length = {"burn_in": "auto", "n_iter": 5}
     ours, theirs = (short_fit(*problem, device=device, sampler=sampler, **length) for device in ("cuda", "cpu"))
