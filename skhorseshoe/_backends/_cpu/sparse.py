@@ -48,7 +48,7 @@ def gram_product(X, weight, vectors, bounds, threads):
     def some(edges, sums):
         product_pass(rows, weight, of_columns, edges, sums)
 
-    return by_chain(_sum(some, of_columns.shape, bounds, threads), len(vectors))
+    return _sum(some, vectors.shape, bounds, threads)
 
 
 def gram_noise(X, weight, shape, bounds, attempt, sweep, purpose, key, threads):
@@ -58,14 +58,16 @@ def gram_noise(X, weight, shape, bounds, attempt, sweep, purpose, key, threads):
     def some(edges, sums):
         noise_pass(rows, weight, n_chains, edges, attempt, sweep, purpose, *key, sums)
 
-    return by_chain(_sum(some, by_column(np.empty(shape)).shape, bounds, threads), n_chains)
+    return _sum(some, shape, bounds, threads)
 
 
 def _sum(some, shape, bounds, threads):
-    """Sums over all blocks, added in pairs; some(edges, sums) adds to those of a few blocks, of this shape each."""
-    sums = np.zeros((len(bounds) - 1, *shape))
+    """Sums over all blocks, of this shape (m, q), added in pairs. some(edges, sums) adds to those of a few blocks, in
+    the form of ``by_column``."""
+    m, q = shape
+    sums = np.zeros((len(bounds) - 1, q, m + -m % 4))
     threads.run(lambda first, last: some(bounds[first : last + 1], sums[first:last]), len(sums))
-    return add_pairs(sums)
+    return by_chain(add_pairs(sums), m)
 
 
 def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
