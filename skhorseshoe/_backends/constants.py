@@ -5,13 +5,12 @@ LEAST_B = 1e-290  # e^b E1(b) grows like -log(b): far below it nothing changes b
 TAU_WIDTH = 1.0  # of the slice in log tau
 FARTHEST = 300.0  # in log tau: coefficients that are all exactly zero have no law of tau, but an end there must be
 
-# Moves of single lambda_j, all coefficients integrated out of a Gaussian.
-LOCAL_WIDTH = 8.0  # of the slice in log lambda_j: it often covers both a coefficient that is zero and one that is not
+# Moves of single lambda_j, all coefficients integrated out.
+LOCAL_WIDTH = 16.0  # of the slice in log lambda_j, around the current value: it reaches from noise to signal
 HALF_HELD = 10.0  # lambda_j^2 tau^2 H_jj of a column that is held half of the time while tau moves
 LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: lambda_j then stays
 
 # More columns than rows.
-COLLAPSED_WIDTH = 16.0  # of the slice in log lambda_j, around the current value: it reaches from noise to signal
 MOST_INFORMED = 1e5  # w_j s_j up to which P without column j can be told from P
 LARGEST_TERM = 1e9  # w_j |x_j|^2 trace(P), the size of what s_j is a sum of, up to which it can
 ROUNDING = 1e-16

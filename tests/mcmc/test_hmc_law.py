@@ -142,8 +142,8 @@ def held_without(prior=False, choice=False):
 
 
 def half_cauchy_with(density):
-    """Moves of tau with another prior of tau, and of the lambda_j that follow."""
-    return {"_log_half_cauchy": lambda right: density, "_hold": lambda right: right.py_func}
+    """Moves of tau with another prior of tau."""
+    return {"_log_half_cauchy": lambda right: density}
 
 
 def gaussian_forgotten(move):

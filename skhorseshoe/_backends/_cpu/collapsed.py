@@ -12,21 +12,21 @@ from numba import uint32
 from .. import JITTERS, LATENT, LENGTH, LOCAL_SLICE, rows_not_definite
 from ..collapsed_base import Collapsed, diagonal
 from ..constants import (
-    COLLAPSED_WIDTH,
     IN_THE_SPAN,
     LARGEST_TERM,
     LEAST_PRECISION,
+    LOCAL_WIDTH,
     MOST_INFORMED,
     ROUNDING,
     SCAN_ATTEMPTS,
     SCAN_BLOCKS,
 )
 from ..limits import KEPT
+from .arithmetic import add_square, dot
 from .gaussian import Precision
-from .jit import REORDER_SUMS, device, kernel
+from .jit import device, kernel
 from .lapack import ROUTINES, UPPER, add_products, cholesky, invert
 from .normal_tail import fisher_weight
-from .path_kernels import dot
 from .philox import exponential_1, gamma_1, philox, stream, unit
 from .truncated_normal import truncated_normal
 
@@ -156,15 +156,6 @@ def fill_columns(X, order, centre, root, first, out):
             out[i, k] = root[k]
 
 
-@device(fastmath=REORDER_SUMS)
-def _add(P, factor, g):
-    """P += factor g g'."""
-    for i in range(g.shape[0]):
-        scaled = factor * g[i]
-        for j in range(g.shape[0]):
-            P[i, j] += scaled * g[j]
-
-
 @kernel
 def quadratic(P, z):
     """z'Pz, never below its rounding error."""
@@ -194,7 +185,7 @@ def add_heavy(P, columns, weights, factors, precision, products):
         s = dot(g, x)
         if s > IN_THE_SPAN * size:
             factors[k], precision[k] = weights[k] / (1.0 + weights[k] * s), 1.0 / weights[k] + s
-            _add(P, -factors[k], g)
+            add_square(P, -factors[k], g)
             rise += math.log1p(weights[k] * s)
         else:
             factors[k], precision[k] = 0.0, 1.0 / weights[k] + IN_THE_SPAN * size
@@ -295,8 +286,8 @@ def scan_local_scales(lambda_sq_inv, w, P, z, which, columns, tau_sq_inv, slab_p
         for attempt in range(SCAN_ATTEMPTS * n_th + 1, SCAN_ATTEMPTS * n_th + 400):
             a, b, c, d = philox(uint32(attempt), uint32(sweep), uint32(j), st, k0, k1)
             if high == low:
-                low = now - COLLAPSED_WIDTH * unit(a, b)
-                high = low + COLLAPSED_WIDTH
+                low = now - LOCAL_WIDTH * unit(a, b)
+                high = low + LOCAL_WIDTH
             proposed = low + (high - low) * unit(c, d)
             precision = math.exp(-2.0 * proposed)
             d = max(tau_sq_inv * precision, LEAST_PRECISION)
@@ -304,7 +295,7 @@ def scan_local_scales(lambda_sq_inv, w, P, z, which, columns, tau_sq_inv, slab_p
             if weight <= largest and _log_density(proposed, weight, bound, s_without, r_without, q_without, n) >= level:
                 change = weight - w[j]
                 factor = change / (1.0 + change * s)
-                _add(P, -factor, g)
+                add_square(P, -factor, g)
                 Q = max(Q - factor * r * r, ROUNDING * Q)
                 trace -= factor * g_square
                 rise += math.log1p(change * s)

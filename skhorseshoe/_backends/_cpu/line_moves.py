@@ -15,10 +15,10 @@ import math
 import numpy as np
 
 from ..lines import EACH, HELD, LARGEST, ONE, PROPOSALS, SPLIT
+from .arithmetic import dot, multiply_in
 from .jit import REORDER_SUMS, device, kernel
 from .normal_tail import cdf_parts, mills_ratio
 from .passes import log_likelihood
-from .path_kernels import dot
 
 # The fourth derivative of log Phi is at least -0.18897 and at most 0.11484. Its sign changes at 1.0023.
 _LEAST_FOURTH, _LARGEST_FOURTH, _TURN = -0.19, 0.1152, (1.0, 1.003)
@@ -258,13 +258,7 @@ def _sum_log1p(terms, growth):
     total, product = 0.0, 1.0
     for k in range(terms.shape[0]):
         factor = 1.0 + (terms[k] * growth if terms[k] >= 0.0 else -terms[k] / growth)
-        if factor > 1e100:
-            total += math.log(factor)
-        else:
-            product *= factor
-        if product > 1e200:  # one logarithm for many factors
-            total += math.log(product)
-            product = 1.0
+        total, product = multiply_in(total, product, factor)
     return total + math.log(product)
 
 

@@ -13,9 +13,10 @@ from numba import uint32
 from .. import ACCEPT, HELD, LOCAL_SLICE, MOMENTUM, SWAP, SWAP_ACCEPT, log_half_cauchy
 from ..constants import HALF_HELD, LEAST_FREE, LOCAL_WIDTH
 from ..lines import LARGEST
-from .jit import REORDER_SUMS, device, kernel
+from .arithmetic import add_square, dot, multiply_in, solve, solve_transposed, transposed_product
+from .jit import device, kernel
 from .lapack import UPPER, add_products, factorise, solve_all
-from .philox import exponential_1, normal_and_unit, stream, unit_1
+from .philox import exponential_1, fill_units, normal_and_unit, stream, unit_1
 
 _log_half_cauchy = device(log_half_cauchy)
 
@@ -92,7 +93,7 @@ def move_scales(H, b, tau_0, tau_step, n_moves, slow, sweep, k0, k1, routines, f
     """
     factors, mean, log_norm = gaussian
     lambda_sq_inv, tau_sq_inv, accepted = scales
-    x = np.empty(lambda_sq_inv.shape[1])
+    x, chance = np.empty((2, lambda_sq_inv.shape[1]))
     for c in range(first, last):
         accepted[c] = 0.0
         of_step, of_level = stream(c, SWAP, 0), stream(c, SWAP_ACCEPT, 0)
@@ -107,7 +108,7 @@ def move_scales(H, b, tau_0, tau_step, n_moves, slow, sweep, k0, k1, routines, f
             level = log_norm[c] - exponential_1(uint32(0), uint32(sweep), uint32(k), of_level, k0, k1)
             level += _log_half_cauchy(tau_sq_inv[c] * tau_0**2) - _log_half_cauchy(proposed * tau_0**2)
             x[:] = lambda_sq_inv[c]
-            level -= _hold(H, x, tau_sq_inv[c], tau_sq_inv[c] / proposed, k, c, sweep, k0, k1)
+            level -= _hold(H, x, tau_sq_inv[c], tau_sq_inv[c] / proposed, k, chance, c, sweep, k0, k1)
             minor = _move_tau(H, b, x, proposed, level, routines, c, spare, factors[c], mean[c], log_norm)
             if minor < 0:
                 tau_sq_inv[c] = proposed
@@ -133,22 +134,22 @@ def accept_paths(change, new, old, sweep, k0, k1, chance):
 
 
 @device
-def _hold(H, x, tau_sq_inv, growth, move, chain, sweep, k0, k1):
+def _hold(H, x, tau_sq_inv, growth, move, chance, chain, sweep, k0, k1):
     """Choose columns that are held while tau^2 grows by a factor: lambda_j tau stays, and x_j = lambda_j^-2 grows, in
     place. What that adds to the log-density.
 
     A column is held with probability h / (1 + h), h = lambda_j^2 tau^2 H_jj / ``HALF_HELD``. The choice is an unknown
     of its own: where it is not to hold, its probability is part of the law of tau.
     """
-    st, p, gain = stream(chain, HELD, 0), x.shape[0], 0.0
+    p, n_held, gain, product = x.shape[0], 0, 0.0, 1.0
+    fill_units(chance, uint32(sweep), move * p, stream(chain, HELD, 0), k0, k1)
     for j in range(p):
-        odds = min(H[j, j] / (tau_sq_inv * x[j] * HALF_HELD), LARGEST)
-        if unit_1(uint32(0), uint32(sweep), uint32(move * p + j), st, k0, k1) * (1.0 + odds) < odds:
-            gain += _log_half_cauchy(x[j] * growth) - _log_half_cauchy(x[j])
+        size = min(H[j, j] / (tau_sq_inv * x[j] * HALF_HELD), LARGEST)
+        if chance[j] * (1.0 + size) < size:
+            n_held, size = n_held + 1, x[j]
             x[j] *= growth
-        else:
-            gain -= math.log((1.0 + growth * odds) / (1.0 + odds))
-    return gain
+        gain, product = multiply_in(gain, product, (1.0 + size) / (1.0 + growth * size))
+    return gain + math.log(product) + 0.5 * n_held * math.log(growth)
 
 
 @device
@@ -207,27 +208,21 @@ def _move_local_scales(P, m, x, tau_sq_inv, chain, sweep, k0, k1):
         v, c = P[j, j] / free, m[j] / free
         x[j] = math.exp(-2.0 * _slice(-0.5 * math.log(x[j]), v, c, tau_sq_inv, step, sweep, st, k0, k1))
         change = tau_sq_inv * x[j] - d
-        factor, mean = change / (1.0 + change * P[j, j]), m[j]
+        factor, mean = -change / (1.0 + change * P[j, j]), m[j]
         column[:] = P[j]
         for a in range(k):
-            share, row = factor * column[a], P[a]
-            m[a] -= share * mean
-            for b in range(k):
-                row[b] -= share * column[b]
+            m[a] += factor * mean * column[a]
+        add_square(P, factor, column)
 
 
 @device
 def _slice(now, v, c, tau_sq_inv, step, sweep, st, k0, k1):
-    """The next log lambda: slice sampling, stepping out and shrinking (Neal 2003)."""
+    """The next log lambda: slice sampling in an interval around the current one, which shrinks (Neal 2003)."""
     level = _log_density(now, v, c, tau_sq_inv) - exponential_1(uint32(0), uint32(sweep), uint32(step), st, k0, k1)
     if level == -math.inf:
         return now
     low = now - LOCAL_WIDTH * unit_1(uint32(1), uint32(sweep), uint32(step), st, k0, k1)
     high = low + LOCAL_WIDTH
-    while _log_density(low, v, c, tau_sq_inv) > level:
-        low -= LOCAL_WIDTH
-    while _log_density(high, v, c, tau_sq_inv) > level:
-        high += LOCAL_WIDTH
     for attempt in range(2, 200):
         proposed = low + (high - low) * unit_1(uint32(attempt), uint32(sweep), uint32(step), st, k0, k1)
         if _log_density(proposed, v, c, tau_sq_inv) >= level:
@@ -269,12 +264,10 @@ def _factorise(H, b, lambda_sq_inv, tau_sq_inv, routines, L, half):
     if minor:
         return minor, math.nan
     solve(L, b, half)
-    norm = 0.5 * dot(half, half)
+    norm, product = dot(half, half), 1.0
     for j in range(b.shape[0]):
-        norm -= math.log(L[j, j])
-    for j in range(lambda_sq_inv.shape[0]):
-        norm += 0.5 * math.log(d[j])
-    return minor, norm
+        norm, product = multiply_in(norm, product, (d[j] if j < lambda_sq_inv.shape[0] else 1.0) / (L[j, j] * L[j, j]))
+    return minor, 0.5 * (norm + math.log(product))
 
 
 @device
@@ -288,40 +281,4 @@ def _remainder(reference, beta, loglik, score, offset, gradient):
         pull = dot(information[j], offset)
         total += offset[j] * (slope[j] - 0.5 * pull)
         gradient[j] = slope[j] - pull - score[j]
-    return total
-
-
-@device
-def solve(L, b, x):
-    """x = L^-1 b; x may be b."""
-    for i in range(b.shape[0]):
-        x[i] = (b[i] - dot(L[i, :i], x)) / L[i, i]
-
-
-@device(fastmath=REORDER_SUMS)
-def solve_transposed(L, b, x):
-    """x = L^-T b; x may be b."""
-    for i in range(b.shape[0]):
-        x[i] = b[i]
-    for i in range(b.shape[0] - 1, -1, -1):
-        x[i] /= L[i, i]
-        for j in range(i):
-            x[j] -= L[i, j] * x[i]
-
-
-@device(fastmath=REORDER_SUMS)
-def transposed_product(L, x, out):
-    """out = L'x."""
-    out[:] = 0.0
-    for i in range(x.shape[0]):
-        for j in range(i + 1):
-            out[j] += L[i, j] * x[i]
-
-
-@device(fastmath=REORDER_SUMS)
-def dot(a, b):
-    """a'b; b may be the longer one."""
-    total = 0.0
-    for i in range(a.shape[0]):
-        total += a[i] * b[i]
     return total

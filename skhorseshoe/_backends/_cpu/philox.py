@@ -47,6 +47,14 @@ def unit_1(attempt, sweep, index, st, k0, k1):
 
 
 @device
+def fill_units(out, sweep, first, st, k0, k1):
+    """``unit_1`` for as many indices, from the first on."""
+    for i in range(out.shape[0]):
+        a, b, _, _ = philox(uint32(0), sweep, uint32(first + i), st, k0, k1)
+        out[i] = unit(a, b)
+
+
+@device
 def exponential_1(attempt, sweep, index, st, k0, k1):
     """Exp(1), float64, in [1e-16, 36.8]."""
     return -math.log(unit_1(attempt, sweep, index, st, k0, k1))

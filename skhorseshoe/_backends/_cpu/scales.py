@@ -12,6 +12,7 @@ from numba import uint32
 
 from .. import GLOBAL, LOCAL
 from ..constants import E1_FAR, E1_NEAR, EULER, FARTHEST, LEAST_B, TAU_WIDTH
+from .arithmetic import multiply_in
 from .jit import device, kernel, polynomial
 from .philox import exponential_1, philox, stream, unit, unit_1
 
@@ -56,10 +57,8 @@ def _log_density(beta, log_tau, tau_0):
     total = log_tau - math.log1p(ratio * ratio) - beta.shape[0] * log_tau
     product = 1.0
     for j in range(beta.shape[0]):
-        product *= scaled_exponential_integral(max(beta[j] * beta[j] * half_tau_sq_inv, LEAST_B))
-        if not 1e-200 < product < 1e200:  # one logarithm for many factors
-            total += math.log(product)
-            product = 1.0
+        factor = scaled_exponential_integral(max(beta[j] * beta[j] * half_tau_sq_inv, LEAST_B))
+        total, product = multiply_in(total, product, factor)
     return total + math.log(product)
 
 

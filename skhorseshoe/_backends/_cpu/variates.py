@@ -4,7 +4,7 @@ import numpy as np
 from numba import uint32
 
 from .jit import kernel
-from .philox import exponential_1, gamma_1, normal_and_unit, stream, unit_1
+from .philox import exponential_1, fill_units, gamma_1, normal_and_unit, stream
 from .scales import draw_global_scale, draw_local_scales
 
 
@@ -61,9 +61,7 @@ def _fill_normal(out, attempt, sweep, purpose, k0, k1):
 @kernel
 def _fill_uniform(out, sweep, purpose, k0, k1):
     for c in range(out.shape[0]):
-        st = stream(c, purpose, 0)
-        for j in range(out.shape[1]):
-            out[c, j] = unit_1(uint32(0), uint32(sweep), uint32(j), st, k0, k1)
+        fill_units(out[c], uint32(sweep), 0, stream(c, purpose, 0), k0, k1)
 
 
 @kernel

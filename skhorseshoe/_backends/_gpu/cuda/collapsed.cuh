@@ -207,8 +207,8 @@ __device__ __forceinline__ void slice_scale(double* lambda_sq_inv, double* w, do
     for (u32 attempt = SCAN_ATTEMPTS * n_th + 1; attempt < SCAN_ATTEMPTS * n_th + 400; ++attempt) {
         const Words words = philox(attempt, sweep, j, stream, k0, k1);
         if (high == low) {
-            low = now - COLLAPSED_WIDTH * unit(words.v[0], words.v[1]);
-            high = low + COLLAPSED_WIDTH;
+            low = now - LOCAL_WIDTH * unit(words.v[0], words.v[1]);
+            high = low + LOCAL_WIDTH;
         }
         const double proposed = low + (high - low) * unit(words.v[2], words.v[3]), precision = exp(-2.0 * proposed);
         const double rate = fmax(tau_sq_inv * precision, LEAST_PRECISION), weight = 1.0 / (rate + slab_precision);

@@ -9,15 +9,13 @@ __device__ __forceinline__ double log_local(double log_lambda, double v, double 
     return log_lambda - 0.5 * (log(odds * odds * variance) + c * c / variance);
 }
 
-// The next log lambda: slice sampling, stepping out and shrinking (Neal 2003).
+// The next log lambda: slice sampling in an interval around the current one, which shrinks (Neal 2003).
 __device__ __forceinline__ double local_slice(double now, double v, double c, double tau_sq_inv, u32 step, u32 sweep,
                                               u32 stream, u32 k0, u32 k1) {
     const double here = log_local(now, v, c, tau_sq_inv);
     if (!(here > -1e300)) return now;
     const double level = here - exponential_1(0, sweep, step, stream, k0, k1);
     double low = now - LOCAL_WIDTH * unit_1(1, sweep, step, stream, k0, k1), high = low + LOCAL_WIDTH;
-    while (log_local(low, v, c, tau_sq_inv) > level) low -= LOCAL_WIDTH;
-    while (log_local(high, v, c, tau_sq_inv) > level) high += LOCAL_WIDTH;
     for (u32 attempt = 2; attempt < 200; ++attempt) {
         const double proposed = low + (high - low) * unit_1(attempt, sweep, step, stream, k0, k1);
         if (log_local(proposed, v, c, tau_sq_inv) >= level) return proposed;
