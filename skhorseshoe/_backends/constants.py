@@ -22,6 +22,7 @@ SCAN_ATTEMPTS = 512  # numbers of random words between two scans of lambda_j
 # Truncated normals, and the tail of the normal distribution.
 GAUSSIAN_ABOVE = 0.47  # mean from which a truncated normal is proposed by an untruncated one
 DENSITY_AT_0 = 0.3989422804014327  # phi(0)
+CERTAIN = 8.3  # from here on Phi(t) is 1 in float64
 FAR = 1e150  # whose square is finite
 TAIL_END = 37.3  # where the tail is 1e-304; it is held there, so that it is never zero
 EULER = 0.5772156649015329

@@ -11,7 +11,7 @@ import numpy as np
 from numba import int64
 from scipy.special import log_ndtr
 
-from ..constants import DENSITY_AT_0, ERFCX, FAR, TAIL_END
+from ..constants import CERTAIN, DENSITY_AT_0, ERFCX, FAR, TAIL_END
 from .jit import CONTRACT, REORDER_SUMS, device, polynomial
 
 _LOG2_E = 1.4426950408889634
@@ -67,11 +67,33 @@ def mills_ratio(t, e, v, ratio):
 
 
 @device
+def mostly_certain(t, weight):
+    """Whether half of the t are ``CERTAIN`` or more, from which on Phi is 1 to rounding; with weights nobody asks."""
+    n = 0
+    for i in range(t.shape[0]):
+        n += t[i] >= CERTAIN
+    return not weight.shape[0] and 2 * n >= t.shape[0]
+
+
+@device
+def leave_out_certain(t, weight):
+    """Move the other t to the front, where they are few, as they are where classes are separated; how many are left."""
+    if not mostly_certain(t, weight):
+        return t.shape[0]
+    left = 0
+    for i in range(t.shape[0]):
+        t[left] = t[i]
+        left += not t[i] >= CERTAIN
+    return left
+
+
+@device
 def sum_log_cdf(t, weight, squares, e, v):
     """sum w log Phi(t), float64, with an error that is small beside 1e-15 for each number. weight : w, or (0,) where
-    each is 1. The others are as long as t, and overwritten."""
-    cdf_parts(t, squares, e, v)
-    return sum_logs(weight, squares, v)
+    each is 1. The others are as long as t, and all but the weights are overwritten."""
+    n = leave_out_certain(t, weight)
+    cdf_parts(t[:n], squares[:n], e[:n], v[:n])
+    return sum_logs(weight, squares[:n], v[:n])
 
 
 @device(fastmath=REORDER_SUMS)
