@@ -60,6 +60,7 @@ def test_a_worker_killed_while_it_loads_changes_nothing(client, data, classifier
     assert (tmp_path / "died").exists()
 
 
+@pytest.mark.slow
 def test_a_worker_killed_once_it_has_loaded_changes_nothing(client, data, classifier, expected, monkeypatch):
     wait_for, killed = dask_input.wait_for, []
 
@@ -195,6 +196,7 @@ def test_a_checkpoint_made_in_memory_goes_on_on_a_cluster(client, data, classifi
     assert bits(model.fit(*data)) == expected
 
 
+@pytest.mark.slow
 def test_two_clients_at_once_have_the_draws_of_one(cluster, client, data, classifier, expected):
     def fit(_):
         with distributed.Client(cluster, set_as_default=False) as own, own.as_current():

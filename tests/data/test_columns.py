@@ -117,7 +117,7 @@ def test_a_scale_is_a_standard_deviation_without_an_intercept_too(spread, told, 
 
 @pytest.mark.parametrize("params", [
     {"sampler": "hmc"}, {"sampler": "hmc", "unpenalized": [4]}, {"sampler": "pxda", "standardize": True},
-    {"sampler": "collapsed"},
+    pytest.param({"sampler": "collapsed"}, marks=pytest.mark.slow),
 ], ids=str)  # fmt: skip
 def test_a_constant_column_takes_nothing_from_the_intercept(params, seed, short_fit):
     """A column of ones in a table, or a level that a fold of it does not have."""

@@ -71,7 +71,10 @@ def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):
         model.set_params(n_iter=10_000_000).fit(X, Y)
 
 
-@pytest.mark.parametrize("sizes", [[(250, 260, 1), (250, 260, 6)], [(4, 20_000, 1), (4, 50_000, 1)]])
+@pytest.mark.parametrize("sizes", [
+    [(250, 260, 1), (250, 260, 6)],
+    pytest.param([(4, 20_000, 1), (4, 50_000, 1)], marks=pytest.mark.slow),
+])  # fmt: skip
 def test_the_forecast_grows_with_chains_and_columns(sizes, short_fit):
     """Chains have matrices of the size of the rows, and columns what vectors have of them."""
     given, taken = {"sampler": "collapsed", "n_iter": 1, "burn_in": 1, "n_jobs": 1}, []

@@ -23,7 +23,13 @@ def test_posterior_is_that_of_two_other_samplers(sampler, n_iter, thin):
 
 
 @pytest.mark.parametrize(
-    ("sampler", "n_iter", "thin"), [("hmc", 6000, 2), ("collapsed", 400, 1), ("pxda", 8000, 4), ("gibbs", 10_000, 5)]
+    ("sampler", "n_iter", "thin"),
+    [
+        ("hmc", 6000, 2),
+        pytest.param("collapsed", 400, 1, marks=pytest.mark.slow),
+        ("pxda", 8000, 4),
+        ("gibbs", 10_000, 5),
+    ],
 )
 def test_posterior_with_slab_and_free_columns_is_that_of_nuts(sampler, n_iter, thin):
     gold = load_gold("slab_150x8")
