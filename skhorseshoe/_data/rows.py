@@ -113,10 +113,7 @@ class Rows:
 
         spare : matrices of that shape that may be overwritten.
         """
-        beta = self.ops.to_host(beta)
-        by_column = beta.copy()
-        by_column[:, : self.shape[1]] = beta[:, self.columns.place]
-        return self.gram(by_column, spare)
+        return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
 
     def collapsed(self, fixed, n_chains):
         """The rows for a sampler that integrates the coefficients out. fixed : ``FixedPrior``."""
@@ -186,10 +183,8 @@ class Rows:
     def lines(self, fixed, widths, **numbers):
         """The ``Lines`` along which coefficients move. fixed : ``FixedPrior``. widths : as in ``Lines``."""
         c = self.columns
-        p, q = len(c.order), len(fixed.anchor)
-        number, unit = np.append(c.order, range(p, q)), np.append(c.unit[c.order], np.ones(q - p))
-        centre = np.append(c.centre[c.order], np.zeros(q - p))
-        near = np.array([number, unit]), np.array([centre, fixed.anchor, fixed.diagonal])
+        unit, centre = c.q_unit[c.q_order], c.q_centre[c.q_order]
+        near = np.array([c.q_order, unit]), np.array([centre, fixed.anchor, fixed.diagonal])
         return choose(self, fixed, widths, near, **numbers)
 
     def line(self, beta, direction, steps):
@@ -209,6 +204,7 @@ class Columns:
 
     mean, sd : (p,) of the columns of X. constant : (p,) bool, which are, beside an intercept. unpenalized : (p,) bool.
     size : (p,) their root mean squares. unit : (p,) by which a column is divided, infinite where the coefficient is 0.
+    What begins with q_ has the intercept's too, (q,).
     """
 
     def __init__(self, mean, sd, constant, unpenalized, fit_intercept, standardize):
@@ -226,8 +222,14 @@ class Columns:
         self.informative = ((sd if fit_intercept else root) > 0) & np.isfinite(self.unit)
         self.order = np.argsort(unpenalized, kind="stable")
         self.place = np.argsort(self.order)
-        self.keeps_units = bool((self.unit == 1.0).all() and not unpenalized.any())  # and the order
-        self.translated = not self.keeps_units or bool(self.centre.any())
+        self.reorders = bool(unpenalized.any())
+        self.translated = self.reorders or bool((self.unit != 1.0).any() or self.centre.any())
+        last = np.arange(p, p + self.fit_intercept)
+        self.q_order, self.q_place = np.append(self.order, last), np.append(self.place, last)
+        self.q_unit, self.q_centre = (
+            np.append(self.unit, np.ones(len(last))),
+            np.append(self.centre, np.zeros(len(last))),
+        )
         self.size = root
         # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.
         self.mean = ((mean - self.centre) / self.scale)[self.order] if fit_intercept else np.zeros(p)
@@ -238,32 +240,24 @@ class Columns:
         """The sampler's coefficients (m, q) as those of X's own columns and its intercept; (m, q)."""
         if not self.translated:
             return beta
-        p = len(self.order)
-        out = beta.copy()
-        if not self.keeps_units:
-            out[:, :p] = beta[:, self.place] / self.unit + 0.0  # which makes zeros of constant columns positive
+        ordered = beta[:, self.q_place] if self.reorders else beta
+        out = ordered / self.q_unit + 0.0  # which makes zeros of constant columns positive
         if self.fit_intercept:
-            out[:, p] -= (out[:, :p] * self.centre).sum(axis=1)
+            out[:, -1] -= (out * self.q_centre).sum(axis=1)
         return out
 
     def gradient(self, sums):
         """Sums over rows of r_i (x_i, 1) as those of the sampler's columns; (m, q)."""
         if not self.translated:
             return sums
-        p = len(self.order)
-        out = sums.copy()
-        if self.fit_intercept:
-            out[:, :p] -= sums[:, p:] * self.centre
-        if not self.keeps_units:
-            out[:, :p] = (out[:, :p] / self.unit)[:, self.order]
-        return out
+        centred = sums - sums[:, -1:] * self.q_centre if self.fit_intercept else sums
+        return (centred / self.q_unit)[:, self.q_order] if self.reorders else centred / self.q_unit
 
     def matrix(self, H):
         """A matrix (q, q) over the standardised columns in X's order as one in the sampler's."""
         if not self.unpenalized.any():
             return H
-        order = np.append(self.order, np.arange(len(self.order), len(H)))
-        return np.ascontiguousarray(H[np.ix_(order, order)])
+        return np.ascontiguousarray(H[np.ix_(self.q_order, self.q_order)])
 
     def by_column(self, shrunk):
         """Values of the shrunk columns (n_shrunk,) in X's order, 0 for the unpenalised ones; (p,)."""
