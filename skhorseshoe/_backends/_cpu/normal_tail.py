@@ -68,7 +68,8 @@ def mills_ratio(t, e, v, ratio):
 
 @device
 def mostly_certain(t, weight):
-    """Whether half of the t are ``CERTAIN`` or more, from which on Phi is 1 to rounding; with weights nobody asks."""
+    """Whether half of the t or more are at least ``CERTAIN``, where Phi is 1 to rounding; False where rows have
+    weights, which would have to move with them."""
     n = 0
     for i in range(t.shape[0]):
         n += t[i] >= CERTAIN
@@ -77,7 +78,8 @@ def mostly_certain(t, weight):
 
 @device
 def leave_out_certain(t, weight):
-    """Move the other t to the front, where they are few, as they are where classes are separated; how many are left."""
+    """Move the t that matter to the front; how many do. Where most rows are certain, as separated classes make them,
+    these are the others, else all."""
     if not mostly_certain(t, weight):
         return t.shape[0]
     left = 0
