@@ -28,7 +28,11 @@ FITS = {
 }
 OF_SPARSE_ROWS = "pxda", "gibbs, other columns", "hmc, all options", *(fit for fit in FITS if "gradients" in fit)
 # In float32 one proposal in some 10^5 is accepted here and rejected there, and the chains part: few sweeps.
-SINGLE = [("gibbs", "dense", "float32"), ("hmc", "dense", "float32"), ("hmc", "sparse", "float32")]
+SINGLE = [
+    ("gibbs", "dense", "float32"),
+    ("hmc", "dense", "float32"),
+    pytest.param("hmc", "sparse", "float32", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize(

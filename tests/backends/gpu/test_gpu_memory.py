@@ -30,7 +30,7 @@ def check_forecast(card, X, y, sampler, n_chains, slack, short_fit, **length):
     [
         *((sampler, *size) for sampler in ("hmc", "pxda", "gibbs") for size in ((200, 300, 1), (4000, 20, 2))),
         ("collapsed", 30, 2000, 1),
-        ("collapsed", 100, 150, 6),
+        pytest.param("collapsed", 100, 150, 6, marks=pytest.mark.slow),
     ],
 )
 def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card, short_fit, monkeypatch):

@@ -1,5 +1,7 @@
 """The passes over dense and sparse rows, against SciPy and the CPU, and how rows are cut."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,12 +15,13 @@ from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._backends._gpu import cuda
 
 K = 1 + lines.PROPOSALS
+slow = partial(pytest.param, marks=pytest.mark.slow)
 # Rows, columns, chains and type: one row, one column, ragged tiles of all kinds, several times as many blocks as run at
 # a time (p = 300), more chains than one launch carries.
 DENSE = [
     (1, 1, 1, "float32"),
     (65, 7, 2, "float32"),
-    (65, 7, 8, "float32"),
+    slow(65, 7, 8, "float32"),
     (40, 9, 16, "float64"),
     (40, 9, 12, "float16"),
     (700, 141, 4, "float32"),
@@ -27,13 +30,13 @@ DENSE = [
     (23, 1100, 4, "float32"),
     (23, 1900, 4, "float32"),
     (9, 2500, 4, "float32"),
-    (13, 2500, 4, "float64"),
+    slow(13, 2500, 4, "float64"),
     (17, 3000, 4, "float32"),
     (19, 4000, 4, "float32"),
     (9, 5000, 4, "float32"),
-    (13, 3000, 4, "float16"),
+    slow(13, 3000, 4, "float16"),
     (5, 20_000, 3, "float32"),
-    (131, 33, 17, "float32"),
+    slow(131, 33, 17, "float32"),
     (131, 33, 4, "float64"),
     (30, 1001, 3, "float16"),
 ]
@@ -41,14 +44,14 @@ DENSE = [
 # and of one, columns of several pieces, columns without a number, nothing stored, more chains than a launch has.
 SPARSE = [
     (1, 1, 1.0, 1, "float32", "int32"),
-    (130, 1, 0.5, 2, "float64", "int64"),
-    (1, 40, 0.5, 3, "float64", "int32"),
+    slow(130, 1, 0.5, 2, "float64", "int64"),
+    slow(1, 40, 0.5, 3, "float64", "int32"),
     (700, 5, 0.3, 4, "float32", "int32"),
     (65, 300, 0.02, 4, "float64", "int64"),
     (20, 6, 0.0, 2, "float64", "int32"),
-    pytest.param(300, 33, 0.8, 5, "float32", "int64", marks=pytest.mark.slow),
-    pytest.param(129, 7, 0.2, 8, "float32", "int32", marks=pytest.mark.slow),
-    pytest.param(90, 4, 0.5, 17, "float64", "int32", marks=pytest.mark.slow),
+    slow(300, 33, 0.8, 5, "float32", "int64"),
+    slow(129, 7, 0.2, 8, "float32", "int32"),
+    slow(90, 4, 0.5, 17, "float64", "int32"),
 ]
 SETTINGS = (True, False), (False, True)  # with an intercept or with weights
 
