@@ -218,18 +218,16 @@ class Columns:
             self.scale = np.where(sd > 0, sd, np.where(root > 0, root, 1.0))
         if fit_intercept:
             self.centre = np.where(standardize | (abs(mean) > _NEAR_ZERO * sd), mean, 0.0)
-        self.unit = np.where(constant if fit_intercept else root == 0, np.inf, self.scale)
-        self.informative = ((sd if fit_intercept else root) > 0) & np.isfinite(self.unit)
-        self.order = np.argsort(unpenalized, kind="stable")
-        self.place = np.argsort(self.order)
-        self.reorders = bool(unpenalized.any())
-        self.translated = self.reorders or bool((self.unit != 1.0).any() or self.centre.any())
+        unit = np.where(constant if fit_intercept else root == 0, np.inf, self.scale)
         last = np.arange(p, p + self.fit_intercept)
-        self.q_order, self.q_place = np.append(self.order, last), np.append(self.place, last)
-        self.q_unit, self.q_centre = (
-            np.append(self.unit, np.ones(len(last))),
-            np.append(self.centre, np.zeros(len(last))),
-        )
+        self.q_order = np.append(np.argsort(unpenalized, kind="stable"), last)
+        self.q_place = np.argsort(self.q_order)
+        self.q_unit, self.q_centre = np.append(unit, np.ones(len(last))), np.append(self.centre, np.zeros(len(last)))
+        of_q = self.q_order, self.q_place, self.q_unit, self.q_centre
+        self.order, self.place, self.unit, self.centre = (values[:p] for values in of_q)  # which takes no memory
+        self.informative = ((sd if fit_intercept else root) > 0) & np.isfinite(unit)
+        self.reorders = bool(unpenalized.any())
+        self.translated = self.reorders or bool((unit != 1.0).any() or self.centre.any())
         self.size = root
         # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.
         self.mean = ((mean - self.centre) / self.scale)[self.order] if fit_intercept else np.zeros(p)
