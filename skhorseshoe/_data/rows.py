@@ -253,7 +253,7 @@ class Columns:
 
     def matrix(self, H):
         """A matrix (q, q) over the standardised columns in X's order as one in the sampler's."""
-        if not self.unpenalized.any():
+        if not self.reorders:
             return H
         return np.ascontiguousarray(H[np.ix_(self.q_order, self.q_order)])
 

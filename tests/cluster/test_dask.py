@@ -49,9 +49,7 @@ def test_sums_of_a_tree_do_not_depend_on_who_adds_which_leaves():
         np.testing.assert_allclose(next(iter(whole.values())), leaves.sum(), rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "n_workers", [pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow), 3]
-)
+@pytest.mark.parametrize("n_workers", [*(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2)), 3])
 def test_draws_are_those_of_memory_for_any_number_of_workers(
     cluster, client, data, classifier, expected, n_workers, monkeypatch
 ):

@@ -182,8 +182,8 @@ def _log_prior(density, r, step):
 
 @device
 def _derive(eta, y, row_weight, work, derivatives):
-    """The first three derivatives of w log Phi(s eta) by eta, (3, n); whether they are worth it: not where
-    rounding leaves too little of them, nor where most rows are certain, so that log-likelihoods take no longer."""
+    """The first three derivatives of w log Phi(s eta) by eta, (3, n); whether they are worth it: not where rounding
+    leaves too little of them, nor where most rows are certain, so that log-likelihoods take no longer."""
     n, n_far = eta.shape[0], 0
     t, ratio = work[0], derivatives[0]
     for i in range(n):

@@ -70,10 +70,12 @@ def mills_ratio(t, e, v, ratio):
 def mostly_certain(t, weight):
     """Whether half of the t or more are at least ``CERTAIN``, where Phi is 1 to rounding; False where rows have
     weights, which would have to move with them."""
+    if weight.shape[0]:
+        return False
     n = 0
     for i in range(t.shape[0]):
         n += t[i] >= CERTAIN
-    return not weight.shape[0] and 2 * n >= t.shape[0]
+    return 2 * n >= t.shape[0]
 
 
 @device

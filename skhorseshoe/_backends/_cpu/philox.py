@@ -48,7 +48,7 @@ def unit_1(attempt, sweep, index, st, k0, k1):
 
 @device
 def fill_units(out, sweep, first, st, k0, k1):
-    """``unit_1`` for as many indices, from the first on."""
+    """``unit_1`` for as many indices, from the first on; written out, since a loop that calls it does not vectorise."""
     for i in range(out.shape[0]):
         a, b, _, _ = philox(uint32(0), sweep, uint32(first + i), st, k0, k1)
         out[i] = unit(a, b)
