@@ -13,8 +13,8 @@ from . import collapsed, conjugate_gradients, gibbs
 from .adaptation_window import some_points
 from .burn_in import BurnIn, of_no_tuning
 
-_COLUMNS = 300  # moves of single coefficients in a sweep of "collapsed", at most
-_SPLITS = 4  # its split moves
+_COLUMNS = 75  # moves of single coefficients in each turn of "collapsed"
+_SPLITS = 2  # its split moves in each turn
 _INFORMATION = 0.25  # of a row about its linear predictor; at most it is 2 / pi
 
 

@@ -14,6 +14,7 @@ from .._backends import COEF, GLOBAL_SLICE, HELD, RESIDUAL
 
 _ATTEMPTS = 40  # of a slice step; the interval has then shrunk to nothing
 _SCANS = 5  # of z over the rows in a round
+_TURNS = 4  # of the moves along lines and the scales in a sweep
 
 
 class CollapsedState(NamedTuple):
@@ -48,16 +49,12 @@ def sweep(state, rows, tau_0, ops, key, move=None):
 
     noise = ops.normal(beta.shape, key, t, COEF), ops.normal(z.shape, key, t, RESIDUAL)
     beta = rows.coefficients(z, *noise)  # beta | z, scales
-    # tau | beta, lambda integrated out; lambda | beta, tau
-    tau_sq_inv, lambda_sq_inv = _scales(beta, tau_sq_inv, p, tau_0, ops, key, 2 * t)
-    if move is not None:  # (beta, tau), (beta_j, lambda_j)
-        beta, lambda_sq_inv, tau_sq_inv = move(beta, lambda_sq_inv, tau_sq_inv, key=key, sweep=t)
-        tau_sq_inv, lambda_sq_inv = _scales(beta, tau_sq_inv, p, tau_0, ops, key, 2 * t + 1)
+    for k in range(1 if move is None else 1 + _TURNS):
+        index = (1 + _TURNS) * t + k
+        if k > 0:  # (beta, tau), (beta_j, lambda_j)
+            beta, lambda_sq_inv, tau_sq_inv = move(beta, lambda_sq_inv, tau_sq_inv, key=key, sweep=index)
+        tau_sq_inv = ops.global_scale(beta[:, :p], tau_sq_inv, tau_0, key, index)  # tau | beta, lambda integrated out
+        lambda_sq_inv = ops.local_scales(beta[:, :p], tau_sq_inv, key, index)  # lambda | beta, tau
+    if move is not None:
         z = rows.redrawn(beta, n_rounds * _SCANS, t, key)  # z | beta
     return CollapsedState(beta, z, lambda_sq_inv, tau_sq_inv, t + 1)
-
-
-def _scales(beta, tau_sq_inv, p, tau_0, ops, key, t):
-    """tau^-2 and lambda^-2 given the coefficients."""
-    tau_sq_inv = ops.global_scale(beta[:, :p], tau_sq_inv, tau_0, key, t)
-    return tau_sq_inv, ops.local_scales(beta[:, :p], tau_sq_inv, key, t)
