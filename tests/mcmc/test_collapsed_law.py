@@ -201,6 +201,30 @@ def test_gewekes_joint_test_catches_in_the_law_of_lambda(error, monkeypatch):
     assert geweke(COLLAPSED_ONLY, KeptScales, SLAB, n_batches=10) > 6
 
 
+def test_turns_of_a_sweep_share_no_random_numbers():
+    used = []
+
+    def noted(law):
+        def draw(*args):
+            used.append((law.__name__, args[-1]))
+            return law(*args)
+
+        return draw
+
+    def move(*parameters, key, sweep):
+        used.append(("move", sweep))
+        return parameters
+
+    ops = planted(global_scale=noted(cpu.global_scale), local_scales=noted(cpu.local_scales))
+    beta, lambda_sq_inv, tau_sq_inv, z = joint_draws(np.random.default_rng(5), 0.0, PLAIN)
+    state = CollapsedState(beta, z, lambda_sq_inv, tau_sq_inv, 0)
+    for _ in range(3):
+        state = sweep(state, rows_given(PLAIN, RowsOfManyDataSets, 0.0), TAU_0, ops, KEY, move)
+    moves = sum(law == "move" for law, _ in used)
+    assert moves >= 6
+    assert len(set(used)) == len(used) == 3 * moves + 6  # the scales once before the first turn
+
+
 # How rows are given ---------------------------------------------------------------------------------------------------
 
 
