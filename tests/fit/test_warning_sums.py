@@ -86,6 +86,6 @@ def test_groups_of_genes_are_told_to_look_at_sums(seed):
     )
     y = 2 * X[:, 5] - 2 * X[:, 105] + rng.standard_normal(80) > 0
     with pytest.warns(ConvergenceWarning) as caught:
-        HorseshoeProbitClassifier(n_iter=600, burn_in=500, slab_scale=2, random_state=seed).fit(X, y)
+        HorseshoeProbitClassifier(n_iter=500, burn_in=500, slab_scale=2, random_state=seed).fit(X, y)
     text = str(caught[0].message)
     assert text.index("have not converged") < text.index("group_summary") < text.index("Fit again with")
