@@ -4,8 +4,9 @@
 
 z is drawn one row at a time (Holmes & Held 2006), its length apart from its direction. lambda and tau are drawn given
 the direction alone, so that strong signals can grow together with z. Then beta is drawn (Bhattacharya, Chakraborty &
-Mallick 2016), and once more the scales, given beta (``_backends/_cpu/scales.py``). All work is on n x n matrices and
-passes over X; nothing here knows on which device they are.
+Mallick 2016), and once more the scales, given beta (``_backends/_cpu/scales.py``), in turns with moves along lines
+(``_backends/lines.py``): tau hardly moves while the lambda_j hold it. All work is on n x n matrices and passes over X;
+nothing here knows on which device they are.
 """
 
 from typing import NamedTuple
