@@ -101,7 +101,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_draws(weak_problem, sampler, 
     looks = set()  # of which none is content, so that there are extensions
     monkeypatch.setattr(burn_in.Halves, "agree", lambda seen, *_: looks.add(b"".join(map(np.ndarray.tobytes, seen))))
     monkeypatch.setattr(burn_in, "MOST_EXTENSIONS", 1)
-    monkeypatch.setattr(chains, "_COLUMNS", 8)
+    monkeypatch.setattr(chains, "_COLUMNS", 2)
     X, y = (values[:50] for values in weak_problem)
     model = HorseshoeProbitClassifier(sampler=sampler, n_iter=20, random_state=0)
     whole = clone(model).fit(X, y)

@@ -10,7 +10,7 @@ from skhorseshoe._mcmc import chains
 @pytest.fixture
 def few_lines(monkeypatch):
     """Few moves of single coefficients in a sweep of "collapsed": what is asked is something else."""
-    monkeypatch.setattr(chains, "_COLUMNS", 8)
+    monkeypatch.setattr(chains, "_COLUMNS", 2)
 
 
 @pytest.fixture(scope="session")
