@@ -99,7 +99,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     if model is None:
         noted = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
         X = _dense_rows(noted, X, reset=True)
-        names = getattr(noted, "feature_names_in_", None)
+        names = getattr(noted, "feature_names_in_", getattr(noted, "_column_labels", None))
     else:
         before, classifier = unwrap(model)
         X = _dense_rows(classifier, prepared(before, X))

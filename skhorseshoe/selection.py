@@ -20,6 +20,8 @@ from ._backends import device
 from ._backends.limits import is_without_factor
 from ._classifier import HorseshoeProbitClassifier
 from ._data import validation
+from ._data.column_names import with_names
+from ._data.labels import check_labels
 from ._posterior import dss_cv
 from ._posterior.estimates import interval
 from ._posterior.pipeline import unfrozen
@@ -287,7 +289,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         """The names and the number of columns, once they are those that the classifier knows."""
         if validation.is_dask(X):  # whose frames scikit-learn does not know
             X = X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
-        X = validation.with_names(X)
+        X = with_names(X)
         validate_data(model, X, reset=False, skip_check_array=True)
         validate_data(self, X, skip_check_array=True)
 
@@ -349,7 +351,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             return []
         if y is None:
             raise ValueError("This HorseshoeSelector requires y to be passed, but the target y is None (for cv).")
-        y = validation.check_labels(y)
+        y = check_labels(y)
         check_classification_targets(y)
         try:
             splits = list(check_cv(self.cv, y, classifier=True).split(X, y))

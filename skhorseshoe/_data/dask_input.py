@@ -9,9 +9,12 @@ import numpy as np
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import column_or_1d
 
+from .._utils.arrays import refuse_masked
 from . import weights
+from .labels import check_labels, encode_labels, nullable_type, refuse_missing
 from .row_blocks import layout
-from .validation import check_labels, check_X, encode_labels, is_dask, nullable_type, refuse_masked, refuse_missing
+from .validation import check_X, is_dask
+from .whole_numbers import refuse_merged
 
 _LABELS = 2**20  # of those in memory, in a chunk
 # The X of a fit that is under way, and the lengths of its chunks.
@@ -145,7 +148,11 @@ def _column(client, name, given, n, dtype=None):
 
 def _numbers(rows, dtype):
     """A partition as an array; what is missing in nullable columns is NaN."""
-    return rows.to_numpy(dtype, na_value=np.nan) if hasattr(rows, "columns") else np.asarray(rows)
+    if not hasattr(rows, "columns"):
+        return np.asarray(rows)
+    numbers = rows.to_numpy(dtype, na_value=np.nan)
+    refuse_merged(rows, numbers)
+    return numbers
 
 
 def _example(X):

@@ -7,6 +7,7 @@ from .._utils.arrays import first_not_finite
 from .._utils.threads import open_threads
 from .row_blocks import ADD, Segment, collapse, layout
 from .validation import not_finite
+from .whole_numbers import refuse_merged
 
 
 def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
@@ -20,12 +21,13 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
             f"Rows {start} to {stop - 1} came in shapes {X.shape} and {np.shape(y)}, not ({stop - start}, {shape[1]}) "
             f"and ({stop - start},): the chunks of the collection are not what it says they are."
         )
-    X = np.array(X, dtype, order="C")  # what the worker holds is its own: no task's result stays alive because of it
+    given, X = X, np.array(X, dtype, order="C")  # what the worker holds is its own: no task's result stays alive for it
     if first := first_not_finite(X):
         raise not_finite(X[first], start + first[0], first[1], names, imputer="")
+    refuse_merged(given, X)
     bounds = layout(*shape)[0]
     bounds = bounds[(bounds >= start) & (bounds <= stop)] - start
-    y = (np.asarray(y) == classes[1]).astype(np.uint8)
+    y = (np.asarray(y) == classes[1:]).astype(np.uint8)
     X.flags.writeable = False
     return Segment(X, y, _weights(weight, class_weight, y, start), bounds, start)
 

@@ -1,33 +1,29 @@
 """What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
 
-from collections import Counter
-from numbers import Integral
+from contextlib import suppress
+from copy import copy
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 from sklearn import config_context, get_config
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from .._backends import device
 from .._backends.sparse_structure import check as check_structure
-from .._utils.arrays import first_not_finite, kind_of
+from .._utils.arrays import first_not_finite, is_missing, kind_of, refuse_masked
 from .._utils.memmap import ahead, cut
 from .._utils.memory import check_copy
-from .._utils.names import finder
-from .._utils.sklearn_compat import _get_feature_names
+from .column_names import check_column_labels, check_names, column_types, with_names
+from .labels import check_labels
+from .whole_numbers import refuse_merged
 
 _CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
 _NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
+_GIVE = "Give an array, a table or a sparse matrix of shape (n_samples, n_features)."
 _SCALE = "Divide the column, take its logarithm, or drop it."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "sparse")
-_SHOWN = 10  # classes in an error
-_ONE_VS_REST = """from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
 _TIMES = ("date", "time", "duration", "period")  # NumPy would take them for numbers
 # And these, if they look like numbers.
 _LEVELS = ("categor", "dictionary", "enum", "str", "utf8", "large_", "binary", "fixed_")
@@ -56,10 +52,10 @@ def check_X(estimator, X, *, reset):
         X = device.checked(X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
         return X
-    refuse_lazy(X)
-    _check_names(X, _column_types(X))
+    X = _as_rows(X)
+    check_names(X, column_types(X))
     X = _well_formed(X) if issparse(X) else with_names(X)
-    types = _column_types(X)
+    given, types = X, column_types(X)
     _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
     _check_room(X, dtypes, types)
@@ -70,13 +66,19 @@ def check_X(estimator, X, *, reset):
         # NumPy's sums that tell what is not finite may overflow.
         with config_context(array_api_dispatch=False), np.errstate(over="ignore", invalid="ignore"):
             checked = validate_data(estimator, X, reset=reset, **how)
+            check_column_labels(estimator, X, reset)
             _check_finite(checked, getattr(estimator, "feature_names_in_", None))
-    except (ValueError, TypeError, OverflowError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a library of the user's raises while it hands on its numbers
         better = _with_cure(error, X, types)
-        if better is error:
+        if better is error and isinstance(error, ValueError | TypeError):
             raise
-        raise better from error
+        why = f"X, of type {type(X).__name__}, cannot be read as an array of float64: {error}. {_GIVE}"
+        raise (ValueError(why) if better is error else better) from error
     _refuse_levels(X, types)
+    if reset:
+        refuse_merged(given, checked)
     if issparse(checked) and not checked.has_canonical_format:
         checked = checked.copy()
         checked.sum_duplicates()
@@ -94,7 +96,7 @@ def _with_cure(error, X, types):
         columns = enumerate(X.T)
     for name, values in columns:
         objects = np.asarray(values, object)
-        missing = pd.isna(objects)
+        missing = is_missing(objects)
         if kind_of(objects) == "times":
             return ValueError(f"Column {name} holds dates or durations, not numbers. {_NUMBER}")
         if objects.ndim > 1:
@@ -105,29 +107,23 @@ def _with_cure(error, X, types):
             return ValueError(f"Column {name} holds a whole number that is too large for float64 ({why}). {_SCALE}")
         except (ValueError, TypeError) as why:
             return type(why)(f"Column {name} is not numeric: {str(why).rstrip('.')}. {_CURE}")
-        if missing.any() and isinstance(error, TypeError):  # NumPy takes pandas.NA for no number
+        # NumPy takes pandas.NA for no number, and cannot convert a NaN of Decimal that is to be noticed.
+        if missing.any() and (isinstance(error, TypeError) or "signaling NaN" in str(error)):
             return not_finite(np.nan, np.argmax(missing), name, None)
     return error
 
 
-def _check_names(table, types):
-    if not types and len(getattr(table, "columns", ["X"])) == 0:
-        raise ValueError(f"X is a table without columns: 0 feature(s) (shape={table.shape}) while 1 is required.")
-    name, n = Counter(name for name, _ in types).most_common(1)[0] if types else ("", 1)
-    if n > 1:
-        raise ValueError(f"X has {n} columns named {name!r}. Rename them, or leave all names out: X.to_numpy().")
-
-
-def with_names(X):
-    """A table of polars as one of pandas where scikit-learn does not see its names: before 1.9 it does not in polars 2,
-    and would take columns in another order for the right ones."""
-    if type(X).__name__ == "RecordBatch":  # of pyarrow, whose columns are no names
-        import pyarrow as pa
-
-        return pa.Table.from_batches([X])
-    if not isinstance(getattr(X, "columns", None), list) or _get_feature_names(X) is not None:
+def _as_rows(X):
+    """X, as an array where NumPy alone can read it; a TypeError where it holds no rows."""
+    refuse_lazy(X)
+    if isinstance(X, list | tuple) or hasattr(X, "shape"):
         return X
-    return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+    if hasattr(X, "__array__") or hasattr(X, "__array_interface__") or isinstance(X, memoryview):
+        try:
+            return np.asarray(X)
+        except Exception as error:  # whatever is behind it
+            raise ValueError(f"X, of type {type(X).__name__}, cannot be read as an array: {error}. {_GIVE}") from error
+    raise TypeError(f"X holds no rows: it is {X!r:.80}, of type {type(X).__name__}. {_GIVE}")
 
 
 def refuse_lazy(X):
@@ -136,15 +132,6 @@ def refuse_lazy(X):
         raise TypeError(
             "X is a LazyFrame, which has no rows yet: give X.collect(), or what skhorseshoe.disk.convert makes of it."
         )
-
-
-def refuse_masked(values, name):
-    """Raise a ValueError for values under a mask, which NumPy would take for data."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        row, *column = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
-        where = f"row {row}{f' of column {column[0]}' if column else ''}"
-        cure = "impute them: X.filled(np.nan), then SimpleImputer in a Pipeline" if column else "leave such rows out"
-        raise ValueError(f"{name} is a masked array, and the first value under its mask is in {where}: {cure}.")
 
 
 def _check_room(X, dtypes, types):
@@ -160,10 +147,24 @@ def _check_room(X, dtypes, types):
         check_copy((X.dtype.itemsize + 8) * X.nnz, "Making X a CSR matrix", " Pass it in this form: X.tocsr().")
 
 
+def _native(X):
+    """A sparse X whose places have the order of bytes that kernels and checks read; a file may have another."""
+    places = {name: getattr(X, name) for name in ("indices", "indptr", "row", "col", "offsets") if hasattr(X, name)}
+    if all(array.dtype.isnative for array in places.values()):
+        return X
+    own = {name: array.astype(array.dtype.newbyteorder("=")) for name, array in places.items()}
+    if X.format == "coo":  # whose setters keep the type
+        return type(X)((X.data, (own["row"], own["col"])), shape=X.shape)
+    X = copy(X)
+    vars(X).update(own)
+    return X
+
+
 def _well_formed(X):
     """A sparse X whose arrays name only places that it has; CSR if its format has them in lists."""
     if X.ndim != 2:
         return X  # scikit-learn says so
+    X = _native(X)
     check_structure(X)
     if X.format in ("lil", "dok"):
         try:
@@ -187,8 +188,10 @@ def made_of(given, X):
     if issparse(X):
         own = not issparse(given) or not np.may_share_memory(X.data, getattr(given, "data", X.data[:0]))
         return own * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-    types = _column_types(given)
-    part = np.asarray(given[types[0][0]]) if types else given if isinstance(given, np.ndarray) else X[:0]
+    types = column_types(given)
+    part = given if isinstance(given, np.ndarray) else X[:0]
+    with suppress(Exception):  # of a library whose type NumPy lacks, so that X is no view
+        part = np.asarray(given[types[0][0]]) if types else part
     return 0 if np.may_share_memory(X, part) else X.nbytes
 
 
@@ -213,105 +216,6 @@ def not_finite(value, row, j, names, imputer=" (SimpleImputer in a Pipeline)"):
     cure = f"Impute missing values{imputer}" if missing else "Clip such values"
     column = j if names is None else repr(names[j])
     return ValueError(f"Input X contains {what}: the first is in row {row} of column {column}. {cure} or drop the row.")
-
-
-def check_labels(y):
-    """Labels in one dimension, on the host, of which none is masked or missing."""
-    refuse_masked(y, "y")
-    if isinstance(y, (list, tuple)):
-        refuse_missing(np.asarray(y, object))  # which an array of text would swallow
-    if (dtype := nullable_type(y)) is not None:
-        refuse_missing(y)
-        y = y.to_numpy(dtype)
-    y = column_or_1d(device.to_host(y), warn=True)
-    refuse_missing(y)
-    return y
-
-
-def nullable_type(y):
-    """NumPy's type for nullable labels of pandas, a column or a table of one, of which scikit-learn makes floats; None
-    for other labels."""
-    column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) and y.shape[1] == 1 else y
-    dtype = getattr(getattr(column, "dtype", None), "numpy_dtype", None)
-    return dtype if dtype is not None and dtype.kind in "biu" else None
-
-
-def encode_labels(y, without=""):
-    """The two classes, and the labels as 0 and 1, uint8. without : in words, the rows that have been left out."""
-    y = np.asarray(y)
-    if y.dtype == object and type_of_target(y) == "unknown":  # which says nothing to scikit-learn
-        kinds = sorted({type(label).__name__ for label in y.flat})
-        one = next((kind for kind in ("bool", "int", "float") if kinds == [kind]), "str")
-        raise ValueError(f"Unknown label type: y holds {' and '.join(kinds)} as objects. Convert it: astype({one}).")
-    with np.errstate(invalid="ignore"):  # of numbers that are none of int64
-        check_classification_targets(y)
-    classes = np.unique(y)
-    if len(classes) < 2:
-        what = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
-        raise ValueError(f"y {what}: a classifier needs rows of two classes.")
-    if len(classes) > 2:
-        some = ", ".join(map(repr, classes[:_SHOWN].tolist())) + " and others" * (len(classes) > _SHOWN)
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: y has "
-            f"{len(classes)} classes, {some}. For one model of each class against the rest (user guide, "
-            f'"Data"):\n\n{_ONE_VS_REST}'
-        )
-    return classes, (y == classes[1]).astype(np.uint8)
-
-
-def refuse_missing(labels, start=0):
-    """Raise a ValueError for a label that is missing. start : number of the first row."""
-    missing = np.ravel(pd.isna(labels))
-    if missing.any():
-        raise ValueError(f"The label of row {start + np.argmax(missing)} is missing: leave such rows out.")
-
-
-def is_second(y, X, classes):
-    """Whether each label is the second class; (n,) bool."""
-    y = check_labels(y)
-    check_consistent_length(X, y)
-    unknown = np.setdiff1d(y, classes)
-    if len(unknown):
-        raise ValueError(f"y holds labels that fit has not seen: {unknown.tolist()}; classes_ is {classes.tolist()}.")
-    return y == classes[1]
-
-
-def column_mask(given, p, names):
-    """The columns that ``given`` means, by names, indices or a mask of bool, as a mask; (p,) bool.
-
-    names : of the columns, or None.
-    """
-    mask = np.zeros(p, bool)
-    if given is None:
-        return mask
-    values = np.asarray(given, object)  # of which each stays a name or a number
-    values = [one.item() if isinstance(one, np.generic) else one for one in values] if values.ndim == 1 else [None]
-    kinds = {isinstance(one, bool) for one in values}
-    if len(kinds) > 1 or not all(isinstance(one, (str, Integral)) for one in values):
-        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {given!r:.80}.")
-    if kinds == {True}:
-        if len(values) != p:
-            raise ValueError(f"unpenalized is a mask of {len(values)} entries, but X has {p} columns.")
-        mask[:] = values
-    else:
-        cure = f" Give names of a table, indices from {-p} to {p - 1}, or a mask."
-        find = finder(range(p) if names is None else list(names), "columns of X", cure, numbered=True)
-        found = [find(one, "unpenalized") for one in values]
-        if len({*found}) < len(found):
-            raise ValueError(f"unpenalized has a column more than once: {values[:9]}. Give a mask as booleans.")
-        mask[found] = True
-    if mask.all():
-        raise ValueError(f"unpenalized has all {p} columns: the horseshoe prior needs one at least to shrink.")
-    return mask
-
-
-def _column_types(table):
-    """Names and lower-case types of a table's columns; nothing for anything but a table."""
-    if hasattr(table, "schema") and hasattr(table, "column_names"):  # pyarrow
-        return list(zip(table.column_names, (str(t).lower() for t in table.schema.types), strict=True))
-    if hasattr(table, "columns") and hasattr(table, "dtypes"):
-        return list(zip(table.columns, (str(t).lower() for t in table.dtypes), strict=True))
-    return []
 
 
 def _is_sparse_table(types):

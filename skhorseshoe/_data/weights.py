@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
 from .._backends import device
-from .._utils.arrays import dense
+from .._utils.arrays import dense, refuse_masked
 from .._utils.memory import check_copy
 from .._utils.sklearn_compat import _check_sample_weight
-from .validation import encode_labels, refuse_masked
+from .labels import encode_labels
 
 _LEAST = 1e-15  # share of a class, from where it can be told from none
 _COUNTS = "A row of weight w counts as w rows: divide the weights by what makes them numbers of rows."
@@ -48,6 +48,10 @@ def check_weights(sample_weight, X, copy=False):
     try:
         if np.asarray(sample_weight).dtype.kind in "mM":  # which NumPy would take for numbers
             raise TypeError("they are dates or durations")
+        if (
+            sample_weight is not None and np.ndim(sample_weight) == 0
+        ):  # of which scikit-learn does not see that it is NaN
+            sample_weight = np.full(X.shape[0], sample_weight, np.float64)
         return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=copy)
     except (ValueError, TypeError) as error:
         if "weight" in str(error):

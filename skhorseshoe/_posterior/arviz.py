@@ -29,7 +29,7 @@ def from_model(model, rows, max_draws):
     if rows is not None:
         groups["log_likelihood"] = {"y": predict.log_likelihood(model, *rows, max_draws)}
         groups["observed_data"] = {"y": rows[1].astype(int)}
-    columns = names_of(model)
+    columns = [str(name) if isinstance(name, tuple) else name for name in names_of(model)]
     free = [name for name, kappa in zip(columns, model.shrinkage_, strict=True) if kappa == 0]
     names = {
         "coords": {"feature": columns, "unpenalized_feature": free},

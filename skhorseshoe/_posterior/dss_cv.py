@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, gen_batches, indexable
 
 from .._backends import device
-from .._data import validation
+from .._data import labels, validation
 from .._data.weights import check_weights, rows_that_count
 from .._utils.arrays import dense
 from .._utils.warn import warn
@@ -43,7 +43,7 @@ def compare(model, supports, splits, task, X, y, sample_weight=None):
     supports : (k, p) bool, those on the path of the fitted model. splits : pairs of rows to fit and rows to hold out.
     task : makes the context of a fit of a classifier.
     """
-    X, y, sizes = indexable(X)[0], validation.check_labels(y), sizes_of(model)
+    X, y, sizes = indexable(X)[0], labels.check_labels(y), sizes_of(model)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, y)
     weight = _row_weights(model, y, sample_weight)
@@ -56,7 +56,7 @@ def compare(model, supports, splits, task, X, y, sample_weight=None):
         said += heard
         rows = weighted(fold, part, y[train], **given)
         held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
-        positive = validation.is_second(y[test], held_out, fold.classes_)
+        positive = labels.is_second(y[test], held_out, fold.classes_)
         np.add.at(scores, test, _fold_scores(fold, *rows, sizes[:-1], held_out, positive))
         np.add.at(times, test, 1)
     _say(said, len(splits))
@@ -106,7 +106,7 @@ def weighted(model, X, y, sample_weight=None):
             raise ValueError(
                 "rule='dss' needs y, also with prefit=True: the class_weight of the fit weights rows by their labels."
             )
-        X, _, sample_weight, _ = rows_that_count(X, validation.check_labels(y), sample_weight, class_weight)
+        X, _, sample_weight, _ = rows_that_count(X, labels.check_labels(y), sample_weight, class_weight)
     if sample_weight is None:
         return X, np.empty(0)
     return X, check_weights(sample_weight, X)

@@ -15,9 +15,9 @@ from scipy.sparse import issparse
 from .._backends import device
 from .._data import validation
 from .._data.weights import check_weights
-from .._utils.arrays import dense, kind_of
+from .._utils.arrays import dense, kind_of, refuse_masked
 from .._utils.memory import check_matrices
-from .._utils.names import finder
+from .._utils.names import finder, plain
 from ..diagnostics import ess_bulk
 from . import predict
 from .estimates import means
@@ -222,7 +222,7 @@ def _one_row(reference, X):
         if missing:
             raise ValueError(f"reference has no value of column {missing[0]!r}: give one for each column of X.")
         reference = [reference[name] for name in X.names]
-    validation.refuse_masked(reference, "reference")
+    refuse_masked(reference, "reference")
     row = reference
     if np.ndim(reference) == 1:  # of text and numbers each stays what it is
         row = np.asarray(reference, object if is_table or X.X.dtype == object else None).reshape(1, -1)
@@ -281,7 +281,7 @@ class RawRows:
     def __init__(self, X):
         if validation.is_dask(X):
             raise TypeError("X is a Dask collection, and effects are computed in memory: give a sample of its rows.")
-        validation.refuse_masked(X, "X")
+        refuse_masked(X, "X")
         validation.refuse_lazy(X)
         X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
         if hasattr(X, "columns"):
@@ -351,8 +351,10 @@ class RawRows:
             found = [j for j in range(self.shape[1]) if issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"]
             found = [j for j in found if not np.isnan(self.values(j)).all()]
         else:
-            find = finder(self.names, "columns of X", f" Give names, or numbers below {self.shape[1]}.", numbered=True)
-            found = [find(one, "features") for one in ([features] if np.ndim(features) == 0 else features)]
+            names, cure = [plain(name) for name in self.names], f" Give names, or numbers below {self.shape[1]}."
+            find = finder(names, "columns of X", cure, numbered=True)
+            is_one = np.ndim(features) == 0 or (isinstance(features, tuple) and plain(features) in names)
+            found = [find(one, "features") for one in ([features] if is_one else features)]
         if not found:
             raise ValueError("features is empty, or no column of X holds numbers: give one column at least.")
         return found

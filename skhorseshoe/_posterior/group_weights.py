@@ -20,7 +20,7 @@ def weights_of(groups, model):
         )
     p = model.n_features_in_
     cure = f" Give names, or numbers below {p}."
-    if not hasattr(model, "feature_names_in_"):
+    if not hasattr(model, "feature_names_in_") and not hasattr(model, "_column_labels"):
         cure += " It was fitted without names: fit it on a table, in a Pipeline with set_output(transform='pandas')."
     find = finder(names_of(model), "columns of this model", cure, numbered=True)
     rows, columns, values = [], [], []

@@ -8,8 +8,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.validation import refuse_masked
 from .._utils import names as _names
+from .._utils.arrays import refuse_masked
 from .mixin import PosteriorMixin
 
 
@@ -72,7 +72,7 @@ def where_it_is(estimator):
 
 def named(before, classifier):
     """The classifier, or a copy of it that has the names of the steps before it."""
-    if before is None or hasattr(classifier, "feature_names_in_"):
+    if before is None or hasattr(classifier, "feature_names_in_") or hasattr(classifier, "_column_labels"):
         return classifier
     named, names = copy(classifier), _names.names_of(classifier)
     with suppress(AttributeError, ValueError):  # of a step that has no names to give

@@ -1,5 +1,7 @@
 """Arrays, dense and sparse."""
 
+from decimal import Decimal, InvalidOperation
+
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
@@ -18,6 +20,15 @@ def kind_of(objects):
     return "numbers" if kind in _NUMBERS else "times" if kind.startswith(("date", "time", "period")) else "others"
 
 
+def is_missing(values):
+    """``pandas.isna``, also of what it raises an error of: the signaling NaN of a Decimal."""
+    try:
+        return pd.isna(values)
+    except InvalidOperation:
+        is_nan = (one.is_nan() if isinstance(one, Decimal) else pd.isna(one) for one in np.ravel(values))
+        return np.fromiter(is_nan, bool).reshape(np.shape(values))
+
+
 def first_not_finite(values):
     """Indices of the first number of an array (of floats) that is not finite, a tuple; None if there is none."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -26,3 +37,16 @@ def first_not_finite(values):
         return None
     wrong = np.argwhere(~np.isfinite(values))
     return tuple(wrong[0].tolist()) if len(wrong) else None
+
+
+def refuse_masked(values, name):
+    """Raise a ValueError for values under a mask, which NumPy would take for data, in an array or a list of arrays."""
+    for i, part in enumerate(values if isinstance(values, list | tuple) else [values]):
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            within = np.argwhere(np.ma.getmaskarray(part))[0].tolist()
+            row, *column = within if part is values else [i, *within]
+            where = f"row {row}{f' of column {column[0]}' if column else ''}"
+            cure = "leave such rows out"
+            if column:
+                cure = "impute them: X.filled(np.nan), then SimpleImputer in a Pipeline"
+            raise ValueError(f"{name} is a masked array, and the first value under its mask is in {where}: {cure}.")

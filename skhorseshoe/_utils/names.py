@@ -3,13 +3,29 @@
 from collections import Counter
 from collections.abc import Hashable
 from difflib import get_close_matches
-from numbers import Integral
+from numbers import Integral, Real
+
+import numpy as np
+import pandas as pd
+
+RESERVED = "(intercept)", "(global scale)", "(total)"  # rows of tables that belong to no column
+_PLAIN = str | bool | int | float | None
 
 
 def names_of(model):
-    """Names of the features, x0, x1, ... where the data had none."""
-    given = getattr(model, "feature_names_in_", None)
+    """Names of the features: the labels of the table's columns, x0, x1, ... where the data had none."""
+    given = getattr(model, "feature_names_in_", getattr(model, "_column_labels", None))
     return [f"x{j}" for j in range(model.n_features_in_)] if given is None else list(given)
+
+
+def plain(label):
+    """A label of pandas as Python has it, safe to save: text of those that are neither text nor numbers, as dates."""
+    if isinstance(label, tuple):
+        return tuple(map(plain, label))
+    if isinstance(label, np.datetime64 | np.timedelta64):
+        label = pd.Timestamp(label) if isinstance(label, np.datetime64) else pd.Timedelta(label)
+    label = label.item() if isinstance(label, np.generic) else label
+    return label if isinstance(label, _PLAIN) or not isinstance(label, Hashable) else str(label)
 
 
 def shorten(name, letters):
@@ -22,16 +38,20 @@ def finder(known, things, otherwise="", numbered=False):
     """A function (name, where) that gives the index of a name among the known ones; a ValueError if it is not one.
 
     things : what is known, in words; where : what has the name. otherwise : the cure if no known name is similar.
-    numbered : whether a number stands for the thing at its place, as in a list.
+    numbered : whether a number stands for the thing at its place, as in a list, unless names are other numbers.
     """
+    known = list(known)
     index, times, n = {name: j for j, name in enumerate(known)}, Counter(known), len(known)
+    if numbered and any(isinstance(name, Real) for name in known) and known != [*range(n)]:
+        numbered, otherwise = False, " In a table whose labels are numbers, a number is a label."
 
     def find(name, where):
+        name = plain(name)
         if not isinstance(name, Hashable) or name not in index:
             is_number = numbered and isinstance(name, Integral) and not isinstance(name, bool)
             if is_number and -n <= name < n:
                 return int(name) % n
-            near = get_close_matches(str(name), map(str, known), n=3)
+            near = get_close_matches(name, map(str, known), n=3) if isinstance(name, str) else []
             hint = f" Did you mean {', '.join(map(repr, near))}?" if near else otherwise
             raise ValueError(f"{where}: there is no {name!r} among the {n} {things}.{hint}")
         if times[name] > 1:

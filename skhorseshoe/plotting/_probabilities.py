@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
-from .._data import validation
+from .._data.labels import is_second
 from .._posterior import estimates
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
@@ -113,7 +113,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         rows = prepared(before, X)
         mean = classifier.predict_proba(rows)[:, 1]
         if y is not None:
-            y = classifier.classes_[validation.is_second(y, mean, classifier.classes_).astype(int)]
+            y = classifier.classes_[is_second(y, mean, classifier.classes_).astype(int)]
         return cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
@@ -262,7 +262,7 @@ class PosteriorCalibrationDisplay(Display):
         rows = prepared(before, X)
         proba = classifier.predict_proba(rows)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
-        y = validation.is_second(y, place, classifier.classes_)
+        y = is_second(y, place, classifier.classes_)
         curves = [
             _isotonic(rng.random(len(p)) < p, place, counts)
             for p in classifier.predict_proba_samples(rows, max_draws=n_draws).T

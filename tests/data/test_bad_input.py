@@ -1,5 +1,7 @@
 """Data and parameters that cannot be used: each is refused by name, with a cure and without noise."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -26,6 +28,46 @@ def with_entry(*values):
     return changed
 
 
+class Failing:
+    """Says that it is an array."""
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("no numbers")
+
+
+class Length:
+    def __len__(self):
+        return -1
+
+
+class Interface:
+    """An array for NumPy, and nothing else."""
+
+    __array_interface__ = X.__array_interface__
+
+
+@pytest.mark.parametrize("data", [None, 3, "abc", b"abc", {"a": [1.0] * 30}, (row for row in X), Length(), print])
+def test_what_holds_no_rows_is_refused(data):
+    with pytest.raises(TypeError, match=f"X holds no rows: .* of type {type(data).__name__}.*Give an array, a table"):
+        fit(data)
+
+
+@pytest.mark.parametrize("form", [Interface, memoryview, sp.csr_array, sp.csc_matrix, sp.coo_array, sp.dia_matrix])
+def test_unusual_arrays_of_numbers_are_taken(form):
+    data = Interface() if form is Interface else big_endian(form(X))
+    np.testing.assert_allclose(fit(data).coef_, fit(X).coef_, rtol=1e-6)
+
+
+def big_endian(matrix):
+    """With places as a file of another machine has them."""
+    for name in ("indices", "indptr", "offsets", *(["coords"] if hasattr(matrix, "coords") else [])):
+        if isinstance(places := getattr(matrix, name, None), np.ndarray):
+            setattr(matrix, name, places.astype(places.dtype.newbyteorder(">")))
+        elif places is not None:
+            matrix.coords = tuple(axis.astype(axis.dtype.newbyteorder(">")) for axis in places)
+    return matrix
+
+
 def cases(what, table):
     """Parametrize a test over pairs by name."""
     return pytest.mark.parametrize((what, "says"), table.values(), ids=table)
@@ -37,6 +79,9 @@ def cases(what, table):
     "NaN in sparse rows": (sp.csr_array(with_entry(0, np.nan)), "NaN: .*row 4 of column 1"),
     "infinite": (with_entry(0, np.inf), "infinity .*row 4 of column 1.* Clip"),
     "masked": (np.ma.masked_equal(with_entry(0, 9), 9), "X is a masked .*row 4 of column 1: impute"),
+    "masked rows": ([np.ma.masked_equal(row, 9) for row in with_entry(0, 9)], "X is a masked .*row 4 of column 1: imp"),
+    "NaN of Decimal": (np.where(X[4, 1] == X, Decimal("sNaN"), X.astype(object)), "NaN: .*row 4 of column 1"),
+    "an array that fails": (Failing(), "X, of type Failing, cannot be read as an array: no numbers. Give an array"),
     "too large": (with_entry(0, 1e200), "'x1' of X is too large for float64.*StandardScaler"),
     "too large for float32": ((X * 1e37).astype("f4"), "too large for float32"),
     "sums overflow": (with_entry(1.7e308, -1.7e308), "too large for .*StandardScaler"),
@@ -110,6 +155,8 @@ def test_a_missing_label_is_none_of_those_to_compare_with():
 @cases("weight", {
     "masked": (np.ma.masked_equal(np.arange(30.0) + 1, 4.0), "sample_weight is a masked array, .* row 3: leave"),
     "no float": ([10**400, *29 * [1]], "sample_weight holds a whole number that is too large .*divide"),
+    "NaN for all rows": (np.nan, "sample_weight contains NaN"),
+    "infinity for all rows": (np.float64("inf"), "sample_weight contains infinity"),
     "that of classes": ("balanced", "sample_weight must be numbers, .* class_weight: .*'balanced'"),
     "1e308 each": (np.full(30, 1e308), "sample_weight and class_weight add up to .*divide"),
     "one of 1e30": (np.where(np.arange(30) == 7, 1e30, 1.0), r"in row 7, is 1e\+30.* divide"),

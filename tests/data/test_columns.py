@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse
-from skhorseshoe._data import validation
+from skhorseshoe._data import column_names
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk
@@ -81,9 +81,9 @@ def test_columns_that_cannot_be_are_refused(data, names, given, says):
 def test_names_are_seen_where_scikit_learn_sees_none(is_hidden, data, monkeypatch):
     """Before 1.9 it sees none in a table of polars 2, and would take columns by place."""
     X, y = data
-    known = validation._get_feature_names
+    known = column_names._get_feature_names
     hidden = pl.DataFrame if is_hidden else ()
-    monkeypatch.setattr(validation, "_get_feature_names", lambda X: None if isinstance(X, hidden) else known(X))
+    monkeypatch.setattr(column_names, "_get_feature_names", lambda X: None if isinstance(X, hidden) else known(X))
     table = pl.DataFrame(dict(zip("abcd", X.T, strict=True)))
     model = HorseshoeProbitClassifier(n_iter=10, burn_in=10, unpenalized=["b"], random_state=0).fit(table, y)
     assert model.feature_names_in_.tolist() == list("abcd")

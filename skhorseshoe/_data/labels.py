@@ -1,0 +1,112 @@
+"""Labels: what ``fit`` and scores take for y, and the two classes."""
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from .._backends import device
+from .._utils.arrays import is_missing, refuse_masked
+
+_SHOWN = 10  # classes in an error
+_ONE_VS_REST = """from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
+_KINDS = {"text": str, "numbers": (bool, int, float, np.bool_, np.integer, np.floating)}
+
+
+def check_labels(y):
+    """Labels in one dimension, on the host, of one kind, of which none is masked or missing."""
+    refuse_masked(y, "y")
+    given = y if isinstance(y, list | tuple) else None
+    if given is not None:  # an array of text would swallow what is missing, numbers, and the end of an Enum's name
+        y = np.asarray(y, object)
+    elif (dtype := nullable_type(y)) is not None:
+        refuse_missing(y)
+        y = y.to_numpy(dtype)
+    kind = getattr(getattr(y, "dtype", None), "kind", "")
+    if isinstance(y, np.ndarray) and kind in "Vc":
+        raise ValueError(f"y has dtype {y.dtype}; labels are numbers, booleans or strings.")
+    y = column_or_1d(device.to_host(y.astype(object) if kind == "T" else y), warn=True)
+    refuse_missing(y)
+    return _of_one_kind(y, given) if y.dtype == object else y
+
+
+def nullable_type(y):
+    """NumPy's type for nullable labels of pandas, a column or a table of one, of which scikit-learn makes floats; None
+    for other labels."""
+    column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) and y.shape[1] == 1 else y
+    dtype = getattr(getattr(column, "dtype", None), "numpy_dtype", None)
+    return dtype if dtype is not None and dtype.kind in "biu" else None
+
+
+def _of_one_kind(objects, given=None):
+    """Labels (n,) that are objects; a ValueError if they are of several kinds, or whole numbers that no array can hold.
+
+    given : the list that they are of, whose labels then get an array of their own type; None for an array of objects.
+    """
+    kinds = {next((kind for kind, types in _KINDS.items() if issubclass(one, types)), one) for one in _types(objects)}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"y holds {_type_names(objects)}: labels must be of one kind. Convert them, for example by astype(str)."
+        )
+    if kinds == {"text"} and given is not None:
+        text = [str.__str__(label) for label in objects]  # the value of an Enum
+        is_cut = any(label.endswith("\0") for label in text)  # by NumPy's type for text
+        return np.array(text, dtype=object if is_cut else str)
+    if kinds == {"numbers"}:
+        array = np.array(objects.tolist())
+        if array.dtype == object or (array != objects).any():
+            raise ValueError("y holds whole numbers that are too large for an array to tell apart: give them as text.")
+        return objects if given is None else array
+    is_times = given is not None and all(issubclass(one, np.datetime64 | np.timedelta64) for one in kinds - {"text"})
+    return np.array(given) if is_times and kinds != {"text"} else objects
+
+
+def _types(objects):
+    return {type(label) for label in objects.flat}
+
+
+def _type_names(objects):
+    return " and ".join(sorted(one.__name__ for one in _types(objects)))
+
+
+def encode_labels(y, without=""):
+    """The two classes, and the labels as 0 and 1, uint8. without : in words, the rows that have been left out."""
+    y = np.asarray(y)
+    if y.dtype == object and type_of_target(y) == "unknown":  # which says nothing to scikit-learn
+        kinds = _type_names(y)
+        one = kinds if kinds in ("bool", "int", "float") else "str"
+        raise ValueError(f"Unknown label type: y holds {kinds} as objects. Convert it: astype({one}).")
+    with np.errstate(invalid="ignore"):  # of numbers that are none of int64
+        check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        what = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
+        raise ValueError(f"y {what}: a classifier needs rows of two classes.")
+    if len(classes) > 2:
+        some = ", ".join(map(repr, classes[:_SHOWN].tolist())) + " and others" * (len(classes) > _SHOWN)
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: y has "
+            f"{len(classes)} classes, {some}. For one model of each class against the rest (user guide, "
+            f'"Data"):\n\n{_ONE_VS_REST}'
+        )
+    return classes, (y == classes[1:]).astype(np.uint8)  # a label by itself would be text of NumPy's, without its end
+
+
+def refuse_missing(labels, start=0):
+    """Raise a ValueError for a label that is missing. start : number of the first row."""
+    missing = np.ravel(is_missing(labels))
+    if missing.any():
+        raise ValueError(f"The label of row {start + np.argmax(missing)} is missing: leave such rows out.")
+
+
+def is_second(y, X, classes):
+    """Whether each label is the second class; (n,) bool."""
+    y = check_labels(y)
+    check_consistent_length(X, y)
+    unknown = np.setdiff1d(y, classes)
+    if len(unknown):
+        raise ValueError(f"y holds labels that fit has not seen: {unknown.tolist()}; classes_ is {classes.tolist()}.")
+    return y == classes[1:]

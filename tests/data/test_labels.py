@@ -1,0 +1,103 @@
+"""Labels: read as they are, of one kind; their order, and that of the rows beside X."""
+
+import enum
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skhorseshoe import HorseshoeProbitClassifier
+
+X = np.random.default_rng(0).standard_normal((30, 3))
+Y = np.arange(30) % 2
+
+
+class Grade(enum.StrEnum):
+    LOW = "low"
+    HIGH = "high"
+    HIGHEST = "highest"
+
+
+class Stage(enum.IntEnum):
+    FIRST = 1
+    SECOND = 2
+
+
+def fit(y, **params):
+    return HorseshoeProbitClassifier(n_iter=10, burn_in=5, random_state=0, **params).fit(X, y)
+
+
+CLASSES = {
+    "Enums of text": ([[Grade.LOW, Grade.HIGH][i] for i in Y], ["high", "low"]),
+    "Enums of numbers": ([[Stage.FIRST, Stage.SECOND][i] for i in Y], [1, 2]),
+    "a zero at the end": ([["a", "a\0"][i] for i in Y], ["a", "a\0"]),
+    "a zero at the end in a tuple": (tuple(["b\0", "b\0\0"][i] for i in Y), ["b\0", "b\0\0"]),
+    "text of NumPy": (np.array(["a", "b"], np.dtypes.StringDType())[Y] if hasattr(np.dtypes, "StringDType") else list(
+        np.array(["a", "b"])[Y]), ["a", "b"]),
+    "large numbers": ([[2**63, 2**63 + 1][i] for i in Y], [2**63, 2**63 + 1]),
+    "truth values and numbers": ([[False, 1][i] for i in Y], [0, 1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("labels", "classes"), CLASSES.values(), ids=CLASSES)
+@pytest.mark.filterwarnings("error")
+def test_labels_that_differ_are_classes_that_differ(labels, classes):
+    with pytest.warns(UserWarning, match="have not converged"):
+        model = fit(labels)
+    assert model.classes_.tolist() == classes
+    assert np.isin(model.predict(X), model.classes_).all()
+    assert 0 < model.score(X, labels) < 1
+
+
+REFUSED = {
+    "three Enums": ([list(Grade)[i % 3] for i in range(30)], "y has 3 classes, 'high', 'highest', 'low'"),
+    "numbers and text": ([1, "1", "2"] * 10, "y holds int and str: labels must be of one kind"),
+    "text and numbers": (np.array(["1", 1] * 15, object), "y holds int and str: labels must be of one kind"),
+    "too large": ([0, 2**64] * 15, "too large for an array to tell apart: give them as text"),
+    "too large in objects": (np.array([2**64, 2**64 + 1] * 15, object), "too large .* give them as text"),
+    "too large for floats": ([2**53 + 1, 0.5] * 15, "too large .* give them as text"),
+    "bytes without a type": (np.zeros(30, "V8"), r"y has dtype \|V8; labels are numbers, booleans or strings"),
+    "records": (np.zeros(30, [("a", "i4")]), "y has dtype .*; labels are numbers, booleans or strings"),
+    "complex": (Y + 0j, "y has dtype complex128; labels are numbers, booleans or strings"),
+    "NaN of Decimal": ([Decimal("sNaN"), *[Decimal(1)] * 29], "The label of row 0 is missing"),
+    "masked in a list": ([*Y[:29], np.ma.masked], "y is a masked array, .* row 29: leave such rows out"),
+}
+
+
+@pytest.mark.parametrize(("labels", "says"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.filterwarnings("error")
+def test_labels_of_several_kinds_or_too_large_are_refused(labels, says):
+    with pytest.raises(ValueError, match=says):
+        fit(labels)
+
+
+@pytest.mark.parametrize("as_series", [True, False])
+def test_categories_in_another_order_than_the_classes_are_told(as_series, said):
+    """scikit-learn's scorers take the last label, sorted, for the positive one."""
+    model, names = HorseshoeProbitClassifier(n_iter=10, burn_in=5), np.array(["low", "high"])
+    for order, told in ((["low", "high"], True), (["high", "low"], False), (["none", "high", "low"], False)):
+        y = pd.Categorical(names[Y], order, ordered=True)
+        texts = said(model, X, pd.Series(y) if as_series else y, "y is ordered, 'low' < 'high'")
+        assert len(texts) == told
+        assert model.classes_.tolist() == ["high", "low"]
+    assert not said(model, X, pd.Series(pd.Categorical(names[Y], ["low", "high"])), "y is ordered")
+
+
+def test_rows_in_another_order_than_their_labels_are_told(said):
+    """Rows are matched by position, as everywhere in scikit-learn."""
+    model, frame, y = HorseshoeProbitClassifier(n_iter=10, burn_in=5), pd.DataFrame(X), pd.Series(Y)
+    moved, patients = np.roll(np.arange(30), 1), pd.Index(np.repeat(list("abcdef"), 5))
+    for rows, labels, weights, told in (
+        (frame, y, None, []),
+        (frame.iloc[moved], y, None, ["y.loc[X.index]"]),
+        (frame.iloc[moved], y.iloc[moved], None, []),
+        (frame.iloc[moved], Y, None, []),
+        (frame, y, pd.Series(np.ones(30)).iloc[moved], ["sample_weight.loc[X.index]"]),
+        (frame, y.set_axis(range(30, 60)), None, []),  # other labels, which say nothing
+        (frame.set_axis(patients), y.set_axis(patients), None, []),
+        (frame.set_axis(patients), y.set_axis(patients[::-1]), None, ["y.loc[X.index]"]),
+    ):
+        texts = said(model, rows, labels, "the same index labels in another order", sample_weight=weights)
+        assert len(texts) == len(told)
+        assert all(cure in text for cure, text in zip(told, texts, strict=True))
