@@ -78,12 +78,13 @@ QUICK = "versicolor", "500 x 20"
 
 
 def fit(model, X, y):
-    """Seconds of a fit, and the messages of its warnings."""
+    """Seconds of a fit, and the messages of its warnings that end with a recipe."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         begin = time.perf_counter()
         model.fit(X, y)
-        return time.perf_counter() - begin, [str(one.message) for one in caught]
+        seconds, messages = time.perf_counter() - begin, [str(one.message) for one in caught]
+    return seconds, [message for message in messages if re.search(_RECIPE, message)]
 
 
 def follow(model, message):

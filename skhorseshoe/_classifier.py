@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from . import _version
+from ._data.labels import check_labels
 from ._data.validation import is_dask
 from ._fit import fit as _fit
 from ._fit.parameters import CONSTRAINTS
@@ -119,9 +120,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         the draws, without burn-in: k and then m sweeps give the draws of k + m; with "auto" it goes on only if
         ``target_ess`` has not been reached. ``n_iter``, ``target_ess``, ``n_jobs``,
         ``coef_summary``, ``credible_level`` and ``verbose`` may change between the two.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed. An int gives the same draws in every process, for any number of threads. None takes a fresh seed from
-        the operating system, not from NumPy's global generator.
+        the operating system, not from NumPy's global generator. Chains that ``warm_start`` continues keep their seed.
     verbose : int, default=0
         If positive, log the memory forecast and the progress to the logger "skhorseshoe".
 
@@ -328,14 +329,15 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         """
         with _fit.Lease() as lease:
             fitted = _fit.fit(self, X, y, sample_weight, lease)
-        self.__dict__.pop("feature_names_in_", None)  # those of an earlier fit
+        for name in ("feature_names_in_", "_column_labels"):  # those of an earlier fit
+            self.__dict__.pop(name, None)
         self.__dict__.update(fitted.attributes)
         fitted.say()  # where a warning is made an error, the model stays fitted
         return self
 
     def score(self, X: Rows, y: Labels, sample_weight: Weights = None) -> float:  # the docstring is scikit-learn's
         if not is_dask(X, y, sample_weight):
-            return super().score(X, y, sample_weight)
+            return super().score(X, check_labels(y), sample_weight)
         from ._data.dask_input import accuracy  # which gathers predictions, whose number is unknown before
 
         return accuracy(self, X, y, sample_weight)

@@ -26,7 +26,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 Path = str | PathLike[str]
-Seed = int | np.random.RandomState | None
+Seed = int | np.random.RandomState | np.random.Generator | None
 Sampler = Literal["auto", "hmc", "collapsed", "pxda", "gibbs"]
 Rule = Literal["dss", "interval", "shrinkage", "fsr"]
 Order = Literal["size", "name", "original"]

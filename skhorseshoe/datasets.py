@@ -38,7 +38,7 @@ def make_sparse_probit(
         Number of columns; with fewer than six only the first signals are there.
     dtype : numpy.float32 or numpy.float64, default=numpy.float64
         Type of X.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed.
 
     Returns
@@ -93,7 +93,7 @@ def make_rare_events(
         Correlation of neighbouring columns, in (-1, 1).
     dtype : numpy.float32 or numpy.float64, default=numpy.float64
         Type of X.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed.
 
     Returns
@@ -162,7 +162,7 @@ def make_correlated_probit(
         Their coefficient.
     dtype : numpy.float32 or numpy.float64, default=numpy.float64
         Type of X.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed.
 
     Returns
@@ -204,7 +204,9 @@ def _columns(n_samples, n_features, rho, dtype, random_state):
         raise ValueError(f"rho must be between -1 and 1; got {rho!r}.")
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype must be numpy.float32 or numpy.float64; got {np.dtype(dtype)}.")
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    rng = random_state
+    if not isinstance(rng, np.random.Generator):
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
     X = rng.standard_normal((n_samples, n_features), dtype=dtype)
     if rho:
         X[:, 1:] *= np.sqrt(1 - rho**2)

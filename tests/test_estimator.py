@@ -110,8 +110,11 @@ def test_without_an_intercept_a_row_of_zeros_is_even_odds(problem, short_fit):
 def test_an_int_seed_repeats_and_a_random_state_moves_on(problem, short_fit):
     assert same_draws(short_fit(*problem, random_state=3), short_fit(*problem, random_state=3))
     assert not same_draws(short_fit(*problem, random_state=3), short_fit(*problem, random_state=4))
-    rng = np.random.RandomState(3)
-    assert not same_draws(short_fit(*problem, random_state=rng), short_fit(*problem, random_state=rng))
+    for generator in (np.random.RandomState, np.random.default_rng):
+        rng = generator(3)
+        first = short_fit(*problem, random_state=rng)
+        assert same_draws(first, short_fit(*problem, random_state=generator(3)))
+        assert not same_draws(first, short_fit(*problem, random_state=rng))
 
 
 @pytest.mark.parametrize("random_state", [0, np.random.RandomState(0), None], ids=["int", "RandomState", "None"])

@@ -21,6 +21,20 @@ def one_sided(low, high):
     return found, span[found]
 
 
+def evidence(low, high, mean, share):
+    """How improbable one-sided columns are if they say nothing of the class: minus the logarithm of the probability
+    that all rows beside the commonest value are of one class, a row; at least that. Infinite where both classes vary.
+
+    low, high : (2, k) of these columns, as ``extremes`` gives them. mean : (k,). share : of the second class.
+    """
+    least, most, of_other = low.min(axis=0), high.max(axis=0), -np.log([share, 1 - share])
+    out = np.full(len(mean), np.inf)
+    for c, other in enumerate(of_other):  # a class that has one value alone, which all other rows are beside
+        beside = np.where(high[c] == least, mean - least, np.where(low[c] == most, most - mean, np.inf))
+        out = np.minimum(out, other * beside / (most - least))
+    return out
+
+
 def _apart(low, high):
     return (high[0] <= low[1]) | (high[1] <= low[0])
 

@@ -3,13 +3,15 @@
 They are read in the columns of X, and answer in the coefficients that the sampler has.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._backends.device import on_gpu
 from .._backends.lines import choose
 from .._utils.memmap import is_on_disk
 from .._utils.threads import Threads
-from .column_checks import far_out, one_sided, sample, step_of, two_valued
+from .column_checks import evidence, far_out, one_sided, sample, step_of, two_valued
 from .row_blocks import ADD, Segment, collapse, layout
 from .separation import separation
 
@@ -130,11 +132,15 @@ class Rows:
             self.threads,
         )
 
-    def one_sided(self):
-        """Numbers of the columns that alone tell some rows of a class apart, see ``column_checks``, and the ranges of
-        their values, in the unit of the prior."""
-        found, spans = one_sided(*self._total("extremes", self.columns.fit_intercept, of=(self.X, self.y, self.weight)))
-        return found, spans / self.columns.unit[found]
+    def ends(self):
+        """The ``Ends`` of the columns."""
+        c = self.columns
+        low, high = self._total("extremes", c.fit_intercept, of=(self.X, self.y, self.weight))
+        found, spans = one_sided(low, high)
+        varies = high.max(axis=0) > low.min(axis=0)
+        at = low[:, found], high[:, found], c.mean_of_X[found]
+        rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # without one, zero is among the ends
+        return Ends(found, spans / c.unit[found], self._size * evidence(*at, self.share()), rounded)
 
     def far_out(self):
         """Numbers of the columns whose spread is that of a few values, and the range of the others."""
@@ -191,6 +197,15 @@ class Rows:
         """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
         beta, direction = map(self._translate.of_X, (beta, direction))
         return self._total("line", beta, direction, steps)[0]
+
+
+class Ends(NamedTuple):
+    """What the least and largest values of the columns in each class tell, see ``column_checks``."""
+
+    one_sided: np.ndarray  # numbers of the columns that alone tell some rows of a class apart
+    spans: np.ndarray  # the ranges of their values, in the unit of the prior
+    evidence: np.ndarray  # minus the logarithm of the probability that chance makes them so, at least
+    rounded: np.ndarray  # numbers of the columns that vary by so little that they count as constant
 
 
 class Columns:

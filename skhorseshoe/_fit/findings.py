@@ -1,4 +1,4 @@
-"""What a fit finds wrong with its columns and its chains, each with its cure; ``warnings.py`` says it."""
+"""What a fit finds wrong with its chains and with what bounds them, each with its cure; ``warnings.py`` says it."""
 
 from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
@@ -7,6 +7,7 @@ import numpy as np
 
 from .._data.separation import COMPLETE, NONE, QUASI
 from .._mcmc.burn_in import AUTO
+from .._mcmc.draws import NOISE
 from .._posterior.correlated import clusters
 from .._posterior.estimates import interval, others
 from .._utils.memmap import is_on_disk
@@ -14,9 +15,6 @@ from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .recipe import nice
 from .warnings import SUMS, Finding
 
-MAX_SCALE_RATIO = 1e3  # of the standard deviations of two columns
-MAX_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
-NOISE = 0.95  # shrinkage from where a column is one
 LOOSE = 10  # standard deviations of the score by a standard deviation of the column, where its prior says 100
 SLAB = 2  # slab_scale that is advised
 FAR_SLAB = 20  # scores between the ends of a usual column, from where a slab hardly bounds its coefficient
@@ -27,28 +25,6 @@ _LEAST = 1000  # sweeps that are advised
 _THRESHOLD = 0.7  # of ``groups.correlated_groups``
 _MOST_COLUMNS, _MOST_NUMBERS = 4096, 2**23  # of X: correlations take less time than the fit, and copies less room
 _MARGIN = 2.0  # more sweeps than the figures ask for: the least effective sample size of many varies
-
-
-def of_columns(rows, names, standardize):
-    """The findings about the scale of the columns. names : of the columns of X, an array."""
-    found, columns, dtype = [], rows.columns, np.promote_types(rows.dtype, np.float32)  # that of the passes
-    far = np.flatnonzero(np.finfo(dtype).eps * rows.distance > MAX_ERROR)
-    if len(far):
-        cure = f"Subtract the means before you fit{', or give X as float64' if dtype == np.float32 else ''}."
-        found.append(Finding("far from zero", names[far], cure, {"distance": rows.distance.max(), "dtype": dtype}))
-    out, usual = rows.far_out()
-    if len(out):
-        at = np.argmax(rows.spread[out] / usual)
-        facts = {"worst": names[out[at]], "spread": rows.spread[out[at]], "usual": usual[at]}
-        cure = "Clip them, or use the column's logarithm or quantiles (QuantileTransformer)."
-        found.append(Finding("far out", names[out], cure, facts))
-    shrunk = np.setdiff1d(np.flatnonzero((columns.sd_of_X > 0) & ~columns.unpenalized), out)  # which share one prior
-    spread = columns.sd_of_X[shrunk]
-    if not standardize and len(shrunk) > 1 and spread.max() > MAX_SCALE_RATIO * spread.min():
-        small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
-        facts = {"large": large, "most": spread.max(), "small": small, "least": spread.min()}
-        found.append(Finding("scales", [], "", facts, {"standardize": True}))
-    return found
 
 
 class Chains(NamedTuple):
@@ -109,7 +85,7 @@ def of_outcome(params, chains, unbounded, columns=()):
         cure = f"Drop one of these columns{drop}, or remove them from unpenalized."
         example = "one-hot columns for every level of a category" if with_levels else "one that is the sum of others"
         found.append(Finding("undetermined", unbounded.loose, cure, {"example": f"for example, {example}"}))
-    if unbounded.separated and (chains.failed.any() or any(finding.changes for finding in found)):
+    if unbounded.separated:
         changes = {"slab_scale": SLAB} | ({} if is_bound(SLAB, unbounded.widest) else {"standardize": True})
         found.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
     if len(unbounded.shrunk):
@@ -183,10 +159,9 @@ def _sums(fitted, X, weight, alone):
     return None if alone.any() else np.stack(found, axis=-1)
 
 
-def unbounded_in(fitted, names, run, slab_scale):
-    """What the data of a run do not bound."""
-    rows = run.problem.rows
-    found, spans = rows.one_sided()
+def unbounded_in(fitted, names, run, slab_scale, ends):
+    """What the data of a run do not bound. ends : of the columns, as ``Rows.ends`` gives them."""
+    rows, found, spans = run.problem.rows, ends.one_sided, ends.spans
     free = rows.columns.unpenalized[found]
     # Of what is noise to the model the posterior keeps to zero, whatever the likelihood does beyond.
     shrunk = ~free & (fitted.shrinkage_[found] < NOISE) & ~is_bound(slab_scale, spans, FARTHEST_SLAB)
@@ -260,8 +235,9 @@ def _not_converged(params, chains, unbounded):
     facts = {"failed": failed.sum(), "judged": len(failed), "max_rhat": MAX_RHAT, "per_chain": MIN_ESS_PER_CHAIN}
     facts |= {"worst": chains.names[worst], "rhat": rhat[worst], "ess": ess[worst], "wanted": wanted}
     facts["sums"] = SUMS if chains.are_sums_well else ""
-    one_sided = [*unbounded.shrunk, *unbounded.free]  # longer chains cure neither these nor what depends on them
-    curable = ~np.isin(chains.names, [*one_sided, "(intercept)", "(global scale)"] if one_sided else [])
+    one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains cure neither these nor what depends on them
+    one_sided |= {"(intercept)", "(global scale)"} if one_sided else set()
+    curable = np.array([name not in one_sided for name in chains.names])
     to_do, cure, changes = failed & curable & (unbounded.separated != COMPLETE), "", {}
     if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:
         cure = few_kept

@@ -16,6 +16,7 @@ from .._backends import device as _device
 from .._backends.limits import is_without_matrix
 from .._data import validation
 from .._data.column_checks import check_size
+from .._data.column_names import column_mask
 from .._data.rows import Rows
 from .._data.weights import is_whole, is_wide, rows_that_count
 from .._mcmc.draws import STORED
@@ -30,13 +31,13 @@ from .._utils.threads import open_threads
 from .._utils.warn import warn
 from .._version import __version__
 from ..diagnostics import convergence
-from . import findings, parameters, warm_start, warnings
+from . import findings, input_findings, parameters, warm_start, warnings
 from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
 from .plan import check_memory, plan_fit
 from .recipe import in_time, recipe_of
 
-_OF_COLUMNS = "n_features_in_", "feature_names_in_"
+_OF_COLUMNS = "n_features_in_", "feature_names_in_", "_column_labels"
 _REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
 
 
@@ -93,7 +94,7 @@ def fit(model, X, y, sample_weight, lease):
     earlier = warm_start.earlier(model) if params.warm_start else None
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
     data = data._replace(given=None, rows=None)  # of which the plan may have a copy
-    warnings.say(plan.findings)
+    early = [*input_findings.of_tables(X, y, sample_weight, data.classes), *plan.findings]
     lease.name = plan.device.name
     known = {**data.columns, "classes_": data.classes, "device_": plan.device.name, "sampler_": plan.settings.sampler}
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -106,12 +107,15 @@ def fit(model, X, y, sample_weight, lease):
     ):
         _announce(params, plan)
         with _open(params, data, plan, threads) as rows:
-            names = np.array(names_of(SimpleNamespace(**data.columns)), dtype=object)
+            names = np.fromiter(names_of(SimpleNamespace(**data.columns)), dtype=object)
             check_size(rows.columns, rows.dtype, names)
+            ends = rows.ends()
             problem = _problem(params, rows)
-            of_columns = findings.of_columns(rows, names, params.standardize)
+            unbounded = ends.one_sided[~findings.is_bound(params.slab_scale, ends.spans, findings.FARTHEST_SLAB)]
+            of_columns = input_findings.of_columns(rows, ends, names, params.standardize)
+            warnings.say([*early, *input_findings.first(params, data, rows, ends, names)])
             try:
-                run, sweep = _sample(params, problem, plan, earlier, callbacks)
+                run, sweep = _sample(params, problem, plan, earlier, unbounded, callbacks)
             except BaseException:  # of which the columns may be the cause
                 with suppress(Warning):
                     warnings.say(of_columns, "Set standardize=True." if any(one.changes for one in of_columns) else "")
@@ -122,7 +126,7 @@ def fit(model, X, y, sample_weight, lease):
                 chains = findings.chains_of(fitted, names, informative, sweep)
                 are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, informative)
                 chains = chains._replace(are_sums_well=are_well)
-                unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale)
+                unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, ends)
     fitted._separated = unbounded.separated
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))
@@ -147,7 +151,7 @@ def _validate(model, params, X, y, sample_weight):
         times = weight.sum() / len(weight) if whole and weight is not None else 1
         facts = {"whole": whole, "times": times, "wide": is_wide(X, weight), "given": given, "rows": (X, y, weight)}
     columns = {name: value for name, value in vars(noted).items() if name in _OF_COLUMNS}
-    unpenalized = validation.column_mask(params.unpenalized, shape[1], columns.get("feature_names_in_"))
+    unpenalized = column_mask(params.unpenalized, names_of(noted))
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
 
 
@@ -178,26 +182,31 @@ def _open(params, data, plan, threads):
 def _problem(params, rows):
     """The ``Problem``: the rows, the prior and the seed."""
     tau_0 = tau_scale(params.global_scale, params.expected_nonzero, rows.columns.n_shrunk, rows.size(), rows.share())
-    if params.random_state is None:  # not from NumPy's global generator, which is left alone
+    seed, two = params.random_state, {"size": 2, "dtype": np.uint32}
+    if seed is None:  # not from NumPy's global generator, which is left alone
         key = np.random.SeedSequence().generate_state(2)
+    elif isinstance(seed, np.random.Generator):
+        key = seed.integers(0, 2**32, **two)
     else:
-        key = check_random_state(params.random_state).randint(0, 2**32, size=2, dtype=np.uint32)
+        key = check_random_state(seed).randint(0, 2**32, **two)
     return Problem(rows, FixedPrior(rows.columns, params.slab_scale), tau_0, key)
 
 
-def _sample(params, problem, plan, earlier, callbacks):
+def _sample(params, problem, plan, earlier, unbounded, callbacks):
     """The ``Run`` of a problem, at its end, and the seconds that a sweep has taken.
 
-    earlier : what a model has kept to go on with its chains, or None. callbacks : function of the run.
+    earlier : what a model has kept to go on with its chains, or None. unbounded : as in ``Run``. callbacks : function
+    of the run.
     """
     settings, saved = plan.settings, earlier
     if saved is not None:
         warm_start.check_same(saved, problem, settings)
+        warm_start.check_seed(saved, problem, params.random_state)
     checkpoint = _checkpoint(params, problem, settings, plan.device.name)
     with checkpoint or nullcontext():
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
-        run = Run(problem, settings, saved)
+        run = Run(problem, settings, saved, unbounded)
         sweep = _go(run, params.verbose, checkpoint, callbacks(run))
     return run, sweep
 
@@ -289,6 +298,7 @@ def _summarise(params, data, plan, run, known):
     fitted.prior_ = describe_prior(*prior, columns.sd[: columns.n_shrunk], n, rows.share())
     fitted._column_means = columns.mean_of_X  # by weight; what contributions are measured from
     fitted._column_sd = columns.sd_of_X  # by weight; the unit of effects
+    fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
     fitted._saved_run = warm_start.kept(run) if params.warm_start and run.whole else None

@@ -61,7 +61,7 @@ CONSTRAINTS = {  # of each parameter by itself, which scikit-learn checks
         Interval(Integral, None, -1, closed="right"),
         None,
     ],
-    "random_state": ["random_state"],
+    "random_state": ["random_state", np.random.Generator],
     "verbose": ["verbose"],
 }
 

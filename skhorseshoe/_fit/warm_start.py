@@ -1,9 +1,12 @@
 """What a fitted model keeps to go on with its chains, and whether they may go on."""
 
+from numbers import Integral
+
 import numpy as np
 
 from .._mcmc.draws import STORED
 from .._utils.atomic_files import differences
+from .._utils.warn import warn
 
 
 def kept(run):
@@ -26,6 +29,15 @@ def check_same(saved, problem, settings):
         raise ValueError(
             "warm_start=True continues the chains of the last fit, but these have changed since: "
             f"{different}. Fit with warm_start=False, or a clone of the estimator, to start anew."
+        )
+
+
+def check_seed(saved, problem, random_state):
+    """Warn where a whole number is the seed that is asked for, and the chains have begun with another one."""
+    if isinstance(random_state, Integral) and not np.array_equal(saved["key"], problem.key):
+        warn(
+            f"random_state={random_state} has no effect: warm_start=True continues the chains of the last fit with the "
+            "seed that they began with. Fit with warm_start=False to start anew."
         )
 
 

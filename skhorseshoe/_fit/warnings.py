@@ -26,6 +26,27 @@ TEMPLATES = {
     "slow weights": (
         "The weights ({name}) are not integers, so the sampler is 'hmc', whose matrices are {p} x {p}. {cure}"
     ),
+    "order of rows": (
+        "X and {name} have the same index labels in another order, and rows are matched by position, not by label. "
+        "{cure}"
+    ),
+    "order of classes": (
+        "y is ordered, {low!r} < {high!r}, but classes_ is {classes}, sorted as scikit-learn's scorers need it: a "
+        "positive coefficient favours {low!r}. {cure}"
+    ),
+    "light weights": (
+        "By {by} the {rows} rows count as {size:.3g}: a row of weight w counts as w rows, and so few say little beside "
+        "the prior. If only the ratios of the weights matter, give w * len(w) / w.sum()."
+    ),
+    "wide": (
+        "X has more columns ({p}) than rows ({n}), and no slab bounds the coefficients. Some plane then nearly always "
+        "separates the classes, and the coefficients have no mean. slab_scale=2 with standardize=True bounds them."
+    ),
+    "one-sided first": (
+        "{columns}: one class has no value beyond those of the other (separation), so the data do not bound the "
+        "coefficient, and its chains converge slowly if at all. Sampling ends when the other quantities have "
+        "converged. {cure}"
+    ),
     "far from zero": (
         "{columns} {lie} up to {distance:.1g} standard deviations from zero, so rounding to {dtype} removes much or "
         "all of their variation. {cure}"
@@ -45,8 +66,8 @@ TEMPLATES = {
         "prior bounds their coefficients. {cure}"
     ),
     "separated": (
-        "The columns separate the classes ({how} separation), so the data do not bound the coefficients. slab_scale "
-        "bounds those that are shrunk, and chains converge much faster."
+        "The columns separate the classes ({how} separation), so the data do not bound the coefficients, which have no "
+        "mean. slab_scale bounds those that are shrunk, and chains converge much faster."
     ),
     "separated, unpenalized": (
         "{columns}: unpenalized columns separate the classes ({how} separation), so only their wide prior bounds the "
@@ -69,6 +90,11 @@ TEMPLATES = {
 _BRIEFLY = {
     "repeated rows": "rows are repeated as often as their weights say",
     "slow weights": "weights are not integers, so the sampler is 'hmc', with large matrices",
+    "order of rows": "X and y or sample_weight have the same index labels in another order",
+    "order of classes": "y is ordered, and classes_ is in another order",
+    "light weights": "the rows count as few by their weights (w * len(w) / w.sum() is a cure)",
+    "wide": "X has more columns than rows and no slab bounds the coefficients (slab_scale=2 is a cure)",
+    "one-sided first": "one class is on one side of the other in a column",
     "far from zero": "columns lie so far from zero that rounding removes their variation",
     "far out": "columns have a few values far out",
     "scales": "columns are on very different scales (standardize=True is a cure)",

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..diagnostics import MAX_RHAT, ess_bulk, rhat
 
+NOISE = 0.95  # shrinkage from where a column is noise to the model
 STORED = "coef", "intercept", "global_scale", "acceptance"
 _AT_ONCE = 32  # columns that are judged before the next ones are
 
@@ -85,9 +86,13 @@ class Draws:
         mean = self.kappa.total / self.kappa.weight
         return self.columns.by_column(np.clip(mean, np.finfo(float).tiny, 1.0))  # 0 means unpenalised
 
-    def suffice(self, target_ess):
+    def suffice(self, target_ess, unbounded=()):
         """Whether every coefficient of a column that is not constant, the intercept and tau have this bulk effective
-        sample size and an R-hat of at most 1.01."""
+        sample size and an R-hat of at most 1.01.
+
+        unbounded : numbers of columns that the data do not bound, whose chains no length may suffice. Those that are
+        not noise to the model are not asked.
+        """
 
         def do(draws):
             return (ess_bulk(draws) >= target_ess).all() and (rhat(draws) <= MAX_RHAT).all()
@@ -96,7 +101,10 @@ class Draws:
         if not all(do(values[:, : self.n]) for values in others):
             return False
         # First those among which one has failed the last time, as it will most often do again.
-        columns = np.roll(np.flatnonzero(self.columns.informative), -self.failed)
+        columns = self.columns.informative.copy()
+        if len(unbounded):
+            columns[unbounded] &= self.shrinkage()[unbounded] >= NOISE
+        columns = np.roll(np.flatnonzero(columns), -self.failed)
         for first in range(0, len(columns), _AT_ONCE):
             if not do(self.coef[:, : self.n, columns[first : first + _AT_ONCE]]):
                 self.failed = (self.failed + first) % len(columns)

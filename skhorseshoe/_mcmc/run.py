@@ -45,13 +45,13 @@ class Run:
     """Chains, and the draws that are kept of them.
 
     saved : what ``arrays`` of an earlier run gave, with its draws, or None. The draws are those that one run with all
-    sweeps gives.
+    sweeps gives. unbounded : numbers of columns whose coefficients the data do not bound; they are not waited for.
     """
 
-    def __init__(self, problem, settings, saved=None):
+    def __init__(self, problem, settings, saved=None, unbounded=()):
         if saved is not None:
             problem = problem._replace(key=saved["key"])
-        self.problem, self.settings = problem, settings
+        self.problem, self.settings, self.unbounded = problem, settings, unbounded
         rows = problem.rows
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
@@ -135,7 +135,8 @@ class Run:
     def _stop_if_enough(self, is_new=False):
         """is_new : whether the draws so far were made for another target."""
         n, target = self._n_draws(), self._target()
-        if target and (_is_check(n) or (is_new and n >= _FIRST_CHECK)) and self.draws.suffice(target):
+        is_check = target and (_is_check(n) or (is_new and n >= _FIRST_CHECK))
+        if is_check and self.draws.suffice(target, self.unbounded):
             self.stopped_by = "target_ess"
 
     def separated(self):

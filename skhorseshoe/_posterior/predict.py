@@ -7,11 +7,12 @@ import sklearn
 from scipy.special import log_ndtr
 
 from .._backends import device
-from .._data import validation
+from .._data.labels import is_second
 from .._data.weights import check_weights
 from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
 from .._utils.threads import count_threads, open_threads
+from .fitted_rows import check_fitted_on
 
 
 def evenly(draws, max_draws):
@@ -53,11 +54,13 @@ def log_likelihood(model, X, positive, weight, max_draws):
 
 
 def labelled(model, X, y, sample_weight):
-    """Rows as users give them, checked: X, whether each label is the second class (n,), and weights (n,) or None."""
+    """The rows of the fit as users give them, checked: X, whether each label is the second class (n,), and weights (n,)
+    or None."""
     X = model._check_rows(X)
-    positive = validation.is_second(y, X, model.classes_)
+    positive = is_second(y, X, model.classes_)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
+    check_fitted_on(model, X, positive, sample_weight)
     return X, positive, sample_weight
 
 

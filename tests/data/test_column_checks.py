@@ -2,6 +2,8 @@
 
 import functools
 import re
+import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -15,8 +17,9 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data import column_checks
 from skhorseshoe._data.column_checks import extremes, far_out, one_sided, sample, step_of, widest
 from skhorseshoe._data.row_blocks import Segment
-from skhorseshoe._data.rows import Rows
+from skhorseshoe._data.rows import Columns, Rows
 from skhorseshoe._fit import findings
+from skhorseshoe._mcmc.draws import Draws
 from skhorseshoe._utils.threads import Threads
 
 ONE_SIDE = "all values in one class lie on one side"
@@ -80,9 +83,9 @@ def test_separating_columns_on_a_gpu(kind, one_gpu):
 def test_ranges_are_in_the_unit_of_the_prior(standardize):
     X, y = sides()
     X = 100 * X[["noise", "level"]].to_numpy()
-    found, spans = Rows(X, y, True, cpu, Threads(1), standardize=standardize).one_sided()
-    assert found.tolist() == [1]
-    assert spans[0] == pytest.approx(100 / X[:, 1].std() if standardize else 100)
+    ends = Rows(X, y, True, cpu, Threads(1), standardize=standardize).ends()
+    assert ends.one_sided.tolist() == [1]
+    assert ends.spans[0] == pytest.approx(100 / X[:, 1].std() if standardize else 100)
 
 
 def test_a_column_is_read_until_its_classes_overlap():
@@ -126,6 +129,66 @@ def test_a_level_of_one_class_is_named_with_its_cure(scaled, slab_scale, cure, s
     assert [cure in text for text in texts] == [True] * (cure is not None)
 
 
+def early(model, X, y, words):
+    """The warnings with these words of a fit that an error ends in its first sweep."""
+    with warnings.catch_warnings(record=True) as caught, suppress(InterruptedError):
+        warnings.simplefilter("always")
+        model.fit(X, y)
+        pytest.fail("the fit has ended")
+    return [str(w.message) for w in caught if words in str(w.message)]
+
+
+@pytest.mark.parametrize(("rare", "slab_scale", "told"), [(40, None, 1), (40, 2.0, 0), (2, None, 0)])
+def test_a_level_that_nothing_bounds_is_told_before_sampling(rare, slab_scale, told, seed, stop_at, said):
+    """Where it is not one of few rows, as one by chance may be; in a search the warning at the end will do."""
+    stop_at(1, InterruptedError)
+    model = short_model(seed, slab_scale=slab_scale)
+    texts = early(model, *table(seed, 2000, rare), "'rare': one class has no value beyond")
+    assert len(texts) == told
+    assert all("slab_scale=2 with standardize=True bounds it" in text for text in texts)
+
+
+def test_sampling_ends_without_columns_that_nothing_bounds(seed):
+    """Their chains may never agree. What is noise to the model is waited for."""
+    X, y = table(seed, 3000, rare=60)
+    with_it = HorseshoeProbitClassifier(standardize=True, random_state=seed).fit(X, y)
+    without = HorseshoeProbitClassifier(standardize=True, random_state=seed).fit(X[["a", "b"]], y)
+    assert with_it.stopped_by_ == "target_ess"
+    others = with_it.summary().drop(index="rare")
+    assert others["rhat"].max() <= 1.01
+    assert others["ess"].min() >= 400
+    assert with_it.n_iter_ < 10 * without.n_iter_
+    draws = draws_of(with_it)
+    draws.coef[..., 2] = np.linspace(0, 1, draws.n)  # has not converged
+    for shrinkage, enough in ((0.9, True), (0.96, False)):
+        draws.kappa.total = np.full(3, shrinkage * draws.kappa.weight)
+        assert draws.suffice(400, np.array([2])) == enough
+        assert not draws.suffice(400)
+
+
+def draws_of(model):
+    """The ``Draws`` of a model, as its run had them."""
+    n_chains, n_draws, p = model.coef_draws_.shape
+    draws = Draws(
+        n_chains, n_draws, Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), np.zeros(p, bool), True, False)
+    )
+    draws.coef[:], draws.intercept[:] = model.coef_draws_, model.intercept_draws_
+    draws.global_scale[:], draws.seen, draws.kappa.weight = model.global_scale_draws_, n_draws, 1
+    return draws
+
+
+@pytest.mark.parametrize(("n", "p", "params", "told"), [
+    (20, 40, {}, 1), (20, 40, {"sampler": "hmc"}, 1), (20, 40, {"slab_scale": 2.0}, 0), (20, 20, {}, 0),
+    (20, 22, {"unpenalized": [0, 1]}, 0), (20, 22, {"unpenalized": [0]}, 1),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_more_columns_than_rows_are_told_to_need_a_slab_before_sampling(n, p, params, told, kind, stop_at):
+    stop_at(1, InterruptedError)
+    X = kind(np.random.default_rng(0).standard_normal((n, p)))
+    texts = early(short_model(**params), X, np.arange(n) % 2, f"more columns ({p}) than rows ({n}), and no slab")
+    assert len(texts) == told
+
+
 def test_a_level_that_is_noise_to_the_model_is_not_named(seed, said):
     """Two rows of a common class say nothing, so the posterior keeps the coefficient at zero."""
     model = short_model(seed, global_scale=1e-9)
@@ -151,9 +214,8 @@ def test_separation_by_an_unpenalized_column_is_told_once(seed, said):
     """The prior alone bounds it, and chains of a few columns can mix well over a prior."""
     X = np.column_stack([np.tile([-1.0, 1.0], 20), np.random.default_rng(seed).standard_normal(40)])
     model = HorseshoeProbitClassifier(n_iter=4000, unpenalized=[0], fit_intercept=False, random_state=seed)
-    (text,) = said(model, X, X[:, 0] > 0)
+    (text,) = said(model, X, X[:, 0] > 0, "Remove the column from unpenalized")
     assert "'x0'" in text
-    assert "Remove the column from unpenalized" in text
     assert ("R-hat" in text) == (model.rhat_.max() > 1.01 or model.ess_.min() < 400)
 
 

@@ -10,8 +10,8 @@ from sklearn.model_selection import cross_val_score
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.labels import encode_labels
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._data.validation import encode_labels
 from skhorseshoe._data.weights import is_wide
 from skhorseshoe._fit import plan
 from skhorseshoe._utils.threads import Threads
@@ -150,6 +150,28 @@ def test_weights_that_make_too_many_rows_are_refused(sampler, data):
     X, y, _ = data
     with pytest.raises(MemoryError, match=r"copies .* of X, but only .* are available. Use sampler='hmc'"):
         short_model(sampler=sampler).fit(X, y, sample_weight=np.full(len(y), 1e12))
+
+
+@pytest.mark.parametrize(("n", "make", "told"), [
+    (300, lambda y: np.full(300, 1 / 300), True),  # as AdaBoost passes them
+    (300, lambda y: np.where(y, 3, 1) / np.where(y, 3, 1).sum(), True),
+    (3000, lambda y: np.where(y, 0.001, 0.05), True),  # of the rarer class there is less than a row
+    (300, lambda y: np.full(300, 1 / 3), False),
+    (3000, lambda y: np.full(3000, 1 / 20), False),  # twenty rows of each of 150 patients
+    (20, lambda y: np.full(20, 0.5), False),
+    (300, lambda y: np.full(300, 1e3), False),
+])  # fmt: skip
+def test_weights_that_leave_few_rows_are_told_with_their_cure(n, make, told, said):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 3))
+    y = X[:, 0] + rng.standard_normal(n) > (0 if n < 3000 else 2.5)
+    weight, model = make(y), short_model()
+    texts = said(model, X, y, f"sample_weight the {n} rows count as {weight.sum():.3g}", sample_weight=weight)
+    assert len(texts) == told
+    if told:
+        cured = "w * len(w) / w.sum()"
+        assert cured in texts[0]
+        assert not said(model, X, y, "rows count as", sample_weight=eval(cured, {"w": weight, "len": len}))
 
 
 WIDE = np.random.default_rng(0).standard_normal((20, 60))

@@ -41,6 +41,22 @@ def test_a_generator_goes_on_with_what_it_drew_at_first(problem):
     assert same_draws(of_generator(31).set_params(n_iter=7).fit(*problem), of_generator(38))
 
 
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
+@pytest.mark.parametrize("first", [0, None, np.random.RandomState(0)])
+def test_another_seed_is_told_to_have_no_effect(problem, sampler, first):
+    model = classifier(sampler, random_state=first).fit(*problem)
+    draws = model.coef_draws_.copy()
+    with pytest.warns(UserWarning, match="random_state=7 has no effect: warm_start=True continues the chains"):
+        model.set_params(random_state=7).fit(*problem)
+    assert np.array_equal(model.coef_draws_[:, :31], draws)
+
+
+@pytest.mark.filterwarnings("error:random_state")
+@pytest.mark.parametrize("random_state", [3, None, np.random.RandomState(3), np.random.default_rng(3)])
+def test_a_seed_that_is_still_the_same_is_not_told_of(problem, random_state):
+    assert classifier("hmc", random_state=random_state).fit(*problem).fit(*problem).n_iter_ == 62
+
+
 @each_sampler
 def test_an_interrupted_fit_goes_on(problem, sampler, stop_at):
     stop_at(40 + 20, KeyboardInterrupt)

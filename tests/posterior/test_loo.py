@@ -1,12 +1,14 @@
 """PSIS-LOO in blocks of rows: the smoothing against known laws, and the rows that it takes."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from laws import peak_memory
 from scipy.stats import genpareto, norm
 from sklearn.preprocessing import StandardScaler
 
+from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior import loo as psis
 from skhorseshoe._posterior import predict
 from skhorseshoe.inspection import loo, predict_proba_samples
@@ -81,6 +83,11 @@ def result(fitted, problem):
     return loo(fitted, *problem)
 
 
+def of_rows(model, X, y, weight=None, max_draws=None):
+    """What ``loo`` says of rows once they have passed for those of the fit."""
+    return psis.leave_one_out(model, X, np.asarray(y) == 1, weight, max_draws)
+
+
 def test_a_row_scores_the_same_wherever_it_is(fitted, problem, result, tmp_path):
     X, y = problem
     order = np.random.default_rng(0).permutation(len(y))
@@ -91,7 +98,7 @@ def test_a_row_scores_the_same_wherever_it_is(fitted, problem, result, tmp_path)
     on_disk[:] = X
     assert np.array_equal(loo(fitted, on_disk, y).elpd_i, result.elpd_i)
     np.testing.assert_allclose(loo(fitted, sp.csr_array(X), y).elpd_i, result.elpd_i, rtol=1e-9)
-    pieces = [loo(fitted, X[i : i + 1], y[i : i + 1]) for i in range(3)]
+    pieces = [of_rows(fitted, X[i : i + 1], y[i : i + 1]) for i in range(3)]
     assert [piece.elpd_i[0] for piece in pieces] == result.elpd_i[:3].tolist()
     assert np.isnan(pieces[0].se)
 
@@ -112,7 +119,7 @@ def test_sums_are_those_of_the_rows(fitted, problem, result):
 def test_weights_multiply_the_terms_of_rows(fitted, problem):
     X, y = problem
     weight = np.random.default_rng(0).integers(0, 4, len(y))
-    found = loo(fitted, X, y, weight, max_draws=300)
+    found = of_rows(fitted, X, y, weight, max_draws=300)
     eta = X @ fitted.coef_draws_.reshape(-1, 8).T + fitted.intercept_draws_.ravel()
     at = predict.evenly(np.arange(eta.shape[1]).reshape(3, -1), 300).ravel()
     loglik = weight[:, None] * norm.logcdf(np.where(y, 1, -1)[:, None] * eta[:, at])
@@ -120,7 +127,7 @@ def test_weights_multiply_the_terms_of_rows(fitted, problem):
     np.testing.assert_allclose(found.elpd_i, expected, rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(found.pareto_k, k, rtol=1e-6)
     assert (found.elpd_i[weight == 0] == 0).all()
-    without = loo(fitted, X[weight > 0], y[weight > 0], weight[weight > 0], max_draws=300)
+    without = of_rows(fitted, X[weight > 0], y[weight > 0], weight[weight > 0], max_draws=300)
     assert (found.elpd_loo, found.se) == pytest.approx((without.elpd_loo, without.se))
 
 
@@ -128,9 +135,37 @@ def test_rows_beside_the_predictor_take_little_memory(fitted, problem):
     n = 40_000
     X, y = np.tile(problem[0], (n // 200, 1)), np.tile(problem[1], n // 200)
     with pytest.warns(UserWarning, match="Pareto k above"):  # what it says where rows are not to be trusted
-        loo(fitted, X[:200].clip(-3, 3), 1 - y[:200], max_draws=150)
-    peak = peak_memory(lambda: loo(fitted, X, y, max_draws=150))
+        of_rows(fitted, X[:200].clip(-3, 3), 1 - y[:200], max_draws=150)
+    peak = peak_memory(lambda: of_rows(fitted, X, y, max_draws=150))
     assert peak < 60 * n + 2**22  # a number for each row and draw would be 48 MB
+
+
+OTHERS = {
+    "fewer": (lambda X, y: (X[:150], y[:150]), "150 rows, and the fit had 200"),
+    "others": (lambda X, y: (X + 0.01, y), "the mean of 'x0' is"),
+    "wider": (lambda X, y: (X.mean(axis=0) + 1.01 * (X - X.mean(axis=0)), y), "the mean of 'x0' is"),
+    "other labels": (lambda X, y: (X, np.where(np.arange(200) == y.argmax(), 1 - y, y)), "the share of 1 among them"),
+    "weighted": (lambda X, y: (X, y, np.full(200, 2.0)), "they count as 400 by their weights, and in the fit as 200"),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), OTHERS.values(), ids=OTHERS)
+def test_rows_that_were_not_fitted_are_refused(change, says, fitted, problem):
+    for ask in (lambda *rows: loo(fitted, *rows), fitted.to_arviz):
+        with pytest.raises(ValueError, match=f"{says}.*log_loss"):
+            ask(*change(*problem))
+
+
+def test_the_rows_of_the_fit_are_known_in_any_form(problem, short_fit):
+    X, y = problem
+    weight = np.arange(200) % 3
+    model = short_fit(X, y, n_iter=100)
+    for rows in (X, X.astype(np.float32), sp.csr_array(X), pd.DataFrame(X)):
+        assert loo(model, rows, y).n_draws == 400
+    model = HorseshoeProbitClassifier(n_iter=100, burn_in=20, class_weight={0: 1, 1: 2}).fit(X, y, weight)
+    assert loo(model, X[::-1], y[::-1], (weight * (1 + y))[::-1]).n_draws == 400
+    with pytest.raises(ValueError, match="sample_weight must be the weights of the fit, times its class weights"):
+        loo(model, X, y, weight)
 
 
 def test_what_cannot_be_computed_is_refused(fitted, problem, short_fit):
@@ -147,7 +182,7 @@ def test_what_cannot_be_computed_is_refused(fitted, problem, short_fit):
         loo(fitted, X, y, max_draws=0)
     beyond = 1e160 * np.sign(fitted.coef_)
     with pytest.raises(ValueError, match="Row 0 of X is so far on the wrong side"):
-        loo(fitted, beyond, [0])
+        of_rows(fitted, beyond, [0])
     lazy = type("Array", (), {"__module__": "dask.array.core"})()
     with pytest.raises(TypeError, match="not a Dask collection"):
         loo(fitted, lazy, y)

@@ -1,0 +1,81 @@
+"""What a fit finds wrong with its input before it samples, each with its cure; ``warnings.py`` says it."""
+
+import numpy as np
+import pandas as pd
+
+from .._utils.warn import is_one_of_many
+from .findings import FARTHEST_SLAB, SLAB, is_bound
+from .warnings import Finding
+
+_SCALE_RATIO = 1e3  # of the standard deviations of two columns
+_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
+_EVIDENCE = 2.0  # nats: by chance a column is as one-sided as this in one of seven
+_LIGHT, _FEW = 0.1, 20  # share of the rows that their weights add up to, and how many rows that is, at most
+_CLASS = 1  # row, by weight, of the rarer class, that is enough to go with so few others
+
+
+def of_tables(X, y, sample_weight, classes):
+    """The findings about the order of the labels that tables of pandas have: of their rows, and of categories in y."""
+    found, index = [], getattr(X, "index", None)
+    for name, other in (("y", y), ("sample_weight", sample_weight)):
+        if _is_reordered(index, getattr(other, "index", None)):
+            found.append(Finding("order of rows", [], f"{name}.loc[X.index] matches them by label.", {"name": name}))
+    dtype = getattr(y, "dtype", None)
+    order = [label for label in dtype.categories if label in classes] if getattr(dtype, "ordered", False) else []
+    if order and order != classes.tolist():
+        facts = {"low": order[0], "high": order[1], "classes": classes.tolist()}
+        found.append(Finding("order of classes", [], f"Labels y == {order[1]!r} keep the order.", facts))
+    return found
+
+
+def _is_reordered(index, other):
+    """Whether these are the same labels in another order."""
+    if not isinstance(index, pd.Index) or not isinstance(other, pd.Index) or len(index) != len(other):
+        return False
+    return bool(not index.equals(other) and index.isin(other).all() and other.isin(index).all())
+
+
+def first(params, data, rows, ends, names):
+    """The findings that are said before sampling: weights that leave few rows, and what the data do not bound.
+
+    data : ``Data``. ends : ``Ends``. names : of the columns, an array.
+    """
+    n, size, rarer = rows.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
+    found = []
+    if data.weighted_by and size < _LIGHT * n and (size < _FEW or rarer < _CLASS):
+        facts = {"by": data.weighted_by, "rows": n, "size": size}
+        found.append(Finding("light weights", [], "", facts))
+    columns, sided = rows.columns, ends.one_sided
+    if params.slab_scale is None and columns.n_shrunk > n:
+        return [*found, Finding("wide", [], "", {"p": rows.shape[1], "n": n})]
+    bound = is_bound(params.slab_scale, ends.spans, FARTHEST_SLAB) & ~columns.unpenalized[sided]
+    told = names[sided[(ends.evidence >= _EVIDENCE) & ~bound]]
+    if len(told) and not is_one_of_many():  # where a search says it after the fit
+        free = columns.unpenalized[sided].any()
+        cure = f"{'If it is not unpenalized, ' if free else ''}slab_scale={SLAB} with standardize=True bounds it."
+        found.append(Finding("one-sided first", told, cure, {}))
+    return found
+
+
+def of_columns(rows, ends, names, standardize):
+    """The findings about the scale of the columns. ends : ``Ends``. names : of the columns of X, an array."""
+    found, columns, dtype = [], rows.columns, np.promote_types(rows.dtype, np.float32)  # that of the passes
+    distance = rows.distance.copy()
+    distance[ends.rounded] = 1 / np.finfo(np.float64).eps
+    far = np.flatnonzero(np.finfo(dtype).eps * distance > _ERROR)
+    if len(far):
+        cure = f"Subtract the means before you fit{', or give X as float64' if dtype == np.float32 else ''}."
+        found.append(Finding("far from zero", names[far], cure, {"distance": distance.max(), "dtype": dtype}))
+    out, usual = rows.far_out()
+    if len(out):
+        at = np.argmax(rows.spread[out] / usual)
+        facts = {"worst": names[out[at]], "spread": rows.spread[out[at]], "usual": usual[at]}
+        cure = "Clip them, or use the column's logarithm or quantiles (QuantileTransformer)."
+        found.append(Finding("far out", names[out], cure, facts))
+    shrunk = np.setdiff1d(np.flatnonzero((columns.sd_of_X > 0) & ~columns.unpenalized), out)  # which share one prior
+    spread = columns.sd_of_X[shrunk]
+    if not standardize and len(shrunk) > 1 and spread.max() > _SCALE_RATIO * spread.min():
+        small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
+        facts = {"large": large, "most": spread.max(), "small": small, "least": spread.min()}
+        found.append(Finding("scales", [], "", facts, {"standardize": True}))
+    return found
