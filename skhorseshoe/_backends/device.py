@@ -1,7 +1,8 @@
 """From the ``device`` parameter to a back end."""
 
-import importlib
+import importlib.util
 import os
+import shutil
 import sys
 from contextlib import nullcontext
 from functools import cache
@@ -50,6 +51,8 @@ def resolve(device, size=0, sparse=False):
         return Device(_back_end(on_cpu), "cpu", "asked for")
     if device == "auto" and sparse:
         return Device(_back_end(on_cpu), "cpu", "X is sparse and on the host")
+    if device == "auto" and not _may_have_gpu():  # nobody here has thought of one
+        return Device(_back_end("cpu"), "cpu", "")
     if device == "auto" and size < _WORTH_A_GPU:
         return Device(_back_end("cpu"), "cpu", f"X has {size} elements, a GPU is worth it from about {_WORTH_A_GPU}")
     index = int(device.partition(":")[2] or 0)
@@ -129,6 +132,18 @@ def give_back(name):
     """Return the memory that a fit on this device has left unused, so that other programs and fits can have it."""
     if name != "cpu":
         _back_end("gpu").give_back(name)
+
+
+def _may_have_gpu():
+    """Whether there is a driver of NVIDIA's, or CuPy, be it broken."""
+    return shutil.which("nvidia-smi") is not None or "cupy" in sys.modules or _is_installed("cupy")
+
+
+def _is_installed(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except Exception:  # of a package that is broken
+        return True
 
 
 def _back_end(name):

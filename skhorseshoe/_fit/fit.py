@@ -163,7 +163,8 @@ def _announce(params, plan):
     size = *plan.shape, settings.n_chains, n_draws, plan.n_threads
     words = check_memory(*size, settings.sampler, item, no_matrix, plan.copied)
     if params.verbose:
-        progress.logger.info("%d rows of %d features on %s (%s): %s", *plan.shape, device, reason, words)
+        where = f"{device} ({reason})" if reason else device
+        progress.logger.info("%d rows of %d features on %s: %s", *plan.shape, where, words)
 
 
 def _open(params, data, plan, threads):
@@ -259,22 +260,22 @@ def _go(run, verbose, checkpoint, callbacks):
 
 def _log(verbose, run):
     """A function of the number of sweeps done that logs a line now and then, and warns of a fit of hours."""
-    of, about = ("of", "about") if run.settings.target_ess is None else ("of at most", "at most")
 
-    def end():
-        return run.burn_in + run.settings.n_iter
+    def sweeps():
+        end, last = run.expected(), run.burn_in + run.settings.n_iter
+        return str(last) if end == last else f"about {end} and at most {last}"
 
     def line(t, left):
-        return f"{'burn-in' if t <= run.burn_in else 'sampling'}: sweep {t} {of} {end()}, {about} {in_time(left)} left"
+        return f"{'burn-in' if t <= run.burn_in else 'sampling'}: sweep {t} of {sweeps()}, about {in_time(left)} left"
 
     def too_long(t, sweep, left):
         return (
-            f"At {sweep:.2g} s a sweep, the {end() - t} sweeps that are left {of} {end()} take {about} {in_time(left)}."
-            " To shorten it, set target_ess or reduce rows or columns; checkpoint saves progress, verbose=1 reports "
+            f"At {sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about {in_time(left)}. To "
+            "shorten it, set target_ess or reduce rows or columns; checkpoint saves progress, verbose=1 reports "
             "progress, and Ctrl-C ends the fit with the draws so far."
         )
 
-    return progress.reporter(verbose, end, line, too_long)
+    return progress.reporter(verbose, run.expected, line, too_long)
 
 
 def _summarise(params, data, plan, run, known):

@@ -34,6 +34,7 @@ class Draws:
         self.largest = np.finfo(dtype).max / 4  # so that no number of float32 or difference is infinite
         self.kappa = MeanShrinkage(columns.n_shrunk)
         self.failed = 0  # place, among the columns that are not constant, of those that did not suffice
+        self.fold = None  # how many times as many draws those need that did not suffice; None before that is known
 
     @property
     def n(self):
@@ -95,7 +96,14 @@ class Draws:
         """
 
         def do(draws):
-            return (ess_bulk(draws) >= target_ess).all() and (rhat(draws) <= MAX_RHAT).all()
+            ess = ess_bulk(draws)
+            if not (ess >= target_ess).all():
+                self.fold = _largest(target_ess / ess)
+                return False
+            if not ((far := rhat(draws)) <= MAX_RHAT).all():
+                self.fold = _largest((far - 1) / (MAX_RHAT - 1))
+                return False
+            return True
 
         others = [self.global_scale, *([self.intercept] if self.columns.fit_intercept else [])]
         if not all(do(values[:, : self.n]) for values in others):
@@ -135,6 +143,10 @@ class Draws:
                 getattr(self, name)[:, : self.n] = arrays[name]
         self.kappa.restore(arrays)
         self.moments = Moments.restored(arrays)
+
+
+def _largest(values):
+    return float(np.nan_to_num(values, nan=np.inf).max())
 
 
 class MeanShrinkage:

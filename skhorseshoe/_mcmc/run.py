@@ -13,6 +13,7 @@ from .hmc_burn_in import HmcChains
 from .prior import FixedPrior
 
 _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
+_USUAL = 1000  # sweeps after burn-in that are expected until target_ess is looked at
 _SIGNAL = 2.0  # standard deviation of the linear predictor at the start; 2 says "nearly every row is certain"
 _LOG_TAU = 2.0  # standard deviation of log(tau / tau_0) at the start
 _CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, "collapsed": CollapsedChains}
@@ -139,6 +140,14 @@ class Run:
         if is_check and self.draws.suffice(target, self.unbounded):
             self.stopped_by = "target_ess"
 
+    def expected(self):
+        """The sweep with which the run is expected to end, as far as the draws so far can tell."""
+        n_iter, thin = self.settings.n_iter, self.settings.thin
+        if self._target():
+            fold, n = self._draws.fold, self._n_draws()
+            n_iter = min(n_iter, _USUAL if fold is None else _next_check(min(fold * n, n_iter)) * thin)
+        return self.burn_in + max(n_iter, self.done)
+
     def separated(self):
         """Whether the coefficients of a chain separate the classes completely."""
         return self.problem.rows.separated_by(self.chains.state.beta)
@@ -204,7 +213,12 @@ def initial_state(n_chains, columns, base_rate, tau_0, key):
 
 def _is_check(n):
     """Whether target_ess is looked at after n draws."""
+    return _next_check(n) == n
+
+
+def _next_check(n):
+    """The number of draws, not below n, after which target_ess is looked at."""
     check = _FIRST_CHECK
     while check < n:
         check = check * 5 // 4
-    return check == n
+    return check

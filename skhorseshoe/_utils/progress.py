@@ -13,7 +13,7 @@ logger = logging.getLogger("skhorseshoe")
 
 _SECONDS = 5.0  # between two lines
 _PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit is told to be long, and from how many that are left
-_SOON, _MINUTE = 10.0, 60.0  # the same where one line tells that it is not short
+_SOON, _MINUTE = 10.0, 60.0  # the same where a line tells that it is not short, and then another one every minute
 
 
 def visible(verbose):
@@ -41,15 +41,15 @@ _heard = Shared(_set_up)
 
 
 def reporter(verbose, end, line, too_long=None):
-    """A function of the number of steps done that logs a line now and then, if that is wanted, or else one line if more
-    than a minute is left.
+    """A function of the number of steps done that logs a line now and then, if that is wanted; or else one if more than
+    a minute is left, and then one every minute.
 
-    end : function that returns the number of all steps, or None if it is not known. line : function of the steps done
-    and the seconds left, None if not known. too_long : function of the steps done, the seconds a step takes and those
-    left, whose words are a warning if hours are left.
+    end : function that returns the number of all steps, as far as it can be told, or None. line : function of the steps
+    done and the seconds left, None if not known. too_long : function of the steps done, the seconds a step takes and
+    those left, whose words are a warning if hours are left.
     """
     begin = last = time.monotonic()
-    first, told, warned = None, verbose or end is None, too_long is None
+    first, told, warned = None, None, too_long is None  # told : when the last line was that nobody has asked for
     marks = deque([(0, begin)], maxlen=4)  # the newest reports: how many steps were done, and when
 
     def report(t):
@@ -66,8 +66,11 @@ def reporter(verbose, end, line, too_long=None):
         left = None if end is None else step * (end() - t)
         if verbose:
             logger.info(line(t, left))
-        if not told and now - begin > _SOON and left > _MINUTE:
-            told = True
+        elif told is not None and now - told >= _MINUTE:
+            told = now
+            logger.warning(line(t, left))
+        elif told is None and end is not None and now - begin > _SOON and left > _MINUTE:
+            told = now
             logger.warning("%s (verbose=1 tells more)", line(t, left))  # to standard error, or the user's handlers
         if not warned and now - begin > _PATIENCE and left > _LONG:
             warned = True

@@ -94,6 +94,12 @@ def test_auto_is_a_gpu_that_works_if_the_problem_is_worth_it(card):
     assert "1000 elements" in small.reason
 
 
+@pytest.mark.parametrize("size", [1000, BIG])
+def test_nothing_is_said_of_gpus_where_cupy_is_not_installed(size, monkeypatch):
+    monkeypatch.setattr(_device, "_may_have_gpu", lambda: False)
+    assert _device.resolve("auto", size)[1:] == ("cpu", "")
+
+
 def test_the_probe_is_made_once(card, monkeypatch):
     assert _device.gpu_status() == (True, "emulator")
     monkeypatch.setattr(card, "module", raises(EmulatorError("asked again")))

@@ -4,6 +4,7 @@ import io
 import itertools
 import logging
 import os
+import re
 import warnings
 from contextlib import ExitStack, suppress
 from types import SimpleNamespace
@@ -73,12 +74,33 @@ class Stopped(Exception):
     pass
 
 
-@pytest.mark.parametrize(("sweep", "lines"), [(0.01, []), (1.0, ["about 16 minutes left"])])
-def test_a_fit_of_minutes_is_told_in_one_line(problem, monkeypatch, caplog, sweep, lines):
+@pytest.mark.parametrize(("sweep", "lines"), [(0.01, []), (1.0, ["16"]), (6.0, ["100", "99", "98"])])
+def test_a_fit_of_minutes_is_told_every_minute(problem, monkeypatch, caplog, sweep, lines):
     stopped_after_30_sweeps(monkeypatch, sweep)
-    with suppress(Stopped):
+    with suppress(Stopped), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         HorseshoeProbitClassifier(n_iter=900, burn_in=100, random_state=0).fit(*problem)
-    assert [message.split(", ")[-1].split(" (verbose")[0] for message in caplog.messages] == lines
+    assert [message.split(", about ")[-1].split(" minutes left")[0] for message in caplog.messages] == lines
+    assert ["verbose=1 tells more" in message for message in caplog.messages] == [True, False, False, False][
+        : len(lines)
+    ]
+
+
+def test_the_time_left_is_a_forecast_and_not_the_worst_case(weak_problem, monkeypatch, caplog):
+    """Before the first look at the draws it is one of experience, then that of the slowest quantity."""
+    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+    caplog.set_level(logging.INFO, OURS.name)
+    model = HorseshoeProbitClassifier(burn_in=100, target_ess=3000, n_iter=20_000, verbose=1, random_state=0)
+    model.fit(*weak_problem)
+    found = [re.search(r"sweep (\d+) of about (\d+) and at most (\d+), about .* left", one) for one in caplog.messages]
+    sweeps = np.array([one.groups() for one in found if one], dtype=int)
+    assert (sweeps[:, 2] == 20_100).all()
+    assert sweeps[0, 1] == 1100
+    last = 100 + model.n_iter_
+    assert sweeps[-1, 0] == last
+    after = sweeps[(sweeps[:, 0] > 300) & (sweeps[:, 0] < last)]
+    assert (after[:, 1] >= after[:, 0]).all()
+    assert 0.4 < np.median(after[:, 1]) / last < 2.5
 
 
 def test_sweeps_that_compile_are_not_taken_for_many(monkeypatch, caplog):

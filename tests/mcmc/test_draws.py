@@ -108,6 +108,9 @@ def test_target_ess_and_convergence_are_those_of_every_quantity(fault, target, q
         values = getattr(draws, quantity).reshape(4, 400, -1)[..., -1]
         values[...] = fault(values, rng)
     assert draws.suffice(target) == (fault is None)
+    assert (draws.fold is None) == (fault is None)
+    if fault is lasting:  # each value is there four times
+        assert 1 < draws.fold < 10
 
 
 def test_the_forecast_knows_what_is_kept():
@@ -195,8 +198,8 @@ def test_room_for_draws_to_come_takes_no_memory(monkeypatch):
     """Room for 20,000 draws of 500 columns is 320 MB; 100 of them are there when target_ess first looks at them."""
     X, peaks, suffice = np.random.default_rng(0).standard_normal((60, 500)), [], Draws.suffice
 
-    def watched(draws, target_ess):
-        peaks.append(peak_memory(lambda: suffice(draws, target_ess)))
+    def watched(draws, *args):
+        peaks.append(peak_memory(lambda: suffice(draws, *args)))
         return True
 
     monkeypatch.setattr(Draws, "suffice", watched)
