@@ -27,7 +27,8 @@ def check_labels(y):
         y = y.to_numpy(dtype)
     kind = getattr(getattr(y, "dtype", None), "kind", "")
     if isinstance(y, np.ndarray) and kind in "Vc":
-        raise ValueError(f"y has dtype {y.dtype}; labels are numbers, booleans or strings.")
+        complex_ = "Complex data not supported: " if kind == "c" else ""  # as scikit-learn says of X
+        raise ValueError(f"{complex_}y has dtype {y.dtype}; labels are numbers, booleans or strings.")
     y = column_or_1d(device.to_host(y.astype(object) if kind == "T" else y), warn=True)
     refuse_missing(y)
     return _of_one_kind(y, given) if y.dtype == object else y

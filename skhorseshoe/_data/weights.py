@@ -46,9 +46,10 @@ def check_weights(sample_weight, X, copy=False):
     """The weights of rows X as users give them, checked; (n,) float64."""
     refuse_masked(sample_weight, "sample_weight")
     try:
-        if np.asarray(sample_weight).dtype.kind in "mM":  # which NumPy would take for numbers
+        array = np.asarray(sample_weight)
+        if array.dtype.kind in "mM":  # which NumPy would take for numbers
             raise TypeError("they are dates or durations")
-        if sample_weight is not None and np.ndim(sample_weight) == 0:  # scikit-learn does not see that it is NaN
+        if sample_weight is not None and array.ndim == 0:  # scikit-learn does not see that it is NaN
             sample_weight = np.full(X.shape[0], sample_weight, np.float64)
         return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=copy)
     except (ValueError, TypeError) as error:

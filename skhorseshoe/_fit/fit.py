@@ -270,8 +270,8 @@ def _log(verbose, run):
 
     def too_long(t, sweep, left):
         return (
-            f"At {sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about {in_time(left)}. To "
-            "shorten it, set target_ess or reduce rows or columns; checkpoint saves progress, verbose=1 reports "
+            f"At {sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about {in_time(left)}. "
+            "To shorten it, set target_ess or reduce rows or columns; checkpoint saves progress, verbose=1 reports "
             "progress, and Ctrl-C ends the fit with the draws so far."
         )
 

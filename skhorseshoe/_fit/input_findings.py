@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from .._utils.warn import is_one_of_many
+from .._utils.warn import fold_of
 from .findings import FARTHEST_SLAB, SLAB, is_bound
 from .warnings import Finding
 
@@ -50,7 +50,7 @@ def first(params, data, rows, ends, names):
         return [*found, Finding("wide", [], "", {"p": rows.shape[1], "n": n})]
     bound = is_bound(params.slab_scale, ends.spans, FARTHEST_SLAB) & ~columns.unpenalized[sided]
     told = names[sided[(ends.evidence >= _EVIDENCE) & ~bound]]
-    if len(told) and not is_one_of_many():  # where a search says it after the fit
+    if len(told) and not fold_of():  # where a search says it after the fit
         free = columns.unpenalized[sided].any()
         cure = f"{'If it is not unpenalized, ' if free else ''}slab_scale={SLAB} with standardize=True bounds it."
         found.append(Finding("one-sided first", told, cure, {}))

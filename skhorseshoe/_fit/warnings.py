@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
-from .._utils.warn import is_one_of_many, warn, warn_once
+from .._utils.warn import fold_of, warn, warn_once
 
 _NAMED = 3  # columns in a warning
 _ONE_SIDED = (
@@ -86,27 +86,6 @@ TEMPLATES = {
         "{ess:.0f} ({worst!r}). {cure}"
     ),
 }
-# The same causes where many fits have them: without figures, so that Python's filters show each of them once.
-_BRIEFLY = {
-    "repeated rows": "rows are repeated as often as their weights say",
-    "slow weights": "weights are not integers, so the sampler is 'hmc', with large matrices",
-    "order of rows": "X and y or sample_weight have the same index labels in another order",
-    "order of classes": "y is ordered, and classes_ is in another order",
-    "light weights": "the rows count as few by their weights (w * len(w) / w.sum() is a cure)",
-    "wide": "X has more columns than rows and no slab bounds the coefficients (slab_scale=2 is a cure)",
-    "one-sided first": "one class is on one side of the other in a column",
-    "far from zero": "columns lie so far from zero that rounding removes their variation",
-    "far out": "columns have a few values far out",
-    "scales": "columns are on very different scales (standardize=True is a cure)",
-    "undetermined": "unpenalized columns are collinear",
-    "separated": "the columns separate the classes (slab_scale=2 is a cure)",
-    "separated, unpenalized": "unpenalized columns separate the classes",
-    "one-sided": "all values of a column in one class lie on one side of those in the other (slab_scale=2 is a cure)",
-    "one-sided, unpenalized": "an unpenalized column has all values in one class on one side of those in the other",
-    "too few draws": "draws are too few to tell whether the chains have converged",
-    "not converged": "chains have not converged",
-    "short of target": "target_ess has not been reached",
-}
 _ORDER = {kind: place for place, kind in enumerate(TEMPLATES)}
 
 
@@ -122,15 +101,15 @@ class Finding(NamedTuple):
 
 def say(findings, recipe=""):
     """One warning with all findings, first what is to be cured first, and the recipe; a ConvergenceWarning if the draws
-    cannot be trusted for one of them. In a search a warning for each finding, the same for all fits."""
-    if not findings:
-        return
-    if is_one_of_many():
-        for kind in sorted({finding.kind for finding in findings}, key=_ORDER.get):
-            words = f"In a fit of this search or cross-validation {_BRIEFLY[kind]}."
-            warn_once(f"{words} A fit of the classifier by itself tells figures and what to do.", _category(kind))
-    else:
-        warn(in_words(findings, recipe), _category(max((finding.kind for finding in findings), key=_ORDER.get)))
+    cannot be trusted for one of them. In a search a warning for each kind of finding, of the first fit that has it."""
+    ordered = sorted(findings, key=lambda finding: _ORDER[finding.kind])
+    if fold := fold_of():
+        for finding in ordered:
+            changes = ", ".join(f"{name}={value!r}" for name, value in finding.changes.items())
+            words = in_words([finding], changes and f"Fit again with {changes}.")
+            warn_once(f"In {fold} of this search or cross-validation: {words}", _category(finding.kind), finding.kind)
+    elif ordered:
+        warn(in_words(ordered, recipe), _category(ordered[-1].kind))
 
 
 def _category(kind):
@@ -138,7 +117,7 @@ def _category(kind):
 
 
 def in_words(findings, recipe=""):
-    """The findings and the recipe as sentences."""
+    """The findings, first what is to be cured first, and the recipe, as sentences."""
     ordered = sorted(findings, key=lambda finding: _ORDER[finding.kind])
     return " ".join(filter(None, [*map(_sentence, ordered), recipe]))
 

@@ -4,13 +4,15 @@ import sys
 import warnings
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from joblib import Parallel
 
 _PASSED = "skhorseshoe", "sklearn", "joblib", "contextlib"
 _WORKERS = "multiprocessing", "threading", "concurrent", "distributed"  # where no line is the user's
 _OF_MANY = "sklearn.model_selection._validation"
 _FOLDS = "_fit_and_score_over_thresholds", "_fit_classifier_calibrator_pair"  # where the last fit is in the same module
-_said = WeakKeyDictionary()  # messages, by what has run the fits
+_HELD_OUT = "test", "val_idx"  # names of the rows that are left out
+_said = WeakKeyDictionary()  # causes, by what has run the fits
 
 
 def warn(message, category=UserWarning):
@@ -26,20 +28,37 @@ def warn(message, category=UserWarning):
     warnings.warn(message, category, stacklevel=level)
 
 
-def warn_once(message, category=UserWarning):
-    """``warn``, but not again in the same search. Python's own filters forget what they have shown whenever filters
-    change, which they do around every fit of a search."""
+def warn_once(message, category, cause):
+    """``warn``, but not again of this cause in the same search. Python's own filters forget what they have shown
+    whenever filters change, which they do around every fit of a search."""
     runs = (frame.f_locals.get("self") for frame in _callers() if _module(frame) == "joblib.parallel")
     run = next((one for one in runs if isinstance(one, Parallel)), None)  # none in a worker
-    if run is None or message not in _said.setdefault(run, set()):
+    if run is None or cause not in _said.setdefault(run, set()):
         warn(message, category)
         if run is not None:
-            _said[run].add(message)  # not where the warning is made an error, which each fit has to raise
+            _said[run].add(cause)  # not where the warning is made an error, which each fit has to raise
 
 
-def is_one_of_many():
-    """Whether this is a fit of a search or a cross-validation of scikit-learn's, those of thresholds too."""
-    return any(_module(frame) == _OF_MANY or frame.f_code.co_name in _FOLDS for frame in _callers())
+def fold_of():
+    """Which fit of a search or a cross-validation of scikit-learn's this is, in words, those of thresholds and
+    calibrations too; "" for a fit by itself."""
+    for frame in _callers():
+        if _module(frame) == _OF_MANY or frame.f_code.co_name in _FOLDS:
+            known = frame.f_locals
+            if known.get("split_progress"):
+                return "fold {} of {}".format(known["split_progress"][0] + 1, known["split_progress"][1])
+            held_out = next((known[name] for name in _HELD_OUT if known.get(name) is not None), ())
+            return f"the fold without {_rows(np.asarray(held_out))}"
+    return ""
+
+
+def _rows(numbers):
+    if len(numbers) == 0:
+        return "some rows"
+    if len(numbers) > 1 and (np.diff(numbers) == 1).all():
+        return f"rows {numbers[0]} to {numbers[-1]}"
+    more = f" and {len(numbers) - 3} others" if len(numbers) > 3 else ""
+    return f"row{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:3]))}{more}"
 
 
 def _callers():
