@@ -132,7 +132,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
         matrices = 8 * q * n_chains * 40
     sums = 8 * n_chains * min(2**20, 64 * q)
     labels = 4 * n  # as codes, and what they are found by
-    return draws, matrices + sums + 50 * 2**20 + labels
+    return draws, matrices + sums + 56 * 2**20 + labels
 
 
 def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0):
