@@ -180,8 +180,8 @@ def loo(
     y : array-like of shape (n_samples,)
         Their labels.
     sample_weight : array-like of shape (n_samples,) or None, default=None
-        The weights of the fit, times the class weights if there was a ``class_weight``. A row is left out with all its
-        weight, and the log density of it is multiplied by the weight.
+        The weights of the fit, times the class weights if there was a ``class_weight``. A row of weight w is left out with
+        all its weight, and predicted as w rows: its term is log E[p^w].
     max_draws : int or None, default=None
         Maximum number of draws to use, evenly spaced, equally many from each chain; at least 100. Time is proportional
         to rows x draws, and 1000 are enough for most purposes; None uses all.
@@ -196,8 +196,9 @@ def loo(
     TypeError
         If X is a Dask collection, or the model is none of those above.
     ValueError
-        If there are fewer than 100 draws, y holds a label that is not in ``classes_``, lengths differ, or a weight is
-        negative; other errors are those of `marginal_effects`.
+        If there are fewer than 100 draws, the rows are not those of the fit (by their number, weights and moments), y holds
+        a label that is not in ``classes_``, lengths differ, or a weight is negative; other errors are those of
+        `marginal_effects`.
 
     Warns
     -----

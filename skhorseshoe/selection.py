@@ -99,7 +99,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         to 20, then some up to 200, and all columns; "difference" of shape (n_sizes,), the log score of summaries of
         that size less that of the full model, in nats, summed over the (weighted) rows held out, 0 for all columns;
         "se" of shape (n_sizes,), its standard error, each row being one observation; "log_score", that of the full
-        model with the same draws; "n_rows", the number of rows held out.
+        model, like all of these with about 100 draws of the model of each fold; "n_rows", the number of rows held out.
         `ModelSizeDisplay <skhorseshoe.plotting.ModelSizeDisplay>` draws it.
     error_ : ndarray of shape (n_features,) or None
         With ``rule="fsr"``, the probability of each column to be false. The mean over the kept columns that are

@@ -139,9 +139,9 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
     """The forecast in words; raises MemoryError if it cannot fit. copied : bytes of X that are held twice already."""
     draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
     words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
-    words += f"{in_words(working_set)} of working set"
+    words += f"{in_words(working_set)} of working space"
     if copied >= 2**20:
-        words += f", and has {in_words(copied)} for a copy of X (CSR, and C-contiguous float32 or float64, need none),"
+        words += f", and has made a copy of X of {in_words(copied)} (avoid it with a C-ordered float array, or CSR),"
     free = min([memory.available(), *_addresses_left(n_threads)])
     if draws + working_set > free:
         if draws > working_set:

@@ -30,11 +30,12 @@ class LeaveOneOut:
     elpd_loo : float
         Expected log predictive density: the sum of ``elpd_i``, an estimate of the log score of as many new rows.
     se : float
-        Standard error of ``elpd_loo``, as a sum over rows (of positive weight) that might have been others; nan of one.
+        Standard error of ``elpd_loo``, as a sum over rows (of positive weight) that might have been others: sqrt(n) times
+        the standard deviation of ``elpd_i``, with n - 1 in its denominator; nan of one row.
     p_loo : float
         Effective number of parameters: by how much the log score of these rows, given all of them, is better.
     elpd_i : ndarray of shape (n_samples,), float64
-        Log predictive density of each row given the others, times its weight.
+        Log predictive density of each row given the others: log E[p^w] for weight w, which is not w log E[p].
     pareto_k : ndarray of shape (n_samples,), float64
         Shape of the Pareto distribution of the largest importance ratios of each row: up to ``good_k`` its ``elpd_i``
         is to be trusted. It is infinite where no distribution can be fitted, and 0 where the weights of all draws are
