@@ -130,7 +130,7 @@ class PosteriorMixin:
         """
         X, level = self._check_rows(X), level_of(self, level)
         ends = [(1 - level) / 2, (1 + level) / 2]
-        interval = _predict.answers(self, X, 2, lambda eta, ops: ops.quantiles(ops.ndtr(eta, out=eta), ends))
+        interval = _predict.answers(self, X, 2, lambda eta, ops: ops.quantiles(eta, ends, ops.ndtr))
         return device.put_beside(X, interval)
 
     @by_blocks

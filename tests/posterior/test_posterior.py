@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import predict
 from skhorseshoe._posterior import predict as _predict
 from skhorseshoe._utils import memory
@@ -42,7 +43,18 @@ def test_interval_holds_that_share_of_the_samples(fitted, problem, level):
     level = fitted.credible_level if level is None else level
     assert interval.shape == (200, 2)
     expected = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=1).T
-    np.testing.assert_allclose(interval, expected, rtol=1e-9, atol=1e-15)
+    assert np.array_equal(interval, expected)
+
+
+@pytest.mark.parametrize("n_draws", [1, 2, 3, 450])
+@pytest.mark.parametrize("level", [1e-6, 0.3, 0.5, 0.9, 1 - 1e-12])
+def test_quantiles_of_probabilities_need_those_of_few_draws(n_draws, level, seed):
+    eta = np.random.default_rng(seed).standard_normal((20, n_draws)).round(1)
+    ends, taken = [(1 - level) / 2, (1 + level) / 2], []
+    got = cpu.quantiles(eta.copy(), ends, lambda values: taken.append(values.size) or norm.cdf(values))
+    assert np.array_equal(got, np.quantile(norm.cdf(eta), ends, axis=1).T)
+    assert sum(taken) == 20 * 4  # the two draws beside each end
+    assert np.array_equal(cpu.quantiles(eta.copy(), ends), np.quantile(eta, ends, axis=1).T)
 
 
 @pytest.mark.parametrize("max_draws", [3, 10, 449])

@@ -38,6 +38,7 @@ def rows_together(widest):
     return max(1, min(ANSWERED, _TOGETHER // widest))
 
 
-def quantiles(values, levels):
-    """Those of each row of values (m, k), which may be overwritten; (m, number of levels)."""
+def quantiles(values, levels, of=None):
+    """As ``cpu.quantiles``."""
+    values = values if of is None else of(values, out=values)
     return cp.ascontiguousarray(cp.quantile(values, cp.asarray(levels), axis=1).T)

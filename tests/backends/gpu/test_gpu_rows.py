@@ -38,6 +38,14 @@ def test_averages_of_probabilities_sum_both_tails(one_gpu):
     np.testing.assert_allclose(got, np.column_stack([ndtr(-eta).mean(axis=1), ndtr(eta).mean(axis=1)]), rtol=1e-11)
 
 
+def test_quantiles_are_those_of_the_cpu(one_gpu):
+    """Of numbers, and of a function of them."""
+    eta, levels = np.random.default_rng(0).standard_normal((20, 301)), [0.05, 0.5, 0.97]
+    for of, theirs in ((None, None), (one_gpu.ndtr, ndtr)):
+        got = one_gpu.to_host(one_gpu.quantiles(one_gpu.to_device(eta), levels, of))
+        np.testing.assert_allclose(got, cpu.quantiles(eta.copy(), levels, theirs), rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("dtype", "index", "standardize", "weighted"),
     [("float32", "int64", True, False), ("float64", "int32", False, True)],
