@@ -18,7 +18,7 @@ from ._posterior.credible_sets import Claims, choose, frames
 from ._posterior.group_weights import title_of, weights_of
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.signals import EFFECT, check_bounds, check_draws, check_share
+from ._posterior.signals import EFFECT, check_bounds, check_draws, check_share, wrong_columns
 from ._utils.names import names_of
 from ._utils.sklearn_compat import Interval
 
@@ -37,9 +37,11 @@ class CredibleSets(NamedTuple):
     Parameters
     ----------
     sets : pandas.DataFrame
-        A row for each set, indexed by its name, the most probable first: n_columns; probability, that it holds a
-        signal; mean, sd and the ends of the equal-tailed interval of its effect, the weighted sum of coefficients;
-        purity, the least absolute correlation between two of its columns (nan where correlations are not known).
+        A row for each set, the most probable first, indexed by its name: that of yours, or of the column that is the
+        most probable alone, whose weight is then positive ("x5 and 3 more"). Columns: n_columns; probability, that it
+        holds a signal; mean, sd and the ends of the equal-tailed interval of its effect, the weighted sum of
+        coefficients; purity, the least absolute correlation between two of its columns (nan where correlations are not
+        known).
         ``sets.attrs["header"]`` says in words what was asked, and the share of false sets to expect;
         ``sets.attrs["classes"]`` has the labels, of which positive effects favour the second one.
     members : pandas.DataFrame
@@ -67,15 +69,17 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
         Two groups become one while the mean absolute correlation of their columns is at least this, in (0, 1].
     model : HorseshoeProbitClassifier, Pipeline, search or None, default=None
         Fitted. X passes through the steps before its classifier, and the groups are of the columns behind them, as
-        ``inspection.group_summary(model, groups)`` takes them.
+        ``inspection.group_summary(model, groups)`` takes them. Each has the name of the column that most probably has
+        an effect, one beyond 0.1 on the score per standard deviation.
 
     Returns
     -------
     groups : dict
         For each group the weights of its columns, by name (by number, where X has no names). A weight is the column's
-        standard deviation, negative where it is correlated negatively with the group's central column, whose name the
-        group has: the weighted sum of the coefficients is what all columns do to the score that move together, each by
-        one standard deviation. A column on its own is a group; constant columns are in none.
+        standard deviation, with a sign as the column is correlated with the central one: the weighted sum of the
+        coefficients is what all columns do to the score that move together, each by one standard deviation. A group has
+        the name of its central column, with ``model`` of another one, and the weight of that column is positive. A
+        column on its own is a group; constant columns are in none.
 
     Raises
     ------
@@ -108,11 +112,12 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > ROUNDING * np.abs(X).max(axis=0))
     Z = (X[:, varies] - X[:, varies].mean(axis=0)) / (sd[varies] * np.sqrt(len(X)))  # Z'Z are the correlations
-    groups = {}
+    wrong, groups = None if model is None else wrong_columns(classifier, EFFECT)[varies], {}
     for members, signs, centre in clusters(Z, threshold, "correlated_groups"):
-        weights = signs * sd[varies[members]]
+        first = centre if wrong is None else wrong[members].argmin()
+        weights = signs[first] * signs * sd[varies[members]]
         columns = [int(j) if names is None else names[j] for j in varies[members]]
-        title = title_of(f"x{columns[centre]}" if names is None else columns[centre], len(members))
+        title = title_of(f"x{columns[first]}" if names is None else columns[first], len(members))
         groups[title] = dict(zip(columns, weights.tolist(), strict=True))
     return groups
 

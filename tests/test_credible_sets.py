@@ -58,14 +58,16 @@ def test_twins_are_reported_together_and_not_alone(model, twins, by):
     r = X.corr().to_numpy()
     found = credible_sets(model, X) if by == "rows" else credible_sets(model, correlations=r)
     assert columns_of(found) == [["gene0", "gene9"], ["gene1"]]
-    row = found.sets.loc["gene0 and 1 more"]
+    title = found.sets.index[found.sets["n_columns"] == 2].item()
+    row = found.sets.loc[title]
     assert row["purity"] == pytest.approx(abs(r[0, 9]))
     assert row["n_columns"] == 2
     assert found.sets.loc["gene1", "purity"] == 1.0
-    members = found.members.loc["gene0 and 1 more"]
-    np.testing.assert_allclose(members.loc[["gene0", "gene9"], "weight"], [1, -1] * X[["gene0", "gene9"]].std(ddof=0))
+    members = found.members.loc[title]
+    sign = [1, -1] if title.startswith("gene0") else [-1, 1]
+    np.testing.assert_allclose(members.loc[["gene0", "gene9"], "weight"], sign * X[["gene0", "gene9"]].std(ddof=0))
     total = model.coef_draws_[..., [0, 9]] @ members.loc[["gene0", "gene9"], "weight"].to_numpy()
-    assert row["probability"] == pytest.approx(max((total > 0.1).mean(), 0), abs=0.01)
+    assert row["probability"] == pytest.approx(max((total > 0.1).mean(), (total < -0.1).mean()), abs=0.01)
     assert row[["mean", "sd", "5%", "95%"]].tolist() == pytest.approx(
         [total.mean(), total.std(ddof=1), *np.quantile(total, [0.05, 0.95])]
     )
@@ -173,12 +175,37 @@ def test_members_are_on_the_side_where_their_set_is_more_often(made_up):
     assert found.sets["probability"].item() == found.members["probability"].item() == pytest.approx(0.98)
 
 
+@pytest.mark.parametrize("correlated", [True, False])
+@pytest.mark.parametrize("probable", range(4))
+def test_a_set_has_the_name_of_its_most_probable_column(made_up, correlated, probable, seed):
+    """Column 0 is the central one, and 3 is correlated negatively with all. The column that gives the name has a
+    positive weight, and is the first member."""
+    signs = np.array([1, 1, 1, -1])
+    r = np.full((4, 4), 0.9)
+    r[0, 1:] = r[1:, 0] = 0.95
+    np.fill_diagonal(r, 1.0)
+    r *= np.outer(signs, signs)
+    which = np.random.default_rng(seed).permutation(np.repeat(np.append(np.arange(4), [probable] * 6), 40))
+    model = made_up(-2.0 * signs * np.eye(4)[which])
+    given = {"correlations": r} if correlated else {"groups": {"all": dict(enumerate(signs))}}
+    sets, members = credible_sets(model, **given)
+    title, sign = ("all", 1) if not correlated else (f"x{probable} and 3 more", signs[probable])
+    assert sets.index.tolist() == [title]
+    assert members.index.get_level_values("feature")[0] == f"x{probable}"
+    np.testing.assert_array_equal(members["weight"].sort_index(), sign * signs)
+    assert sets["mean"].item() == pytest.approx(-2 * sign)
+
+
 def test_groups_of_the_user_are_candidates(model, twins):
     X = twins[0]
     groups = {"pair": ["gene0", "gene9"], "contrast": {"gene1": -1.0, "gene5": 1.0}, "noise": ["gene4", "gene3"]}
     with_rows, alone = (credible_sets(model, rows, groups=groups) for rows in (X, None))
     assert columns_of(with_rows) == [["gene0", "gene9"], ["gene1"]]  # alone, gene1 is smaller than the contrast
-    assert "pair" in with_rows.sets.index or "gene0 and 1 more" in with_rows.sets.index
+    assert (
+        with_rows.sets.index[with_rows.sets["n_columns"] == 2]
+        .isin(["pair", "gene0 and 1 more", "gene9 and 1 more"])
+        .all()
+    )
     assert columns_of(alone) == [["gene1"]]  # without correlations, nothing tells that the twin has the other sign
     signed = credible_sets(model, groups=correlated_groups(X))
     assert columns_of(signed) == [["gene0", "gene9"], ["gene1"]]

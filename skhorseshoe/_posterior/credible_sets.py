@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 
 from .._utils.names import names_of
 from ..diagnostics import ess_bulk
-from .correlated import central
 from .group_weights import title_of
 from .signals import floored, wrong_columns
 from .summary import ends, in_lines, moments
@@ -110,13 +109,15 @@ def frames(claims, chosen, correlation, q, level):
         columns, weights = columns[order], weights[order]
         k = len(columns)
         r = np.eye(1) if k == 1 else correlation(columns, columns) if correlation else np.full((k, k), np.nan)
-        centre = central(r)  # the first, where correlations are not known
-        if title is None:
-            weights = weights * np.sign(weights[centre])
-            title = title_of(names[columns[centre]], k)
         parts = claims.flat[:, columns].astype(np.float64) * weights
         total = parts.sum(axis=1)
         side = 1.0 if (total > claims.effect).mean() >= (total < -claims.effect).mean() else -1.0  # as of its error
+        wrong = 1 - (side * parts > claims.effect).mean(axis=0)
+        alone = 1 - floored(wrong, claims.model.ess_[columns], len(parts), most=1.0)
+        if title is None:
+            best = alone.argmax()
+            title = title_of(names[columns[best]], k)
+            weights, parts, total = (np.sign(weights[best]) * each for each in (weights, parts, total))
         sets.append(
             {
                 "set": title,
@@ -126,8 +127,6 @@ def frames(claims, chosen, correlation, q, level):
                 "purity": np.abs(r).min(),
             }
         )
-        wrong = 1 - (side * parts > claims.effect).mean(axis=0)
-        alone = 1 - floored(wrong, claims.model.ess_[columns], len(parts), most=1.0)
         each = {"weight": weights, "probability": alone}
         each |= moments(parts.reshape(shape), level)
         del each["prob_positive"]

@@ -20,16 +20,17 @@ def found(short_fit, seed):
 
 def test_sets_stand_above_their_columns(found):
     display = CredibleSetsDisplay.from_sets(found)
-    labels = row_names(display.ax_)
-    where = next(i for i, label in enumerate(labels) if label.startswith("x0 and 1 more: 99."))
+    probable = found.members.loc[found.members.index.isin(["x0", "x4"], level=1), "probability"].idxmax()[1]
+    labels, title = row_names(display.ax_), f"{probable} and 1 more"
+    where = next(i for i, label in enumerate(labels) if label.startswith(f"{title}: 99."))
     assert [label[:4] for label in labels[where + 1 : where + 3]] == [
-        f"\N{MIDDLE DOT} {name}" for name in found.members.loc["x0 and 1 more"].index
+        f"\N{MIDDLE DOT} {name}" for name in found.members.loc[title].index
     ]
     assert len(labels) == 4  # x1 is a set as it is
     assert np.array_equal(display.is_set, [not label.startswith("\N{MIDDLE DOT}") for label in labels])
     np.testing.assert_allclose(drawn(display.points_, 1)[display.is_set], found.sets["mean"])
     np.testing.assert_allclose(segments(display.lines_, 1)[:, display.is_set].T, found.sets[["5%", "95%"]])
-    np.testing.assert_allclose(drawn(display.points_, 1)[~display.is_set], found.members.loc["x0 and 1 more", "mean"])
+    np.testing.assert_allclose(drawn(display.points_, 1)[~display.is_set], found.members.loc[title, "mean"])
     assert texts(display.ax_)[0].startswith("sets")
     assert display.ax_.get_xlabel().endswith("90 % interval\n(positive favours class True)")
     assert outside(display.figure_) == []
