@@ -11,7 +11,7 @@ from .._utils.names import names_of
 from ..diagnostics import ess_bulk
 from .group_weights import title_of
 from .signals import floored, wrong_columns
-from .summary import ends, in_lines, moments
+from .summary import ends, favoured, in_lines, moments
 from .table import Summary
 
 
@@ -147,7 +147,7 @@ def _sets(claims, sets, members, q, level):
     frame.attrs["header"] = in_lines(
         f"{n_sets} set{'' if n_sets == 1 else 's'} of {n_columns} of {len(claims.scale)} columns, expected share of "
         f"false ones {false:.2g} (at most {q:g}). Each has an effect beyond {claims.effect:g} with a probability of at "
-        f"least {claims.level:g}"
+        f"least {claims.level:g}; {favoured(claims.model, 'effects')}"
     )
     return frame
 

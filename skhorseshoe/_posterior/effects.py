@@ -17,7 +17,7 @@ from .._data import validation
 from .._data.weights import check_weights
 from .._utils.arrays import dense, kind_of, refuse_masked
 from .._utils.memory import check_matrices
-from .._utils.names import finder, plain
+from .._utils.names import finder, plain, printable
 from ..diagnostics import ess_bulk
 from . import predict
 from .estimates import means
@@ -57,7 +57,7 @@ def effects_frame(model, before, X, features, change, level, sample_weight, max_
     mean = "average" if weight is None else "weighted average"
     some = "" if min(one.known for one in changes) > 1 - _ROUNDING else " (of those that have a value)"
     frame.attrs["header"] = in_lines(
-        f"Change of P(y = {model.classes_[1]}), {mean} of {X.shape[0]} rows{some}, if one column changes"
+        f"Change of P(y = {printable(model.classes_[1])}), {mean} of {X.shape[0]} rows{some}, if one column changes"
         f"{' by one standard deviation' if change == 'sd' else ''}"
     )
     return frame
@@ -206,7 +206,8 @@ def contributions_frame(model, before, X, reference, level):
     frame = Summary({name: np.column_stack(parts).ravel() for name, parts in columns.items()}, index=index)
     weights, intercept = means(model)
     frame.attrs["header"] = in_lines(
-        f"Contributions to the score of P(y = {model.classes_[1]}), from {origin @ weights + intercept:.3g}, that of "
+        f"Contributions to the score of P(y = {printable(model.classes_[1])}), from "
+        f"{origin @ weights + intercept:.3g}, that of "
         f"{'the mean of the columns in the fit' if reference is None else 'the reference'}"
     )
     return frame

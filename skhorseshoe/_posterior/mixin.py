@@ -189,10 +189,10 @@ class PosteriorMixin:
     def summary(self, level: float | None = None, sort_by: str | None = None) -> DataFrame:
         """The posterior of every coefficient, the intercept and the global scale, as a frame.
 
-        The text above the frame says whether the chains have converged and how many columns clearly matter, which is
-        how many intervals exclude zero; then it gives the prior, the sampler, the draws, the worst convergence and the
-        effective number of nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen & Vehtari
-        2017).
+        The text above the frame says whether the chains have converged, how many columns clearly matter, which is how
+        many intervals exclude zero, and which class positive coefficients favour; then it gives the prior, the sampler,
+        the draws, the worst convergence and the effective number of nonzero coefficients, m_eff = sum_j (1 - kappa_j),
+        beside its prior mean (Piironen & Vehtari 2017).
 
         Parameters
         ----------
@@ -209,9 +209,10 @@ class PosteriorMixin:
             equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), lfsr (local
             false sign rate, the probability that the more probable sign is wrong: min(P(beta > 0), P(beta < 0)), and
             1 / ess where it is less, since the draws cannot tell smaller ones), shrinkage (kappa_j), ess (bulk) and
-            rhat. ``frame.attrs["header"]`` holds the text. The frame prints its numbers with the digits that Monte
-            Carlo error allows, without lfsr on a narrow terminal, and holds them all. Its exports are those of pandas:
-            ``to_markdown`` needs the package tabulate, ``to_latex`` needs jinja2.
+            rhat. ``frame.attrs["header"]`` holds the text, ``frame.attrs["classes"]`` the labels. The frame prints its
+            numbers with the digits that Monte Carlo error allows, names longer than 100 letters without their middle,
+            and what is no letter in print as Python writes it, without lfsr on a narrow terminal; it holds them all.
+            Its exports are those of pandas: ``to_markdown`` needs the package tabulate, ``to_latex`` needs jinja2.
 
         Raises
         ------
@@ -243,6 +244,7 @@ class PosteriorMixin:
             prob_positive (posterior probability that the sum is above zero), m_eff (how many of the columns are
             effectively nonzero, the sum of their inclusion scores), ess (bulk) and rhat. With ``max_draws`` all but
             m_eff are of the draws that are kept, where mean, sd and prob_positive of ``summary`` are of all draws.
+            ``frame.attrs["header"]`` says which class positive sums favour, ``frame.attrs["classes"]`` has the labels.
 
         Raises
         ------

@@ -5,7 +5,7 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
-from .._utils.names import names_of
+from .._utils.names import class_texts, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .estimates import interval, others
 from .group_weights import weights_of
@@ -29,7 +29,7 @@ def summary_frame(model, level, sort_by):
         "rhat": rhat,
     }
     frame = Summary(columns, index=pd.Index([*names_of(model), *extra], name="feature"))
-    frame.attrs["header"] = header(model, frame)
+    frame.attrs |= {"header": header(model, frame), "classes": model.classes_.tolist()}
     return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
 
 
@@ -39,7 +39,7 @@ def group_frame(model, groups, level):
     n_chains, n_draws, p = model.coef_draws_.shape
     draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(groups))
     checks = convergence(draws)
-    return Summary(
+    frame = Summary(
         {
             "n_columns": np.diff(weights.indptr),
             **moments(draws, level),
@@ -49,6 +49,14 @@ def group_frame(model, groups, level):
         },
         index=pd.Index(list(groups), name="group", tupleize_cols=False),
     )
+    text = in_lines(f"Weighted sums of coefficients; {favoured(model, 'ones')}")
+    frame.attrs |= {"header": text, "classes": model.classes_.tolist()}
+    return frame
+
+
+def favoured(model, what="coefficients"):
+    """In words, which class positive ones favour."""
+    return f"positive {what} favour {class_texts(model.classes_)[1]}"
 
 
 def moments(draws, level):
@@ -113,7 +121,7 @@ def in_lines(text, indent=0):
 
 
 def _outcome(model, frame):
-    """Whether the chains have converged, and how many columns have intervals without zero."""
+    """Whether the chains have converged, how many columns have intervals without zero, and what a sign means."""
     n_chains, n_draws = model.global_scale_draws_.shape
     rhat, ess = frame["rhat"].dropna(), frame["ess"].dropna()
     converged = (rhat <= MAX_RHAT).all() and (ess >= MIN_ESS_PER_CHAIN * n_chains).all()
@@ -122,7 +130,7 @@ def _outcome(model, frame):
     matter = ((lower > 0) | (upper < 0)).sum()
     return (
         f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_draws} draws, {state}; {matter} of {len(lower)} columns "
-        "clearly matter"
+        f"clearly matter; {favoured(model)}"
     )
 
 
@@ -132,4 +140,4 @@ def _extreme(column, sign, digits):
     if np.isnan(values).all():
         return "unknown"
     at = np.nanargmax(sign * values)
-    return f"{values[at]:.{digits}f} ({column.index[at]})"
+    return f"{values[at]:.{digits}f} ({printable(column.index[at])})"

@@ -1,7 +1,7 @@
 """Frames of the posterior: pandas frames that print under words, each number with as many digits as are known."""
 
 from html import escape
-from itertools import product, zip_longest
+from itertools import count, product, zip_longest
 from math import floor, inf, log10
 from shutil import get_terminal_size
 
@@ -9,21 +9,21 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from .._utils.names import shorten
+from .._utils.names import printable, printables, shorten
 
 _WIDTH = 79  # letters of a line, where neither pandas nor the terminal says more or less
-_LETTERS = 30, 24, 20, 17, 14  # of a name, in ever less room
+_LONGEST, _LETTERS = 100, (30, 24, 20, 17, 14)  # letters of a name, and in ever less room
 _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "ess": "{:.0f}", "rhat": "{:.3f}"}
-_FORMATS |= {"value": "{:.4g}", "reference": "{:.4g}", "weight": "{:.4g}"}
+_FORMATS |= {"value": "{:z.4g}", "reference": "{:z.4g}", "weight": "{:z.4g}"}
 _FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "purity": "{:.2f}"}
-_USUAL_ESS = 1000.0  # for tables that have none
+_USUAL_ESS, _FEW = 1000.0, 4.0  # for tables that have none; where chains are too short to tell it
 _MOST_DECIMALS, _LARGE = 6, 1e7  # beyond which a number is written with a power of ten
 _LONG, _ABOVE, _BELOW = "prob_positive", "prob_", "positive"  # a heading, and its two lines
 
 
 class Summary(pd.DataFrame):
-    """A frame that prints ``attrs["header"]`` above itself, and its numbers as far as Monte Carlo error lets them be
-    known. The numbers that it holds are not rounded.
+    """A frame that prints ``attrs["header"]`` above itself, its numbers as far as Monte Carlo error lets them be known,
+    and names that a terminal can show. The numbers that it holds are not rounded, and the names are whole.
 
     pandas itself hands on ``attrs`` and the class to what is sliced, sorted or rounded, and leaves all else alone.
     """
@@ -42,39 +42,56 @@ class Summary(pd.DataFrame):
 
 
 def _as_texts(frame):
-    """A plain frame that has texts in place of the numbers of this package."""
+    """A plain frame that has texts in place of the numbers of this package, and of names."""
     shown = pd.DataFrame(frame).copy()
     shown.attrs = {}
-    if not frame.columns.is_unique:
-        return shown
+    if frame.columns.is_unique:
+        _write_numbers(frame, shown)
+        for name in [name for name in shown if shown[name].dtype.kind == "O"]:  # such as names that were an index
+            shown[name] = [printable(each, _LONGEST) if isinstance(each, str | tuple) else each for each in shown[name]]
+    return shown.set_axis(_printed(shown.index)).set_axis(_printed(shown.columns), axis=1)
+
+
+def _printed(labels):
+    """An index whose texts a terminal can show."""
+    if isinstance(labels, pd.MultiIndex):
+        return labels.set_levels([_printed(level) for level in labels.levels], verify_integrity=False)
+    return labels if labels.dtype.kind != "O" else pd.Index(printables(labels, _LONGEST), name=labels.name)
+
+
+def _write_numbers(frame, shown):
     numbers = [name for name in frame if is_numeric_dtype(frame[name]) and not is_bool_dtype(frame[name])]
     for name in _FORMATS.keys() & set(numbers):
         shown[name] = [_text(value, _FORMATS[name]) for value in frame[name]]
     if "sd" not in numbers:
-        return shown
-    ess = frame["ess"].fillna(_USUAL_ESS).to_numpy(float) if "ess" in numbers else _USUAL_ESS
+        return
+    ess = frame["ess"].fillna(_FEW).to_numpy(float) if "ess" in numbers else _USUAL_ESS
     with np.errstate(all="ignore"):  # tables of sums and differences hold what is no standard deviation
         errors = frame["sd"].to_numpy(float) / np.sqrt(ess)
-    for name in numbers:
-        if name in ("mean", "sd") or str(name).endswith("%"):
-            shown[name] = [_number(*each) for each in zip(frame[name], errors, strict=True)]
+    ends = frame[[name for name in numbers if str(name).endswith("%")]].astype(float)
+    signed = ((ends.min(axis=1) > 0) | (ends.max(axis=1) < 0)).to_numpy()
+    for name in ("mean", *ends, "sd"):
+        if name in numbers:
+            shown[name] = [_number(*each) for each in zip(frame[name], errors, signed & (name != "sd"), strict=True)]
     if _LONG in numbers:
         p = frame[_LONG].to_numpy(float)
         with np.errstate(all="ignore"):
             errors = np.sqrt(p * (1 - p) / ess)
         shown[_LONG] = [_share(*each) for each in zip(p, errors, strict=True)]
-    return shown
 
 
-def _number(value, error):
-    """A number with the digits that its Monte Carlo error leaves, three where that is not known."""
+def _number(value, error, signed):
+    """A number with the digits that its Monte Carlo error leaves, three where that is not known. What is ``signed``, as
+    the numbers of an interval that excludes zero, has as many as it takes not to be zero."""
     if pd.isna(value) or not 0 < error < inf:
-        return _text(value, "{:.3g}")
+        return _text(value, "{:z.3g}")
     places = max(0, -floor(log10(error)))  # up to the first digit of the error
+    if signed and 0 < abs(value) < 1:
+        places = max(places, next(k for k in count() if round(abs(value), k)))
     if places <= _MOST_DECIMALS and abs(value) < _LARGE:
-        return f"{value:.{places}f}"
+        return f"{value:z.{places}f}"
     digits = floor(log10(abs(value))) - floor(log10(error)) if value else 0
-    return f"{value:.{max(2, min(digits, 15))}e}"
+    return f"{value:z.{max(2, min(digits, 15))}e}"
 
 
 def _share(value, error):

@@ -34,6 +34,35 @@ def shorten(name, letters):
     return name if len(name) <= letters else f"{name[: letters - 1 - tail]}…{name[len(name) - tail :]}"
 
 
+def printable(name, letters=60):
+    """A name as a text for a terminal: what is no letter in print, as in an escape sequence or a line break, is written
+    as in Python, and a long name has no middle. In quotes, as a message has it: ``printable(repr(name))``."""
+    return shorten(_escaped(name), letters)
+
+
+def printables(names, letters, places=None):
+    """Several names as ``printable`` ones. Different ones that would look the same have their places behind them."""
+    whole = list(map(_escaped, names))
+    texts = [shorten(text, letters) for text in whole]
+    alike = Counter(text for text, _ in set(zip(texts, map(str, names), strict=True)))
+    for i, j in enumerate(range(len(whole)) if places is None else places):
+        if alike[texts[i]] > 1:
+            end = f" ({j})"
+            texts[i] = shorten(whole[i], letters - len(end)) + end
+    return texts
+
+
+def class_texts(labels, letters=20):
+    """Labels of classes in print: what is a text in quotes, and with a word before it what is none."""
+    texts = zip(labels, printables(labels, letters), strict=True)
+    return [f"'{text}'" if isinstance(label, str) else f"class {text}" for label, text in texts]
+
+
+def _escaped(name):
+    text = str(name)
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def finder(known, things, otherwise="", numbered=False):
     """A function (name, where) that gives the index of a name among the known ones; a ValueError if it is not one.
 

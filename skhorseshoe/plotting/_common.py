@@ -1,7 +1,6 @@
 """What the displays share: what they accept, names as texts, rows of a picture."""
 
 import re
-from collections import Counter
 from inspect import signature
 from numbers import Integral
 from textwrap import fill
@@ -69,22 +68,22 @@ def drawable(names, which=None, letters=LONGEST):
     Different names whose texts would be the same have their place behind them.
     """
     which = range(len(names)) if which is None else which
-    whole = [re.sub(r"[\s\x00-\x1f]", " ", str(names[j])) for j in which]
-    texts = [_names.shorten(name, letters) for name in whole]
-    alike = Counter(text for text, _ in set(zip(texts, whole, strict=True)))
-    for i, j in enumerate(which):
-        if alike[texts[i]] > 1:
-            end = f" ({j})"
-            texts[i] = _names.shorten(whole[i], letters - len(end)) + end
-    # Matplotlib reads what stands between two dollars as a formula. A backslash works in every text and every version,
-    # also in ticks that are made later; the option parse_math would have to be set on each.
-    return [text.replace("$", r"\$") for text in texts]
+    return [_literal(text) for text in _names.printables([_on_one_line(names[j]) for j in which], letters, which)]
 
 
 def class_texts(labels):
-    """Labels of classes as texts to draw: what is a text in quotes, and with a word before it what is none."""
-    texts = zip(labels, drawable(labels, letters=SHORT), strict=True)
-    return [f"'{text}'" if isinstance(label, str) else f"class {text}" for label, text in texts]
+    """Labels of classes as texts to draw."""
+    return [_literal(text) for text in _names.class_texts(list(map(_on_one_line, labels)), SHORT)]
+
+
+def _on_one_line(name):
+    return re.sub(r"\s", " ", name) if isinstance(name, str) else name
+
+
+def _literal(text):
+    """Matplotlib reads what stands between two dollars as a formula. A backslash works in every text and every version,
+    also in ticks that are made later; the option parse_math would have to be set on each."""
+    return text.replace("$", r"\$")
 
 
 def favoured(classes):

@@ -118,8 +118,10 @@ def test_strange_names_are_saved(kind):
 
 
 def test_a_name_has_one_line():
-    shown = made(ShrinkageDisplay, ["two\nlines", "a\ttab"]).plot(order="original")
-    assert row_names(shown.ax_) == ["two lines", "a tab"]
+    names = ["two\nlines", "a\ttab", "\x1b[31mred", "\u202eleft", "\x9b7m"]
+    shown = made(ShrinkageDisplay, names).plot(order="original")
+    assert row_names(shown.ax_) == ["two lines", "a tab", r"\x1b[31mred", r"\u202eleft", r"\x9b7m"]
+    assert outside(shown.figure_) == []
 
 
 def test_shortened_names_can_be_told_apart():

@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skhorseshoe._posterior.table import Summary
+from skhorseshoe._posterior.table import Summary, _as_texts
+from skhorseshoe.groups import credible_sets
+from skhorseshoe.inspection import contributions, group_summary, marginal_effects
+from skhorseshoe.plotting import CoefficientsDisplay
 
 NAMES = ["age", "mean fractal dimension of the nuclei", "num__cholesterol in the blood, mg/dl", "(intercept)"]
 
@@ -89,6 +92,108 @@ def test_a_share_is_certain_only_where_all_draws_say_so(frame):
     text = repr(frame)
     assert ">0.999" in text
     assert "<0.001" in text
+
+
+ENDS = [(-0.004, -0.0004), (0.0004, 0.004), (-4e-7, -2e-7), (0.004, 0.3), (-0.3, -0.0049), (1e-9, 2.0)]
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("drop", ["nothing", "mean", "ess", "lower", "upper"])
+def test_an_interval_that_excludes_zero_is_seen_to_do_so(frame, ends, drop):
+    """With as few digits as that takes; those that Monte Carlo error allows say nothing of 0.0004."""
+    frame.iloc[0, :4] = [sum(ends) / 2, 0.2, *ends]
+    shown = _as_texts(frame.drop(columns={"lower": "5%", "upper": "95%"}.get(drop, drop), errors="ignore"))
+    for name in {"mean", "5%", "95%"} & {*shown}:
+        text, value = shown[name].iloc[0], frame[name].iloc[0]
+        assert np.sign(float(text)) == np.sign(value)
+        assert abs(value) < 0.004 or len(text) <= len("-0.005")
+        assert len(text) <= len("-0.000000")
+
+
+@pytest.mark.parametrize("value", [-0.0004, -1e-9, -0.0, 0.0, 1e-9])
+def test_what_rounds_to_zero_has_no_sign_where_the_interval_has_none(frame, value):
+    frame.iloc[0, :4] = [value, 0.2, min(value, -1e-4), max(value, 1e-4)]
+    frame["value"] = frame["weight"] = value - 0.0 * frame["mean"]
+    shown = _as_texts(frame).iloc[0]
+    assert shown["mean"] == shown["95%"] == shown["5%"] == "0.000"
+    assert not any(float(text) == 0 and text.startswith("-") for text in shown[["value", "weight"]])
+
+
+def test_of_few_draws_few_digits_are_known(frame):
+    """An effective sample size is unknown where chains have fewer than four draws."""
+    frame["ess"] = np.nan
+    assert _as_texts(frame).iloc[0, :4].tolist() == ["1.8", "0.7", "0.7", "2.9"]
+
+
+HOSTILE = ["\x1b[31mred\x1b[0m", "two\nlines", "a\ttab", "\u202eright to left", "\x9b7m", "x" * 10**5]
+
+
+def levels_of(name):
+    return pd.MultiIndex.from_product([["a", name], ["b", name]], names=["row", "feature"])
+
+
+INDICES = [lambda name: pd.Index([name, "b", "c", 3]), levels_of, lambda name: pd.Index([("a", name), *"bcd"])]
+MADE = [
+    lambda frame: frame,
+    lambda frame: frame.T,
+    lambda frame: frame.reset_index(),
+    lambda frame: frame[["mean"]],
+    lambda frame: pd.concat([frame, frame], axis=1),
+]
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "x" * 10**4 + "\x1b"])
+@pytest.mark.parametrize("index", INDICES)
+@pytest.mark.parametrize("made", MADE)
+def test_names_of_a_terminal_and_of_a_page_are_printable(frame, name, index, made):
+    """They stay what they are in the frame."""
+    frame.index = index(name)
+    table = made(frame)
+    for text in (repr(table), table._repr_html_()):
+        assert text.replace("\n", "").isprintable()
+        assert "x" * 101 not in text
+    assert frame.index.equals(index(name))
+
+
+def test_names_that_would_look_the_same_have_their_places_behind_them(frame):
+    stem = "x" * 200
+    frame.index = [f"{stem}a{stem}", f"{stem}b{stem}", "two\nlines", r"two\nlines"]
+    assert [name[-4:] for name in _as_texts(frame).index] == [" (0)", " (1)", " (2)", " (3)"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_and_classes_in_sentences_are_printable(name, short_fit, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((60, 2)), columns=[name, name + "2"])
+    y = np.array(["a", "\U0010ffff" + name], dtype=object)[rng.integers(0, 2, 60)]
+    model = short_fit(X, y, n_iter=100)
+    tables = (
+        model.summary(),
+        group_summary(model, {name: [0, 1]}),
+        marginal_effects(model, X),
+        contributions(model, X[:1]),
+    )
+    for table in (*tables, *credible_sets(model, X, groups={name: [0, 1]}, level=0.1)):
+        header = table.attrs.get("header", "")
+        assert header.replace("\n", "").isprintable()
+        assert max(map(len, header.split("\n"))) <= 79
+        assert repr(table).replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    ("classes", "says"),
+    [(["benign", "malignant"], "'malignant'"), ([0, 1], "class 1"), ([False, True], "class True"), (["0", "1"], "'1'")],
+)
+def test_a_table_of_coefficients_says_which_class_positive_ones_favour(weak_problem, short_fit, classes, says):
+    """In the words of the displays."""
+    X, y = weak_problem
+    model = short_fit(X, np.array(classes)[y], n_iter=100)
+    found = credible_sets(model, X, groups={"all": [0, 1]}, level=0.1)
+    tables = {"coefficients": model.summary(), "ones": model.group_summary({"all": [0, 1]}), "effects": found.sets}
+    for what, table in tables.items():
+        assert f"positive {what} favour {says}" in " ".join(table.attrs["header"].split())
+        assert table.attrs["classes"] == classes
+    assert CoefficientsDisplay.from_estimator(model).ax_.get_xlabel().endswith(f"(positive favours {says})")
 
 
 def test_lfsr_is_printed_where_there_is_room(frame, monkeypatch):
