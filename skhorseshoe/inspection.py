@@ -342,6 +342,7 @@ def select(
     effect: float = EFFECT,
     sample_weight: Weights = None,
     cv: Any = None,
+    min_features: int = 0,
 ) -> HorseshoeSelector:
     """A `HorseshoeSelector <skhorseshoe.HorseshoeSelector>` that reads the posterior of the classifier in the model.
 
@@ -351,9 +352,10 @@ def select(
         Fitted.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         The rows that the model was fitted on.
-    y, rule, level, q, effect, sample_weight, cv : see ``HorseshoeSelector``
+    y, rule, level, q, effect, sample_weight, cv, min_features : see ``HorseshoeSelector``
         The labels, for a classifier with a ``class_weight`` or a ``cv``; the rule; its level, share of false columns
-        and least effect; the weights of the fit; the folds, in which the steps before the classifier stay as they are.
+        and least effect; the weights of the fit; the folds, in which the steps before the classifier stay as they are;
+        the least number of columns.
 
     Returns
     -------
@@ -362,7 +364,8 @@ def select(
         Its ``transform`` takes rows behind the steps before the classifier.
     """
     before, classifier = unwrap(model)
-    selector = HorseshoeSelector(classifier, rule=rule, level=level, q=q, effect=effect, prefit=True, cv=cv)
+    given = {"rule": rule, "level": level, "q": q, "effect": effect, "cv": cv, "min_features": min_features}
+    selector = HorseshoeSelector(classifier, prefit=True, **given)
     selector.fit(prepared(before, X), y, sample_weight)
     known = named(before, classifier)
     if hasattr(known, "feature_names_in_"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
+from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 from sklearn import get_config
@@ -28,6 +29,7 @@ from ._posterior.pipeline import unfrozen
 from ._posterior.signals import EFFECT, check_bounds, check_draws, largest_set, wrong_columns
 from ._utils.memory import check_matrices
 from ._utils.sklearn_compat import HAS_CALLBACKS, CallbackSupportMixin, Interval, StrOptions, _fit_context
+from ._utils.warn import warn_once
 
 if TYPE_CHECKING:
     from ._types import Labels, Rows, Rule, Weights
@@ -76,6 +78,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         (but its ``checkpoint``), one fold after another; the rows are copied. An int, at least 2, is the number of
         folds, stratified by y and not shuffled; an iterable has pairs of the numbers of the rows to fit and of those to
         hold out, such as ``list(GroupKFold(5).split(X, y, groups))``. None is the choice by ``level``.
+    min_features : int, default=0
+        Keep at least so many columns, those that are not shrunk included; all, where there are fewer. Where the rule
+        keeps less, those that it ranks next come with them, although they have not passed it: for "dss" the next on its
+        path, for "interval" those with the surest signs, for "fsr" the least probable to be false, for "shrinkage" the
+        least shrunk. 1 lets a Pipeline go on where nothing matters.
 
     Attributes
     ----------
@@ -87,8 +94,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         With ``rule="dss"``, the basis of the choice: "supports" of shape (n_supports, n_features), bool, the columns
         of ever larger summaries, the first with only unpenalised ones; "distances" of shape (n_supports,), from
         each to the posterior mean, the Kullback-Leibler divergence summed over the (weighted) rows; "radius", within
-        which the summary has to be; "chosen", the number of the first that is and, without ``cv``, is ``support_``;
-        "level", the share of the draws within the radius. `SelectionPathDisplay
+        which the summary has to be; "chosen", the number of the first that is and, without ``cv`` and ``min_features``,
+        is ``support_``; "level", the share of the draws within the radius. `SelectionPathDisplay
         <skhorseshoe.plotting.SelectionPathDisplay>` draws it.
     suggested_size_ : int or None
         With ``cv``, the smallest number of columns whose log score on rows held out is at most one standard error, or 4
@@ -167,6 +174,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         "effect": [Interval(Real, 0, None, closed="left")],
         "prefit": ["boolean"],
         "cv": ["cv_object"],
+        "min_features": [Interval(Integral, 0, None, closed="left")],
     }
 
     __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012 - the classifier is who requests it
@@ -181,6 +189,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         effect: float = EFFECT,
         prefit: bool = False,
         cv: Any = None,
+        min_features: int = 0,
     ) -> None:
         self.estimator = estimator
         self.rule = rule
@@ -189,6 +198,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         self.effect = effect
         self.prefit = prefit
         self.cv = cv
+        self.min_features = min_features
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -241,7 +251,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         Warns
         -----
         ConvergenceWarning, UserWarning
-            Those of the classifier; with ``cv`` one more of each for all folds together.
+            Those of the classifier, with ``cv`` one more of each for all folds together; one where no column is kept.
         """
         model = self._classifier()
         self._check_rule(X)
@@ -255,15 +265,40 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             if not self.prefit:
                 with task(model := clone(model)):
                     model.fit(X, y, **given)
-            support, found = self._select(model, X, y, **given)
+            support, rank, found = self._select(model, X, y, **given)
             if splits:
                 support, found["sizes"] = dss_cv.compare(model, found["path"]["supports"], splits, task, X, y, **given)
+        support = support | (model.shrinkage_ == 0)  # of unpenalised columns
+        support[np.lexsort((rank, ~support))[: self.min_features]] = True
+        if not support.any():
+            warn_once(
+                f"rule={self.rule!r} keeps no column, and the next step of a Pipeline needs one: min_features=1 keeps "
+                "the column that the rule ranks first."
+            )
         self._take_names(model, X)
-        self.estimator_, self.path_, self.error_ = model, found.get("path"), found.get("error")
-        self.sizes_ = found.get("sizes")
+        self.estimator_, self.support_ = model, support
+        self.path_, self.error_, self.sizes_ = map(found.get, ("path", "error", "sizes"))
         self.suggested_size_ = None if self.sizes_ is None else self.sizes_.pop("suggested")
-        self.support_ = support | (model.shrinkage_ == 0)  # of unpenalised columns
         return self
+
+    def transform(self, X: Rows) -> Any:
+        """The selected columns.
+
+        Parameters
+        ----------
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
+
+        Returns
+        -------
+        X_selected : array, table or sparse matrix of shape (n_samples, n_selected_features)
+            Of a table an array, unless ``set_output`` asks for one.
+        """
+        if self.get_support().any():
+            return super().transform(X)
+        with catch_warnings():
+            filterwarnings("ignore", "No features were selected")  # ``fit`` has said so, and what to do
+            return super().transform(X)
 
     @contextmanager
     def _task(self, X, y, n_folds):
@@ -324,23 +359,24 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return self.support_
 
     def _select(self, model, X, y, sample_weight=None):
-        """The columns to keep by the rule, and what else it has found, by name."""
+        """The columns to keep by the rule; numbers that rank all, the first the smallest; what else it has found."""
         if self.rule == "shrinkage":
-            return model.shrinkage_ < 0.5, {}
+            return model.shrinkage_ < 0.5, model.shrinkage_, {}
         if self.rule == "interval":
             lower, upper = interval(model.coef_draws_, 0.9 if self.level is None else self.level)
-            return (lower > 0) | (upper < 0), {}
+            return (lower > 0) | (upper < 0), wrong_columns(model, 0.0), {}
         if self.rule == "fsr":
             check_draws(model, f"q={self.q}", self.q)
             check_bounds(model, "rule='fsr'")
             error, support = wrong_columns(model, self.effect), np.zeros(model.n_features_in_, bool)
             shrunk = model.shrinkage_ > 0  # others are kept whatever comes out, and are no claims
             support[shrunk] = largest_set(error[shrunk], self.q)
-            return support, {"error": error}
+            return support, error, {"error": error}
         level = 0.5 if self.level is None else self.level
-        columns = 0 if self.cv is None else int(dss_cv.sizes_of(model)[:-1].max(initial=0))
-        path = dss_cv.search(model, *dss_cv.weighted(model, X, y, sample_weight), level, columns)
-        return path.supports[path.chosen], {"path": {**path._asdict(), "chosen": path.chosen, "level": level}}
+        sizes = [self.min_features, *([] if self.cv is None else dss_cv.sizes_of(model)[:-1])]
+        path = dss_cv.search(model, *dss_cv.weighted(model, X, y, sample_weight), level, int(max(sizes)))
+        joins = np.where(path.supports.any(axis=0), path.supports.argmax(axis=0), len(path.supports))
+        return path.supports[path.chosen], joins, {"path": {**path._asdict(), "chosen": path.chosen, "level": level}}
 
     def _has_folds(self):
         return self.cv is not None and self.rule == "dss"

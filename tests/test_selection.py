@@ -1,5 +1,8 @@
 """The selector: its rules, and its life inside scikit-learn."""
 
+from copy import copy
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe.datasets import make_sparse_probit
+from skhorseshoe.inspection import select
 
 RULES = ("dss", "interval", "shrinkage", "fsr")
 SHORT = HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0)
@@ -72,14 +76,67 @@ def test_dss_says_where_it_has_nothing_to_compare(short_fit):
     assert HorseshoeSelector(model, rule="interval", prefit=True).fit(X).support_.all()
 
 
-@pytest.mark.filterwarnings("ignore:No features were selected")
-def test_where_nothing_matters_little_is_selected(seed):
+@pytest.fixture(scope="module")
+def pointless(seed):
+    """A model of columns that do not matter, the last of which is constant, and its rows."""
     rng = np.random.default_rng(seed)
-    X, y = rng.standard_normal((300, 20)), rng.integers(0, 2, 300)
-    model = HorseshoeProbitClassifier(n_iter=500, random_state=seed).fit(X, y)
+    X = np.column_stack([rng.standard_normal((300, 19)), np.ones(300)])
+    return HorseshoeProbitClassifier(n_iter=500, random_state=seed).fit(X, rng.integers(0, 2, 300)), X
+
+
+@pytest.mark.filterwarnings("ignore:rule=.* keeps no column")
+def test_where_nothing_matters_little_is_selected(pointless):
+    model, X = pointless
     for rule in RULES:
         selector = HorseshoeSelector(model, rule=rule, prefit=True).fit(X)
         assert selector.transform(X).shape[1] == selector.get_support().sum() <= 2
+
+
+STRICT = {"dss": {"level": 0.9999}, "interval": {"level": 0.9999}, "fsr": {"q": 0.0006}, "shrinkage": {}}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_as_many_columns_are_kept_as_are_asked_for(fitted, noisy, rule):
+    """Those that the rule ranks next, and they stay where more are asked for."""
+    kept = [
+        HorseshoeSelector(fitted, rule=rule, prefit=True, min_features=n).fit(noisy[0]) for n in (0, 1, 7, 30, 60, 99)
+    ]
+    own = kept[0].support_.sum()
+    assert [each.support_.sum() for each in kept] == [max(own, n) for n in (0, 1, 7, 30, 60, 60)]
+    for fewer, more in pairwise(kept):
+        assert more.support_[fewer.support_].all()
+    low = np.minimum((fitted.coef_draws_ > 0).mean(axis=(0, 1)), (fitted.coef_draws_ < 0).mean(axis=(0, 1)))
+    path = kept[3].path_ and np.argmax(kept[3].path_["supports"], axis=0) + 99 * ~kept[3].path_["supports"].any(axis=0)
+    rank = {"dss": path, "interval": low, "fsr": kept[3].error_, "shrinkage": fitted.shrinkage_}[rule]
+    assert rank[kept[3].support_].max() <= rank[~kept[3].support_].min() + 1e-12
+    assert select(fitted, noisy[0], rule=rule, min_features=30).support_.tolist() == kept[3].support_.tolist()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_where_nothing_is_kept_a_pipeline_is_told_how_to_go_on(pointless, rule, recwarn):
+    model, X = copy(pointless[0]), pointless[1]
+    model.shrinkage_ = np.maximum(model.shrinkage_, 0.6)
+    selector, y = HorseshoeSelector(model, rule=rule, prefit=True, **STRICT[rule]), np.arange(300) % 2
+    pipeline = make_pipeline(selector, LogisticRegression())
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        pipeline.fit(X, y)
+    (warning,) = [str(one.message) for one in recwarn if "column" in str(one.message) or "feature" in str(one.message)]
+    assert warning.startswith(f"rule={rule!r} keeps no column")
+    assert "min_features=1" in warning
+    recwarn.clear()
+    assert pipeline[0].set_output(transform="pandas").transform(X).shape == (300, 0)
+    pipeline.set_params(horseshoeselector__min_features=1).fit(X, y)
+    assert pipeline[0].support_.sum() == 1
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_columns_that_are_not_shrunk_count(pointless, n):
+    model, X = copy(pointless[0]), pointless[1]
+    model.shrinkage_ = np.where(np.isin(np.arange(20), [4, 7]), 0.0, np.maximum(model.shrinkage_, 0.6))
+    support = HorseshoeSelector(model, rule="shrinkage", prefit=True, min_features=n).fit(X).support_
+    assert support[[4, 7]].all()
+    assert support.sum() == max(n, 2)
 
 
 def test_a_fitted_model_is_read_and_not_fitted_again(fitted, noisy):
@@ -116,6 +173,8 @@ def test_default_estimator_and_names(noisy):
         (HorseshoeSelector(level=90), ValueError, "'level' parameter"),
         (HorseshoeSelector(q=1.0), ValueError, "'q' parameter"),
         (HorseshoeSelector(effect=-0.1), ValueError, "'effect' parameter"),
+        (HorseshoeSelector(min_features=-1), ValueError, "'min_features' parameter"),
+        (HorseshoeSelector(min_features=0.5), ValueError, "'min_features' parameter"),
         (HorseshoeSelector(), ValueError, "requires y"),
     ],
 )
