@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .._types import Axes, Floats, Labels, Model, NDArray, Rows, Seed, Sequence
 
 _HISTOGRAM_HEIGHT = 0.12  # of that of the axes
+_SHOWN = 0.98  # of the events that are expected, at least
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
@@ -226,7 +227,7 @@ class PosteriorCalibrationDisplay(Display):
         level: float | None = None,
         n_draws: int = 400,
         random_state: Seed = 0,
-        limit: float = 1.0,
+        limit: float | None = None,
         ax: Axes | None = None,
     ) -> Self:
         """Compare the predictions for labelled rows with the labels; best use rows that the model has not seen.
@@ -246,8 +247,9 @@ class PosteriorCalibrationDisplay(Display):
             ``16 * n_samples * n_draws`` bytes.
         random_state : int, RandomState instance or None, default=0
             Seed of the outcomes that are drawn.
-        limit : float, default=1.0
-            Upper end of both axes, in (0, 1]: smaller for rare events.
+        limit : float or None, default=None
+            Upper end of both axes, in (0, 1]. None is the smallest of 1, 0.5, 0.2, 0.1, 0.05, ... below which 98 % of
+            the events are expected. Where rows have predictions above it, the axis says so.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -276,10 +278,14 @@ class PosteriorCalibrationDisplay(Display):
             label=classifier.classes_[1],
         ).plot(limit=limit, ax=ax)
 
-    def plot(self, *, limit: float = 1.0, ax: Axes | None = None) -> Self:
+    def plot(self, *, limit: float | None = None, ax: Axes | None = None) -> Self:
+        if limit is None:
+            limit = _round_limit(self.predicted, self.counts)
         if not isinstance(limit, Real) or not 0 < limit <= 1:
-            raise ValueError(f"limit must be above 0 and at most 1; got {limit!r}.")
+            raise ValueError(f"limit must be above 0 and at most 1, or None; got {limit!r}.")
         ax = self._axes(ax, height=5.2)
+        from matplotlib.ticker import MaxNLocator
+
         share = f"{100 * self.level:g} % band if the model is right"
         black, dark, muted, pale = (ink(ax, colour) for colour in ("black", DARK, MUTED, PALE))
         self.band_ = ax.fill_between(self.predicted, *self.band, color=pale, linewidth=0, label=share, zorder=1)
@@ -289,8 +295,20 @@ class PosteriorCalibrationDisplay(Display):
         heights = heights * (_HISTOGRAM_HEIGHT * limit / max(1, heights.max()))
         self.bars_ = ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=muted, linewidth=0, zorder=2.5)
         ax.set(xlim=(0, limit), ylim=(0, limit), aspect="equal")
-        (label,) = class_texts([self.label])
-        return self._finish(f"predicted probability of {label}", f"observed share of {label}")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(MaxNLocator(5))
+            axis.set_major_formatter("{x:g}")
+        (label,), n_beyond = class_texts([self.label]), self.counts[self.predicted > limit].sum()
+        beyond = f"\n({n_beyond:.0f} of {self.counts.sum():.0f} rows are beyond)" if n_beyond else ""
+        return self._finish(f"predicted probability of {label}{beyond}", f"observed share of {label}")
+
+
+def _round_limit(predicted, counts):
+    """The least of 1, 0.5, 0.2, 0.1, ... below which nearly all events are expected."""
+    expected = np.cumsum(predicted * counts)
+    largest = predicted[np.searchsorted(expected, _SHOWN * expected[-1])]
+    sizes = [float(f"{digit}e{power}") for power in range(-6, 0) for digit in (1, 2, 5)]
+    return min((size for size in sizes if size >= largest), default=1.0)
 
 
 def _isotonic(y, place, counts):

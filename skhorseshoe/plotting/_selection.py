@@ -17,6 +17,8 @@ from ._common import MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, 
 if TYPE_CHECKING:
     from .._types import Axes, Bools, Floats, Model, NDArray
 
+_ROOM = {"x": 1.6, "y": 1.0}  # for a number, in multiples of what Matplotlib gives a tick
+
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class SelectionPathDisplay(RowsDisplay):
@@ -115,15 +117,9 @@ class SelectionPathDisplay(RowsDisplay):
             ),
             row_label=None if few else "columns, in the order of the path",
         )
-        self._scale("x" if few else "y")
-        return self
-
-    def _scale(self, axis):
-        """In proportion up to the line, logarithmic beyond it, with room for a divergence of zero."""
         linear = self.radius or 1.0
-        getattr(self.ax_, f"set_{axis}scale")("symlog", linthresh=linear)
-        getattr(self.ax_, f"set_{axis}lim")(-0.05 * linear, None)
-        getattr(self.ax_, f"{axis}axis").set_major_formatter("{x:g}")
+        _scale(self.ax_, "x" if few else "y", linear, -0.05 * linear)  # a divergence of zero has room
+        return self
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -199,6 +195,8 @@ class ModelSizeDisplay(Display):
         if beyond is not None:
             check_count("beyond", beyond, smallest=0)
         ax = self._axes(ax)
+        from matplotlib.ticker import MaxNLocator
+
         (suggested,) = np.flatnonzero(self.sizes == self.suggested_size)
         self.shown_ = np.arange(len(self.sizes))[: None if beyond is None else suggested + 1 + beyond]
         sizes, value, se = self.sizes[self.shown_], self.difference[self.shown_], self.se[self.shown_]
@@ -208,22 +206,32 @@ class ModelSizeDisplay(Display):
         labels = f"suggested: {self.suggested_size} column{'' if self.suggested_size == 1 else 's'}", "other sizes"
         ends = np.stack([value - se, value + se])
         self._mark(sizes, value, ends, self.shown_ == suggested, labels, few=True, upright=True)
-        self._scale(4 * max(se[suggested], SMALL / 2), max(np.abs(value)))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        linear = 4 * max(se[suggested], SMALL / 2)
+        if max(np.abs(value)) > linear:
+            _scale(ax, "y", linear)
         meaning = f"columns (dashed: all of them; bars: \N{PLUS-MINUS SIGN} 1 standard error; grey: {SMALL:g} nats)"
         return self._finish(meaning, "log score less\nthe full model's, nats")
 
-    def _scale(self, linear, largest):
-        """In proportion near the full model, logarithmic beyond; whole numbers of columns."""
-        from matplotlib.ticker import FixedLocator, MaxNLocator
 
-        self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if largest > linear:
-            self.ax_.set_yscale("symlog", linthresh=linear)
-            powers = 10.0 ** np.arange(np.floor(np.log10(linear)), np.ceil(np.log10(largest)))
-            ticks = np.outer(powers, (1, 2, 5)).ravel()
-            ticks = ticks[(ticks > linear / 5) & (ticks < largest)]
-            self.ax_.yaxis.set_major_locator(FixedLocator(np.r_[-ticks, 0, ticks]))
-            self.ax_.yaxis.set_major_formatter("{x:g}")
+def _scale(ax, along, linear, low=None):
+    """A scale in proportion up to ``linear`` on each side and logarithmic beyond, with as many numbers on it as have
+    room, the roundest first. low : where it begins."""
+    from matplotlib.ticker import FixedLocator
+
+    axis = getattr(ax, f"{along}axis")
+    getattr(ax, f"set_{along}scale")("symlog", linthresh=linear)
+    ax.autoscale_view()  # with margins on this scale
+    getattr(ax, f"set_{along}lim")(low, None)
+    low, high = axis.get_view_interval()
+    powers = 10.0 ** np.arange(np.floor(np.log10(linear)) - 1, np.log10(max(-low, high, linear)) + 1)
+    places, ticks = axis.get_transform().transform, [0.0]
+    gap = _ROOM[along] * (places(high) - places(low)) / max(1, axis.get_tick_space())
+    for tick in np.outer(np.outer((1, 5, 2), powers), (1, -1)).ravel():
+        if low <= tick <= high and np.abs(places(tick) - places(np.array(ticks))).min() >= gap:
+            ticks.append(tick)
+    axis.set_major_locator(FixedLocator(sorted(ticks)))
+    axis.set_major_formatter("{x:g}")
 
 
 def selector_in(estimator):

@@ -1,8 +1,10 @@
 """Probabilities of rows and their calibration as they are drawn: tests of the artists' data, not of pixels."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from artists import NAMES, dashed, drawn, row_names, segments, texts
+from artists import NAMES, dashed, drawn, outside, row_names, segments, texts
 from matplotlib import pyplot as plt
 from scipy.sparse import csr_matrix
 from scipy.special import ndtr
@@ -110,6 +112,45 @@ def test_calibration_is_reproducible_and_can_be_enlarged(model, with_copies):
         one.plot(limit=1.5)
     with pytest.raises(ValueError, match=r"n_draws .* got 5"):
         PosteriorCalibrationDisplay.from_estimator(model, X, y, n_draws=5)
+
+
+def calibration_of(predicted, counts=1):
+    predicted = np.array(predicted, float)
+    counts = np.broadcast_to(counts, predicted.shape)
+    return PosteriorCalibrationDisplay(
+        **{"predicted": predicted, "observed": predicted, "band": np.stack([predicted, predicted])},
+        **{"counts": counts, "level": 0.9, "label": "ill"},
+    )
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.3, 0.1, 0.02, 0.003, 1e-4])
+@pytest.mark.parametrize("power", [0.5, 1, 8])
+def test_the_axes_end_where_the_predictions_do(scale, power, seed):
+    """At a round number, with a few more of them before it; rows that lie beyond are told."""
+    predicted = np.sort(scale * np.random.default_rng(seed).random(5000) ** power)
+    ax = calibration_of(predicted).plot().ax_
+    (low, limit), page = ax.get_xlim(), ax.figure
+    assert ax.get_ylim() == (low, limit)
+    assert f"{limit:.0e}"[0] in "125"
+    inside = predicted <= limit
+    assert predicted[inside].sum() > 0.979 * predicted.sum()
+    assert predicted[predicted <= 0.4 * limit].sum() < 0.98 * predicted.sum()
+    beyond = f"({(~inside).sum()} of 5000 rows are beyond)"
+    assert ax.get_xlabel().partition("\n")[2] == ("" if inside.all() else beyond)
+    assert outside(page) == []
+    for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
+        boxes = [label.get_window_extent() for label in labels if label.get_text()]
+        assert 3 <= len(boxes) <= 7
+        assert not any(one.overlaps(two) for one, two in pairwise(boxes))
+
+
+def test_few_rows_that_are_far_out_leave_the_axes_alone():
+    predicted, counts = [0.0, 0.01, 0.015, 0.9], [9000, 500, 500, 0.1]
+    ax = calibration_of(predicted, counts).plot().ax_
+    assert ax.get_xlim() == (0, 0.02)
+    assert calibration_of(predicted, counts).plot(limit=1).ax_.get_xlabel() == "predicted probability of 'ill'"
+    for only in (0.0, 1.0, 0.5):
+        assert only <= calibration_of([only]).plot().ax_.get_xlim()[1] <= 1
 
 
 def test_the_level_of_calibration_is_that_of_its_band(model, data):

@@ -1,8 +1,11 @@
 """The path of sparse summaries as it is drawn."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from artists import NAMES, dashed, drawn, outside, row_names, texts
+from matplotlib import pyplot as plt
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -71,6 +74,31 @@ def test_many_summaries_stay_on_the_page(n_supports):
     assert outside(display.figure_) == []
     along = 1 if n_supports <= 60 else 0
     np.testing.assert_array_equal(drawn(display.points_, along), display.distances)
+
+
+@pytest.mark.parametrize("radius", [1e-3, 2.0, 14.0, 1e3])
+@pytest.mark.parametrize(
+    ("n_supports", "largest", "size", "fewest"),
+    [
+        *[(n, largest, size, 3) for n in (12, 61) for largest in (1.3, 50, 1e6) for size in (None, (12, 9))],
+        *[(n, largest, (3.5, 2.6), 2) for n in (5, 12) for largest in (1.3, 50)],
+    ],
+)
+def test_numbers_on_the_scale_can_be_read(n_supports, largest, size, fewest, radius):
+    """None lies on another one, they are spread over the scale, and no point is cut off."""
+    supports = np.tril(np.ones((n_supports, n_supports), bool), -1)
+    made = path_of(supports, radius * np.geomspace(largest, 0.1, n_supports), radius, [f"x{j}" for j in range(99)])
+    ax = None if size is None else plt.subplots(figsize=size, layout="constrained")[1]
+    display = made.plot(beyond=None, ax=ax)
+    assert outside(display.figure_) == []
+    axis = display.ax_.xaxis if n_supports <= 60 else display.ax_.yaxis
+    low, high = axis.get_view_interval()
+    assert low < 0 < made.distances.max() < high
+    boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
+    assert not any(one.overlaps(two) for one, two in pairwise(boxes))
+    places = axis.get_transform().transform(np.array([low, *axis.get_ticklocs(), high]))
+    assert len(boxes) >= fewest
+    assert np.diff(places).max() < 0.7 * (places[-1] - places[0])
 
 
 def test_what_is_accepted(selector, model, data):
