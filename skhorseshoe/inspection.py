@@ -74,7 +74,7 @@ def marginal_effects(
     frame : pandas.DataFrame
         Indexed by feature. Columns: change, mean, sd, the ends of the equal-tailed interval, prob_positive
         (posterior probability that the effect is above zero; a draw in which it rounds to zero, as below 1e-16 where
-        nearly all rows are sure of their class, is half one) and ess (bulk).
+        nearly all rows are sure of their class, is half one) and ess (bulk). It is printed as that of `summary`.
 
     Raises
     ------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .._types import Axes, Floats, Labels, Model, NDArray, Rows, Seed, Sequence
 
 _HISTOGRAM_HEIGHT = 0.12  # of that of the axes
-_SHOWN = 0.98  # of the events that are expected, at least
+_SHOWN = 0.95  # of the events that are expected, at least
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
@@ -248,7 +248,7 @@ class PosteriorCalibrationDisplay(Display):
         random_state : int, RandomState instance or None, default=0
             Seed of the outcomes that are drawn.
         limit : float or None, default=None
-            Upper end of both axes, in (0, 1]. None is the smallest of 1, 0.5, 0.2, 0.1, 0.05, ... below which 98 % of
+            Upper end of both axes, in (0, 1]. None is the smallest of 1, 0.5, 0.2, 0.1, 0.05, ... below which 95 % of
             the events are expected. Where rows have predictions above it, the axis says so.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
@@ -279,9 +279,8 @@ class PosteriorCalibrationDisplay(Display):
         ).plot(limit=limit, ax=ax)
 
     def plot(self, *, limit: float | None = None, ax: Axes | None = None) -> Self:
-        if limit is None:
-            limit = _round_limit(self.predicted, self.counts)
-        if not isinstance(limit, Real) or not 0 < limit <= 1:
+        end: float = _round_limit(self.predicted, self.counts) if limit is None else limit
+        if not isinstance(end, Real) or not 0 < end <= 1:
             raise ValueError(f"limit must be above 0 and at most 1, or None; got {limit!r}.")
         ax = self._axes(ax, height=5.2)
         from matplotlib.ticker import MaxNLocator
@@ -291,14 +290,14 @@ class PosteriorCalibrationDisplay(Display):
         self.band_ = ax.fill_between(self.predicted, *self.band, color=pale, linewidth=0, label=share, zorder=1)
         (self.line_,) = ax.plot(self.predicted, self.observed, color=dark, linewidth=1.8, label="observed", zorder=3)
         ax.plot([0, 1], [0, 1], color=black, linewidth=0.8, linestyle=":", zorder=2)
-        heights, edges = np.histogram(self.predicted, 40, range=(0, limit), weights=self.counts)
-        heights = heights * (_HISTOGRAM_HEIGHT * limit / max(1, heights.max()))
+        heights, edges = np.histogram(self.predicted, 40, range=(0, end), weights=self.counts)
+        heights = heights * (_HISTOGRAM_HEIGHT * end / max(1, heights.max()))
         self.bars_ = ax.bar(edges[:-1], heights, np.diff(edges), align="edge", color=muted, linewidth=0, zorder=2.5)
-        ax.set(xlim=(0, limit), ylim=(0, limit), aspect="equal")
+        ax.set(xlim=(0, end), ylim=(0, end), aspect="equal")
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_locator(MaxNLocator(5))
+            axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
             axis.set_major_formatter("{x:g}")
-        (label,), n_beyond = class_texts([self.label]), self.counts[self.predicted > limit].sum()
+        (label,), n_beyond = class_texts([self.label]), self.counts[self.predicted > end].sum()
         beyond = f"\n({n_beyond:.0f} of {self.counts.sum():.0f} rows are beyond)" if n_beyond else ""
         return self._finish(f"predicted probability of {label}{beyond}", f"observed share of {label}")
 

@@ -1,5 +1,8 @@
 """What is printed of a table: digits that are known, on lines that a terminal has room for."""
 
+import re
+from html import unescape
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -194,6 +197,33 @@ def test_a_table_of_coefficients_says_which_class_positive_ones_favour(weak_prob
         assert f"positive {what} favour {says}" in " ".join(table.attrs["header"].split())
         assert table.attrs["classes"] == classes
     assert CoefficientsDisplay.from_estimator(model).ax_.get_xlabel().endswith(f"(positive favours {says})")
+
+
+FORMS = [
+    lambda table: table,
+    lambda table: table.iloc[1:],
+    lambda table: table.iloc[[1]],
+    lambda table: table.sort_values("mean"),
+    lambda table: table[["mean", "sd"]],
+    lambda table: table.reset_index(),
+    lambda table: pd.concat([table, table]),
+]
+
+
+@pytest.mark.parametrize("max_draws", [None, 100, 8])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_table_is_printed_alike_in_every_form(weak_problem, short_fit, form, max_draws):
+    """Under its header, and each mean with the digits that its Monte Carlo error leaves, or that show its sign."""
+    model, X = short_fit(*weak_problem, n_iter=200), weak_problem[0]
+    effects = [marginal_effects(model, X, change=change, max_draws=max_draws) for change in ("auto", "sd", 0.01)]
+    for table in (*effects, contributions(model, X[:2]), model.summary(), model.group_summary({"a": [0], "b": [1, 2]})):
+        shown = form(table)
+        errors = shown["sd"] / np.sqrt(shown["ess"].fillna(4) if "ess" in shown else 1000)
+        for text in (repr(shown), shown._repr_html_()):
+            assert table.attrs["header"] in unescape(text)
+            numbers = set(re.findall(r"[-.\de]+", text))
+            for value, places in zip(shown["mean"], -np.floor(np.log10(errors)).astype(int), strict=True):
+                assert {f"{value:z.{more}f}" for more in range(max(places, 0), 7)} & numbers or places > 6
 
 
 def test_lfsr_is_printed_where_there_is_room(frame, monkeypatch):
