@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from . import _version
@@ -327,7 +328,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
             from zero for their precision. Apart from that, if weights make the fit slow; or if ``fit`` was interrupted,
             will take hours, or cannot write its checkpoint.
         """
-        with _fit.Lease() as lease:
+        with _fit.Lease() as lease, np.errstate(all="ignore"):
             fitted = _fit.fit(self, X, y, sample_weight, lease)
         for name in ("feature_names_in_", "_column_labels"):  # those of an earlier fit
             self.__dict__.pop(name, None)

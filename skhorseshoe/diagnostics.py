@@ -177,7 +177,7 @@ def autocorrelation(draws: Any, max_lag: int) -> np.ndarray:
         )
     chains = np.array(flat.transpose(2, 0, 1), dtype=np.float64, order="C")  # a copy: it is centred in place
     _check_finite(chains, 0, trailing)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         rho, _ = _autocorrelation(*_spread(_split(_in_units(chains)[0])))
     return rho[:, : max_lag + 1].T.reshape(max_lag + 1, *trailing)
 
@@ -210,7 +210,7 @@ def _diagnose(draws, names):
         if n_draws >= 4:
             block = _Block(chains, scores)
             # A parameter that does not move divides by zero; what it gives is settled where it arises.
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            with np.errstate(all="ignore"):
                 for row, name in zip(results, names, strict=True):
                     row[columns] = getattr(block, name)
     return [row.reshape(trailing)[()] for row in results]

@@ -19,6 +19,7 @@ from ._posterior.group_weights import title_of, weights_of
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.signals import EFFECT, check_bounds, check_draws, check_share, wrong_columns
+from ._utils.arithmetic import guarded
 from ._utils.names import names_of
 from ._utils.sklearn_compat import Interval
 
@@ -53,6 +54,7 @@ class CredibleSets(NamedTuple):
     members: DataFrame
 
 
+@guarded
 def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = None) -> dict[str, dict[Any, float]]:
     """Groups of columns that are correlated, by average linkage of one minus the absolute correlation.
 
@@ -122,6 +124,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     return groups
 
 
+@guarded
 def credible_sets(
     model: Model,
     X: Rows = None,

@@ -15,6 +15,7 @@ from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.signals import EFFECT
+from ._utils.arithmetic import guarded
 from .selection import HorseshoeSelector
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 
+@guarded
 def marginal_effects(
     model: Model,
     X: Rows,
@@ -113,6 +115,7 @@ def marginal_effects(
     return effects.effects_frame(classifier, before, X, features, change, level, sample_weight, max_draws)
 
 
+@guarded
 def contributions(model: Model, X: Rows, reference: Rows = None, *, level: float | None = None) -> DataFrame:
     """What each column adds to the score of single rows, beside a reference: (x_j - reference_j) beta_j.
 
@@ -163,6 +166,7 @@ def contributions(model: Model, X: Rows, reference: Rows = None, *, level: float
     return effects.contributions_frame(classifier, before, X, reference, level)
 
 
+@guarded
 def loo(
     model: Model, X: Rows, y: Labels, sample_weight: Weights = None, *, max_draws: int | None = None
 ) -> LeaveOneOut:
@@ -180,8 +184,8 @@ def loo(
     y : array-like of shape (n_samples,)
         Their labels.
     sample_weight : array-like of shape (n_samples,) or None, default=None
-        The weights of the fit, times the class weights if there was a ``class_weight``. A row of weight w is left out with
-        all its weight, and predicted as w rows: its term is log E[p^w].
+        The weights of the fit, times the class weights if there was a ``class_weight``. A row of weight w is left out
+        with all its weight, and predicted as w rows: its term is log E[p^w].
     max_draws : int or None, default=None
         Maximum number of draws to use, evenly spaced, equally many from each chain; at least 100. Time is proportional
         to rows x draws, and 1000 are enough for most purposes; None uses all.
@@ -196,8 +200,8 @@ def loo(
     TypeError
         If X is a Dask collection, or the model is none of those above.
     ValueError
-        If there are fewer than 100 draws, the rows are not those of the fit (by their number, weights and moments), y holds
-        a label that is not in ``classes_``, lengths differ, or a weight is negative; other errors are those of
+        If there are fewer than 100 draws, the rows are not those of the fit (by their number, weights and moments), y
+        holds a label that is not in ``classes_``, lengths differ, or a weight is negative; other errors are those of
         `marginal_effects`.
 
     Warns
@@ -331,6 +335,7 @@ def predict_proba_samples(model: Model, X: Rows, max_draws: int | None = None) -
     return classifier.predict_proba_samples(prepared(before, X), max_draws)
 
 
+@guarded
 def select(
     model: Model,
     X: Rows,

@@ -17,26 +17,21 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._backends import device
-from ._backends.limits import is_without_factor
 from ._classifier import HorseshoeProbitClassifier
 from ._data import validation
-from ._data.column_names import with_names
+from ._data.column_names import check_column_labels, with_names
 from ._data.labels import check_labels
-from ._posterior import dss_cv
-from ._posterior.estimates import interval
+from ._posterior import dss_cv, rules
 from ._posterior.pipeline import unfrozen
-from ._posterior.signals import EFFECT, check_bounds, check_draws, largest_set, wrong_columns
-from ._utils.memory import check_matrices
+from ._posterior.signals import EFFECT
+from ._utils.arithmetic import guarded
 from ._utils.sklearn_compat import HAS_CALLBACKS, CallbackSupportMixin, Interval, StrOptions, _fit_context
 from ._utils.warn import warn_once
 
 if TYPE_CHECKING:
-    from ._types import Labels, Rows, Rule, Weights
+    from ._types import ArrayLike, Labels, NDArray, Rows, Rule, Weights
 
 __all__ = ["HorseshoeSelector"]
-
-_MATRICES = 6  # that "dss" has at the same time, of the shape of X'WX or, where that is smaller, of X
 
 
 class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -219,6 +214,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return MetadataRouter(owner=self).add(estimator=unfrozen(self._classifier()), method_mapping=mapping)
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @guarded
     def fit(self, X: Rows, y: Labels = None, sample_weight: Weights = None) -> Self:
         """Fit the classifier, unless ``prefit``, and select columns.
 
@@ -254,7 +250,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             Those of the classifier, with ``cv`` one more of each for all folds together; one where no column is kept.
         """
         model = self._classifier()
-        self._check_rule(X)
+        if self.rule == "dss":
+            rules.check_dss(X)
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         if get_config()["enable_metadata_routing"]:
             given = process_routing(self, "fit", **given).estimator.fit
@@ -273,7 +270,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         if not support.any():
             warn_once(
                 f"rule={self.rule!r} keeps no column, and the next step of a Pipeline needs one: min_features=1 keeps "
-                "the column that the rule ranks first."
+                "the column that the rule ranks first.",
+                UserWarning,
+                "no column",
             )
         self._take_names(model, X)
         self.estimator_, self.support_ = model, support
@@ -294,11 +293,29 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         X_selected : array, table or sparse matrix of shape (n_samples, n_selected_features)
             Of a table an array, unless ``set_output`` asks for one.
         """
-        if self.get_support().any():
+        check_is_fitted(self)
+        check_column_labels(self, X, reset=False)
+        if self.support_.any():
             return super().transform(X)
         with catch_warnings():
             filterwarnings("ignore", "No features were selected")  # ``fit`` has said so, and what to do
             return super().transform(X)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Names of the selected columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of all columns. None takes those of ``fit``: the labels of a table, else x0, x1, ...
+
+        Returns
+        -------
+        names : ndarray of str objects
+        """
+        if input_features is None and hasattr(self, "_column_labels"):
+            input_features = np.array(list(map(str, self._column_labels)), dtype=object)
+        return super().get_feature_names_out(input_features)
 
     @contextmanager
     def _task(self, X, y, n_folds):
@@ -327,6 +344,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         X = with_names(X)
         validate_data(model, X, reset=False, skip_check_array=True)
         validate_data(self, X, skip_check_array=True)
+        check_column_labels(model, X, reset=False)
+        check_column_labels(self, X, reset=True)
 
     def _classifier(self):
         if self.estimator is None and not self.prefit:
@@ -338,45 +357,20 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             raise TypeError(f"estimator must be a HorseshoeProbitClassifier{what}; got {self.estimator!r}. {cure}")
         return self.estimator
 
-    def _check_rule(self, X):
-        """Before the classifier is fitted, which may take hours."""
-        if self.rule == "dss" and validation.is_dask(X):
-            raise ValueError(
-                "rule='dss' reads the rows in memory, and X is a Dask collection. Take rule='interval' or 'fsr', or "
-                "fit with prefit=True on rows that fit in memory, such as a sample."
-            )
-        if self.rule != "dss" or len(getattr(X, "shape", ())) != 2:
-            return
-        shape = min(X.shape), X.shape[1]  # as many rows as there are, or X'WX
-        if device.is_sparse(X) and is_without_factor(shape[0]):
-            raise ValueError(
-                f"rule='dss' needs a matrix of {shape[0]} x {shape[1]}, which has no room. Take 'interval' or 'fsr'."
-            )
-        check_matrices(_MATRICES, shape, "rule='dss'", "Take rule='interval' or 'fsr'.")
-
     def _get_support_mask(self):
         check_is_fitted(self)
         return self.support_
 
     def _select(self, model, X, y, sample_weight=None):
-        """The columns to keep by the rule; numbers that rank all, the first the smallest; what else it has found."""
+        """The ``Choice`` of the rule."""
         if self.rule == "shrinkage":
-            return model.shrinkage_ < 0.5, model.shrinkage_, {}
+            return rules.by_shrinkage(model)
         if self.rule == "interval":
-            lower, upper = interval(model.coef_draws_, 0.9 if self.level is None else self.level)
-            return (lower > 0) | (upper < 0), wrong_columns(model, 0.0), {}
+            return rules.by_interval(model, 0.9 if self.level is None else self.level)
         if self.rule == "fsr":
-            check_draws(model, f"q={self.q}", self.q)
-            check_bounds(model, "rule='fsr'")
-            error, support = wrong_columns(model, self.effect), np.zeros(model.n_features_in_, bool)
-            shrunk = model.shrinkage_ > 0  # others are kept whatever comes out, and are no claims
-            support[shrunk] = largest_set(error[shrunk], self.q)
-            return support, error, {"error": error}
-        level = 0.5 if self.level is None else self.level
+            return rules.by_fsr(model, self.q, self.effect)
         sizes = [self.min_features, *([] if self.cv is None else dss_cv.sizes_of(model)[:-1])]
-        path = dss_cv.search(model, *dss_cv.weighted(model, X, y, sample_weight), level, int(max(sizes)))
-        joins = np.where(path.supports.any(axis=0), path.supports.argmax(axis=0), len(path.supports))
-        return path.supports[path.chosen], joins, {"path": {**path._asdict(), "chosen": path.chosen, "level": level}}
+        return rules.by_dss(model, (X, y, sample_weight), 0.5 if self.level is None else self.level, int(max(sizes)))
 
     def _has_folds(self):
         return self.cv is not None and self.rule == "dss"

@@ -80,8 +80,7 @@ def encode_labels(y, without=""):
         kinds = _type_names(y)
         one = kinds if kinds in ("bool", "int", "float") else "str"
         raise ValueError(f"Unknown label type: y holds {kinds} as objects. Convert it: astype({one}).")
-    with np.errstate(invalid="ignore"):  # of numbers that are none of int64
-        check_classification_targets(y)
+    check_classification_targets(y)
     classes = np.unique(y)
     if len(classes) < 2:
         what = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"

@@ -48,15 +48,14 @@ class Rows:
 
     def _see_columns(self, fit_intercept, unpenalized, standardize):
         self.n, p = self.shape
-        with np.errstate(over="ignore", invalid="ignore"):  # too large a column is refused by its size
-            self._size, self._ones, mean, variance = self._total("moments")
-            spread = np.sqrt(np.where(variance > (_ROUNDING * mean) ** 2, variance, 0.0))  # of a constant it is none
-            digits = np.finfo(np.promote_types(self.dtype, np.float32)).eps  # in which the passes compute
-            sd = np.where(spread > 4 * digits * abs(mean), spread, 0.0)
-            self.spread = spread
-            self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in spreads
-            unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
-            self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
+        self._size, self._ones, mean, variance = self._total("moments")
+        spread = np.sqrt(np.where(variance > (_ROUNDING * mean) ** 2, variance, 0.0))  # of a constant it is none
+        digits = np.finfo(np.promote_types(self.dtype, np.float32)).eps  # in which the passes compute
+        sd = np.where(spread > 4 * digits * abs(mean), spread, 0.0)
+        self.spread = spread
+        self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in spreads
+        unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
+        self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
         self._translate = self.ops.to_device(self.columns)
 
     def _total(self, question, *args, of=None, **scratch):

@@ -63,8 +63,7 @@ def check_X(estimator, X, *, reset):
         X = _one_sparse_type(X)
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
-        # NumPy's sums that tell what is not finite may overflow.
-        with config_context(array_api_dispatch=False), np.errstate(over="ignore", invalid="ignore"):
+        with config_context(array_api_dispatch=False):
             checked = validate_data(estimator, X, reset=reset, **how)
             check_column_labels(estimator, X, reset)
             _check_finite(checked, getattr(estimator, "feature_names_in_", None))

@@ -34,9 +34,8 @@ def rows_that_count(X, y, sample_weight, class_weight):
         _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
         X, y, weight = _take(X, counts), y[counts], weight[counts]
     classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0")
-    with np.errstate(over="ignore"):  # which is told below
-        if class_weight is not None:
-            weight *= of_classes(class_weight, classes, y, weight)[codes]
+    if class_weight is not None:
+        weight *= of_classes(class_weight, classes, y, weight)[codes]
     row = np.flatnonzero(counts)[weight.argmax()]
     check_totals(np.bincount(codes, weight, 2), f"; the largest, in row {row}, is {weight.max():.3g}")
     return X, codes, None if (weight == 1).all() else weight, classes

@@ -95,7 +95,7 @@ class Run:
         Ctrl-C is heard between two sweeps, a second one at once. Before the first draw it is raised; after it, it ends
         the run with the draws made so far.
         """
-        with listening() as interrupted, np.errstate(over="ignore", invalid="ignore"):  # absurd proposals are rejected
+        with listening() as interrupted:
             try:
                 while self.done < self.settings.n_iter and self.stopped_by == "n_iter":
                     self._step()

@@ -336,8 +336,7 @@ class RawRows:
             return part
         dtype = _column(part, j).dtype
         if isinstance(dtype, np.dtype) and dtype.kind in "biuO":
-            with np.errstate(invalid="ignore"):  # of what is beyond the type
-                cast = values.astype(dtype)
+            cast = values.astype(dtype)
             values = cast if dtype.kind == "O" or (cast == values).all() else values  # as an encoder knows them
         if _is_polars(part):
             return part.with_columns(type(part[:, j])(self.names[j], values))

@@ -30,8 +30,8 @@ class LeaveOneOut:
     elpd_loo : float
         Expected log predictive density: the sum of ``elpd_i``, an estimate of the log score of as many new rows.
     se : float
-        Standard error of ``elpd_loo``, as a sum over rows (of positive weight) that might have been others: sqrt(n) times
-        the standard deviation of ``elpd_i``, with n - 1 in its denominator; nan of one row.
+        Standard error of ``elpd_loo``, as a sum over rows (of positive weight) that might have been others: sqrt(n)
+        times the standard deviation of ``elpd_i``, with n - 1 in its denominator; nan of one row.
     p_loo : float
         Effective number of parameters: by how much the log score of these rows, given all of them, is better.
     elpd_i : ndarray of shape (n_samples,), float64

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._backends import device
 from .._data import validation
 from .._data.dask_lazy import by_blocks
+from .._utils.arithmetic import guarded
 from .._utils.memory import check_result
 from . import predict as _predict
 from .arviz import from_model
@@ -186,6 +187,7 @@ class PosteriorMixin:
         """
         return self._from_probabilities(X, lambda proba: self.classes_[proba.argmax(axis=1)])
 
+    @guarded
     def summary(self, level: float | None = None, sort_by: str | None = None) -> DataFrame:
         """The posterior of every coefficient, the intercept and the global scale, as a frame.
 
@@ -222,6 +224,7 @@ class PosteriorMixin:
         check_is_fitted(self)
         return summary_frame(self, level_of(self, level), sort_by)
 
+    @guarded
     def group_summary(self, groups: Mapping[str, Any], level: float | None = None) -> DataFrame:
         """The posterior of sums of coefficients: of groups of correlated columns, or of contrasts between columns.
 
@@ -256,6 +259,7 @@ class PosteriorMixin:
         check_is_fitted(self)
         return group_frame(self, groups, level_of(self, level))
 
+    @guarded
     def to_arviz(
         self, X: Rows = None, y: Labels = None, sample_weight: Weights = None, *, max_draws: int | None = None
     ) -> Any:
@@ -291,7 +295,8 @@ class PosteriorMixin:
         ImportError
             If ArviZ is not installed.
         ValueError
-            If one of X and y is missing, y holds a label that is not in ``classes_``, or a weight is negative.
+            If one of X and y is missing, the rows are not those of the fit (by their number, weights and moments), y
+            holds a label that is not in ``classes_``, or a weight is negative.
         MemoryError
             If the log-likelihood does not fit in memory; before anything is computed.
 

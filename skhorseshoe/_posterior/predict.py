@@ -107,6 +107,5 @@ def each_block(model, left, right, use):
     ops, name, _ = device.for_answers(model.device, model.device_, left)
     budget = int(sklearn.get_config()["working_memory"] * 2**20)
     n_threads = 1 if left.shape[0] == 1 else count_threads(model.n_jobs)  # which takes a while, for one row
-    quiet = np.errstate(over="ignore", invalid="ignore")
-    with quiet, open_threads(n_threads) as threads, ops.using(name):
+    with open_threads(n_threads) as threads, ops.using(name):
         ops.each_block(left, right, threads, budget, lambda product, rows: use(product, rows, ops))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from .._utils import progress as _progress
+from .._utils.arithmetic import guarded
 from ._folder import DTYPES, begun, open_rows, write
 from ._rows import to_rows
 from ._sources import frames, open_source
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["convert", "load"]
 
 
+@guarded
 def convert(
     source: Any,
     folder: _Path,
