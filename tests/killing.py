@@ -11,10 +11,10 @@ def killed_before(k, name, work):
     if pid == 0:
         calls, plain = iter(range(k)), getattr(os, name)
 
-        def kill(*args):
+        def kill(*args, **kwargs):
             if next(calls, None) is None:
                 os.kill(os.getpid(), signal.SIGKILL)
-            plain(*args)
+            plain(*args, **kwargs)
 
         setattr(os, name, kill)
         try:

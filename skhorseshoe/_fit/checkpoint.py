@@ -2,6 +2,8 @@
 
 ``manifest.json`` names the other files and their checksums. It is replaced in one step, after the files that it names
 have reached the disk, so that at every moment the folder holds one whole state of the run, the newest that was written.
+Where that step is said to have failed, the old manifest may be there, or the new one: the files of both stay until one
+is written without an error. A file that is written twice has the same bytes, so that both manifests agree with it.
 """
 
 import io
@@ -12,7 +14,6 @@ import time
 import zipfile
 from contextlib import suppress
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, of_no_tuning, of_tuni
 from .._mcmc.draws import STORED
 from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
+from .._utils.memory import check_reading
 from .._utils.warn import warn
 
 _MANIFEST = "manifest.json"
@@ -57,27 +59,24 @@ class Checkpoint:
     """
 
     def __init__(self, folder, seconds, what, version):
-        self.folder, self.seconds = Path(folder).expanduser(), seconds
+        self.folder, self.seconds = _files.path_of(folder, "checkpoint"), seconds
         self.name = f"checkpoint={str(self.folder)!r}"
         self.what = json.loads(json.dumps({"skhorseshoe": version, **what}))
         self.files = []  # of draws: name, checksum, stride, number with those of the files before
         self.state = None  # name of its file
+        self.unsure = set()  # names in the last manifest that may not have been written
+        self.sizes = {}  # of the files of draws that were written or read, by name
         self.written = time.monotonic()
         self.failed = False
 
     def __enter__(self):
         """A ValueError if the folder cannot hold a checkpoint, a RuntimeError if another fit writes to it."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ValueError(f"{self.name} cannot be made a folder: {error}.") from error
-        if not os.access(self.folder, os.W_OK | os.X_OK):  # better now than after an hour
-            raise ValueError(f"{self.name} cannot be written: give a folder that you may write to.")
+        _files.make(self.folder, self.name)
         others = _files.foreign(self.folder, (*_OURS, lock_of(_WHAT)))
         if others and not (self.folder / _MANIFEST).exists():
             raise ValueError(f"{self.name} is not a checkpoint: it holds {others[:3]}. Give an empty folder.")
         self.lock = alone(self.folder, _WHAT)
-        self.lock.__enter__()
+        self.fd = self.lock.__enter__()
         return self
 
     def __exit__(self, *error):
@@ -119,7 +118,9 @@ class Checkpoint:
         path = self.folder / name
         with _files.naming(path, _CURE):
             with _files.open_to_read(path) as file:
+                check_reading(path, os.fstat(file.fileno()).st_size)
                 data = file.read()
+            self.sizes[name] = len(data)
             if _files.checksum(data) != expected:
                 raise ValueError("its checksum is wrong")
             return _unpacked(data)
@@ -131,13 +132,13 @@ class Checkpoint:
         """Write the run as it is. A disk that is full, or gone, is a warning, once: the run goes on."""
         try:
             self._write(run)
-        except OSError as error:
-            with suppress(OSError):  # the folder may be gone
-                self._remove_others()
+        except (OSError, ValueError) as error:  # a ValueError where a link is in the way
+            with suppress(OSError, ValueError):  # the folder may be gone
+                self._remove_others(self._names_on_disk() | self.unsure)
             if not self.failed:
                 warn(
-                    f"The checkpoint in {str(self.folder)!r} could not be written: {error}. The fit goes on, with its "
-                    "draws in memory, and tries again later."
+                    f"The checkpoint in {str(self.folder)!r} could not be written: {str(error).rstrip('.')}. The fit "
+                    "goes on, with its draws in memory, and tries again later."
                 )
             self.failed = True
         self.written = time.monotonic()
@@ -146,26 +147,47 @@ class Checkpoint:
         n, stride, sweep = run.draws.n, run.draws.stride, run.chains.state.sweep
         if self.state == f"state-{sweep}.npz":  # nothing is new
             return
-        files = [file for file in self.files if file[2] == stride]  # others hold draws that have been given up
-        done = files[-1][3] if files else 0
+        with os.scandir(self.folder if self.fd is None else self.fd) as found:
+            sizes = {one.name: one.stat(follow_symlinks=False).st_size for one in found if one.name in self.sizes}
+        files, done = [], 0
+        for file in self.files:
+            name, _, of, end = file
+            if of == stride:  # others hold draws that have been given up
+                whole = sizes.get(name) == self.sizes[name]
+                files.append(file if whole else self._put_draws(name, run.draws, done, end))
+                done = end
         if n > done:
-            block = {name: getattr(run.draws, name)[:, done:n] for name in STORED}
-            name = f"draws-{sweep}.npz"
-            files.append([name, _files.put(self.folder / name, _packed(block)), stride, n])
+            files.append(self._put_draws(f"draws-{sweep}.npz", run.draws, done, n))
         name = f"state-{sweep}.npz"
-        state = [name, _files.put(self.folder / name, _packed(_flatten(run.arrays())))]
+        state = [name, _files.put(self.folder / name, _packed(_flatten(run.arrays())), self.fd)]
         body = {"format": _FORMAT, "what": self.what, "state": state, "draws": files}
-        _files.put_note(self.folder / _MANIFEST, body)
-        self.files, self.state = files, name
+        _files.put_note(self.folder / _MANIFEST, body, self.fd, lambda: setattr(self, "unsure", _names(body)))
+        self.files, self.state, self.unsure = files, name, set()
         self._remove_others()
 
-    def _remove_others(self):
-        """Remove what the manifest does not name."""
-        kept = {_MANIFEST, self.state, *(file[0] for file in self.files)}
-        for path in self.folder.iterdir():
-            if path.name not in kept and _LEFT.fullmatch(path.name):
+    def _put_draws(self, name, draws, start, stop):
+        """Write these draws; returns what the manifest says of them."""
+        data = _packed({of: getattr(draws, of)[:, start:stop] for of in STORED})
+        self.sizes[name] = len(data)
+        return [name, _files.put(self.folder / name, data, self.fd), draws.stride, stop]
+
+    def _names_on_disk(self):
+        """The names in the manifest that is there; an error if that cannot be known."""
+        path = self.folder / _MANIFEST
+        return _names(_files.read_note(path, _FORMAT, _FIELDS, _CURE)) if path.exists() else set()
+
+    def _remove_others(self, more=frozenset()):
+        """Remove what is named neither by the manifest nor here."""
+        kept = {_MANIFEST, self.state, *(file[0] for file in self.files), *more}
+        for name in os.listdir(self.folder if self.fd is None else self.fd):
+            if name not in kept and _LEFT.fullmatch(name):
                 with suppress(OSError):
-                    path.unlink()
+                    _files.remove(self.folder / name, self.fd)
+
+
+def _names(manifest):
+    """The files that a manifest names."""
+    return {name for name, *_ in (manifest["state"], *manifest["draws"])}
 
 
 def _packed(arrays):

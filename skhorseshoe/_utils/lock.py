@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from filelock import FileLock, Timeout
 
-from .atomic_files import open_to_write
+from .atomic_files import open_to_write, opened, remove
 from .warn import warn
 
 
@@ -18,10 +18,25 @@ def lock_of(what):
 
 @contextmanager
 def alone(folder, what):
-    """Hold the lock of a folder; a RuntimeError if another process or thread does. what : as in ``lock_of``."""
+    """Hold the lock of a folder, and yield its descriptor as ``opened`` does; a RuntimeError if another process or
+    thread holds the lock. what : as in ``lock_of``."""
     path = folder / lock_of(what)
-    open_to_write(path, "ab").close()  # refuses a link: filelock would empty a file that has this for a second name
-    lock = FileLock(path, thread_local=False, fallback_to_soft=False)
+    with opened(folder) as fd:
+        open_to_write(path, "ab", fd).close()  # refuses a link: filelock would empty a file that has a second name
+        lock = FileLock(path, thread_local=False, fallback_to_soft=False)
+        _acquire(lock, path, what)
+        try:
+            with suppress(OSError), open_to_write(path, "wb", fd) as file:  # what others are told
+                file.write(f"process {os.getpid()} on {platform.node()} since {time.strftime('%F %T %z')}".encode())
+            yield fd
+        finally:
+            if lock.is_locked:  # not so in a child that was forked meanwhile
+                with suppress(OSError):
+                    remove(path, fd)
+                lock.release()
+
+
+def _acquire(lock, path, what):
     try:
         lock.acquire(blocking=False)
     except Timeout as error:
@@ -29,17 +44,8 @@ def alone(folder, what):
         with suppress(OSError):  # Windows lets nobody else read what is locked
             holder = path.read_text(errors="replace")
         raise RuntimeError(
-            f"Another {what} is writing to {str(folder)!r}: {holder or 'another process'} holds {path.name!r} there. "
-            "Wait until it has ended, end it, or give another folder."
+            f"Another {what} is writing to {str(path.parent)!r}: {holder or 'another process'} holds {path.name!r} "
+            "there. Wait until it has ended, end it, or give another folder."
         ) from error
     except OSError as error:  # some network drives have no locks
         warn(f"The file system cannot lock {str(path)!r} ({error}): make sure that no other {what} writes there.")
-    try:
-        with suppress(OSError), open_to_write(path, "wb") as file:  # what others are told
-            file.write(f"process {os.getpid()} on {platform.node()} since {time.strftime('%F %T %z')}".encode())
-        yield
-    finally:
-        if lock.is_locked:  # not so in a child that was forked meanwhile
-            with suppress(OSError):
-                path.unlink()
-            lock.release()

@@ -83,6 +83,11 @@ def check_copy(n_bytes, why, cure=""):
     _require(n_bytes, f"{why} copies {in_words(n_bytes)} of X", cure)
 
 
+def check_reading(path, n_bytes):
+    """Raise a MemoryError if what is read of a file cannot fit."""
+    _require(n_bytes, f"Reading {str(path)!r} takes {in_words(n_bytes)}", " Free memory, or read on a larger machine.")
+
+
 def check_matrices(n, shape, what, cure):
     """Raise a MemoryError if so many matrices of a shape cannot fit. what : needs them, in words."""
     needed = 8 * n * shape[0] * shape[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 
 from .._utils import progress as _progress
 from .._utils.arithmetic import guarded
+from .._utils.atomic_files import path_of
 from ._folder import DTYPES, begun, open_rows, write
 from ._rows import to_rows
 from ._sources import frames, open_source
@@ -88,7 +88,7 @@ def convert(
         raise ValueError(f"columns must be a list of columns other than y={name!r}, each once; got {columns!r}.")
     parts, known = open_source(source, labels)
     what = {"source": known, "y": name, "columns": columns, "dtype": dtype}
-    path = Path(folder).expanduser()
+    path = path_of(folder, "folder")
     if not begun(path, what)["complete"]:
         needed = columns and {*columns, name} - {None}
         with _progress.visible(verbose):
@@ -119,4 +119,4 @@ def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memma
     ValueError
         If the folder holds no rows, those of a conversion that has not ended, or a file that is damaged.
     """
-    return open_rows(Path(folder).expanduser(), check)
+    return open_rows(path_of(folder, "folder"), check)

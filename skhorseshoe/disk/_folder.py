@@ -11,6 +11,8 @@ import pandas as pd
 
 from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
+from .._utils.memory import check_reading
+from ._rows import LONGEST, MOST
 
 DTYPES = "float16", "float32", "float64"
 COMMIT = 2**26  # bytes of X, about, between two manifests
@@ -19,6 +21,14 @@ _CURE = "Remove its folder and convert again."
 _WHAT = "conversion"
 _NEW = {"format": "skhorseshoe rows 3", "names": None, "classes": None, "complete": False}
 _PLAIN = {str, bool, int, float}
+
+
+def _are_labels(found):
+    short = len(found) <= MOST and all(type(label) is not str or len(label) <= LONGEST for label in found)
+    plain = short and pd.Index(found).is_unique and {*map(type, found)} <= _PLAIN
+    return plain and np.array(found).tolist() == found  # text would swallow numbers beside it
+
+
 _FIELDS = {
     "what": lambda what, body: type(what) is dict,
     "dtype": lambda dtype, body: dtype in DTYPES,
@@ -29,9 +39,7 @@ _FIELDS = {
         )
     ),
     "names": lambda names, body: not body["blocks"] or (pd.Index(names).is_unique and {*map(type, names)} <= _PLAIN),
-    "classes": lambda found, body: (  # text would swallow numbers beside it
-        not found or (pd.Index(found).is_unique and {*map(type, found)} <= _PLAIN and np.array(found).tolist() == found)
-    ),
+    "classes": lambda found, body: not found or _are_labels(found),
     "complete": lambda complete, body: type(complete) is bool and (body["blocks"] != [] or not complete),
 }
 
@@ -60,7 +68,11 @@ def open_rows(folder, check):
     if classes and codes.max() >= len(classes):
         raise _files.damaged(paths[1], f"it has the code {codes.max()} of {len(classes)} labels", _CURE)
     X = X if names == [*range(len(names))] else pd.DataFrame(X, columns=names, copy=False)
-    return X, np.array(classes)[codes] if classes else None
+    if not classes:
+        return X, None
+    labels = np.array(classes)
+    check_reading(paths[1], n * labels.itemsize)
+    return X, labels[codes]
 
 
 def _map(path, dtype, shape):
@@ -71,7 +83,7 @@ def _map(path, dtype, shape):
 def begun(folder, what):
     """The manifest of this conversion, whose parameters are JSON; a ValueError if the folder holds something else."""
     manifest = _manifest(folder)
-    if manifest is None and folder.exists() and _files.foreign(folder, (_MANIFEST, lock_of(_WHAT))):
+    if manifest is None and folder.is_dir() and _files.foreign(folder, (_MANIFEST, lock_of(_WHAT))):
         raise ValueError(f"{str(folder)!r} is not empty and holds no rows: give a new or an empty folder.")
     if manifest is None or not manifest["blocks"]:
         return {**_NEW, "blocks": [], "what": what, "dtype": what["dtype"] or "float32"}
@@ -88,12 +100,12 @@ def write(folder, what, parts_from, report):
     parts_from : function of the manifest and of the first row that is wanted; yields rows (m, p) and the codes (m,) of
     their labels, uint8. report : function of the number of rows that are there.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with alone(folder, _WHAT):
+    _files.make(folder, f"folder={str(folder)!r}")
+    with alone(folder, _WHAT) as fd:
         if (manifest := begun(folder, what))["complete"]:  # by now
             return
         if not (blocks := manifest["blocks"]):  # before there are other files
-            _files.put_note(folder / _MANIFEST, manifest)
+            _files.put_note(folder / _MANIFEST, manifest, fd)
         last = blocks.pop() if blocks else None  # is written again, if it is the same
         n, size = last[0] if last else 0, 0
         for X, codes in parts_from(manifest, n):
@@ -102,46 +114,47 @@ def write(folder, what, parts_from, report):
             if last not in (None, block):
                 raise ValueError(f"Rows or parts differ from row {n} on. Remove {str(folder)!r} to start anew.")
             if X.dtype != manifest["dtype"]:
-                _widen(folder, manifest)
-            _put_rows(folder / _X.format(X.dtype), n * X.shape[1] * X.itemsize, X)
-            _put_rows(folder / _CODES, n, codes)
+                _widen(folder, manifest, fd)
+            _put_rows(folder / _X.format(X.dtype), n * X.shape[1] * X.itemsize, X, fd)
+            _put_rows(folder / _CODES, n, codes, fd)
             blocks.append(block)
             n, last, size = n + len(X), None, size + X.nbytes
             if size >= COMMIT:
-                _commit(folder, manifest)
+                _commit(folder, manifest, fd)
                 size = 0
             report(n)
         if last or n == 0:
             raise ValueError(f"The source has no rows from row {n} on. If it is a generator, make it anew.")
         manifest["complete"] = True
-        _commit(folder, manifest)
+        _commit(folder, manifest, fd)
 
 
-def _widen(folder, manifest):
+def _widen(folder, manifest, fd):
     """Write all rows in float64."""
     p = len(manifest["names"])
     for block in manifest["blocks"]:
         start, count = block[0], (block[1] - block[0]) * p
-        rows = np.fromfile(folder / _X.format("float32"), np.float32, count, offset=start * p * 4).astype(np.float64)
-        _put_rows(folder / _X.format("float64"), start * p * 8, rows)
+        with _files.open_to_read(folder / _X.format("float32")) as file:
+            rows = np.fromfile(file, np.float32, count, offset=start * p * 4).astype(np.float64)
+        _put_rows(folder / _X.format("float64"), start * p * 8, rows, fd)
         block[2] = _files.checksum(rows.data)
     manifest["dtype"] = "float64"
 
 
-def _put_rows(path, at, rows):
-    """Write rows from this byte of a file on, where it ends then."""
-    with _files.open_to_write(path, "r+b" if at else "w+b") as file:
+def _put_rows(path, at, rows, fd):
+    """Write rows from this byte of a file on, where it ends then. fd : of its folder."""
+    with _files.open_to_write(path, "r+b" if at else "w+b", fd) as file:
         if file.seek(0, os.SEEK_END) < at:
             raise _files.damaged(path, "it is too short", _CURE)
         file.truncate(file.seek(at))
         file.write(rows.data)
 
 
-def _commit(folder, manifest):
+def _commit(folder, manifest, fd):
     """Bring the rows to the disk, then the manifest that describes them."""
     for path in (folder / _X.format(manifest["dtype"]), folder / _CODES):
-        with _files.open_to_write(path, "ab") as file:
+        with _files.open_to_write(path, "ab", fd) as file:
             os.fsync(file.fileno())
-    _files.put_note(folder / _MANIFEST, manifest)
+    _files.put_note(folder / _MANIFEST, manifest, fd)
     for dtype in {*DTYPES} - {manifest["dtype"]}:  # of rows before they became wider
-        (folder / _X.format(dtype)).unlink(missing_ok=True)
+        _files.remove(folder / _X.format(dtype), fd)

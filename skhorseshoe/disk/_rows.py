@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 
 from .._utils.arrays import kind_of
+from .._utils.names import check_different, shorten
 
+MOST, LONGEST = 256, 1000  # labels, and letters of one: an array of them has for each the room of the longest
 _WHOLE = 2**53  # up to where float64 tells one whole number from the next
 
 
@@ -25,8 +27,9 @@ def to_rows(frames, known, first):
 
 def _names(columns, known, first):
     """The names of the columns for X; a ValueError unless rows with these columns go with those before."""
-    if odd := [n for n in columns if not isinstance(n, str | int | float) or n != n] + [*columns[columns.duplicated()]]:
-        raise ValueError(f"Columns need different names, strings or numbers: rename {odd[:3]}, as by columns.map(str).")
+    if odd := [name for name in columns if not isinstance(name, str | int | float) or name != name]:
+        raise ValueError(f"Columns need names, strings or numbers: rename {odd[:3]}, as by columns.map(str).")
+    check_different(columns, "X")
     y, asked = known["what"]["y"], known["what"]["columns"]
     names = known["names"] or asked or [name for name in columns if name != y]
     wanted = {*names, y} - {None}
@@ -56,8 +59,11 @@ def _codes(labels, m, known, first):
     found = found.tolist()
     classes = known["classes"] = list(dict.fromkeys([*(known["classes"] or []), *found]))
     kinds = str if isinstance(classes[0], str) else int | float
-    if odd := [label for label in classes if not isinstance(label, kinds)] + classes[256:]:
-        row, rule = first + np.argmax(codes == found.index(odd[0])), "all text or numbers (astype(str)), 256 at most"
+    if long := next((label for label in classes if isinstance(label, str) and len(label) > LONGEST), None):
+        raise ValueError(f"The label {shorten(long, 30)!r} has {len(long)} letters, of {LONGEST} at most: shorten it.")
+    if odd := [label for label in classes if not isinstance(label, kinds)] + classes[MOST:]:
+        row = first + np.argmax(codes == found.index(odd[0]))
+        rule = f"all text or numbers (astype(str)), {MOST} at most"
         raise ValueError(f"The label of row {row} is {odd[0]!r}, the first is {classes[0]!r}: labels must be {rule}.")
     return np.array([classes.index(value) for value in found], np.uint8)[codes]
 

@@ -49,6 +49,8 @@ ROWS_FORGED = {
     "labels of two types": put("classes", [0, "a"]),
     "labels that are lists": put("classes", [[0], [1]]),
     "labels in a word": put("classes", "ab"),
+    "a label without end": put("classes", ["a" * 1001, "b"]),
+    "more labels than codes can tell": put("classes", [*range(300)]),
     "fewer labels than codes": put("classes", [0]),
     "rows below zero": put("blocks", [[0, -40, "", ""]]),
     "rows that are true": put("blocks", [[0, True, "", ""]]),
@@ -247,7 +249,8 @@ def test_a_link_that_is_made_a_moment_later_is_not_followed(tmp_path, monkeypatc
     """Between the look and the opening: the system refuses it, or, where it cannot, nothing is emptied before."""
     (tmp_path / "precious").write_text("keys")
     (tmp_path / "file").symlink_to(tmp_path / "precious")
-    monkeypatch.setattr(os, "lstat", os.stat)
+    plain = os.stat
+    monkeypatch.setattr(os, "stat", lambda path, **how: plain(path))
     with pytest.raises(OSError, match="symbolic links"), atomic_files.open_to_write(tmp_path / "file", "w+b"):
         pass
     assert (tmp_path / "precious").read_text() == "keys"
