@@ -10,6 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
+from .._utils.atomic_files import path_of
+from .._utils.names import check_different
+
 _PART = 2**22  # numbers read at a time
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".orc": "orc"}
 _KINDS |= dict.fromkeys((".csv", ".csv.gz", ".csv.bz2", ".csv.zst"), "csv")
@@ -27,7 +30,7 @@ def open_source(source, labels):
         raise ValueError("y is an array, which goes with one table or array. Items may be pairs (rows, labels).")
     paths = [source] if isinstance(source, str | Path) else source
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | Path) for path in paths):
-        return _of_files([file for path in paths for file in _below(Path(path))])
+        return _of_files([file for path in paths for file in _below(path)])
     if inspect.isgenerator(source) and inspect.getgeneratorstate(source) != inspect.GEN_CREATED:
         raise ValueError("source is a generator that has been read from already, and cannot be twice: make it anew.")
     if hasattr(source, "collect_batches"):  # a lazy frame of polars
@@ -41,6 +44,7 @@ def frames(parts, start, columns):
     """Frames of rows from this one on, and their labels or None. Of a data set before it only the length is read."""
     for part in parts:
         if hasattr(part, "get_fragments"):
+            check_different(part.schema.names, "X")
             if (n := part.count_rows()) > start:
                 names = [*columns] if columns and columns <= {*part.schema.names} else part.schema.names
                 size = max(1, _PART // max(1, len(names)))
@@ -86,7 +90,7 @@ def _of_array(array, labels):
 
 def _below(path):
     """A file, or those of a folder in the order of their names, part.2 before part.10."""
-    path = path.expanduser().resolve(strict=True)  # whichever way leads there; an error if there is nothing
+    path = path_of(path, "source").resolve(strict=True)  # whichever way leads there; an error if there is nothing
     if path.is_file():
         return [path]
     files = [f for f in path.rglob("*") if f.is_file() and not re.search(r"[/\\][._]", f"/{f.relative_to(path)}")]
@@ -106,16 +110,46 @@ def _of_files(found):
     stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     what = f"{len(files)} files of {sum(size for _, size, _ in stats)} bytes, checksum {joblib.hash(stats)}"
     if "csv" in kinds.values():
-        return chain.from_iterable(_naming(file, _csv(file), _OTHER_TEXT) for file in files), what
+        return chain.from_iterable(map(_csv, files)), what
     try:
-        from pyarrow import dataset
+        import pyarrow.dataset
     except ImportError as error:
         raise ImportError(f"To read {str(files[0])!r} takes pyarrow: pip install pyarrow.") from error
-    return [dataset.dataset(str(file), format=kinds[file]) for file in files], what
+    return [_data_set(pyarrow, file, kinds[file]) for file in files], what
+
+
+def _data_set(pyarrow, file, kind):
+    try:
+        return pyarrow.dataset.dataset(str(file), format=kind)
+    except ValueError:  # where a name is there twice, it does not say which
+        (raw,) = pyarrow.dataset.dataset(str(file), format=kind, schema=pyarrow.schema([])).get_fragments()
+        check_different(raw.physical_schema.names, f"The file {str(file)!r}")
+        raise
 
 
 def _csv(file):
-    """The rows of a CSV file, in tables that have types of their own: fractions may come after whole numbers."""
+    """The rows of a CSV file, after a look at its heading."""
+    (lines,) = _naming(file, _first_lines(file, ","), _OTHER_TEXT)
+    for sep in ";\t|" if lines.shape[1] == 1 else "":
+        (fields,) = _naming(file, _first_lines(file, sep))
+        if (fields.iloc[1:, 1:] != "").any(axis=None):
+            has_commas = fields[1:].map(re.compile(r"[-+]?\d+,\d+").fullmatch).notna().any(axis=None)
+            decimal = ", decimal=','" if has_commas else ""
+            raise ValueError(
+                f"The columns of {str(file)!r} are separated by {sep!r}, not by commas. Give this as the source: "
+                f"pandas.read_csv({str(file)!r}, sep={sep!r}{decimal}, chunksize=100_000)."
+            )
+    check_different([name for name in lines.iloc[0] if name], f"The file {str(file)!r}")  # pandas would rename them
+    yield from _naming(file, _csv_parts(file), _OTHER_TEXT)
+
+
+def _first_lines(file, sep):
+    """The first lines of a text file as text, in one frame."""
+    yield pd.read_csv(file, sep=sep, header=None, nrows=9, dtype=str, keep_default_na=False, on_bad_lines="skip")
+
+
+def _csv_parts(file):
+    """Tables that have types of their own: fractions may come after whole numbers."""
     size = max(1, _PART // pd.read_csv(file, header=None, nrows=2).shape[1])  # an error if the heading is shorter
     with pd.read_csv(file, chunksize=size, low_memory=False, **_EXACT) as parts:
         yield from parts

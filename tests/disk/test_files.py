@@ -7,6 +7,10 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.orc
+import pyarrow.parquet
 import pytest
 from tables import NAMES, write_parquet
 
@@ -132,10 +136,75 @@ def test_a_column_without_a_heading_is_taken_if_it_is_named(frame, tmp_path):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_the_columns_that_were_found_are_shown_where_others_are_missing(kind, frame, tmp_path):
     file = tmp_path / f"1.{kind}"
-    frame.to_csv(file, sep=";", index=False) if kind == "csv" else frame.to_parquet(file)
-    found = "['dose;ill;age;smokes']" if kind == "csv" else "['dose', 'ill', 'age', 'smokes']"
+    frame.to_csv(file, index=False) if kind == "csv" else frame.to_parquet(file)
+    found = "['dose', 'ill', 'age', 'smokes']"
     with pytest.raises(ValueError, match=re.escape(f"row 0 on has the columns {found}, with y='sick': missing are")):
         disk.convert(file, tmp_path / "rows", y="sick", columns=["age"])
+
+
+@pytest.mark.parametrize(("sep", "decimal"), [(";", "."), (";", ","), ("\t", "."), ("\t", ","), ("|", ".")])
+def test_another_separator_in_csv_is_named_with_the_call_that_reads_it(sep, decimal, frame, tmp_path):
+    frame.to_csv(tmp_path / "1.csv.gz", sep=sep, decimal=decimal, index=False)
+    with pytest.raises(ValueError, match=re.escape(f"1.csv.gz' are separated by {sep!r}, not by commas")) as told:
+        disk.convert(tmp_path / "1.csv.gz", tmp_path / "rows", y="ill")
+    call = re.search(r"pandas\.read_csv\(.*\)", str(told.value)).group()
+    X, y = disk.convert(eval(call, {"pandas": pd}), tmp_path / "rows", y="ill")
+    np.testing.assert_allclose(X, frame[NAMES].astype(float))
+    assert y.tolist() == frame["ill"].tolist()
+
+
+@pytest.mark.parametrize("name", ["p(a|b)", "a;b", "a\tb"])
+def test_one_column_with_a_separator_in_its_name_is_one_column(name, tmp_path):
+    (tmp_path / "1.csv").write_text(f"{name}\n0.5\n1.5\n")
+    X, _ = disk.convert(tmp_path / "1.csv", tmp_path / "rows")
+    assert X[name].tolist() == [0.5, 1.5]
+
+
+@pytest.mark.parametrize("columns", [None, ["b"]])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "feather", "orc", "data set"])
+def test_two_columns_of_one_name_are_refused(kind, columns, tmp_path):
+    """pandas would call the second one of CSV a.1, and pyarrow does not say which name it is."""
+    table, file = pa.table([[1, 2], [3, 4], [5, 6]], names=["a", "a", "b"]), tmp_path / f"1.{kind}"
+    if kind == "csv":
+        file.write_text("a,a,b\n1,3,5\n2,4,6\n")
+    elif kind == "feather":
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    elif kind != "data set":
+        {"parquet": pyarrow.parquet, "orc": pyarrow.orc}[kind].write_table(table, file)
+    source = pyarrow.dataset.dataset(table) if kind == "data set" else file
+    with pytest.raises(ValueError, match=r"(1\.\w+'|X) has 2 columns named 'a'\. Rename them"):
+        disk.convert(source, tmp_path / "rows", columns=columns)
+
+
+def test_headings_that_differ_in_csv_are_those_of_the_columns(tmp_path):
+    """Also those that pandas would give to a second one."""
+    (tmp_path / "1.csv").write_text("a,a.1,NA,1,1.0\n1,2,3,4,5\n")
+    X, _ = disk.convert(tmp_path / "1.csv", tmp_path / "rows")
+    assert list(X.columns) == ["a", "a.1", "NA", "1", "1.0"]
+
+
+@pytest.mark.parametrize("path", ["a\0b", "~nosuchuser/x", "a" * 5000], ids=["null", "user", "long"])
+def test_a_path_that_the_system_cannot_use_is_named(path, tmp_path):
+    for use in (disk.load, lambda path: disk.convert(np.eye(3), path), lambda path: disk.convert(path, tmp_path)):
+        with pytest.raises(ValueError, match=r"^(folder|source)='.* is no path that can be used: .*Give another"):
+            use(path)
+
+
+@pytest.mark.parametrize("path", [3, None, b"rows"], ids=repr)
+def test_a_folder_that_is_no_path_is_refused(path):
+    for use in (disk.load, lambda path: disk.convert(np.eye(3), path)):
+        with pytest.raises(TypeError, match=r"folder must be a path, a str or a pathlib\.Path; got"):
+            use(path)
+
+
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "rows").write_text("mine")
+    for folder in (tmp_path / "rows", tmp_path / "rows" / "below"):
+        with pytest.raises(ValueError, match=r"^folder=.* cannot be made a folder"):
+            disk.convert(np.eye(3), folder)
+        with pytest.raises(ValueError, match="holds no rows"):
+            disk.load(folder)
 
 
 @pytest.mark.parametrize("k", [1, 2, 300])
