@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._backends.moments import merge_moments
+from .._utils.memmap import check_whole
 from .column_checks import extremes, sample, widest
 
 _MAX_BLOCKS = 64
@@ -116,6 +117,7 @@ class Segment(NamedTuple):
 
     def checksum(self, ops, threads):
         """Of X, y and the weights, which are here in the memory of the host."""
+        check_whole(self.X)
         of_X = (self.X.data, self.X.indices, self.X.indptr) if issparse(self.X) else (self.X,)
         return _checksum(*of_X), _checksum(self.y), _checksum(self.weight)
 

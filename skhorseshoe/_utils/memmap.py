@@ -3,6 +3,9 @@
 The system reads a mapped file where it is touched. Touched by a thread of its own, a window ahead, the disk is busy
 while the pass computes. Behind the pass the rows leave the process, whose memory so does not grow with their number;
 what the system keeps of the file, where it has room, is still there for the next pass.
+
+Where the file is cut while it is mapped, to touch what it has lost ends the process. So its size is looked at, which
+takes a few microseconds, before any of it is read.
 """
 
 import mmap
@@ -28,22 +31,42 @@ def cut(start, stop, step):
     return (slice(at, min(stop, at + step)) for at in range(start, stop, step))
 
 
+def check_whole(X):
+    """Raise a ValueError where X is on disk and its file is shorter than it was when it was mapped."""
+    if (file := _file_of(X)) is not None:
+        _check_size(file, _mapping(file))
+
+
+def _check_size(file, mapping):
+    needed = file.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY + len(mapping)
+    try:
+        size = mapping.size()  # of the file that is mapped, whatever has its name by now
+    except OSError as error:  # the server of a network drive has lost it
+        raise ValueError(f"The file {str(file.filename)!r}, which holds X, can no longer be read: {error}.") from error
+    if size < needed:
+        raise ValueError(
+            f"The file {str(file.filename)!r}, which holds X, was cut to {size} bytes while it was in use, of the "
+            f"{needed} that it had. Write it again, and open it anew."
+        )
+
+
 def ahead(X, slices, stop):
     """Yield the slices of rows; where X is on disk, read what comes after them meanwhile.
 
-    slices : consecutive rows, in order. stop : the end of the last.
+    slices : consecutive rows, in order. stop : the end of the last. A ValueError if the file has become shorter.
     """
     file = _file_of(X)
     if file is None:
         yield from slices
         return
-    window = max(1, WINDOW // X.strides[0])
+    window, mapping = max(1, WINDOW // X.strides[0]), _mapping(file)
     coming = deque()  # the first row of a window, and the reading of it
     left = asked = None  # rows that have left the process, and rows that are asked for
     with ThreadPoolExecutor(1, thread_name_prefix="skhorseshoe-read") as reader:
         for rows in slices:
             if left is None:
                 left = asked = rows.start
+            _check_size(file, mapping)
             while asked < min(stop, rows.stop + window):
                 try:
                     coming.append((asked, reader.submit(_touch, X[asked : min(stop, asked + window)])))
@@ -65,6 +88,7 @@ def taken(X, rows):
         return X[rows]
     out = np.empty((len(rows), *X.shape[1:]), X.dtype)
     for some in cut(0, len(rows), _TOGETHER):
+        check_whole(X)
         out[some] = X[rows[some]]
         _leave(X[rows[some][0] :], file, last=True)  # also what the system has mapped beyond
     return out
@@ -83,9 +107,7 @@ def _leave(rows, file, last):
     """
     if file.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
         return
-    mapping = file
-    while not isinstance(mapping, mmap.mmap):
-        mapping = mapping.base
+    mapping = _mapping(file)
     origin, begin = np.frombuffer(mapping, np.uint8).ctypes.data, rows.ctypes.data
     page = _PAGE if last else _LARGE_PAGE
     end = (begin + rows.nbytes) // page * page - origin
@@ -93,6 +115,13 @@ def _leave(rows, file, last):
     if begin < end:
         with suppress(OSError):  # it was an offer
             mapping.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+def _mapping(file):
+    """What the system maps, of an ``np.memmap``."""
+    while not isinstance(file, mmap.mmap):
+        file = file.base
+    return file
 
 
 def _file_of(X):

@@ -11,6 +11,7 @@ import pandas as pd
 
 from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
+from .._utils.memmap import check_whole
 from .._utils.memory import check_reading
 from ._rows import LONGEST, MOST
 
@@ -63,6 +64,7 @@ def open_rows(folder, check):
     X, codes = _map(paths[0], manifest["dtype"], (n, len(names))), _map(paths[1], "uint8", (n,))
     for start, stop, *sums in blocks if check else ():
         for path, array, wanted in zip(paths, (X, codes), sums, strict=True):
+            check_whole(array)
             if _files.checksum(array[start:stop].data) != wanted:
                 raise _files.damaged(path, f"the checksum of rows {start} to {stop - 1} is wrong", _CURE)
     if classes and codes.max() >= len(classes):

@@ -174,6 +174,78 @@ except MemoryError as error:
     assert out[2].startswith("Dropping the rows of weight 0 copies 286 MiB of X, but only")
 
 
+CUT = """
+import os, sys, warnings
+from pathlib import Path
+import numpy as np
+import pandas as pd
+from skhorseshoe import HorseshoeProbitClassifier, disk
+from skhorseshoe._backends._cpu.collapsed import CollapsedRows
+from skhorseshoe._utils import progress
+
+warnings.simplefilter("ignore")
+folder, (dtype, sampler) = Path(sys.argv[1]), sys.argv[2:]
+rng = np.random.default_rng(0)
+X = rng.standard_normal((240, 300) if sampler == "collapsed" else (40_000, 4)).astype(dtype)
+y = X[:, 0] > rng.standard_normal(len(X))
+y[:2] = 0, 1
+params = {"n_iter": 3, "burn_in": 1, "n_chains": 2, "n_jobs": 2, "sampler": sampler}
+uses = {
+    "fit": lambda X: HorseshoeProbitClassifier(**params).fit(X, y),
+    "checkpoint": lambda X: HorseshoeProbitClassifier(**params, checkpoint=folder / f"run-{len(said)}").fit(X, y),
+    "predict_proba": lambda X: model.predict_proba(X),
+    "score": lambda X: model.score(X, y),
+}
+said, moments = [], []
+
+
+def cut(t):
+    if t in moments:
+        os.truncate(file, os.path.getsize(file) // 2 // 4096 * 4096)
+
+
+progress.reporter, CollapsedRows.kept = lambda *args: cut, 0  # which would keep the columns of few rows in memory
+for use, now in [(use, now) for use in uses for now in (0, 1, 3)[: 1 if use in ("predict_proba", "score") else 3]]:
+    moments.clear()
+    rows, _ = disk.convert(pd.DataFrame(X).add_prefix("x"), folder / f"{use}-{now}", dtype=dtype)
+    (file,) = folder.glob(f"{use}-{now}/X-*")
+    model = HorseshoeProbitClassifier(**params).fit(rows, y)
+    moments.append(now)
+    cut(0)
+    try:
+        uses[use](rows)
+        said.append("nothing")
+    except ValueError as error:
+        said.append(all(words in str(error) for words in (str(file), "was cut to", "while it was in use")))
+print(set(said), len(said))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cuts no file that is mapped")
+@pytest.mark.parametrize(
+    ("dtype", "sampler"),
+    [("float16", "gibbs"), ("float32", "hmc"), pytest.param("float64", "collapsed", marks=pytest.mark.slow)],
+)
+def test_a_file_that_is_cut_while_it_is_mapped_is_an_error(dtype, sampler, run_python, tmp_path):
+    """Before a call, or between two sweeps: to touch what is gone would end the process."""
+    assert run_python(CUT, tmp_path, dtype, sampler) == "{True} 8\n"
+
+
+def test_what_was_put_in_the_place_of_a_mapped_file_is_no_matter(long_problem, short_fit, tmp_path):
+    """The map keeps the file that it was made of; also one that begins within it."""
+    X, y = long_problem[0].astype(np.float32), long_problem[1]
+    file = on_disk(X, tmp_path)
+    part = np.memmap(
+        tmp_path / "X.bin", np.float32, "r", offset=5000 * X.shape[1] * 4, shape=(len(X) - 5000, X.shape[1])
+    )
+    (tmp_path / "new").write_text("short")
+    (tmp_path / "new").replace(tmp_path / "X.bin")
+    for rows, want in ((file, X), (part, X[5000:]), (file[9:], X[9:])):
+        labels = y[len(X) - len(rows) :]
+        model = short_fit(rows, labels, n_iter=3, burn_in=1)
+        np.testing.assert_array_equal(model.coef_draws_, short_fit(want, labels, n_iter=3, burn_in=1).coef_draws_)
+
+
 @LINUX
 @pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
 def test_the_forecast_knows_the_limits_of_the_process(kind, monkeypatch):

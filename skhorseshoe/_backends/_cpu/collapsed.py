@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numba import uint32
 
+from ..._utils.memmap import check_whole
 from .. import JITTERS, LATENT, LENGTH, LOCAL_SLICE, rows_not_definite
 from ..collapsed_base import Collapsed, diagonal
 from ..constants import (
@@ -49,12 +50,14 @@ class CollapsedRows(Collapsed):
         return which[weight[which].argsort(kind="stable")]
 
     def _fill(self, first, block):
+        check_whole(self.X)
         fill_columns(self.X, self.order, self.centre, self.root[first:], first, block)
 
     def _columns(self, which):
         out = np.ones((len(which), len(self.X)))
         inside = which < len(self.order)
         j = self.order[which[inside]]
+        check_whole(self.X)
         out[inside] = ((self.X[:, j] - self.centre[j]) * self.root[which[inside]]).T
         return out
 
