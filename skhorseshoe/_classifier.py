@@ -14,6 +14,7 @@ from ._data.validation import is_dask
 from ._fit import fit as _fit
 from ._fit.parameters import CONSTRAINTS
 from ._posterior.mixin import PosteriorMixin
+from ._posterior.saved import check_state
 from ._utils.sklearn_compat import CallbackSupportMixin, _fit_context
 from ._utils.warn import warn
 
@@ -362,4 +363,5 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
                 f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {version}: what it "
                 "predicts may differ. Fit it again, or install the version that saved it."
             )
+        check_state(state, self._get_param_names(), saved == version)
         super().__setstate__(state)

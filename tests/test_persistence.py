@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._posterior.saved import OF_A_FIT, TO_PREDICT
 from skhorseshoe.selection import HorseshoeSelector
 
 OURS = "skhorseshoe._classifier.HorseshoeProbitClassifier"
@@ -85,6 +86,79 @@ def test_loading_warns_in_another_version_alone(kind, fitted, tmp_path, monkeypa
     monkeypatch.setattr(skhorseshoe._version, "__version__", "99.0")
     with pytest.warns(UserWarning, match=rf"{re.escape(skhorseshoe.__version__)}.*99\.0"):
         exec(LOAD[kind], names)
+
+
+@pytest.fixture(params=["whole", "partial"])
+def saved(request, fitted):
+    """The state of a model, or of one that a callback is given during the fit."""
+    state = fitted.__getstate__()
+    if request.param == "partial":
+        state = {name: value for name, value in state.items() if name not in OF_A_FIT - TO_PREDICT}
+    return state
+
+
+def test_these_are_the_attributes_of_a_fit(fitted, problem, short_fit):
+    some = short_fit(*problem, max_draws=5, warm_start=True, sampler="gibbs")
+    for model in (fitted, some):
+        assert vars(model).keys() - model.get_params().keys() == OF_A_FIT
+
+
+def test_whole_and_partial_models_are_loaded(saved, problem, fitted):
+    loaded = pickle.loads(pickle.dumps(copied(saved)))
+    assert np.array_equal(loaded.predict_proba(problem[0]), fitted.predict_proba(problem[0]))
+    assert pickle.loads(pickle.dumps(clone(fitted))).get_params() == fitted.get_params()
+
+
+def copied(state):
+    """A model with this state, whatever that is."""
+    model = HorseshoeProbitClassifier()
+    vars(model).clear()
+    vars(model).update(state)
+    return model
+
+
+@pytest.mark.parametrize("kind", LOAD)
+def test_a_saved_model_without_one_of_its_attributes_is_refused(kind, fitted, tmp_path):
+    for name in sorted(OF_A_FIT | fitted.get_params().keys() - {"n_iter"}):
+        model = copied(vars(fitted))
+        del vars(model)[name]
+        if kind != "skops" or name in ("classes_", "coef_draws_", "_asked", "verbose"):  # which is slow
+            SAVE[kind](model, tmp_path / "model")
+            with pytest.raises(ValueError, match=f"saved model is damaged, .*: it lacks {name}\\. Load another copy"):
+                exec(LOAD[kind], {"path": tmp_path / "model"})
+
+
+WRONG = {
+    "device_": ["../x", "cuda", "cuda:x", "gpu:0", "", None, 0],
+    "classes_": [None, np.arange(3), "ab"],
+    "n_features_in_": [7, None, "8", -1],
+    "draws": [None, [], np.ones((3, 2, 8)), np.ones(3)],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_attributes_that_cannot_be_right_are_refused(name, saved):
+    names = ["coef_draws_", "intercept_draws_"] if name == "draws" else [name]
+    for key in names:
+        for value in WRONG[name]:
+            state = {**saved, key: value}
+            with pytest.raises(ValueError, match=r"saved model is damaged, .*: its (\w+) cannot be right") as told:
+                pickle.loads(pickle.dumps(copied(state)))
+            assert key == "coef_draws_" or f"its {name} " in str(told.value)
+
+
+def test_another_version_may_have_other_attributes_but_what_predictions_need(fitted, problem, monkeypatch):
+    """A warning names both versions, as ever."""
+    state = {name: value for name, value in vars(fitted).items() if name not in ("_separated", "rhat_", "verbose")}
+    saved = pickle.dumps(copied({**state, "more_": 1}))
+    lacking = {name: pickle.dumps(copied({key: state[key] for key in state if key != name})) for name in TO_PREDICT}
+    monkeypatch.setattr(skhorseshoe._version, "__version__", "99.0")
+    with pytest.warns(UserWarning, match=r"99\.0"):
+        loaded = pickle.loads(saved)
+    assert np.array_equal(loaded.predict_proba(problem[0]), fitted.predict_proba(problem[0]))
+    for name, data in lacking.items():
+        with pytest.warns(UserWarning, match=r"99\.0"), pytest.raises(ValueError, match=f"it lacks {name}"):
+            pickle.loads(data)
 
 
 @pytest.mark.parametrize("state", [{}, {"coef_": np.ones(3)}, None, 3, [1, 2], "n_iter"], ids=repr)
