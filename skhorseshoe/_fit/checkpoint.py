@@ -14,6 +14,7 @@ import time
 import zipfile
 from contextlib import suppress
 from itertools import pairwise
+from math import isqrt
 
 import numpy as np
 
@@ -314,8 +315,9 @@ def _check_draws(draws, done, most, settings, sizes):
     _require(not most or n <= most, f"it has {n} draws, more than the {most} that are kept")
     expected = _COUNTS | (_DRAWS if n else {}) | (_MOMENTS if stride > 1 else {})
     _check_arrays(draws, expected, sizes | ({"*": n} if n else {}), settings.draws_dtype)
-    weight = int(draws["kappa_weight"])
-    _require((weight > 0) == (seen > 0) and (draws["kappa_sum"] >= 0).all(), "its mean shrinkage is of no draws")
+    weight, heaviest = int(draws["kappa_weight"]), max(1, isqrt(seen) // 2)
+    right = seen <= weight < seen + heaviest and int(draws["next_kappa"]) == weight + 1
+    _require(right and (draws["kappa_sum"] >= 0).all(), "its mean shrinkage is not of these draws")
     _require(stride == 1 or int(draws["all_n_draws"]) == seen, "its moments are not those of its draws")
 
 

@@ -127,6 +127,8 @@ ARRAYS_FORGED = {
     "more draws": fill("draws/seen", 13),
     "every second draw": fill("draws/stride", 2),
     "shrinkage of none": fill("draws/kappa_weight", 0),
+    "shrinkage that is never due": fill("draws/next_kappa", 10**9),
+    "shrinkage of more draws": fill("draws/kappa_weight", 500),
     "a billion turns": lambda arrays: arrays["chains/settings"].__setitem__(1, 1e9),
     "columns that there are not": put("chains/slow", np.array([7])),
     "moves in every 0th sweep": fill("chains/every", 0),

@@ -1,4 +1,5 @@
-"""Cases on disk: folders of rows and of checkpoints with flipped bits, forged entries and what is no file."""
+"""Cases on disk: folders of rows and of checkpoints with flipped bits, forged entries and what is no file; and folders
+that fail, lose files or move away under a fit."""
 
 import copy
 import io
@@ -138,6 +139,61 @@ def fit(folder, sampler, n_iter=12, **params):
 
 
 def checkpoints(rng, folder):
+    return under_a_fit(rng, folder) if rng.integers(8) == 0 else spoilt(rng, folder)
+
+
+def under_a_fit(rng, folder):
+    """The fit goes on, the next one has all its draws, and nothing else is touched."""
+    sampler, run, other = pick(rng, SAMPLERS[1:]), folder / "run", folder / "other"
+    other.mkdir()
+    (other / "draws-1.npz").write_text("keys")
+    first, fault, failing, plain = int(rng.integers(1, 17)), pick(rng, [fail, lose, move]), [], os.replace
+
+    def report(t):
+        if t == first:
+            fault(rng, run, other, failing)
+
+    def replace(*args, **where):
+        lost = failing and rng.integers(2)
+        if not lost or rng.integers(2):
+            plain(*args, **where)
+        if lost:
+            raise OSError(5, "Input/output error")
+
+    with patch.object(_fit.progress, "reporter", lambda *args: report), patch.object(os, "replace", replace):
+        model = fit(run, sampler, 8, burn_in=8, checkpoint_interval=0.0)
+    try:
+        longer = fit(folder / "moved" if fault is move else run, sampler, 9, burn_in=8)
+    except ValueError as error:
+        raise AssertionError(f"after {fault.__name__}: {error}") from error
+    assert np.array_equal(longer.coef_draws_[:, :8], model.coef_draws_)
+    assert [path.read_text() for path in other.iterdir()] == ["keys"]
+    return longer
+
+
+def fail(rng, run, other, failing):
+    """From now on renamings are said to have failed at times, whether they are done or not."""
+    failing.append(True)
+
+
+def lose(rng, run, other, failing):
+    """Others remove some of the files, or damage those that every save writes anew."""
+    for path in sorted(run.glob("*")):
+        if path.name != "fit.lock" and rng.integers(2):
+            flip(rng, path) if rng.integers(2) and not path.name.startswith("draws") else path.unlink()
+
+
+def move(rng, run, other, failing):
+    """The folder leads elsewhere, or is gone."""
+    run.rename(run.parent / "moved")
+    how = rng.integers(3)
+    if how == 0:
+        run.symlink_to(other, target_is_directory=True)
+    elif how == 1:
+        run.mkdir()
+
+
+def spoilt(rng, folder):
     sampler, stop = pick(rng, SAMPLERS[1:]), int(pick(rng, [1, 5, 9, 14, 30, 36, 42]))
     params = {"max_draws": 4} if rng.integers(2) else {}
     base = folder.parent / f"run-{sampler}-{stop}-{len(params)}"
