@@ -46,7 +46,7 @@ def convert(
         Where to write; made if there is none. Something else in it at the start is an error.
     y : str, array-like of shape (n_samples,) or None, default=None
         Name of the column that holds the labels; for an array or one table also the labels. None where there are none,
-        or where they are in the items of ``source``. At most 256 different ones.
+        or where they are in the items of ``source``. At most 256 different ones, of at most 1000 letters.
     columns : list of str or None, default=None
         Names of the columns to take, in this order. None takes all but ``y``.
     dtype : {"float16", "float32", "float64"}, the same of NumPy's, or None, default=None
@@ -65,7 +65,10 @@ def convert(
     Raises
     ------
     ValueError
-        If rows are no finite numbers, parts do not agree, the folder holds something else, or a file cannot be read.
+        If rows are no finite numbers, two columns have one name, parts do not agree, the folder holds something else or
+        is no path, or a file cannot be read.
+    OSError
+        If the disk is full, or the folder is moved or replaced meanwhile. The same call goes on.
     RuntimeError
         If another conversion to the folder is under way. One that was killed does not count.
 
@@ -118,5 +121,7 @@ def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memma
     ------
     ValueError
         If the folder holds no rows, those of a conversion that has not ended, or a file that is damaged.
+    MemoryError
+        If the labels have no room in memory.
     """
     return open_rows(path_of(folder, "folder"), check)
