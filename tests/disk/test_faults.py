@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +43,29 @@ def test_killed_at_any_moment_it_goes_on(seed, tmp_path):
         np.testing.assert_array_equal(labels, y)
         assert contents(folder) == contents(tmp_path / "whole")
     assert k > 15
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_after_a_renaming_that_is_said_to_have_failed_it_goes_on(is_done, seed, tmp_path, monkeypatch):
+    X, plain = np.random.default_rng(seed).standard_normal((250, 4)), os.replace
+    X[:80] = 0.5  # until here it is float32
+
+    def lost(*args, **where):
+        now = next(calls) == k
+        if not now or is_done:
+            plain(*args, **where)
+        if now:
+            raise OSError(5, "Input/output error")
+
+    for k in itertools.count():
+        calls = itertools.count()
+        with monkeypatch.context() as patched, suppress(OSError):
+            patched.setattr(os, "replace", lost)
+            disk.convert(X, tmp_path / f"{k}")
+        np.testing.assert_array_equal(disk.convert(X, tmp_path / f"{k}")[0], X)
+        if next(calls) <= k:
+            break
+    assert k > 5
 
 
 @pytest.mark.parametrize("k", [7, 9])  # in the first file of CSV, and in the second
