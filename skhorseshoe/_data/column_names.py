@@ -1,12 +1,11 @@
 """The names of columns: which a table has, whether they are those of the fit, and which columns names mean."""
 
-from collections import Counter
 from collections.abc import Hashable
 
 import numpy as np
 import pandas as pd
 
-from .._utils.names import RESERVED, finder, plain
+from .._utils.names import RESERVED, check_different, finder, plain
 from .._utils.sklearn_compat import _get_feature_names
 
 
@@ -34,9 +33,7 @@ def with_names(X):
 def check_names(table, types):
     if not types and len(getattr(table, "columns", ["X"])) == 0:
         raise ValueError(f"X is a table without columns: 0 feature(s) (shape={table.shape}) while 1 is required.")
-    name, n = Counter(name for name, _ in types).most_common(1)[0] if types else ("", 1)
-    if n > 1:
-        raise ValueError(f"X has {n} columns named {name!r}. Rename them, or leave all names out: X.to_numpy().")
+    check_different([name for name, _ in types], "X", "Rename them, or leave all names out: X.to_numpy().")
     if taken := [name for name, _ in types if name in RESERVED]:
         raise ValueError(f"X has a column named {taken[0]!r}, as a row of summary() is: rename it, or leave it out.")
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from .._backends import device
 from .._backends.sparse_structure import check as check_structure
 from .._utils.arrays import first_not_finite, is_missing, kind_of, refuse_masked
-from .._utils.memmap import ahead, cut
+from .._utils.memmap import ahead, check_whole, cut
 from .._utils.memory import check_copy
 from .column_names import check_column_labels, check_names, column_types, with_names
 from .labels import check_labels
@@ -53,6 +53,7 @@ def check_X(estimator, X, *, reset):
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
         return X
     X = _as_rows(X)
+    check_whole(X)
     check_names(X, column_types(X))
     X = _well_formed(X) if issparse(X) else with_names(X)
     given, types = X, column_types(X)

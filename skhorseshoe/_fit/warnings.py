@@ -1,10 +1,12 @@
 """How findings of a fit are said: a template for each kind, in the order in which causes are to be cured."""
 
+from string import Formatter
 from types import MappingProxyType
 from typing import NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
+from .._utils.names import printable
 from .._utils.warn import fold_of, warn, warn_once
 
 _NAMED = 3  # columns in a warning
@@ -124,8 +126,15 @@ def in_words(findings, recipe=""):
 
 def _sentence(finding):
     kind, columns, cure, facts, _ = finding
-    many, names = len(columns) > 1, ", ".join(map(repr, columns[:_NAMED]))
+    many, names = len(columns) > 1, ", ".join(printable(repr(name)) for name in columns[:_NAMED])
     more = f" and {len(columns) - _NAMED} more columns" if len(columns) > _NAMED else ""
     words = {"have": "have" if many else "has", "lie": "lie" if many else "lies"}
     words["columns"] = f"{'Columns' if many else 'Column'} {names}{more}"
-    return TEMPLATES[kind].format(**words, cure=cure, **facts).strip()
+    return _Names().format(TEMPLATES[kind], **words, cure=cure, **facts).strip()
+
+
+class _Names(Formatter):
+    """Of templates, in which {name!r} is a name that may be long."""
+
+    def convert_field(self, value, conversion):
+        return printable(repr(value)) if conversion == "r" else super().convert_field(value, conversion)

@@ -63,11 +63,11 @@ def _escaped(name):
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def check_different(names, what):
+def check_different(names, what, cure="Rename them: each column needs a name of its own."):
     """Raise a ValueError if columns have the same name. what : has the columns, in words."""
     name, n = Counter(names).most_common(1)[0] if len(names) else ("", 1)
     if n > 1:
-        raise ValueError(f"{what} has {n} columns named {name!r}. Rename them: each column needs a name of its own.")
+        raise ValueError(f"{what} has {n} columns named {printable(repr(name))}. {cure}")
 
 
 def finder(known, things, otherwise="", numbered=False):

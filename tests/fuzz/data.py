@@ -1,11 +1,14 @@
 """Cases in memory: rows, parameters, labels, weights and sparse structures that nobody would give on purpose."""
 
+import enum
 import warnings
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import scipy.sparse as sp
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
@@ -13,9 +16,14 @@ from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 NUMBERS = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e-308, 1e200, 1e150, 1e38, 1e16, 0.1]
 THINGS = [None, "", "x", "nan", b"a", True, False, 10**400, -(10**400), 2**63, 2**64, 1j, pd.NA, pd.NaT, [], {}, ()]
 THINGS += [Decimal("NaN"), Decimal(3), Fraction(1, 3), np.float16(2), np.datetime64("NaT"), pd.Timestamp(0)]
-THINGS += [object, print]
+THINGS += [object, print, Decimal("sNaN"), np.ma.masked, "a\0", "a\0\0", 10**17, 10**17 + 1]
 TYPES = ["f2", "f4", "f8", "g", ">f8", "i1", "i8", "u8", "?", "O", "c16", "U3", "S3", "M8[s]", "m8[s]"]
 SAMPLERS = ["auto", "hmc", "gibbs", "pxda", "collapsed"]
+
+
+class Text(enum.StrEnum):
+    A = "alpha"
+    B = "beta"
 
 
 def pick(rng, things):
@@ -53,10 +61,42 @@ def warm_up(kind):
             use(np.random.default_rng(0), rows, y, sample_weight=1 + y / 2, sampler="hmc", burn_in=12)
 
 
+class Odd:
+    """Something that says of itself that it is an array, or has rows."""
+
+    def __init__(self, X, what):
+        if what < 2:
+            self.__array_interface__ = X.__array_interface__ if what else "none"
+        elif what < 4:
+            self.shape = X.shape
+        self.held, self.what = X, what
+
+    def __len__(self):
+        return [len(self.held), -1, 10**400, 0, 3, 2][self.what]
+
+    def __getitem__(self, at):
+        return self.held[at]
+
+
+def contain(rng, X):
+    """X in another container, some with what no float has."""
+    held = [np.ma.masked_array(row, rng.random(len(row)) < rng.choice([0.0, 0.1])) for row in X]
+    with np.errstate(all="ignore"):
+        large = (2 ** int(rng.integers(50, 64)) + (4 * X).round()).astype(pick(rng, ["i8", "u8", "O"]))
+    labels = [pd.MultiIndex.from_product([["a"], range(X.shape[1])]), pd.date_range("2020", periods=X.shape[1])]
+    table = pd.DataFrame(X, columns=pick(rng, labels))
+    tables = [table, table[table.columns[::-1]], pd.DataFrame(large), pl.DataFrame(X), pa.table(dict(enumerate(X.T)))]
+    whole = pl.DataFrame({"a": pl.Series([int(one) for one in large[:, 0]], dtype=pick(rng, [pl.Int128, pl.Int64]))})
+    others = [held, tuple(held), memoryview(X), Odd(X, int(rng.integers(6))), large, large.tolist(), whole]
+    return pick(rng, others + tables)
+
+
 def spoil_rows(rng, X):
     """X in another form, or with odd numbers in it."""
-    X, kind = X.copy(), rng.integers(16)
-    if kind < 4:
+    X, kind = X.copy(), rng.integers(19)
+    if kind >= 16:
+        X = contain(rng, X)
+    elif kind < 4:
         for _ in range(rng.integers(1, 4)):
             X[tuple(rng.integers(X.shape))] = pick(rng, NUMBERS)
     elif kind < 6:
@@ -121,7 +161,8 @@ def parameters(rng, folder):
 
 def labels(rng, folder):
     X, y = rows(rng)
-    two = pick(rng, [(0, 1), ("a", "b"), (b"a", b"b"), (True, False), (0.5, 1.5), (-1, 1), (1, 2**62), ("a", 1)])
+    kinds = [(0, 1), ("a", "b"), (b"a", b"b"), (True, False), (0.5, 1.5), (-1, 1), (1, 2**62), ("a", 1)]
+    two = pick(rng, [*kinds, ("a\0", "a"), (Text.A, Text.B), (2**64, 2**64 + 1)])
     y = [two[label] for label in y]
     for _ in range(rng.integers(0, 3)):
         y[rng.integers(len(y))] = pick(rng, [*NUMBERS, *THINGS, *two])
@@ -150,7 +191,8 @@ def weights(rng, folder):
     X, y = rows(rng)
     weight = [1.0, 10.0 ** rng.uniform(-320, 308), rng.integers(0, 4)][rng.integers(3)] * np.ones(len(y))
     if rng.integers(2):
-        weight = weight * 10.0 ** rng.uniform(-20, 20, len(y))
+        with np.errstate(all="ignore"):
+            weight = weight * 10.0 ** rng.uniform(-20, 20, len(y))
     for _ in range(rng.integers(0, 3)):
         weight[rng.integers(len(y))] = pick(rng, NUMBERS)
     if rng.integers(5) == 0:
