@@ -135,7 +135,7 @@ def test_the_forecast_counts_the_copy_of_x(form, caplog):
     y = np.arange(given.shape[0]) % 2
     HorseshoeProbitClassifier(n_iter=2, burn_in=1, verbose=1, sampler="gibbs", n_jobs=1).fit(given, y)
     (line,) = (record.getMessage() for record in caplog.records if "working space" in record.getMessage())
-    assert (f"{said} for a copy of X" in line) if said else ("copy" not in line)
+    assert (f"made a copy of X of {said}" in line) if said else ("copy" not in line)
 
 
 @pytest.mark.parametrize("form", [form for form, (_, said) in FORMS.items() if said])

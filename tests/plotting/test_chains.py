@@ -108,14 +108,6 @@ def test_quantities_are_given_by_name(display, model):
         display.from_estimator(model, worst=-1)
 
 
-def test_a_name_of_two_quantities_is_refused(data, short_fit):
-    X, y = data
-    fit = short_fit(X.rename(columns={"dose": "(intercept)"}), y)
-    with pytest.raises(ValueError, match=r"2 quantities .* '\(intercept\)'"):
-        TraceDisplay.from_estimator(fit, names=["age", "(intercept)"])
-    assert TraceDisplay.from_estimator(fit, names=["age", "(global scale)"]).names == ["age", "(global scale)"]
-
-
 def test_limits_of_the_chain_displays(model, data, short_fit):
     with pytest.raises(ValueError, match=r"At most 8 .* got 9"):
         AutocorrelationDisplay.from_estimator(model, worst=9)

@@ -105,9 +105,8 @@ def test_labels_that_cupy_cannot_hold_come_as_numpy(one_gpu, problem, short_fit)
     assert set(labels) == {"no", "yes"}
 
 
-def test_log_likelihoods_for_arviz_are_those_of_the_cpu(fitted):
-    model, X = fitted
-    y = np.arange(X.shape[0]) % 2
+def test_log_likelihoods_for_arviz_are_those_of_the_cpu(fitted, data):
+    model, (X, y) = fitted[0], data
     ours = model.to_arviz(on_card(X), on_card(y), max_draws=40)
     theirs = on_cpu(model).to_arviz(X, y, max_draws=40)
     np.testing.assert_allclose(ours.log_likelihood["y"], theirs.log_likelihood["y"], rtol=1e-10)
