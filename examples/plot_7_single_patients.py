@@ -17,12 +17,12 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.plotting import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 
 # %%
-# Thirty measurements of breast tumours, as in :doc:`plot_1_breast_cancer`, and as many sweeps as there.
+# Thirty measurements of breast tumours, and the model of :doc:`plot_1_breast_cancer`.
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 y = y.map({0: "malignant", 1: "benign"})
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=0)
-clf = HorseshoeProbitClassifier(n_iter=30000, thin=3, random_state=0)
+clf = HorseshoeProbitClassifier(slab_scale=2, n_iter=4000, random_state=0)
 model = make_pipeline(StandardScaler(), clf).set_output(transform="pandas").fit(X_train, y_train)
 
 # %%

@@ -13,9 +13,9 @@ from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=0)
 
-# Sampling goes on until the chains have converged.
+# Sampling goes on until the chains have converged. The columns separate the classes: a slab bounds the coefficients.
 horseshoe = make_pipeline(
-    StandardScaler().set_output(transform="pandas"), HorseshoeProbitClassifier(random_state=0)
+    StandardScaler().set_output(transform="pandas"), HorseshoeProbitClassifier(slab_scale=2, random_state=0)
 ).fit(X_train, y_train)
 lasso = make_pipeline(
     StandardScaler(),

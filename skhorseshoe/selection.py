@@ -247,7 +247,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         Warns
         -----
         ConvergenceWarning, UserWarning
-            Those of the classifier, with ``cv`` one more of each for all folds together; one where no column is kept.
+            Those of the classifier, with ``cv`` one more of each for all folds together.
         """
         model = self._classifier()
         if self.rule == "dss":
@@ -267,13 +267,6 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
                 support, found["sizes"] = dss_cv.compare(model, found["path"]["supports"], splits, task, X, y, **given)
         support = support | (model.shrinkage_ == 0)  # of unpenalised columns
         support[np.lexsort((rank, ~support))[: self.min_features]] = True
-        if not support.any():
-            warn_once(
-                f"rule={self.rule!r} keeps no column, and the next step of a Pipeline needs one: min_features=1 keeps "
-                "the column that the rule ranks first.",
-                UserWarning,
-                "no column",
-            )
         self._take_names(model, X)
         self.estimator_, self.support_ = model, support
         self.path_, self.error_, self.sizes_ = map(found.get, ("path", "error", "sizes"))
@@ -297,8 +290,10 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         check_column_labels(self, X, reset=False)
         if self.support_.any():
             return super().transform(X)
+        words = "keeps no column, and the next step of a Pipeline needs one: min_features=1 keeps the first by the rule."
+        warn_once(f"rule={self.rule!r} {words}", UserWarning, "no column")
         with catch_warnings():
-            filterwarnings("ignore", "No features were selected")  # ``fit`` has said so, and what to do
+            filterwarnings("ignore", "No features were selected")  # in words that name no cure
             return super().transform(X)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:

@@ -125,6 +125,7 @@ def test_where_nothing_is_kept_a_pipeline_is_told_how_to_go_on(pointless, rule, 
     assert "min_features=1" in warning
     recwarn.clear()
     assert pipeline[0].set_output(transform="pandas").transform(X).shape == (300, 0)
+    recwarn.clear()
     pipeline.set_params(horseshoeselector__min_features=1).fit(X, y)
     assert pipeline[0].support_.sum() == 1
     assert not recwarn.list

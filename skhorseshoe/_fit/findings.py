@@ -271,8 +271,9 @@ def _longer(params, chains, facts, fold=1.0, far=False):
         cure = f"Fit again with n_iter={more}: the run continues from the checkpoint."
     else:
         changes = {"n_iter": more}
-        if chains.n_draws < MIN_ESS_PER_CHAIN:
-            changes["thin"] = min(params.thin, max(1, more // (4 * MIN_ESS_PER_CHAIN)))
+        thin = min(params.thin, max(1, more // (4 * MIN_ESS_PER_CHAIN)))
+        if chains.n_draws < MIN_ESS_PER_CHAIN and thin != params.thin:
+            changes["thin"] = thin
         if far or (params.burn_in != AUTO and chains.burn_in < _LEAST):
             changes["burn_in"] = max(_LEAST, more // 2, 2 * chains.burn_in if far else 0)
     return cure, facts, changes

@@ -1,6 +1,6 @@
 """Rules that choose columns by what a posterior says of them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Choice(NamedTuple):
 
     support: np.ndarray  # (p,) bool, the columns to keep
     rank: np.ndarray  # (p,) numbers, the smaller the earlier a column is kept
-    found: dict  # what else the rule has found, by name
+    found: dict[str, Any]  # what else the rule has found, by name
 
 
 def by_shrinkage(model):
