@@ -290,7 +290,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         check_column_labels(self, X, reset=False)
         if self.support_.any():
             return super().transform(X)
-        words = "keeps no column, and the next step of a Pipeline needs one: min_features=1 keeps the first by the rule."
+        words = (
+            "keeps no column, and the next step of a Pipeline needs one: min_features=1 keeps the first by the rule."
+        )
         warn_once(f"rule={self.rule!r} {words}", UserWarning, "no column")
         with catch_warnings():
             filterwarnings("ignore", "No features were selected")  # in words that name no cure
