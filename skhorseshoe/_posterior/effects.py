@@ -205,10 +205,10 @@ def contributions_frame(model, before, X, reference, level):
     index = pd.MultiIndex.from_product([labels, [*names_of(before, model), "(total)"]], names=["row", "feature"])
     frame = Summary({name: np.column_stack(parts).ravel() for name, parts in columns.items()}, index=index)
     weights, intercept = means(model)
+    whose = "the average row" if reference is None else "the reference"
     frame.attrs["header"] = in_lines(
-        f"Contributions to the score of P(y = {printable(model.classes_[1])}), from "
-        f"{origin @ weights + intercept:.3g}, that of "
-        f"{'the mean of the columns in the fit' if reference is None else 'the reference'}"
+        f"Score of P(y = {printable(model.classes_[1])}): {whose} has {origin @ weights + intercept:.3g}, and each column "
+        "moves a row away from that by its contribution"
     )
     return frame
 

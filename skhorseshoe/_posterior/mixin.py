@@ -210,11 +210,11 @@ class PosteriorMixin:
             Indexed by feature name, ``(intercept)`` and ``(global scale)`` last. Columns: mean, sd, the ends of the
             equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), lfsr (local
             false sign rate, the probability that the more probable sign is wrong: min(P(beta > 0), P(beta < 0)), and
-            1 / ess where it is less, since the draws cannot tell smaller ones), shrinkage (kappa_j), ess (bulk) and
-            rhat. ``frame.attrs["header"]`` holds the text, ``frame.attrs["classes"]`` the labels. The frame prints its
-            numbers with the digits that Monte Carlo error allows, names longer than 100 letters without their middle,
-            and what is no letter in print as Python writes it, without lfsr on a narrow terminal; it holds them all.
-            Its exports are those of pandas: ``to_markdown`` needs the package tabulate, ``to_latex`` needs jinja2.
+            1 / ess where it is less, since the draws cannot tell smaller ones; 0.5 for a constant column), shrinkage
+            (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds the text, ``frame.attrs["classes"]`` the
+            labels. The frame prints its numbers with the digits that Monte Carlo error allows, and cuts and escapes
+            names that a terminal cannot show; it holds them all. Its exports are those of pandas: ``to_markdown`` needs
+            the package tabulate, ``to_latex`` needs jinja2.
 
         Raises
         ------
