@@ -207,8 +207,8 @@ def contributions_frame(model, before, X, reference, level):
     weights, intercept = means(model)
     whose = "the average row" if reference is None else "the reference"
     frame.attrs["header"] = in_lines(
-        f"Score of P(y = {printable(model.classes_[1])}): {whose} has {origin @ weights + intercept:.3g}, and each column "
-        "moves a row away from that by its contribution"
+        f"Score of P(y = {printable(model.classes_[1])}): {whose} has {origin @ weights + intercept:.3g}, and each "
+        "column moves a row away from that by its contribution"
     )
     return frame
 
