@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from .._backends.moments import merge_moments
 from .._utils.memmap import check_whole
 from .column_checks import extremes, sample, widest
+from .factors import level_sums
 
 _MAX_BLOCKS = 64
 _LARGE_BLOCK = 2**28  # elements read in a block; where 64 blocks would be larger, there are more
@@ -102,6 +103,10 @@ class Segment(NamedTuple):
         """The least and the largest values in each class, as far as they tell ``one_sided`` columns; (2, p) each."""
         return extremes(self.X, ops.to_host(self.y), fit_intercept)
 
+    def level_sums(self, ops, threads, factors):
+        """The least and the largest sum of the levels in a row, of each of the factors."""
+        return level_sums(self.X, factors)
+
     def sample(self, ops, threads, step):
         """One of every ``step`` rows, counted among all rows; (m, p)."""
         return (sample(self.X, self.start, step),)
@@ -150,4 +155,4 @@ def _stack(a, b):
 
 
 ADD = {"latent": _add, "score": _add, "line": _add, "gram": _add, "misplaced": _add}
-ADD |= {"moments": _merge, "extremes": widest, "sample": _stack, "checksum": _join}
+ADD |= {"moments": _merge, "extremes": widest, "level_sums": widest, "sample": _stack, "checksum": _join}

@@ -12,12 +12,13 @@ from .._backends.lines import choose
 from .._utils.memmap import is_on_disk
 from .._utils.threads import Threads
 from .column_checks import evidence, far_out, one_sided, sample, step_of, two_valued
+from .factors import candidates, whole
 from .row_blocks import ADD, Segment, collapse, layout
 from .separation import separation
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 # Questions to all rows together; for the others threads share the segments.
-_WHOLE = "latent", "score", "line", "extremes", "sample"
+_WHOLE = "latent", "score", "line", "extremes", "sample", "level_sums"
 
 _NEAR_ZERO = 0.25  # standard deviations from zero, up to which a column stays where it is
 _BROUGHT = 2**25  # numbers of an X on a GPU or on disk that are read once more to see if a plane separates the classes
@@ -150,6 +151,13 @@ class Rows:
     def two_valued(self, columns):
         """Which of the columns with these numbers hold two values, as far as a sample of the rows tells; bool."""
         return two_valued(self._sample()[:, columns]) if len(columns) else np.zeros(0, bool)
+
+    def factors(self):
+        """The ``Factor``s whose levels the data cannot tell from the intercept together."""
+        if not self.columns.fit_intercept:
+            return []
+        found = candidates(self._sample(), self.columns.mean_of_X, self.spread**2)
+        return whole(found, *self._total("level_sums", found, of=(self.X, self.y, self.weight))) if found else []
 
     def _sample(self):
         """Some rows of X, from all over it, on the host."""

@@ -299,6 +299,7 @@ def _summarise(params, data, plan, run, known):
     fitted.prior_ = describe_prior(*prior, columns.sd[: columns.n_shrunk], n, rows.share())
     fitted._column_means = columns.mean_of_X  # by weight; what contributions are measured from
     fitted._column_sd = columns.sd_of_X  # by weight; the unit of effects
+    fitted._factors = [factor._asdict() for factor in rows.factors()]
     fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
