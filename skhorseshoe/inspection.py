@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._data.validation import is_dask
 from ._posterior import effects, predict
+from ._posterior.contributions import contributions_frame
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
@@ -163,7 +164,7 @@ def contributions(model: Model, X: Rows, reference: Rows = None, *, level: float
     """
     before, classifier = unwrap(model)
     level = level_of(classifier, level)
-    return effects.contributions_frame(classifier, before, X, reference, level)
+    return contributions_frame(classifier, before, X, reference, level)
 
 
 @guarded

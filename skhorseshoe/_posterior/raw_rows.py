@@ -1,0 +1,122 @@
+"""Rows as a user has them, before any scaler: whole, in part, or with a column changed."""
+
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+from scipy.sparse import issparse
+
+from .._backends import device
+from .._data import validation
+from .._utils.arrays import kind_of, refuse_masked
+from .._utils.names import finder, plain
+from .pipeline import prepared
+
+
+def _series(column):
+    """A column of another table for one of pandas, which would make nan of None in text, no category of an encoder."""
+    values = np.asarray(column)  # by to_numpy an array of pyarrow refuses to be copied
+    return pd.Series(values, dtype=object) if values.dtype == object else values
+
+
+def is_polars(X):
+    return type(X).__module__.partition(".")[0] == "polars"
+
+
+def _column(X, j):
+    """A column of an array or a table, as NumPy or pandas have it."""
+    return X.iloc[:, j] if isinstance(X, pd.DataFrame) else _series(X[:, j])
+
+
+class RawRows:
+    """Rows as a user has them, before any scaler: an array, a CSR matrix, or a frame of polars, or of pandas made of
+    any other table.
+
+    names : of the columns, x0, x1, ... of an array. shape : of X.
+    """
+
+    def __init__(self, X):
+        if validation.is_dask(X):
+            raise TypeError("X is a Dask collection, and effects are computed in memory: give a sample of its rows.")
+        refuse_masked(X, "X")
+        validation.refuse_lazy(X)
+        X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
+        if hasattr(X, "columns"):
+            names = list(getattr(X, "column_names", X.columns))  # the former of pyarrow, where the latter are arrays
+            is_kept = isinstance(X, pd.DataFrame) or is_polars(X)  # steps may use its methods
+            self.X = X if is_kept else pd.DataFrame({name: _series(X[name]) for name in names})
+        else:
+            self.X = X.tocsr() if issparse(X) else np.asarray(X)
+            if self.X.dtype.kind == "U" and not hasattr(X, "dtype"):
+                self.X = np.asarray(X, object)  # of a list: numbers beside text stay numbers
+            if self.X.ndim != 2:
+                raise ValueError(
+                    f"X must have rows and columns, also for one row (X[[i]]); got shape {self.X.shape}. Where the "
+                    "steps of a Pipeline make the columns, as of texts, give model[-1], model[:-1].transform(X)."
+                )
+            names = [f"x{j}" for j in range(self.X.shape[1])]
+        if not self.X.shape[0]:
+            raise ValueError("X has no rows: give one at least.")
+        self.names, self.shape = names, self.X.shape
+
+    def part(self, rows):
+        """Some rows as they are, numbers in arrays as float64."""
+        if isinstance(self.X, pd.DataFrame):
+            return self.X.iloc[rows]
+        part = self.X[rows]
+        return part.astype(np.float64) if not is_polars(part) and part.dtype.kind in "biuf" else part
+
+    @cached_property
+    def _by_column(self):
+        return self.X.tocsc() if issparse(self.X) else self.X
+
+    def values(self, j, part=None):
+        """The numbers of a column, of all rows or of a part; (n,) float64."""
+        X = self._by_column if part is None else part
+        if issparse(X):
+            return X[:, [j]].toarray().ravel().astype(np.float64)
+        column = _column(X, j)
+        # Text and dates would pass for numbers, but a step before the classifier knows them as they are.
+        if not is_numeric_dtype(column.dtype) and kind_of(np.asarray(column, object)) != "numbers":
+            raise ValueError(f"Column {self.names[j]!r} does not hold numbers: leave it out of features.")
+        return pd.Series(column).to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def changed(self, part, j, values):
+        """A part with these values (n,) in column j."""
+        if issparse(part):
+            there = np.arange(part.shape[0]), np.full(part.shape[0], j)
+            return part + type(part)((values - self.values(j, part), there), shape=part.shape)
+        if isinstance(part, np.ndarray):
+            part = part.copy()
+            part[:, j] = values
+            return part
+        dtype = _column(part, j).dtype
+        if isinstance(dtype, np.dtype) and dtype.kind in "biuO":
+            cast = values.astype(dtype)
+            values = cast if dtype.kind == "O" or (cast == values).all() else values  # as an encoder knows them
+        if is_polars(part):
+            return part.with_columns(type(part[:, j])(self.names[j], values))
+        part = part.copy(deep=False)
+        part.isetitem(j, values)
+        return part
+
+    def columns(self, features):
+        """The numbers of columns that are given by name or number, one or several; None is all that hold numbers."""
+        if features is None:
+            # Categories are none, be they numbers.
+            found = [j for j in range(self.shape[1]) if issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"]
+            found = [j for j in found if not np.isnan(self.values(j)).all()]
+        else:
+            names, cure = [plain(name) for name in self.names], f" Give names, or numbers below {self.shape[1]}."
+            find = finder(names, "columns of X", cure, numbered=True)
+            is_one = np.ndim(features) == 0 or (isinstance(features, tuple) and plain(features) in names)
+            found = [find(one, "features") for one in ([features] if is_one else features)]
+        if not found:
+            raise ValueError("features is empty, or no column of X holds numbers: give one column at least.")
+        return found
+
+
+def seen(model, before, rows):
+    """Rows as the classifier has them behind the steps before it, in float64."""
+    return device.to_host(validation.check_X(model, prepared(before, rows), reset=False)).astype(np.float64, copy=False)
