@@ -2,10 +2,11 @@
 
 HorseshoeProbitClassifier is the classifier, and HorseshoeSelector selects columns by it. plotting has displays,
 diagnostics tells whether chains have converged, groups finds correlated columns, disk reads rows from files, and
-datasets makes data to try it on. inspection asks a whole Pipeline, in the units of its data.
+datasets makes data to try it on. inspection asks a whole Pipeline, in the units of its data, and terms asks of columns
+that belong together, such as the levels of a category.
 """
 
-from . import datasets, diagnostics, disk, groups, inspection, plotting
+from . import datasets, diagnostics, disk, groups, inspection, plotting, terms
 from ._classifier import HorseshoeProbitClassifier
 from ._show_versions import show_versions
 from ._version import __version__ as __version__
@@ -21,6 +22,7 @@ __all__ = [
     "inspection",
     "plotting",
     "show_versions",
+    "terms",
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,13 +15,15 @@ from ._backends import device
 from ._data import validation
 from ._posterior.correlated import ROUNDING, central, clusters, trees
 from ._posterior.credible_sets import Claims, choose, frames
-from ._posterior.group_weights import title_of, weights_of
+from ._posterior.group_weights import weights_of
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
+from ._posterior.raw_rows import input_names
 from ._posterior.signals import EFFECT, check_bounds, check_draws, check_share, wrong_columns
+from ._posterior.terms import found_terms, given_terms, root_of, roots, without_rows
 from ._utils.arithmetic import guarded
-from ._utils.names import names_of
-from ._utils.sklearn_compat import Interval
+from ._utils.names import names_of, title_of
+from ._utils.sklearn_compat import Interval, StrOptions
 
 if TYPE_CHECKING:
     from ._types import ArrayLike, DataFrame, Model, Rows
@@ -131,6 +133,7 @@ def credible_sets(
     *,
     correlations: ArrayLike | None = None,
     groups: Mapping[str, Any] | None = None,
+    terms: Mapping[str, Any] | Literal["auto"] | None = "auto",
     level: float = 0.95,
     effect: float = EFFECT,
     q: float = 0.1,
@@ -150,6 +153,10 @@ def credible_sets(
         correlated.
     correlations : array-like of shape (n_features, n_features), default=None
         The correlations of the classifier's columns, in place of X.
+    terms : dict, "auto" or None, default="auto"
+        Columns that are judged together and are no candidates by themselves, as for ``HorseshoeSelector``: a set that
+        is a term holds a signal if the size of its effect is above ``effect``. "auto" takes those of several columns
+        that ``skhorseshoe.terms.find`` finds.
     groups : dict or None, default=None
         Further candidates, as for ``group_summary``: the name of each group with a list of columns or a dict of columns
         and their weights. Groups must not overlap. Columns of a list are added per standard deviation, each with the
@@ -221,14 +228,19 @@ def credible_sets(
     check_draws(classifier, f"q={q}", q)
     check_bounds(classifier, "credible_sets")
     _check("threshold", threshold, _THRESHOLDS)
-    if (X is not None) + (correlations is not None) > 1 or all(one is None for one in (X, correlations, groups)):
-        raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
-    scale = classifier._column_sd
-    shrunk = np.flatnonzero((scale > 0) & (classifier.shrinkage_ > 0))
+    scale, inputs = classifier._column_sd, None if X is None else input_names(X)
     r = _given_correlations(classifier, None if X is None else prepared(before, X), correlations, scale)
     classifier = named(before, classifier)
+    several = _several(terms, before, classifier, inputs, r, scale)
+    if (X is not None) + (correlations is not None) > 1 or (X is correlations is groups is None and not several):
+        raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
     claims = Claims(classifier, level, effect)
-    found = claims.of_columns(shrunk)
+    is_shrunk = (scale > 0) & (classifier.shrinkage_ > 0)
+    found = [one for term, root in several if is_shrunk[term.columns].all() for one in claims.of_term(term, root)]
+    for term, _ in several:  # whose columns are no candidates
+        is_shrunk[term.columns] = False
+    shrunk = np.flatnonzero(is_shrunk)
+    found += claims.of_columns(shrunk)
     if r is not None:
         # Slices of all columns are taken without a copy.
         within = r if len(shrunk) == len(scale) else lambda a, b: r(shrunk[a], shrunk[b])
@@ -239,6 +251,26 @@ def credible_sets(
         for group in _user_groups(classifier, groups, scale, r):
             found += claims.of_group(*group)
     return CredibleSets(*frames(claims, choose(found, q), r, q, level_of(classifier, None)))
+
+
+def _several(terms, before, classifier, inputs, r, scale):
+    """Pairs of the terms of several columns and their roots. inputs : names of the input columns, or None. r :
+    correlations, a function, or None."""
+    if terms is None:
+        return []
+    if isinstance(terms, str):
+        _check("terms", terms, StrOptions({"auto"}))
+        found = found_terms(before, classifier, inputs)
+    else:
+        found = given_terms(terms, before, classifier, inputs)
+    found, pairs = [term for term in found if len(term.columns) > 1], []
+    for term in found:
+        if r is not None and without_rows([term], classifier):
+            sd = scale[term.columns]
+            pairs.append((term, root_of(r(term.columns, term.columns) * sd * sd[:, None])))
+        elif not isinstance(terms, str) or not without_rows([term], classifier):  # else nothing tells its size
+            pairs.append((term, *roots([term], classifier)))
+    return pairs
 
 
 def _check(name, value, interval):

@@ -15,7 +15,9 @@ from ._posterior.contributions import contributions_frame
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
+from ._posterior.raw_rows import input_names
 from ._posterior.signals import EFFECT
+from ._posterior.terms import found_terms, given_terms
 from ._utils.arithmetic import guarded
 from .selection import HorseshoeSelector
 
@@ -349,6 +351,7 @@ def select(
     sample_weight: Weights = None,
     cv: Any = None,
     min_features: int = 0,
+    terms: Mapping[str, Any] | Literal["auto"] | None = None,
 ) -> HorseshoeSelector:
     """A `HorseshoeSelector <skhorseshoe.HorseshoeSelector>` that reads the posterior of the classifier in the model.
 
@@ -362,6 +365,9 @@ def select(
         The labels, for a classifier with a ``class_weight`` or a ``cv``; the rule; its level, share of false columns
         and least effect; the weights of the fit; the folds, in which the steps before the classifier stay as they are;
         the least number of columns.
+    terms : dict, "auto" or None, default=None
+        As for ``HorseshoeSelector``, with the terms of the whole Pipeline: "auto" has one for each of its input
+        columns, and a dict may name input columns.
 
     Returns
     -------
@@ -370,10 +376,15 @@ def select(
         Its ``transform`` takes rows behind the steps before the classifier.
     """
     before, classifier = unwrap(model)
+    known = named(before, classifier)
+    if terms is not None and before is not None:
+        inputs = input_names(X)
+        found = found_terms(before, known, inputs) if terms == "auto" else given_terms(terms, before, known, inputs)
+        terms = {term.name: term.columns.tolist() for term in found}
     given = {"rule": rule, "level": level, "q": q, "effect": effect, "cv": cv, "min_features": min_features}
+    given["terms"] = terms
     selector = HorseshoeSelector(classifier, prefit=True, **given)
     selector.fit(prepared(before, X), y, sample_weight)
-    known = named(before, classifier)
     if hasattr(known, "feature_names_in_"):
         selector.feature_names_in_ = known.feature_names_in_
     return selector

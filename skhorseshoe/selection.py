@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._classifier import HorseshoeProbitClassifier
 from ._data import validation
 from ._data.column_names import check_column_labels, with_names
-from ._data.labels import check_labels
-from ._posterior import dss_cv, rules
+from ._fit.callbacks import selection_task
+from ._posterior import dss_cv, rules, terms
 from ._posterior.pipeline import unfrozen
 from ._posterior.signals import EFFECT
 from ._utils.arithmetic import guarded
-from ._utils.sklearn_compat import HAS_CALLBACKS, CallbackSupportMixin, Interval, StrOptions, _fit_context
+from ._utils.sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context
 from ._utils.warn import warn_once
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, Labels, NDArray, Rows, Rule, Weights
+    from ._types import ArrayLike, Labels, Mapping, NDArray, Rows, Rule, Weights
 
 __all__ = ["HorseshoeSelector"]
 
@@ -78,6 +75,16 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         keeps less, those that it ranks next come with them, although they have not passed it: for "dss" the next on its
         path, for "interval" those with the surest signs, for "fsr" the least probable to be false, for "shrinkage" the
         least shrunk. 1 lets a Pipeline go on where nothing matters.
+    terms : dict, "auto" or None, default=None
+        Columns that are kept or dropped together, such as the levels of a category or the columns of a spline: the name
+        of each term with a list of its columns, by name or number. "auto" takes the categories of which X has a column
+        for every level; ``skhorseshoe.terms.find`` finds those of a Pipeline, and ``inspection.select`` uses them. The
+        effect of a term is the standard deviation over the rows of what its columns do to the score together. "fsr"
+        bounds the share of terms whose effect is not above ``effect``; "interval" keeps a term if an interval of one
+        of its principal components over the rows excludes zero, with levels such that the probability of a wrong sign
+        is that of a column; "dss" shrinks the columns of a term by one factor along its path; "shrinkage" keeps a term
+        with one column below 1/2. None judges each column; a level of a category that has a column for every level is
+        judged by its effect beside the other levels.
 
     Attributes
     ----------
@@ -106,6 +113,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     error_ : ndarray of shape (n_features,) or None
         With ``rule="fsr"``, the probability of each column to be false. The mean over the kept columns that are
         shrunk is the expected share. It is at least 1 / ``ess_``: the draws cannot tell smaller ones.
+    terms_ : dict or None
+        With ``terms``, the name of each term, those of single columns included, with the numbers of its columns.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -169,6 +178,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         "effect": [Interval(Real, 0, None, closed="left")],
         "prefit": ["boolean"],
         "cv": ["cv_object"],
+        "terms": [dict, StrOptions({"auto"}), None],
         "min_features": [Interval(Integral, 0, None, closed="left")],
     }
 
@@ -185,6 +195,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         prefit: bool = False,
         cv: Any = None,
         min_features: int = 0,
+        terms: Mapping[str, Any] | Literal["auto"] | None = None,
     ) -> None:
         self.estimator = estimator
         self.rule = rule
@@ -194,6 +205,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         self.prefit = prefit
         self.cv = cv
         self.min_features = min_features
+        self.terms = terms
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -257,19 +269,24 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             given = process_routing(self, "fit", **given).estimator.fit
         if self.prefit:
             check_is_fitted(model)
-        splits = self._splits(X, y)
-        with self._task(X, y, len(splits)) as task:
+        splits = dss_cv.splits_of(self.cv, X, y) if self._has_folds() else []  # before a fit that may take hours
+        with selection_task(self, X, y, len(splits)) as task:
             if not self.prefit:
                 with task(model := clone(model)):
                     model.fit(X, y, **given)
-            support, rank, found = self._select(model, X, y, **given)
+            judged = self._judged(model, X, y, **given)
+            support, rank, found = self._select(model, judged, X, y, **given)
             if splits:
-                support, found["sizes"] = dss_cv.compare(model, found["path"]["supports"], splits, task, X, y, **given)
+                how = {**given, "groups": judged and judged.groups}
+                support, found["sizes"] = dss_cv.compare(model, found["path"]["supports"], splits, task, X, y, **how)
         support = support | (model.shrinkage_ == 0)  # of unpenalised columns
         support[np.lexsort((rank, ~support))[: self.min_features]] = True
+        if judged is not None:
+            support = judged.as_a_whole(support)
         self._take_names(model, X)
         self.estimator_, self.support_ = model, support
         self.path_, self.error_, self.sizes_ = map(found.get, ("path", "error", "sizes"))
+        self.terms_ = judged and {term.name: term.columns.tolist() for term in judged.terms}
         self.suggested_size_ = None if self.sizes_ is None else self.sizes_.pop("suggested")
         return self
 
@@ -314,26 +331,6 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             input_features = np.array(list(map(str, self._column_labels)), dtype=object)
         return super().get_feature_names_out(input_features)
 
-    @contextmanager
-    def _task(self, X, y, n_folds):
-        """Tells scikit-learn's callbacks of the fit; yields a context in which a classifier has them too."""
-        if not HAS_CALLBACKS:
-            yield nullcontext
-            return
-        whole = self._init_callback_context(max_subtasks=int(not self.prefit) + n_folds)
-        whole.call_on_fit_task_begin(estimator=self, X=X, y=y)
-
-        @contextmanager
-        def classifier(model):
-            part = whole.subcontext(task_name="fit-classifier")
-            with part.propagate_callback_context(model):
-                part.call_on_fit_task_begin(estimator=self, X=X, y=y)
-                yield
-                part.call_on_fit_task_end(estimator=self, X=X, y=y)
-
-        yield classifier
-        whole.call_on_fit_task_end(estimator=self, X=X, y=y)
-
     def _take_names(self, model, X):
         """The names and the number of columns, once they are those that the classifier knows."""
         if validation.is_dask(X):  # whose frames scikit-learn does not know
@@ -358,36 +355,28 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         check_is_fitted(self)
         return self.support_
 
-    def _select(self, model, X, y, sample_weight=None):
+    def _judged(self, model, X, y, sample_weight=None):
+        """The terms, ``Judged``, or None for columns."""
+        if self.terms is None:
+            return None
+        if isinstance(self.terms, str):
+            found = terms.found_terms(None, model)
+        else:
+            found = terms.given_terms(self.terms, None, model)
+        rows = dss_cv.weighted(model, X, y, sample_weight) if terms.without_rows(found, model) else None
+        return rules.Judged(found, terms.roots(found, model, rows))
+
+    def _select(self, model, judged, X, y, sample_weight=None):
         """The ``Choice`` of the rule."""
         if self.rule == "shrinkage":
-            return rules.by_shrinkage(model)
+            return rules.by_shrinkage(model, judged)
         if self.rule == "interval":
-            return rules.by_interval(model, 0.9 if self.level is None else self.level)
+            return rules.by_interval(model, 0.9 if self.level is None else self.level, judged)
         if self.rule == "fsr":
-            return rules.by_fsr(model, self.q, self.effect)
+            return rules.by_fsr(model, self.q, self.effect, judged)
         sizes = [self.min_features, *([] if self.cv is None else dss_cv.sizes_of(model)[:-1])]
-        return rules.by_dss(model, (X, y, sample_weight), 0.5 if self.level is None else self.level, int(max(sizes)))
+        level = 0.5 if self.level is None else self.level
+        return rules.by_dss(model, (X, y, sample_weight), level, int(max(sizes)), judged)
 
     def _has_folds(self):
         return self.cv is not None and self.rule == "dss"
-
-    def _splits(self, X, y):
-        """The rows to fit and to hold out; before the classifier is fitted, which may take hours."""
-        if not self._has_folds():
-            return []
-        if y is None:
-            raise ValueError("This HorseshoeSelector requires y to be passed, but the target y is None (for cv).")
-        y = check_labels(y)
-        check_classification_targets(y)
-        try:
-            splits = list(check_cv(self.cv, y, classifier=True).split(X, y))
-        except ValueError as error:
-            if "'groups'" not in str(error):
-                raise
-            raise ValueError(
-                f"cv={self.cv!r} splits by groups: give the pairs that it makes, cv=list(splitter.split(X, y, groups))."
-            ) from error
-        if not splits:
-            raise ValueError(f"cv={self.cv!r} has no folds. An iterator has them once: give a list of its pairs.")
-        return splits

@@ -7,9 +7,11 @@ parts of it that double. Inside a search or a pipeline it is one bar.
 
 import math
 import time
+from contextlib import contextmanager, nullcontext
 
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import STORED
+from .._utils.sklearn_compat import HAS_CALLBACKS
 from ..diagnostics import rhat
 
 _BLOCKS = 20  # about, of sweeps; each is kept until the fit ends, and takes a bar half a millisecond
@@ -124,3 +126,24 @@ class Tasks:
 
 def _blocks(first, last, size):
     return max(1, -(-(last - first) // size))
+
+
+@contextmanager
+def selection_task(selector, X, y, n_folds):
+    """Tells the callbacks of a selector; yields a function of a classifier that gives a context in which it has them."""
+    if not HAS_CALLBACKS:
+        yield nullcontext
+        return
+    whole = selector._init_callback_context(max_subtasks=int(not selector.prefit) + n_folds)
+    whole.call_on_fit_task_begin(estimator=selector, X=X, y=y)
+
+    @contextmanager
+    def classifier(model):
+        part = whole.subcontext(task_name="fit-classifier")
+        with part.propagate_callback_context(model):
+            part.call_on_fit_task_begin(estimator=selector, X=X, y=y)
+            yield
+            part.call_on_fit_task_end(estimator=selector, X=X, y=y)
+
+    yield classifier
+    whole.call_on_fit_task_end(estimator=selector, X=X, y=y)

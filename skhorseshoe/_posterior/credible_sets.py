@@ -7,10 +7,9 @@ import pandas as pd
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from .._utils.names import names_of
+from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
-from .group_weights import title_of
-from .signals import floored, wrong_columns
+from .signals import factors_of, floored, wrong_columns, wrong_term
 from .summary import ends, favoured, in_lines, moments
 from .table import Summary
 
@@ -21,7 +20,8 @@ class Candidate(NamedTuple):
     columns: np.ndarray
     weights: np.ndarray
     error: float
-    title: str | None = None  # that a user has given
+    title: str | None = None  # that a user has given, or of a term
+    root: np.ndarray | None = None  # of a term, as ``terms.roots`` gives it: its effect is no sum, but a size
 
 
 class Claims:
@@ -33,7 +33,10 @@ class Claims:
     def __init__(self, model, level, effect):
         self.model, self.scale, self.level, self.effect = model, model._column_sd, level, effect
         self.n_chains, self.n_draws, p = model.coef_draws_.shape
-        self.flat = model.coef_draws_.reshape(-1, p)
+        self.raw = self.flat = model.coef_draws_.reshape(-1, p)
+        for factor in factors_of(model):  # of which the data know the effects beside the other levels
+            self.flat = self.flat.copy() if self.flat is self.raw else self.flat
+            self.flat[:, factor.columns] = factor.effects(self.raw) / self.scale[factor.columns]
 
     def of_columns(self, allowed):
         """The single columns, of those allowed (k,), that are credible as they are."""
@@ -59,7 +62,21 @@ class Claims:
 
     def of_group(self, columns, weights, title):
         """A group of the user's, if it is credible; in a list."""
-        return list(self._credible(columns, weights, self._sum(columns, weights), title))
+        return list(self._credible(columns, weights, self.raw[:, columns].astype(np.float64) @ weights, title))
+
+    def of_term(self, term, root):
+        """A term, if it is credible; in a list. root : as ``terms.roots`` gives it."""
+        error = wrong_term(self.model, term, root, self.effect)
+        weights = self.scale[term.columns]
+        return [Candidate(term.columns, weights, error, term.name, root)] if error <= self._most else []
+
+    def draws_of(self, candidate):
+        """The parts (m, k) that its columns have in the effect of a set, and the effect (m,)."""
+        columns, weights, _, title, root = candidate
+        draws = (self.flat if title is None or root is not None else self.raw)[:, columns].astype(np.float64)
+        if root is not None:
+            return draws * weights, np.linalg.norm(self.raw[:, columns].astype(np.float64) @ root.T, axis=-1)
+        return draws * weights, draws @ weights
 
     def _sum(self, columns, weights):
         return self.flat[:, columns].astype(np.float64) @ np.broadcast_to(weights, columns.shape)
@@ -104,13 +121,15 @@ def frames(claims, chosen, correlation, q, level):
     """
     names, sets, members = names_of(claims.model), [], []
     shape = claims.n_chains, claims.n_draws, -1
-    for columns, weights, error, title in chosen:
-        order = np.argsort(columns)
-        columns, weights = columns[order], weights[order]
+    for candidate in chosen:
+        columns, weights, error, title, root = candidate
+        if root is None:
+            order = np.argsort(columns)
+            candidate = candidate._replace(columns=(columns := columns[order]), weights=(weights := weights[order]))
         k = len(columns)
-        r = np.eye(1) if k == 1 else correlation(columns, columns) if correlation else np.full((k, k), np.nan)
-        parts = claims.flat[:, columns].astype(np.float64) * weights
-        total = parts.sum(axis=1)
+        is_known = correlation is not None and root is None
+        r = np.eye(1) if k == 1 else correlation(columns, columns) if is_known else np.full((k, k), np.nan)
+        parts, total = claims.draws_of(candidate)
         side = 1.0 if (total > claims.effect).mean() >= (total < -claims.effect).mean() else -1.0  # as of its error
         wrong = 1 - (side * parts > claims.effect).mean(axis=0)
         alone = 1 - floored(wrong, claims.model.ess_[columns], len(parts), most=1.0)

@@ -81,12 +81,13 @@ def factor(S):
     return R
 
 
-def follow(draws, R, level, given, columns=0):
+def follow(draws, R, level, given, columns=0, groups=None):
     """The ``Path``; its last summary, if no other one, is good enough.
 
     draws : (n_chains, n_draws, p). R : (m, q), as ``root_of`` gives it; for the choice its scale does not matter.
     given : (p,) bool, the columns that belong to every summary. columns : how many others the path is followed to at
-    least, if it goes so far. ValueError if the information is zero.
+    least, if it goes so far. groups : (p,) of int, columns of one number being in a summary together; None for each by
+    itself. ValueError if the information is zero.
     """
     if not _squares(R).any():
         raise ValueError(
@@ -104,7 +105,8 @@ def follow(draws, R, level, given, columns=0):
     moves = np.flatnonzero(size > 0)
     largest = size.max(initial=0.0) or 1.0
     R = R[:, moves] * (mean[moves] / np.sqrt(largest))
-    supports, distances = _lasso_path(R, radius / largest, columns)  # ends early where small
+    groups = moves if groups is None else np.unique(groups[~given][moves], return_inverse=True)[1]
+    supports, distances = _lasso_path(R, radius / largest, columns, groups)  # ends early where small
     of_all = np.tile(given, (len(supports), 1))
     of_all[:, np.flatnonzero(~given)[moves]] = supports
     return Path(of_all, distances * (largest / 2), radius / 2)
@@ -121,15 +123,26 @@ def _profiled(R, out):
     return left
 
 
-def _lasso_path(R, radius, columns):
+def _lasso_path(R, radius, columns, groups):
     """Supports (k, p) on the lasso path, and how far from 1 is the best on each: at least until one is good enough and
-    one has so many columns, if the path goes so far."""
+    one has so many columns, if the path goes so far.
+
+    groups : (p,) of int. The columns of one number are shrunk by one factor, whose penalty is the root of their number
+    (a garrote of groups; Yuan & Lin 2006), and their best coefficients are each their own.
+    """
     steps = max(_FIRST_STEPS, columns)
     target = len(R) * R.sum(axis=1)  # by which lars_path divides what it ends by
+    _, place, times = np.unique(groups, return_inverse=True, return_counts=True)
+    together = R
+    if len(times) < len(place):
+        together = np.stack([R[:, place == g].sum(axis=1) / np.sqrt(n) for g, n in enumerate(times)], axis=1)
+    else:
+        place = np.arange(len(place))
     while True:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the path ends early where columns are copies
-            supports = lars_path(R, target, Gram=None, max_iter=steps, method="lasso")[2].T != 0
+            path = lars_path(together, target, Gram=None, max_iter=steps, method="lasso")[2].T
+        supports = (path != 0)[:, place]
         distances = _projected_distances(R, supports)
         ended = len(supports) <= steps
         if (distances <= radius).any() and (ended or supports.sum(axis=1).max() >= columns):

@@ -17,7 +17,9 @@ from warnings import catch_warnings
 import numpy as np
 from scipy.special import ndtr
 from sklearn.base import clone
+from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, gen_batches, indexable
+from sklearn.utils.multiclass import check_classification_targets
 
 from .._backends import device
 from .._data import labels, validation
@@ -37,11 +39,30 @@ _NUMBERS = 2**20  # predictors that are held together
 _FAR = 12.0  # score, beyond which Phi has no digits that matter
 
 
-def compare(model, supports, splits, task, X, y, sample_weight=None):
+def splits_of(cv, X, y):
+    """The rows to fit and to hold out, as pairs in a list."""
+    if y is None:
+        raise ValueError("This HorseshoeSelector requires y to be passed, but the target y is None (for cv).")
+    y = labels.check_labels(y)
+    check_classification_targets(y)
+    try:
+        splits = list(check_cv(cv, y, classifier=True).split(X, y))
+    except ValueError as error:
+        if "'groups'" not in str(error):
+            raise
+        raise ValueError(
+            f"cv={cv!r} splits by groups: give the pairs that it makes, cv=list(splitter.split(X, y, groups))."
+        ) from error
+    if not splits:
+        raise ValueError(f"cv={cv!r} has no folds. An iterator has them once: give a list of its pairs.")
+    return splits
+
+
+def compare(model, supports, splits, task, X, y, sample_weight=None, groups=None):
     """The columns of the smallest size that predicts as well as the full model, and what says so, for ``sizes_``.
 
     supports : (k, p) bool, those on the path of the fitted model. splits : pairs of rows to fit and rows to hold out.
-    task : makes the context of a fit of a classifier.
+    task : makes the context of a fit of a classifier. groups : as in ``follow``.
     """
     X, y, sizes = indexable(X)[0], labels.check_labels(y), sizes_of(model)
     if sample_weight is not None:
@@ -57,7 +78,7 @@ def compare(model, supports, splits, task, X, y, sample_weight=None):
         rows = weighted(fold, part, y[train], **given)
         held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
         positive = labels.is_second(y[test], held_out, fold.classes_)
-        np.add.at(scores, test, _fold_scores(fold, *rows, sizes[:-1], held_out, positive))
+        np.add.at(scores, test, _fold_scores(fold, *rows, sizes[:-1], held_out, positive, groups))
         np.add.at(times, test, 1)
     _say(said, len(splits))
     counts = (times > 0) & (weight > 0)
@@ -104,7 +125,7 @@ def weighted(model, X, y, sample_weight=None):
     if class_weight is not None:
         if y is None:
             raise ValueError(
-                "rule='dss' needs y, also with prefit=True: the class_weight of the fit weights rows by their labels."
+                "fit needs y, also with prefit=True: the class_weight of the fit weights the rows by their labels."
             )
         X, _, sample_weight, _ = rows_that_count(X, labels.check_labels(y), sample_weight, class_weight)
     if sample_weight is None:
@@ -141,18 +162,19 @@ def _supports_of(supports, given, sizes):
     return supports[[np.argmax(counts == counts[counts <= size].max()) for size in sizes]]
 
 
-def search(model, X, weight, level, columns=0):
-    """The ``Path`` of a fitted model. X, weight : its rows and (n,) or (0,) for none."""
-    return follow(model.coef_draws_, root_of(model, X, weight)[0], level, model.shrinkage_ == 0, columns)
+def search(model, X, weight, level, columns=0, groups=None):
+    """The ``Path`` of a fitted model. X, weight : its rows and (n,) or (0,) for none. groups : as in ``follow``."""
+    return follow(model.coef_draws_, root_of(model, X, weight)[0], level, model.shrinkage_ == 0, columns, groups)
 
 
-def _fold_scores(model, X, weight, sizes, held_out, positive):
+def _fold_scores(model, X, weight, sizes, held_out, positive, groups=None):
     """Log scores of rows that were held out, with the summaries of these sizes and, last, with the model; (n, k + 1).
 
     X, weight : the rows of the fit, (n,) or (0,) for none. held_out, positive : the others, and whether each is of the
     second class, (n,) bool.
     """
-    path, projection = search(model, X, weight, 0.5, int(sizes.max(initial=0))), Projection(model, X, weight)
+    path = search(model, X, weight, 0.5, int(sizes.max(initial=0)), groups)
+    projection = Projection(model, X, weight)
     supports = map(np.flatnonzero, _supports_of(path.supports, model.shrinkage_ == 0, sizes))
     summaries = [(columns, projection.onto(columns)) for columns in supports]
     summaries.append((np.arange(X.shape[1]), projection.draws))

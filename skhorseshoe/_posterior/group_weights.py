@@ -43,8 +43,3 @@ def weights_of(groups, model):
             )
         values += map(float, weights)
     return csc_array((values, (rows, columns)), shape=(p, len(groups)))
-
-
-def title_of(centre, n_columns):
-    """The title of a group of so many columns with this one in its centre."""
-    return centre if n_columns == 1 else f"{centre} and {n_columns - 1} more"

@@ -82,6 +82,17 @@ class RawRows:
             raise ValueError(f"Column {self.names[j]!r} does not hold numbers: leave it out of features.")
         return pd.Series(column).to_numpy(dtype=np.float64, na_value=np.nan)
 
+    def levels(self, j):
+        """The number of its level for each row (n,), and the levels of a column, None for what is missing; those of a
+        category of pandas in its order."""
+        column = pd.Series(_column(self._by_column, j) if not issparse(self.X) else self.values(j))
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            codes, labels = column.cat.codes.to_numpy(), column.cat.categories.tolist()
+        else:
+            codes, labels = pd.factorize(column, sort=kind_of(np.asarray(column, object)) != "mixed")
+            labels = labels.tolist()
+        return (codes, labels) if (codes >= 0).all() else (np.where(codes < 0, len(labels), codes), [*labels, None])
+
     def changed(self, part, j, values):
         """A part with these values (n,) in column j."""
         if issparse(part):
@@ -115,6 +126,12 @@ class RawRows:
         if not found:
             raise ValueError("features is empty, or no column of X holds numbers: give one column at least.")
         return found
+
+
+def input_names(X):
+    """Names of the columns of rows as a user has them; None where they have none."""
+    columns = getattr(X, "column_names", getattr(X, "columns", None))  # the former of pyarrow
+    return None if columns is None else list(columns)
 
 
 def seen(model, before, rows):

@@ -8,7 +8,10 @@ from numbers import Real
 
 import numpy as np
 
+from .._data.factors import Factor
 from .._utils.warn import warn
+from ..diagnostics import ess_bulk
+from .estimates import interval
 
 EFFECT = 0.1
 _NUMBERS = 2**22  # draws that are looked at together
@@ -60,17 +63,51 @@ def check_bounds(model, name):
         )
 
 
+def factors_of(model):
+    """The complete sets of level columns that the fit has found."""
+    return [Factor(**one) for one in model._factors]
+
+
 def wrong_columns(model, effect):
-    """Of each column, how probable it is that its effect is not beyond ``effect`` on its more probable side; (p,)."""
-    draws = model.coef_draws_
+    """Of each column, how probable it is that its effect is not beyond ``effect`` on its more probable side; (p,).
+
+    Of a level of a category the effect is that beside the other levels: its coefficient alone is not known.
+    """
+    draws, ess = model.coef_draws_, model.ess_.copy()
     n_chains, n_draws, p = draws.shape
     right = np.empty(p)
+
+    def judge(columns, sized):
+        right[columns] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
+
     step = max(1, _NUMBERS // (n_chains * n_draws))
     for start in range(0, p, step):
         part = slice(start, start + step)
-        sized = draws[..., part] * model._column_sd[part]
-        right[part] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
-    return floored(1 - right, model.ess_, n_chains * n_draws, most=1.0)
+        judge(part, draws[..., part] * model._column_sd[part])
+    for factor in factors_of(model):
+        judge(factor.columns, sized := factor.effects(draws))
+        ess[factor.columns] = ess_bulk(sized)
+    return floored(1 - right, ess, n_chains * n_draws, most=1.0)
+
+
+def scores(draws, term, root):
+    """Draws (n_chains, n_draws, r) of the effect of a term along its principal components, whose norm is its size."""
+    return draws[..., term.columns].astype(np.float64) @ root.T
+
+
+def wrong_term(model, term, root, effect):
+    """The probability that the size of a term's effect is not beyond ``effect``, as far as the draws can tell."""
+    size = np.linalg.norm(scores(model.coef_draws_, term, root), axis=-1)
+    return float(floored((size <= effect).mean(), ess_bulk(size), size.size, most=1.0))
+
+
+def column_intervals(model, level):
+    """The interval of each coefficient, of a level of a category that of its effect beside the mean over rows;
+    (2, p)."""
+    ends = interval(model.coef_draws_, level)
+    for factor in factors_of(model):
+        ends[:, factor.columns] = interval(factor.centred(model.coef_draws_), level)
+    return ends
 
 
 def largest_set(wrong, q):

@@ -5,11 +5,11 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
-from .._utils.names import class_texts, names_of, printable
+from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .estimates import interval, others
 from .group_weights import weights_of
-from .signals import lfsr
+from .signals import column_intervals, factors_of, lfsr
 from .table import Summary
 
 
@@ -29,7 +29,7 @@ def summary_frame(model, level, sort_by):
         "rhat": rhat,
     }
     frame = Summary(columns, index=pd.Index([*names_of(model), *extra], name="feature"))
-    frame.attrs |= {"header": header(model, frame), "classes": model.classes_.tolist()}
+    frame.attrs |= {"header": header(model, frame, level), "classes": model.classes_.tolist()}
     return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
 
 
@@ -89,7 +89,7 @@ def _sorted(frame, sort_by, n_extra):
     return frame.iloc[np.append(order, np.arange(len(features), len(frame)))]
 
 
-def header(model, frame):
+def header(model, frame, level):
     """What came out, in a sentence; then the prior, the sampler, the state of the chains and the effective number of
     nonzero coefficients."""
     prior, asked, shrunk = model.prior_, model._asked, model.shrinkage_ > 0
@@ -106,13 +106,14 @@ def header(model, frame):
         "Separation": model._separated
         and f"the columns separate the classes ({model._separated} separation), so the data do not bound the "
         "coefficients; slab_scale=2 does, for columns of standard deviation 1",
+        "Categories": _categories(model),
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
         "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
         f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "
         f"tau = {prior['tau_0']:.3g})",
     }
     details = [in_lines(f"{name + ':':<13}{text}", 13) for name, text in lines.items() if text]
-    return "\n".join([in_lines(_outcome(model, frame)), *details])
+    return "\n".join([in_lines(_outcome(model, frame, level)), *details])
 
 
 def in_lines(text, indent=0):
@@ -120,13 +121,24 @@ def in_lines(text, indent=0):
     return fill(text, 79, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _outcome(model, frame):
+def _categories(model):
+    """Which columns are the levels of a category, and where to ask what these do; "" for none."""
+    names = names_of(model)
+    found = [f"{name_of_levels([names[j] for j in f.columns])} ({len(f.columns)} levels)" for f in factors_of(model)]
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return found and (
+        f"{', '.join(map(printable, found[:3]))}{more}: every row has one of the columns, so no single coefficient is "
+        "known, but their differences are: skhorseshoe.terms.levels"
+    )
+
+
+def _outcome(model, frame, level):
     """Whether the chains have converged, how many columns have intervals without zero, and what a sign means."""
     n_chains, n_draws = model.global_scale_draws_.shape
     rhat, ess = frame["rhat"].dropna(), frame["ess"].dropna()
     converged = (rhat <= MAX_RHAT).all() and (ess >= MIN_ESS_PER_CHAIN * n_chains).all()
     state = ("converged" if converged else "NOT converged") if len(rhat) else "too few to tell whether they converged"
-    lower, upper = frame.iloc[: model.n_features_in_, 2:4].to_numpy().T
+    lower, upper = column_intervals(model, level)
     matter = ((lower > 0) | (upper < 0)).sum()
     return (
         f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_draws} draws, {state}; {matter} of {len(lower)} columns "

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 RESERVED = "(intercept)", "(global scale)", "(total)"  # rows of tables that belong to no column
+_BETWEEN = "_-=.: /|"  # letters that stand between the name of a category and that of a level
 _PLAIN = str | bool | int | float | None
 
 
@@ -61,6 +62,25 @@ def class_texts(labels, letters=20):
 def _escaped(name):
     text = str(name)
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def title_of(centre, n_columns):
+    """The title of a group of so many columns with this one in its centre."""
+    return centre if n_columns == 1 else f"{centre} and {n_columns - 1} more"
+
+
+def name_of_levels(names):
+    """The name of a category by those of its level columns."""
+    texts = [str(name) for name in names]
+    first, last = min(texts), max(texts)
+    n = next((i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
+    prefix = first[:n]
+    at = max(map(prefix.rfind, _BETWEEN))
+    if at > 0:
+        return prefix[:at]
+    if prefix and all(text[len(prefix) :].isdigit() for text in texts) and not prefix[-1].isdigit():
+        return prefix
+    return title_of(texts[0], len(texts))
 
 
 def check_different(names, what, cure="Rename them: each column needs a name of its own."):

@@ -1,0 +1,144 @@
+"""Frames of terms: how large the effect of each is, and what the levels of a category do."""
+
+from numbers import Real
+
+import numpy as np
+import pandas as pd
+
+from .._backends import device
+from .._data import validation
+from .._data.weights import check_weights
+from .._utils.arrays import dense
+from .._utils.names import names_of, printable
+from ..diagnostics import ess_bulk, rhat
+from . import terms as _terms
+from .pipeline import prepared
+from .raw_rows import RawRows, input_names, seen
+from .signals import factors_of, lfsr, scores, wrong_columns, wrong_term
+from .summary import ends, favoured, in_lines, moments
+from .table import Summary
+
+_ROWS = 2**13  # that pass through the steps of a Pipeline together
+_LEVELS = 200  # of a category at most
+
+
+def terms_frame(model, before, X, terms, effect, level, sample_weight):
+    """See ``terms.summary``."""
+    if isinstance(effect, bool) or not isinstance(effect, Real) or not effect >= 0:
+        raise ValueError(f"effect must be a number from 0 on; got {effect!r}.")
+    inputs = None if X is None else input_names(X)
+    if isinstance(terms, str) and terms == "auto":
+        found = _terms.found_terms(before, model, inputs)
+    else:
+        found = _terms.given_terms(terms, before, model, inputs)
+    rows = None
+    if X is not None and _terms.without_rows(found, model):
+        seen_rows = device.to_host(validation.check_X(model, prepared(before, X), reset=False))
+        rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
+    roots, alone = _terms.roots(found, model, rows), wrong_columns(model, effect)
+    table = []
+    for term, root in zip(found, roots, strict=True):
+        if root is None:
+            (j,) = term.columns
+            size, wrong = np.abs(model.coef_draws_[..., j].astype(np.float64)) * model._column_sd[j], alone[j]
+        else:
+            size = np.linalg.norm(scores(model.coef_draws_, term, root), axis=-1)
+            wrong = wrong_term(model, term, root, effect)
+        table.append(
+            {
+                "term": term.name,
+                "n_columns": len(term.columns),
+                **{name: values[0] for name, values in moments(size[..., None], level).items()},
+                "probability": 1 - wrong,
+                "ess": ess_bulk(size),
+                "rhat": rhat(size),
+            }
+        )
+    columns = ["n_columns", "mean", "sd", *ends(level), "probability", "ess", "rhat"]
+    frame = Summary(table, columns=["term", *columns]).set_index("term")
+    frame = frame.sort_values("mean", ascending=False, kind="stable")
+    frame.attrs["header"] = in_lines(
+        f"Effect of each of {len(frame)} terms on the score: standard deviation over the rows, and the probability "
+        f"that it is above {effect:g}"
+    )
+    return frame
+
+
+def levels_frame(model, before, X, term, reference, level, sample_weight):
+    """See ``terms.levels``."""
+    if before is None:
+        labels, columns, points, share = _of_level_columns(model, term)
+    else:
+        labels, columns, points, share = _of_input(model, before, X, term, sample_weight)
+    if len(labels) < 2:
+        raise ValueError(f"{term!r} has one level in these rows, {labels[0]!r}: there is nothing to compare.")
+    origin, others = share @ points, np.arange(len(labels))
+    if reference is not None:
+        if reference not in labels:
+            raise ValueError(f"reference={reference!r} is no level of {term!r}: these are {labels}.")
+        origin = points[labels.index(reference)]
+        others = np.flatnonzero([label != reference for label in labels])
+    draws = model.coef_draws_[..., columns].astype(np.float64) @ (points[others] - origin).T
+    ess, described = ess_bulk(draws), moments(draws, level)
+    frame = Summary(
+        {
+            "share": share[others],
+            **described,
+            "lfsr": lfsr(described["prob_positive"], ess, draws[..., 0].size),
+            "ess": ess,
+        },
+        index=pd.Index([labels[k] for k in others], name=str(term), tupleize_cols=False),
+    )
+    beside = "the mean over rows" if reference is None else f"level {printable(repr(reference))}"
+    frame.attrs["classes"] = model.classes_.tolist()
+    frame.attrs["header"] = in_lines(
+        f"What each level of {printable(repr(term))} adds to the score beside {beside}; {favoured(model, 'values')}"
+    )
+    return frame
+
+
+def _of_level_columns(model, term):
+    """Labels, columns, what these are in rows of each level (m, k), and the shares of the levels."""
+    names, known = names_of(model), {}
+    for found in _terms.found_terms(None, model):
+        for factor in factors_of(model):
+            if found.columns.tolist() == factor.columns.tolist():
+                known[found.name] = factor
+    if term not in known:
+        raise ValueError(
+            f"There is no category {term!r} with a column for every level; there are {[*known]}. Fit a Pipeline with "
+            "the encoder in it, whose input columns are categories."
+        )
+    factor = known[term]
+    points = np.tile(factor.base, (len(factor.columns), 1)) + np.diag(factor.step)
+    return [names[j] for j in factor.columns], factor.columns, points, factor.share
+
+
+def _of_input(model, before, X, term, sample_weight):
+    """The same of an input column of a Pipeline: means over the rows of each level."""
+    if X is None:
+        raise ValueError("X is needed, the rows of the fit: they tell the levels.")
+    X = RawRows(X)
+    if term not in X.names:
+        raise ValueError(f"There is no input column {term!r}: X has {X.names[:9]}.")
+    place = X.names.index(term)
+    made_of, _ = _terms.walked(before, model, X.names)
+    columns = np.flatnonzero([own == (place,) for own in made_of])
+    if not len(columns):
+        raise ValueError(f"The steps before the classifier make no column of {term!r} alone.")
+    codes, labels = X.levels(place)
+    if len(labels) > _LEVELS:
+        raise ValueError(
+            f"{term!r} has {len(labels)} different values, too many for levels (at most {_LEVELS}): marginal_effects "
+            "says what a number does."
+        )
+    weight = np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X.X)
+    share, points = np.zeros(len(labels)), np.zeros((len(labels), len(columns)))
+    for start in range(0, X.shape[0], _ROWS):
+        rows = slice(start, min(X.shape[0], start + _ROWS))
+        block = dense(seen(model, before, X.part(rows))[:, columns])
+        np.add.at(points, codes[rows], block * weight[rows, None])
+        np.add.at(share, codes[rows], weight[rows])
+    there = share > 0
+    labels = [label for label, is_there in zip(labels, there, strict=True) if is_there]
+    return labels, columns, points[there] / share[there, None], share[there] / share.sum()
