@@ -7,6 +7,8 @@ sign of no single coefficient is known, while their differences may be known exa
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from .._backends import device
 from .._utils.arrays import dense
@@ -15,6 +17,8 @@ from .._utils.memmap import ahead, cut
 _ROUNDING = 1e-5  # of a column of two values, that a scaler in float32 leaves
 _SHARES = 1e-8  # by which the shares of all levels may miss 1
 _APART = 500  # columns, at most, among which levels are looked for that do not stand side by side
+_NOTHING = 1e-10  # of a column's variance, that is left where others determine it
+_LEAST = 1e-3  # weight of a column in a sum of columns, in units of their standard deviations
 _TOGETHER = 2**14  # columns looked at together
 _BLOCK = 2**20  # elements of X looked at together
 
@@ -94,6 +98,28 @@ def _groups_apart(is_level, share):
     return found
 
 
+def dependent(rows, mean, spread):
+    """Sets of columns (``Factor``s, without shares) of which a weighted sum is the same in all rows of a sample (m, p).
+
+    mean, spread : (p,) over all rows; a spread of 0 leaves a column out. Empty where the columns are too many to tell.
+    """
+    columns = np.flatnonzero((spread > 0) & (np.ptp(rows, axis=0) > 0))
+    if not 1 < len(columns) <= min(_APART, len(rows) // 2):
+        return []
+    Z = (np.asarray(rows[:, columns], np.float64) - mean[columns]) / spread[columns]
+    R, order, rank, _ = dpstrf(Z.T @ Z, tol=_NOTHING * len(Z))
+    # Each column beyond the rank is a sum of some before it: these and it.
+    weights = solve_triangular(R[:rank, :rank], R[:rank, rank:])
+    found = []
+    for k, sums in enumerate(weights.T):
+        inside = np.flatnonzero(abs(sums) > _LEAST)
+        members, factors = np.append(order[inside], order[rank + k]) - 1, np.append(sums[inside], -1.0)
+        at = np.argsort(members)
+        members, factors = columns[members[at]], factors[at]
+        found.append(Factor(members, mean[members], spread[members] / factors, np.zeros(len(members))))
+    return found
+
+
 def level_sums(X, factors):
     """The least and the largest sum of the levels of a row, of each of the factors; two arrays.
 
@@ -114,7 +140,8 @@ def level_sums(X, factors):
     return low, high
 
 
-def whole(factors, low, high):
-    """Those of the factors whose levels sum to one in every row."""
-    near = (abs(low - 1) < _ROUNDING * 10) & (abs(high - 1) < _ROUNDING * 10)
-    return [factor for factor, is_whole in zip(factors, near, strict=True) if is_whole]
+def are_whole(factors, low, high):
+    """Those of the sums that are one in every row; or, of columns without shares, the same."""
+    near = abs(high - low) < 20 * _ROUNDING
+    is_one = [near[i] and (abs(low[i] - 1) < 10 * _ROUNDING or not f.share.any()) for i, f in enumerate(factors)]
+    return [factor for factor, is_so in zip(factors, is_one, strict=True) if is_so]

@@ -6,13 +6,14 @@ They are read in the columns of X, and answer in the coefficients that the sampl
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._backends.device import on_gpu
 from .._backends.lines import choose
 from .._utils.memmap import is_on_disk
 from .._utils.threads import Threads
 from .column_checks import evidence, far_out, one_sided, sample, step_of, two_valued
-from .factors import candidates, whole
+from .factors import are_whole, candidates, dependent
 from .row_blocks import ADD, Segment, collapse, layout
 from .separation import separation
 
@@ -153,11 +154,21 @@ class Rows:
         return two_valued(self._sample()[:, columns]) if len(columns) else np.zeros(0, bool)
 
     def factors(self):
-        """The ``Factor``s whose levels the data cannot tell from the intercept together."""
-        if not self.columns.fit_intercept:
-            return []
-        found = candidates(self._sample(), self.columns.mean_of_X, self.spread**2)
-        return whole(found, *self._total("level_sums", found, of=(self.X, self.y, self.weight))) if found else []
+        """The ``Factor``s whose levels the data cannot tell from the intercept together, and sets of other shrunk
+        columns of which a weighted sum is the same in every row."""
+        c = self.columns
+        if not c.fit_intercept:
+            return [], []
+        rows, spread = self._sample(), np.where(c.unpenalized, 0.0, self.spread)
+        factors = self._whole_ones(candidates(rows, c.mean_of_X, self.spread**2))
+        if issparse(rows) or rows.shape[1] > len(rows):
+            return factors, []
+        for factor in factors:
+            spread[factor.columns[-1]] = 0.0
+        return factors, self._whole_ones(dependent(rows, c.mean_of_X, spread))
+
+    def _whole_ones(self, found):
+        return are_whole(found, *self._total("level_sums", found, of=(self.X, self.y, self.weight))) if found else []
 
     def _sample(self):
         """Some rows of X, from all over it, on the host."""

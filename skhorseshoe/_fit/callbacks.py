@@ -130,7 +130,7 @@ def _blocks(first, last, size):
 
 @contextmanager
 def selection_task(selector, X, y, n_folds):
-    """Tells the callbacks of a selector; yields a function of a classifier that gives a context in which it has them."""
+    """Tells the callbacks of a selector; yields a function of a classifier for a context in which it has them too."""
     if not HAS_CALLBACKS:
         yield nullcontext
         return

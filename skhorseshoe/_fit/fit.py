@@ -109,11 +109,11 @@ def fit(model, X, y, sample_weight, lease):
         with _open(params, data, plan, threads) as rows:
             names = np.fromiter(names_of(SimpleNamespace(**data.columns)), dtype=object)
             check_size(rows.columns, rows.dtype, names)
-            ends = rows.ends()
+            ends, (factors, sums) = rows.ends(), rows.factors()
             problem = _problem(params, rows)
             unbounded = ends.one_sided[~findings.is_bound(params.slab_scale, ends.spans, findings.FARTHEST_SLAB)]
             of_columns = input_findings.of_columns(rows, ends, names, params.standardize)
-            warnings.say([*early, *input_findings.first(params, data, rows, ends, names)])
+            warnings.say([*early, *input_findings.first(params, data, rows, ends, sums, names)])
             try:
                 run, sweep = _sample(params, problem, plan, earlier, unbounded, callbacks)
             except BaseException:  # of which the columns may be the cause
@@ -121,7 +121,7 @@ def fit(model, X, y, sample_weight, lease):
                     warnings.say(of_columns, "Set standardize=True." if any(one.changes for one in of_columns) else "")
                 raise
             with listening():  # one Ctrl-C loses none of the draws
-                fitted = _summarise(params, data, plan, run, known)
+                fitted = _summarise(params, data, plan, run, known, factors)
                 informative = rows.columns.informative
                 chains = findings.chains_of(fitted, names, informative, sweep)
                 are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, informative)
@@ -278,8 +278,9 @@ def _log(verbose, run):
     return progress.reporter(verbose, run.expected, line, too_long)
 
 
-def _summarise(params, data, plan, run, known):
-    """The attributes of a fitted model, all NumPy. known : those that it has had before the run."""
+def _summarise(params, data, plan, run, known, factors):
+    """The attributes of a fitted model, all NumPy. known : those that it has had before the run. factors : the
+    categories with a column for every level."""
     draws, rows, prior = run.draws, run.problem.rows, (run.problem.tau_0, params.slab_scale)
     fitted = SimpleNamespace(**known)
     for name in STORED:
@@ -299,7 +300,7 @@ def _summarise(params, data, plan, run, known):
     fitted.prior_ = describe_prior(*prior, columns.sd[: columns.n_shrunk], n, rows.share())
     fitted._column_means = columns.mean_of_X  # by weight; what contributions are measured from
     fitted._column_sd = columns.sd_of_X  # by weight; the unit of effects
-    fitted._factors = [factor._asdict() for factor in rows.factors()]
+    fitted._factors = [factor._asdict() for factor in factors]
     fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}

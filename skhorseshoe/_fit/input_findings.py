@@ -35,16 +35,20 @@ def _is_reordered(index, other):
     return bool(not index.equals(other) and index.isin(other).all() and other.isin(index).all())
 
 
-def first(params, data, rows, ends, names):
-    """The findings that are said before sampling: weights that leave few rows, and what the data do not bound.
+def first(params, data, rows, ends, sums, names):
+    """The findings that are said before sampling: weights that leave few rows, and what the data do not tell or bound.
 
-    data : ``Data``. ends : ``Ends``. names : of the columns, an array.
+    data : ``Data``. ends : ``Ends``. sums : ``Factor``s of columns that depend on one another. names : of the columns,
+    an array.
     """
     n, size, rarer = rows.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
     found = []
     if data.weighted_by and size < _LIGHT * n and (size < _FEW or rarer < _CLASS):
         facts = {"by": data.weighted_by, "rows": n, "size": size}
         found.append(Finding("light weights", [], "", facts))
+    if sums:
+        more = f" (and {len(sums) - 1} more such sets)" if len(sums) > 1 else ""
+        found.append(Finding("dependent", names[sums[0].columns], "", {"more": more}))
     columns, sided = rows.columns, ends.one_sided
     if params.slab_scale is None and columns.n_shrunk > n:
         return [*found, Finding("wide", [], "", {"p": rows.shape[1], "n": n})]

@@ -40,6 +40,10 @@ TEMPLATES = {
         "By {by} the {rows} rows count as {size:.3g}: a row of weight w counts as w rows, and so few say little beside "
         "the prior. If only the ratios of the weights matter, give w * len(w) / w.sum()."
     ),
+    "dependent": (
+        "{columns}: a weighted sum of these shrunk columns is the same in every row{more}, so the data tell no "
+        "coefficient of them alone. Drop one of them, or ask what they do together (skhorseshoe.terms)."
+    ),
     "wide": (
         "X has more columns ({p}) than rows ({n}), and no slab bounds the coefficients. Some plane then nearly always "
         "separates the classes, and the coefficients have no mean. slab_scale=2 with standardize=True bounds them."
