@@ -78,7 +78,7 @@ def name_of_levels(names):
     at = max(map(prefix.rfind, _BETWEEN))
     if at > 0:
         return prefix[:at]
-    if prefix and all(text[len(prefix) :].isdigit() for text in texts) and not prefix[-1].isdigit():
+    if len(prefix) > 1 and all(text[len(prefix) :].isdigit() for text in texts) and not prefix[-1].isdigit():
         return prefix
     return title_of(texts[0], len(texts))
 

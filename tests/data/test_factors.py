@@ -1,0 +1,133 @@
+"""A category with a column for every level is found, in whatever form it comes; and columns that depend on others."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+
+from skhorseshoe import HorseshoeProbitClassifier, terms
+
+N = 600
+SHORT = HorseshoeProbitClassifier(n_iter=40, burn_in=20, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def ward(seed):
+    """Rows of a category of five levels, the last of them rare, and two other columns."""
+    rng = np.random.default_rng(seed)
+    level = rng.choice(5, N, p=[0.3, 0.3, 0.2, 0.19, 0.01])
+    level[:5] = range(5)
+    columns = {f"ward_{k}": (level == k) * 1.0 for k in range(5)}
+    X = pd.DataFrame(columns | {"age": rng.normal(60, 10, N), "male": rng.integers(0, 2, N) * 1.0})
+    return X, (0.8 * (level == 1) + 0.05 * (X["age"] - 60) + rng.standard_normal(N) > 0.3).astype(int)
+
+
+def levels_of(model):
+    """The columns of the term of several columns, or None."""
+    several = [columns for columns in terms.find(model).values() if len(columns) > 1]
+    assert len(several) <= 1
+    return {*several[0]} if several else None
+
+
+WARDS = {f"ward_{k}" for k in range(5)}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda X: X,
+        lambda X: X.astype(np.float32),
+        lambda X: X.astype({name: int for name in WARDS}),
+        lambda X: X.astype({name: bool for name in WARDS}),
+        lambda X: pd.DataFrame(StandardScaler().fit_transform(X), columns=X.columns),
+        lambda X: pd.DataFrame(StandardScaler().fit_transform(X.astype(np.float32)), columns=X.columns),
+        lambda X: X.iloc[:, [6, 2, 0, 5, 4, 1, 3]],
+        lambda X: X.assign(ward_2=1 + 2 * X["ward_2"]),
+    ],
+    ids=["as is", "float32", "whole", "bool", "scaled", "scaled in float32", "shuffled", "other numbers"],
+)
+def test_a_whole_set_of_levels_is_found(ward, form, short_fit):
+    X, y = ward
+    assert levels_of(short_fit(form(X), y)) == WARDS
+
+
+@pytest.mark.parametrize("weights", ["ones", "some", "one row of the rare level"])
+def test_it_is_found_by_weight(ward, weights, short_fit, seed):
+    X, y = ward
+    w = np.ones(N)
+    if weights == "some":
+        w = np.random.default_rng(seed).integers(1, 4, N)
+    if weights == "one row of the rare level":
+        w[4] = 3
+    model = clone(SHORT).fit(X, y, w)
+    assert {*terms.find(model)["ward"]} == WARDS
+    shares = terms.levels(model, "ward")["share"]
+    assert np.allclose(shares, [w[X[name] == 1].sum() / w.sum() for name in sorted(WARDS)], atol=1e-6)
+
+
+def test_sparse_rows_have_it_too(ward, short_fit):
+    X, y = ward
+    found = terms.find(short_fit(csr_array(X.to_numpy()), y))
+    assert ["x0", "x1", "x2", "x3", "x4"] in found.values()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda X: X.drop(columns="ward_4"),
+        lambda X: X.assign(ward_0=X["ward_0"].where(X.index != 100, 1 - X["ward_0"])),
+        lambda X: X.assign(ward_3=X["ward_3"] + 0.01 * (X.index == 7)),
+        lambda X: X.iloc[:, 5:],
+    ],
+    ids=["one dropped", "a row of two or none", "a third value", "others alone"],
+)
+def test_what_is_no_whole_set_is_none(ward, spoil, short_fit):
+    X, y = ward
+    assert levels_of(short_fit(spoil(X), y)) is None
+
+
+def test_without_an_intercept_levels_are_known_one_by_one(ward, short_fit):
+    X, y = ward
+    assert levels_of(short_fit(X, y, fit_intercept=False)) is None
+
+
+def test_two_categories_are_two_terms(ward, short_fit, seed):
+    X, y = ward
+    sex = np.random.default_rng(seed).choice(["f", "m"], N)
+    X = pd.concat([X, pd.get_dummies(pd.Series(sex, name="sex"), prefix="sex", dtype=float)], axis=1)
+    found = terms.find(short_fit(X, y))
+    assert {*found["ward"]} == WARDS
+    assert found["sex"] == ["sex_f", "sex_m"]
+
+
+def said(X, y, fit, **params):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit(X, y, **params)
+    return [str(one.message) for one in caught if "weighted sum" in str(one.message)]
+
+
+def test_columns_that_depend_on_one_another_are_named_once(ward, short_fit):
+    X, y = ward
+    X = X.iloc[:, 5:]
+    other = np.random.default_rng(0).standard_normal(N)
+    X = X.assign(systolic=other, pulse=3 * other - 2 * X["age"] + 4)
+    (message,) = said(X, y, short_fit)
+    assert message.startswith("Columns 'age', 'systolic', 'pulse': a weighted sum of these shrunk columns is the same")
+    assert not said(X, y, short_fit, unpenalized=["pulse"])  # the prior of the others bounds it
+    assert not said(X.assign(pulse=X["pulse"] + 0.01 * (X.index == 3)), y, short_fit)
+
+
+def test_a_copy_is_named_beside_its_original(ward, short_fit):
+    X, y = ward
+    (message,) = said(X.assign(again=2 * X["age"] + 1), y, short_fit)
+    assert message.startswith("Columns 'age', 'again'")
+
+
+def test_levels_that_sum_to_one_are_no_fault(ward, short_fit):
+    X, y = ward
+    assert not said(X, y, short_fit)

@@ -1,0 +1,243 @@
+"""Terms: what is found, how large it is, what its levels do; against loops by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
+
+from skhorseshoe import HorseshoeProbitClassifier, terms
+from skhorseshoe.diagnostics import ess_bulk
+
+SHORT = HorseshoeProbitClassifier(n_iter=50, burn_in=50, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def clinic(seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"ward": rng.choice(list("abcd"), 400, p=[0.4, 0.3, 0.2, 0.1]), "age": rng.normal(60, 10, 400)})
+    X["sex"], X["crp"] = rng.choice(["f", "m"], 400), rng.gamma(2, 1, 400)
+    X.loc[rng.random(400) < 0.1, "crp"] = np.nan
+    score = X["ward"].map(dict(zip("abcd", [0.8, -0.8, 0.8, -0.8], strict=True))) + 0.05 * (X["age"] - 60)
+    return X, np.where(score + rng.standard_normal(400) > 0, "dead", "alive")
+
+
+def pipeline(drop=None, **params):
+    steps = make_column_transformer(
+        (OneHotEncoder(drop=drop), ["ward", "sex"]),
+        (make_pipeline(SplineTransformer(n_knots=3), StandardScaler()), ["age"]),
+        (make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["crp"]),
+        sparse_threshold=0,
+    )
+    return make_pipeline(steps, HorseshoeProbitClassifier(**{**SHORT.get_params(), **params}))
+
+
+@pytest.fixture(scope="module")
+def model(clinic):
+    return pipeline().fit(*clinic)
+
+
+@pytest.fixture(scope="module")
+def dummies(clinic):
+    """The same category as columns of a table, with a classifier alone."""
+    X = pd.get_dummies(clinic[0][["ward", "age"]], dtype=float)
+    return X, clone(SHORT).fit(X, clinic[1])
+
+
+def test_each_input_column_is_a_term_under_its_own_name(model, clinic):
+    found = terms.find(model)
+    assert {name: len(columns) for name, columns in found.items()} == {"ward": 4, "sex": 2, "age": 5, "crp": 2}
+    assert [*found["ward"]] == [f"onehotencoder__ward_{one}" for one in "abcd"]
+    assert terms.find(model, clinic[0]) == found
+
+
+def test_what_is_made_of_several_columns_and_of_unknown_ones_stands_by_itself(clinic):
+    X, y = clinic[0][["age", "crp"]].fillna(1), clinic[1]
+    steps = ColumnTransformer([("both", PolynomialFeatures(2, include_bias=False), ["age", "crp"])])
+    found = terms.find(make_pipeline(steps, StandardScaler(), clone(SHORT)).fit(X, y))
+    assert {name: len(columns) for name, columns in found.items()} == {"age": 2, "crp": 2, "age x crp": 1}
+    assert [*terms.find(make_pipeline(PCA(2), clone(SHORT)).fit(X, y))] == ["pca0", "pca1"]
+
+
+def test_a_table_without_steps_has_categories_and_columns(dummies):
+    X, clf = dummies
+    assert terms.find(clf) == {"age": ["age"], "ward": [f"ward_{one}" for one in "abcd"]}
+    assert terms.find(clone(SHORT).fit(X.to_numpy(), clf.predict(X)))["x1 and 3 more"] == ["x1", "x2", "x3", "x4"]
+
+
+def sizes_by_hand(draws, Z, w):
+    """The standard deviation over rows of what columns do together, for each draw."""
+    scores = np.einsum("cmk,nk->cmn", draws.astype(float), Z)
+    centred = scores - np.average(scores, axis=-1, weights=w)[..., None]
+    return np.sqrt(np.average(centred**2, axis=-1, weights=w))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_size_of_a_term_is_that_of_a_loop_over_rows(clinic, weighted, seed):
+    X, y = clinic
+    w = np.random.default_rng(seed).integers(1, 4, len(X)) if weighted else np.ones(len(X))
+    model = pipeline().fit(X, y, **({"horseshoeprobitclassifier__sample_weight": w} if weighted else {}))
+    names, Z, draws = model[:-1].get_feature_names_out().tolist(), model[:-1].transform(X), model[-1].coef_draws_
+    frame = terms.summary(model, X, sample_weight=w if weighted else None, effect=0.3)
+    assert sorted(frame.index) == ["age", "crp", "sex", "ward"]
+    assert (np.diff(frame["mean"]) <= 0).all()
+    for name, columns in terms.find(model).items():
+        at = [names.index(column) for column in columns]
+        sizes = sizes_by_hand(draws[..., at], Z[:, at], w)
+        row = frame.loc[name]
+        assert abs(row["mean"] - sizes.mean()) < 1e-10
+        assert np.allclose(row[["5%", "95%"]].astype(float), np.quantile(sizes, [0.05, 0.95]), atol=1e-10)
+        assert abs(row["probability"] - min((sizes > 0.3).mean(), 1 - 1 / ess_bulk(sizes))) < 1e-9
+        assert row["n_columns"] == len(at)
+
+
+def test_levels_that_a_classifier_knows_need_no_rows(dummies):
+    X, clf = dummies
+    sizes = sizes_by_hand(clf.coef_draws_[..., 1:], X.to_numpy()[:, 1:], None)
+    assert abs(terms.summary(clf).loc["ward", "mean"] - sizes.mean()) < 1e-6
+    assert (
+        abs(terms.summary(clf, X).loc["age", "mean"] - abs(clf.coef_draws_[..., 0]).mean() * X["age"].std(ddof=0))
+        < 1e-6
+    )
+
+
+def test_sparse_rows_have_the_sizes_of_dense_ones(dummies):
+    X, clf = dummies
+    clf = clone(SHORT).fit(X.to_numpy(), clf.predict(X))
+    dense, sparse = (terms.summary(clf, Z, terms={"both": [0, 1]}) for Z in (X.to_numpy(), csr_array(X.to_numpy())))
+    assert np.allclose(dense["mean"], sparse["mean"], atol=1e-12)
+
+
+@pytest.mark.parametrize("drop", [None, "first"])
+@pytest.mark.parametrize("reference", [None, "a", "c"])
+def test_a_level_does_what_its_rows_have_together(clinic, drop, reference):
+    X, y = clinic
+    model = pipeline(drop).fit(X, y)
+    names, Z, draws = model[:-1].get_feature_names_out(), model[:-1].transform(X), model[-1].coef_draws_
+    at = [j for j, name in enumerate(names) if "ward" in name]
+    scores = np.einsum("cmk,nk->cmn", draws[..., at].astype(float), Z[:, at])
+    means = {level: scores[..., X["ward"] == level].mean(axis=-1) for level in "abcd"}
+    beside = scores.mean(axis=-1) if reference is None else means[reference]
+    frame = terms.levels(model, "ward", X, reference=reference)
+    assert frame.index.tolist() == [level for level in "abcd" if level != reference]
+    for level, row in frame.iterrows():
+        by_hand = means[level] - beside
+        assert abs(row["mean"] - by_hand.mean()) < 1e-10
+        assert np.allclose(row[["5%", "95%"]].astype(float), np.quantile(by_hand, [0.05, 0.95]), atol=1e-10)
+        assert abs(row["prob_positive"] - (by_hand > 0).mean()) < 1e-12
+        assert abs(row["share"] - (X["ward"] == level).mean()) < 1e-12
+
+
+def test_a_missing_value_is_a_level(clinic):
+    X, y = clinic
+    X = X.assign(ward=X["ward"].where(X["ward"] != "c"))
+    *known, missing = terms.levels(pipeline().fit(X, y), "ward", X).index
+    assert known == ["a", "b", "d"]
+    assert pd.isna(missing)
+
+
+def test_levels_are_those_of_the_fit_with_one_dropped(seed):
+    """With so many rows that the prior says nothing: 8 kinds of rows, weighted. The seed decides within chance."""
+    rng, n = np.random.default_rng(seed), 400_000
+    X = pd.DataFrame(np.tile(np.eye(4), (4, 1)), columns=[f"s_{k}" for k in range(4)]).assign(
+        a=np.repeat([0, 1, 0, 1], 4)
+    )
+    total = rng.multinomial(n, np.outer([0.5, 0.5], [0.4, 0.3, 0.2, 0.1]).ravel())
+    ones = rng.binomial(total, np.tile(norm.cdf([0.7, -0.7, 0.5, -0.5]), 2))
+    y, w = np.repeat([0, 1], 8), np.append(total - ones, ones)
+    every = HorseshoeProbitClassifier(n_iter=500, burn_in=500, random_state=seed).fit(X, y, w)
+    fewer = HorseshoeProbitClassifier(n_iter=500, burn_in=500, random_state=seed, unpenalized=["s_1", "s_2", "s_3"])
+    draws = fewer.fit(X.drop(columns="s_0"), y, w).coef_draws_[..., :3]
+    draws = np.concatenate([np.zeros((*draws.shape[:2], 1)), draws], axis=-1)
+    draws = draws - (draws @ total.reshape(2, 4).sum(axis=0) / n)[..., None]
+    frame = terms.levels(every, "s")
+    errors = np.hypot(frame["sd"] / np.sqrt(frame["ess"]), draws.std(axis=(0, 1)) / np.sqrt(ess_bulk(draws)))
+    z = (frame["mean"] - draws.mean(axis=(0, 1))) / errors
+    assert (z.abs() < 4).all()
+    assert (frame["lfsr"] < 0.01).all()
+
+
+def test_columns_of_the_user_are_a_term_beside_those_that_are_found(model, clinic, dummies):
+    X, _ = clinic
+    frame = terms.summary(model, X, terms={"person": ["age", "sex"]})
+    assert sorted(frame.index) == ["crp", "person", "ward"]
+    assert frame.loc["person", "n_columns"] == 7
+    table, clf = dummies
+    frame = terms.summary(clf, table, terms={"young": ["ward_a", "ward_b"]})
+    assert sorted(frame.index) == ["age", "ward_c", "ward_d", "young"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        ({"one": ["ward", "age"], "two": ["age"]}, ValueError, "must not overlap: .*age.* is in 'one' and in 'two'"),
+        ({"one": ["wrad"]}, ValueError, "The term 'one'.*'wrad'"),
+        ({"one": []}, ValueError, "The term 'one' must be a list of columns, one at least"),
+        ({"one": "age"}, ValueError, "The term 'one' must be a list of columns, one at least; got 'age'"),
+        ({"same": ["same"]}, ValueError, "The term 'same' has the same value in all rows of the fit"),
+        (["age"], TypeError, "terms must be a dict of names and lists of columns"),
+        ({}, TypeError, "terms must be a dict"),
+    ],
+)
+def test_terms_that_cannot_be_are_refused(clinic, asked, error, says):
+    X, y = clinic[0].assign(same=1.0), clinic[1]
+    steps = make_column_transformer(
+        (OneHotEncoder(), ["ward"]),
+        ("passthrough", ["age", "same"]),
+        sparse_threshold=0,
+        verbose_feature_names_out=False,
+    )
+    model = make_pipeline(steps, clone(SHORT)).fit(X, y)
+    with pytest.raises(error, match=says):
+        terms.summary(model, X, terms=asked)
+
+
+def test_what_rows_alone_can_tell_asks_for_them(model, clinic):
+    X, _ = clinic
+    with pytest.raises(ValueError, match="The term 'age' has several columns: give X, the rows of the fit"):
+        terms.summary(model)
+    with pytest.raises(ValueError, match="X is needed, the rows of the fit: they tell the levels"):
+        terms.levels(model, "ward")
+    with pytest.raises(ValueError, match="effect must be a number from 0 on; got -1"):
+        terms.summary(model, X, effect=-1)
+
+
+@pytest.mark.parametrize(
+    ("term", "given", "says"),
+    [
+        ("wrad", {}, "There is no input column 'wrad': X has"),
+        ("ward", {"reference": "z"}, "reference='z' is no level of 'ward': these are"),
+        ("age", {}, "'age' has 400 different values, too many for levels .* marginal_effects"),
+    ],
+)
+def test_levels_that_cannot_be_are_refused(model, clinic, term, given, says):
+    with pytest.raises(ValueError, match=says):
+        terms.levels(model, term, clinic[0], **given)
+
+
+def test_levels_of_rows_of_one_level_are_refused(model, clinic):
+    X = clinic[0]
+    with pytest.raises(ValueError, match="'ward' has one level in these rows, 'a': there is nothing to compare"):
+        terms.levels(model, "ward", X[X["ward"] == "a"])
+
+
+def test_a_model_of_an_array_has_terms_by_number(dummies):
+    X, clf = dummies
+    clf = clone(SHORT).fit(X.to_numpy(), clf.predict(X))
+    assert terms.summary(clf, X.to_numpy(), terms={"two": [0, 1]}).loc["two", "n_columns"] == 2
+    with pytest.raises(ValueError, match="'ward'"):
+        terms.summary(clf, X.to_numpy(), terms={"two": ["ward"]})
+    with pytest.raises(ValueError, match="There is no category 'ward' with a column for every level; there are"):
+        terms.levels(clf, "ward")
+
+
+def test_the_header_counts_levels_beside_one_another(dummies):
+    header = dummies[1].summary().attrs["header"]
+    assert "Categories" in header
+    assert "ward" in header
