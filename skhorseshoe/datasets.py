@@ -9,17 +9,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from sklearn.utils import check_random_state
 
 if TYPE_CHECKING:
-    from ._types import DTypeLike, Floats, Ints, NDArray, Seed
+    from ._types import DataFrame, DTypeLike, Floats, Ints, NDArray, Seed
 
-__all__ = ["RARE_EVENT_SIGNALS", "SIGNALS", "make_correlated_probit", "make_rare_events", "make_sparse_probit"]
+__all__ = [
+    "RARE_EVENT_SIGNALS",
+    "SIGNALS",
+    "make_correlated_probit",
+    "make_patients",
+    "make_rare_events",
+    "make_sparse_probit",
+]
 
 SIGNALS = (1.3, 4.0, -1.0, 1.6, 5.0, -2.0)
 RARE_EVENT_SIGNALS = (1.0, -0.8, 0.6, -0.4, 0.3)
+# What a ward has of the patients, and what it does to the score.
+_WARDS = {
+    "surgery": (0.35, 0.0),
+    "medicine": (0.3, 0.1),
+    "cardiology": (0.2, 0.0),
+    "oncology": (0.1, 0.5),
+    "intensive care": (0.05, 0.9),
+}
+# Median and logarithmic spread of a measurement, how many have none, and what a logarithm of it does to the score.
+_LABS = {
+    "CRP": (30.0, 1.0, 0.05, 0.25),
+    "lactate": (1.5, 0.4, 0.3, 0.6),
+    "albumin": (35.0, 0.15, 0.1, -2.0),
+    "creatinine": (85.0, 0.35, 0.02, 0.0),
+    "sodium": (139.0, 0.025, 0.02, 0.0),
+    "potassium": (4.2, 0.12, 0.03, 0.0),
+    "haemoglobin": (125.0, 0.15, 0.02, 0.0),
+    "platelets": (240.0, 0.35, 0.02, 0.0),
+    "bilirubin": (10.0, 0.6, 0.15, 0.0),
+    "glucose": (6.5, 0.3, 0.1, 0.0),
+}
 
 
 def make_sparse_probit(
@@ -194,6 +223,51 @@ def make_correlated_probit(
     coef = np.zeros(n_features)
     coef[[k * n_features // n_signals for k in range(n_signals)]] = signal
     return X, _response(rng, X @ coef), coef
+
+
+def make_patients(n_samples: int = 2000, *, random_state: Seed = None) -> tuple[DataFrame, NDArray[Any]]:
+    """A made-up table of patients in hospital, as one has it: text, numbers in their units, missing measurements.
+
+    What matters is the ward (intensive care, then oncology), the age, along a curve that rises from 60 years on, and
+    the logarithms of CRP, lactate and albumin; sex and the other measurements do nothing. P(died) is the normal
+    distribution function of the score; about one in seven dies. A measurement is missing whatever its value.
+
+    Parameters
+    ----------
+    n_samples : int, default=2000
+        Number of patients, 1 or more.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed.
+
+    Returns
+    -------
+    X : pandas.DataFrame of shape (n_samples, 13)
+        The columns sex, ward and age (years), and ten measurements of blood.
+    y : ndarray of shape (n_samples,), str
+        "died" or "survived".
+
+    Raises
+    ------
+    ValueError
+        If ``n_samples`` is below 1.
+
+    Examples
+    --------
+    >>> from skhorseshoe.datasets import make_patients
+    >>> X, y = make_patients(random_state=0)
+    >>> X.columns[:5].tolist(), bool(0.1 < (y == "died").mean() < 0.2)
+    (['sex', 'ward', 'age', 'CRP', 'lactate'], True)
+    """
+    rng, Z = _columns(n_samples, 1 + len(_LABS), 0.0, np.float64, random_state)
+    wards, shares, effects = zip(*((name, *both) for name, both in _WARDS.items()), strict=True)
+    ward = rng.choice(len(wards), n_samples, p=shares)
+    X = pd.DataFrame({"sex": rng.choice(["female", "male"], n_samples), "ward": np.array(wards)[ward]})
+    X["age"] = np.clip(np.round(66 + 16 * Z[:, 0]), 18, 99)
+    score = np.array(effects)[ward] + 0.6 * np.maximum(0, (X["age"].to_numpy() - 60) / 15) ** 1.5 - 1.9
+    for (name, (median, spread, missing, effect)), z in zip(_LABS.items(), Z[:, 1:].T, strict=True):
+        score += effect * spread * z
+        X[name] = np.where(rng.random(n_samples) < missing, np.nan, np.round(median * np.exp(spread * z), 1))
+    return X, np.where(_response(rng, score), "died", "survived")
 
 
 def _columns(n_samples, n_features, rho, dtype, random_state):

@@ -143,7 +143,7 @@ def summary(
     """
     before, classifier = unwrap(model)
     level = level_of(classifier, level)
-    return terms_frame(named(before, classifier), before, X, terms, effect, level, sample_weight)
+    return terms_frame(classifier, before, X, terms, effect, level, sample_weight)
 
 
 @guarded
@@ -208,4 +208,4 @@ def levels(
     """
     before, classifier = unwrap(model)
     level = level_of(classifier, level)
-    return levels_frame(named(before, classifier), before, X, term, reference, level, sample_weight)
+    return levels_frame(classifier, before, X, term, reference, level, sample_weight)

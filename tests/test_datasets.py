@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from skhorseshoe.datasets import make_correlated_probit, make_rare_events, make_sparse_probit
+from skhorseshoe.datasets import make_correlated_probit, make_patients, make_rare_events, make_sparse_probit
 
 GENERATORS = [make_sparse_probit, make_rare_events, make_correlated_probit]
 CORRELATED = [make_rare_events, make_correlated_probit]
@@ -109,3 +109,25 @@ def test_dtype_and_the_smallest_size(make, seed):
 def test_errors_name_the_parameter(make, params):
     with pytest.raises(ValueError, match="|".join(params)):
         make(**params)
+
+
+def test_patients_die_of_what_is_stated(seed):
+    """Within the rows of which all measurements that matter are there, the score has the stated law."""
+    X, y = make_patients(60_000, random_state=seed)
+    assert X.shape == (60_000, 13)
+    assert {*y} == {"died", "survived"}
+    assert set(X["ward"]) == {"surgery", "medicine", "cardiology", "oncology", "intensive care"}
+    known = X.notna().all(axis=1)
+    assert 0.4 < known.mean() < 0.6
+    X, dead = X[known], y[known] == "died"
+    ward = X["ward"].map({"medicine": 0.1, "oncology": 0.5, "intensive care": 0.9}).fillna(0.0)
+    score = ward + 0.6 * np.maximum(0, (X["age"] - 60) / 15) ** 1.5 - 1.9
+    for name, (median, effect) in {"CRP": (30, 0.25), "lactate": (1.5, 0.6), "albumin": (35, -2)}.items():
+        score += effect * np.log(X[name] / median)
+    p = ndtr(score)
+    Z = X.assign(male=X["sex"] == "male", one=1.0, score=score).select_dtypes(["number", "bool"]).to_numpy(float)
+    moments = (dead - p) @ Z / np.sqrt((p * (1 - p)) @ Z**2)
+    assert (abs(moments) < 5).all()
+    assert not make_patients(5, random_state=1)[0].equals(make_patients(5, random_state=2)[0])
+    with pytest.raises(ValueError, match="n_samples and n_features must be at least 1; got 0"):
+        make_patients(0)

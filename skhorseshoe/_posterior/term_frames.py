@@ -12,7 +12,7 @@ from .._utils.arrays import dense
 from .._utils.names import names_of, printable
 from ..diagnostics import ess_bulk, rhat
 from . import terms as _terms
-from .pipeline import prepared
+from .pipeline import named, prepared
 from .raw_rows import RawRows, input_names, seen
 from .signals import factors_of, lfsr, scores, wrong_columns, wrong_term
 from .summary import ends, favoured, in_lines, moments
@@ -22,8 +22,9 @@ _ROWS = 2**13  # that pass through the steps of a Pipeline together
 _LEVELS = 200  # of a category at most
 
 
-def terms_frame(model, before, X, terms, effect, level, sample_weight):
+def terms_frame(classifier, before, X, terms, effect, level, sample_weight):
     """See ``terms.summary``."""
+    model = named(before, classifier)
     if isinstance(effect, bool) or not isinstance(effect, Real) or not effect >= 0:
         raise ValueError(f"effect must be a number from 0 on; got {effect!r}.")
     inputs = None if X is None else input_names(X)
@@ -33,7 +34,7 @@ def terms_frame(model, before, X, terms, effect, level, sample_weight):
         found = _terms.given_terms(terms, before, model, inputs)
     rows = None
     if X is not None and _terms.without_rows(found, model):
-        seen_rows = device.to_host(validation.check_X(model, prepared(before, X), reset=False))
+        seen_rows = device.to_host(validation.check_X(classifier, prepared(before, X), reset=False))
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
     roots, alone = _terms.roots(found, model, rows), wrong_columns(model, effect)
     table = []
@@ -64,12 +65,13 @@ def terms_frame(model, before, X, terms, effect, level, sample_weight):
     return frame
 
 
-def levels_frame(model, before, X, term, reference, level, sample_weight):
+def levels_frame(classifier, before, X, term, reference, level, sample_weight):
     """See ``terms.levels``."""
+    model = named(before, classifier)
     if before is None:
         labels, columns, points, share = _of_level_columns(model, term)
     else:
-        labels, columns, points, share = _of_input(model, before, X, term, sample_weight)
+        labels, columns, points, share = _of_input(classifier, before, X, term, sample_weight)
     if len(labels) < 2:
         raise ValueError(f"{term!r} has one level in these rows, {labels[0]!r}: there is nothing to compare.")
     origin, others = share @ points, np.arange(len(labels))

@@ -12,8 +12,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier, terms
+from skhorseshoe import HorseshoeProbitClassifier, inspection, terms
 from skhorseshoe.diagnostics import ess_bulk
+from skhorseshoe.groups import credible_sets
 
 SHORT = HorseshoeProbitClassifier(n_iter=50, burn_in=50, random_state=0)
 
@@ -241,3 +242,12 @@ def test_the_header_counts_levels_beside_one_another(dummies):
     header = dummies[1].summary().attrs["header"]
     assert "Categories" in header
     assert "ward" in header
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_without_names_behind_the_steps_are_no_fault(model, clinic):
+    X, y = clinic
+    terms.summary(model, X)
+    terms.levels(model, "ward", X)
+    inspection.select(model, X, y, rule="fsr", terms="auto")
+    credible_sets(model, X)
