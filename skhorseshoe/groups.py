@@ -232,7 +232,8 @@ def credible_sets(
     r = _given_correlations(classifier, None if X is None else prepared(before, X), correlations, scale)
     classifier = named(before, classifier)
     several = _several(terms, before, classifier, inputs, r, scale)
-    if (X is not None) + (correlations is not None) > 1 or (X is correlations is groups is None and not several):
+    is_empty = all(one is None for one in (X, correlations, groups)) and not several
+    if is_empty or (X is not None and correlations is not None):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
     claims = Claims(classifier, level, effect)
     is_shrunk = (scale > 0) & (classifier.shrinkage_ > 0)

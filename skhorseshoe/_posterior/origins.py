@@ -129,7 +129,7 @@ def _united(step, names):
 
 
 _MIXING = preprocessing.Normalizer, preprocessing.KernelCenterer, preprocessing.FunctionTransformer
-_IMPUTERS = SimpleImputer, KNNImputer
+_IMPUTERS: tuple[type, ...] = SimpleImputer, KNNImputer
 with suppress(ImportError):
     from sklearn.impute._iterative import IterativeImputer  # which is experimental
 
