@@ -244,7 +244,7 @@ def make_patients(n_samples: int = 2000, *, random_state: Seed = None) -> tuple[
     X : pandas.DataFrame of shape (n_samples, 13)
         The columns sex, ward and age (years), and ten measurements of blood.
     y : ndarray of shape (n_samples,), str
-        "died" or "survived".
+        "alive" or "died", the second class.
 
     Raises
     ------
@@ -267,7 +267,7 @@ def make_patients(n_samples: int = 2000, *, random_state: Seed = None) -> tuple[
     for (name, (median, spread, missing, effect)), z in zip(_LABS.items(), Z[:, 1:].T, strict=True):
         score += effect * spread * z
         X[name] = np.where(rng.random(n_samples) < missing, np.nan, np.round(median * np.exp(spread * z), 1))
-    return X, np.where(_response(rng, score), "died", "survived")
+    return X, np.where(_response(rng, score), "died", "alive")
 
 
 def _columns(n_samples, n_features, rho, dtype, random_state):

@@ -115,7 +115,7 @@ def test_patients_die_of_what_is_stated(seed):
     """Within the rows of which all measurements that matter are there, the score has the stated law."""
     X, y = make_patients(60_000, random_state=seed)
     assert X.shape == (60_000, 13)
-    assert {*y} == {"died", "survived"}
+    assert {*y} == {"alive", "died"}
     assert set(X["ward"]) == {"surgery", "medicine", "cardiology", "oncology", "intensive care"}
     known = X.notna().all(axis=1)
     assert 0.4 < known.mean() < 0.6
