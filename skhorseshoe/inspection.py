@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._data.validation import is_dask
 from ._posterior import effects, predict
-from ._posterior.contributions import contributions_frame
+from ._posterior.contributions import contributions
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
@@ -116,57 +116,6 @@ def marginal_effects(
     before, classifier = unwrap(model)
     level = level_of(classifier, level)
     return effects.effects_frame(classifier, before, X, features, change, level, sample_weight, max_draws)
-
-
-@guarded
-def contributions(model: Model, X: Rows, reference: Rows = None, *, level: float | None = None) -> DataFrame:
-    """What each column adds to the score of single rows, beside a reference: (x_j - reference_j) beta_j.
-
-    The score is x beta + intercept; under a draw the probability is the normal distribution function of it. The
-    contributions of a row sum to the difference between its score and that of the reference.
-
-    Parameters
-    ----------
-    model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted.
-    X : array-like, table or sparse matrix of shape (n_samples, n_features)
-        A few rows, as ``model.predict_proba`` takes them.
-    reference : array-like or Series of shape (n_features,), dict, table of one row, or None, default=None
-        The row to compare with, such as ``X_train.median()``. None is the mean of the classifier's columns in the fit,
-        by their weights.
-    level : float or None, default=None
-        Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        Indexed by row and feature: the features are those of the classifier, behind the steps before it, and
-        ``(total)``, the difference of the scores. Columns: value and reference (as the classifier has them), mean, sd
-        and the ends of the equal-tailed interval of the contribution.
-
-    Raises
-    ------
-    ValueError
-        If X or ``reference`` do not have the columns of the model; other errors are those of `marginal_effects`.
-    MemoryError
-        If the result does not fit in memory; before anything is computed.
-
-    Examples
-    --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.datasets import make_sparse_probit
-    >>> from skhorseshoe.inspection import contributions
-    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
-    >>> parts = contributions(clf, X[:1]).loc[0, "mean"]
-    >>> bool(abs(parts[:-1].sum() - parts["(total)"]) < 1e-9)
-    True
-    >>> sorted(parts[:-1].abs().nlargest(3).index)  # the columns that say most of this row
-    ['x1', 'x4', 'x5']
-    """
-    before, classifier = unwrap(model)
-    level = level_of(classifier, level)
-    return contributions_frame(classifier, before, X, reference, level)
 
 
 @guarded

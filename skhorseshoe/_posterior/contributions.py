@@ -1,39 +1,128 @@
-"""What columns add to the scores of single rows."""
+"""What the values of single rows add to their scores, beside a reference: those of the terms, or of the columns."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from pandas.api.extensions import ExtensionDtype
 
-from .._utils.arrays import dense, refuse_masked
+from .._utils.arithmetic import guarded
+from .._utils.arrays import dense
 from .._utils.memory import check_matrices
-from .._utils.names import printable
-from . import predict
+from .._utils.names import names_of, printable
 from .estimates import means
-from .pipeline import names_of
-from .raw_rows import RawRows, is_polars, seen
+from .mixin import level_of
+from .pipeline import named, unwrap
+from .raw_rows import RawRows, row_like, seen
 from .summary import in_lines, summary_frame
 from .table import Summary
+from .term_contributions import Moves, described, of_terms
 
-_ROUNDING = 1e-12  # of a column, beside its largest value
+if TYPE_CHECKING:
+    from .._types import DataFrame, Mapping, Model, Rows
+
+_ROUNDING = 1e-12  # of a column's standard deviation, that steps leave of a mean of zero
+_BITS = 2.0**-46  # of a value, that a mean over rows may miss
 
 
-def contributions_frame(model, before, X, reference, level):
-    """See ``inspection.contributions``."""
-    X, p = RawRows(X), model.n_features_in_
-    check_matrices(8, (X.shape[0], p), "contributions(X)", "Ask for fewer rows.")
+@guarded
+def contributions(
+    model: Model,
+    X: Rows,
+    reference: Rows = None,
+    *,
+    level: float | None = None,
+    terms: Mapping[str, Any] | Literal["auto"] | None = "auto",
+    top: int | None = 10,
+) -> DataFrame:
+    """Why these rows have the probabilities that they have: what each value adds to the score, beside a reference.
+
+    The score is x beta + intercept; under a draw the probability is the normal distribution function of it. A term
+    adds sum_l (x_l - reference_l) beta_l over its columns.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        A few rows, as ``model.predict_proba`` takes them.
+    reference : array-like or Series of shape (n_features,), dict, table of one row, or None, default=None
+        The row to compare with, such as ``X_train.median()``. None is the average row: the means of the classifier's
+        columns in the fit, by their weights.
+    level : float or None, default=None
+        Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
+    terms : dict, "auto" or None, default="auto"
+        What has a line: the terms of ``skhorseshoe.terms.find``, one for each input column of a Pipeline; or a dict of
+        your own, as `skhorseshoe.terms.summary` takes it. None is each column of the classifier, as it has them.
+    top : int or None, default=10
+        Number of terms that have a line of their own, the largest of the row; the others have one together. None is
+        all.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Indexed by row and term, the largest mean first, then "(k others)", "(total)", which is the difference of the
+        scores, and "(probability)" of the row. Columns: value (as in X), reference (the same, where one is given),
+        mean, sd and the ends of the equal-tailed interval. With ``terms=None`` the index is row and feature, in their
+        order, with "(total)"; value and reference are as the classifier has them.
+
+    Raises
+    ------
+    TypeError
+        If ``terms`` is none of those above.
+    ValueError
+        If X or ``reference`` do not have the columns of the model, terms overlap or have unknown columns, a step has no
+        names for its columns, or ``top`` is below 1; other errors are those of `marginal_effects`.
+    MemoryError
+        If the result does not fit in memory; before anything is computed.
+
+    Examples
+    --------
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.datasets import make_sparse_probit
+    >>> from skhorseshoe.inspection import contributions
+    >>> X, y, coef = make_sparse_probit(1000, 30, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
+    >>> parts = contributions(clf, X[:1], top=3).loc[0, "mean"]
+    >>> parts.index.tolist()
+    ['x4', 'x1', 'x5', '(27 others)', '(total)', '(probability)']
+    >>> bool(abs(parts["(probability)"] - clf.predict_proba(X[:1])[0, 1]) < 1e-9)
+    True
+    """
+    before, classifier = unwrap(model)
+    level = level_of(classifier, level)
+    if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 1):
+        raise ValueError(f"top must be a whole number from 1 on, or None for all; got {top!r}.")
+    raw, classifier = RawRows(X), named(before, classifier)
+    check_matrices(8, (raw.shape[0], classifier.n_features_in_), "contributions(X)", "Ask for fewer rows.")
+    moves = _moves(classifier, before, raw, None if reference is None else row_like(raw, reference))
+    if terms is None:
+        return _of_columns(classifier, raw, moves, level)
+    return of_terms(classifier, before, raw, moves, level, terms, top)
+
+
+def _moves(model, before, X, reference):
+    """Rows beside the reference, or the mean of the fit. What is no difference but rounding is exactly 0."""
     rows = dense(seen(model, before, X.part(slice(None))))
     origin = model._column_means
     if reference is not None:
-        origin = dense(seen(model, before, _one_row(reference, X)))[0]
-    origin = np.where(np.abs(origin) > _ROUNDING * np.abs(rows).max(axis=0), origin, 0.0)
+        origin = dense(seen(model, before, reference.part(slice(None))))[0]
+    least = _ROUNDING * model._column_sd
+    origin = np.where(np.abs(origin) > np.maximum(least, _ROUNDING * np.abs(rows).max(axis=0)), origin, 0.0)
     moved = rows - origin
-    coef = summary_frame(model, level, None).iloc[:p, :4]  # mean, sd, and the ends of the interval
+    moved[np.abs(moved) <= least + _BITS * np.abs(origin)] = 0.0
+    return Moves(rows, origin, moved, reference)
+
+
+def _of_columns(model, X, moves, level):
+    """The table of the classifier's columns, in their order."""
+    rows, origin, moved, reference = moves
+    coef = summary_frame(model, level, None).iloc[: len(origin), :4]  # mean, sd, and the ends of the interval
     low, high = (moved * end for end in coef.iloc[:, 2:].to_numpy().T)
     mean, sd = moved * coef["mean"].to_numpy(), np.abs(moved) * coef["sd"].to_numpy()
-    total = _of_scores(model, moved, level)
+    total = described(model, moved, level)
     columns = {
         "value": (rows, np.full(len(rows), np.nan)),
         "reference": (np.tile(origin, (len(rows), 1)), np.full(len(rows), np.nan)),
@@ -42,8 +131,7 @@ def contributions_frame(model, before, X, reference, level):
         coef.columns[2]: (np.minimum(low, high), total[:, 1]),
         coef.columns[3]: (np.maximum(low, high), total[:, 2]),
     }
-    labels = X.X.index if isinstance(X.X, pd.DataFrame) else range(len(rows))
-    index = pd.MultiIndex.from_product([labels, [*names_of(before, model), "(total)"]], names=["row", "feature"])
+    index = pd.MultiIndex.from_product([X.labels, [*names_of(model), "(total)"]], names=["row", "feature"])
     frame = Summary({name: np.column_stack(parts).ravel() for name, parts in columns.items()}, index=index)
     weights, intercept = means(model)
     whose = "the average row" if reference is None else "the reference"
@@ -52,47 +140,3 @@ def contributions_frame(model, before, X, reference, level):
         "column moves a row away from that by its contribution"
     )
     return frame
-
-
-def _one_row(reference, X):
-    """A reference as a row of the same form as X."""
-    is_table = hasattr(X.X, "columns")
-    if isinstance(reference, pd.Series) and not is_table and len(reference) == len(X.names):
-        reference = reference.to_numpy()
-    if isinstance(reference, (Mapping, pd.Series)):
-        missing = [name for name in X.names if name not in reference]
-        if missing:
-            raise ValueError(f"reference has no value of column {missing[0]!r}: give one for each column of X.")
-        reference = [reference[name] for name in X.names]
-    refuse_masked(reference, "reference")
-    row = reference
-    if np.ndim(reference) == 1:  # of text and numbers each stays what it is
-        row = np.asarray(reference, object if is_table or X.X.dtype == object else None).reshape(1, -1)
-    if len(np.shape(row)) != 2 or np.shape(row)[0] != 1:
-        raise ValueError(f"reference must be one row, or None; got shape {np.shape(row)}.")
-    if is_table and not hasattr(row, "columns") and np.shape(row)[1] == len(X.names):
-        row = pd.DataFrame(np.asarray(row, dtype=object), columns=X.names).infer_objects()
-        return type(X.X)(row.to_dict("list")) if is_polars(X.X) else _of_types(row, X.X.dtypes)
-    return RawRows(row).part(slice(None))
-
-
-def _of_types(row, dtypes):
-    """A row with the types of pandas's own that columns have: a missing value is what it is to them. A value that is
-    none of a type, such as 2.5 of whole numbers, stays."""
-    for j, dtype in enumerate(dtypes):
-        if isinstance(dtype, ExtensionDtype) and not isinstance(dtype, pd.CategoricalDtype):
-            with suppress(TypeError, ValueError):
-                row.isetitem(j, row.iloc[:, j].astype(dtype))
-    return row
-
-
-def _of_scores(model, moved, level):
-    """Standard deviation and ends of the interval of the score's difference, for each row; (n, 3)."""
-    out, (coef, intercept) = np.empty((len(moved), 3)), predict.flat(model)
-
-    def use(eta, rows, ops):
-        out[rows, 0] = ops.to_host(eta).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
-        out[rows, 1:] = ops.to_host(ops.quantiles(eta, [(1 - level) / 2, (1 + level) / 2]))
-
-    predict._each_predictor(model, moved, coef, np.zeros_like(intercept), use)
-    return out

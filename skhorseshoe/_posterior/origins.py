@@ -41,7 +41,8 @@ def _of_step(step, names):
     """What the columns behind one step are made of, as pairs of the places of its inputs and whether these are all; and
     their names."""
     step, everything = unfrozen(step), [((j,), True) for j in range(len(names))]
-    if step is None or step == "passthrough":
+    passes_all = isinstance(step, preprocessing.FunctionTransformer) and step.func is None
+    if step is None or step == "passthrough" or passes_all:
         return everything, names
     if isinstance(step, Pipeline):
         columns, own = origins([one for _, one in step.steps], names), names
@@ -56,7 +57,10 @@ def _of_step(step, names):
             found = places(step, names)
             return found, own if own is not None and len(own) == len(found) else [f"x{j}" for j in range(len(found))]
     if own is None:
-        raise ValueError(f"{type(step).__name__} has no get_feature_names_out, so its columns cannot be told apart.")
+        cure = ' Give it feature_names_out="one-to-one".' if isinstance(step, preprocessing.FunctionTransformer) else ""
+        raise ValueError(
+            f"{type(step).__name__} has no get_feature_names_out, so its columns cannot be told apart.{cure}"
+        )
     return [(_by_name(name, names), False) for name in own], own
 
 
@@ -68,7 +72,6 @@ def _by_name(name, inputs):
 
 def _each(step, names):
     is_alone = type(step).__module__.startswith("sklearn.preprocessing") and not isinstance(step, _MIXING)
-    is_alone |= isinstance(step, preprocessing.FunctionTransformer) and step.func is None  # which passes all through
     return [((j,), is_alone) for j in range(len(names))]
 
 

@@ -1,9 +1,12 @@
 """Rows as a user has them, before any scaler: whole, in part, or with a column changed."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from pandas.api.extensions import ExtensionDtype
 from pandas.api.types import is_numeric_dtype
 from scipy.sparse import issparse
 
@@ -60,6 +63,11 @@ class RawRows:
             raise ValueError("X has no rows: give one at least.")
         self.names, self.shape = names, self.X.shape
 
+    @property
+    def labels(self):
+        """Those of the rows, as an index of pandas."""
+        return self.X.index if isinstance(self.X, pd.DataFrame) else pd.RangeIndex(self.shape[0])
+
     def part(self, rows):
         """Some rows as they are, numbers in arrays as float64."""
         if isinstance(self.X, pd.DataFrame):
@@ -82,10 +90,17 @@ class RawRows:
             raise ValueError(f"Column {self.names[j]!r} does not hold numbers: leave it out of features.")
         return pd.Series(column).to_numpy(dtype=np.float64, na_value=np.nan)
 
+    def objects(self, j):
+        """The values of a column as Python has them, or the user; (n,) object."""
+        return self._series(j).astype(object).to_numpy()
+
+    def _series(self, j):
+        return pd.Series(self.values(j) if issparse(self.X) else _column(self.X, j))
+
     def levels(self, j):
         """The number of its level for each row (n,), and the levels of a column, None for what is missing; those of a
         category of pandas in its order."""
-        column = pd.Series(_column(self._by_column, j) if not issparse(self.X) else self.values(j))
+        column = self._series(j)
         if isinstance(column.dtype, pd.CategoricalDtype):
             codes, labels = column.cat.codes.to_numpy(), column.cat.categories.tolist()
         else:
@@ -137,3 +152,35 @@ def input_names(X):
 def seen(model, before, rows):
     """Rows as the classifier has them behind the steps before it, in float64."""
     return device.to_host(validation.check_X(model, prepared(before, rows), reset=False)).astype(np.float64, copy=False)
+
+
+def row_like(X, reference):
+    """A reference as ``RawRows`` of one row, of the same form as those of X."""
+    is_table = hasattr(X.X, "columns")
+    if isinstance(reference, pd.Series) and not is_table and len(reference) == len(X.names):
+        reference = reference.to_numpy()
+    if isinstance(reference, (Mapping, pd.Series)):
+        missing = [name for name in X.names if name not in reference]
+        if missing:
+            raise ValueError(f"reference has no value of column {missing[0]!r}: give one for each column of X.")
+        reference = [reference[name] for name in X.names]
+    refuse_masked(reference, "reference")
+    row = reference
+    if np.ndim(reference) == 1:  # of text and numbers each stays what it is
+        row = np.asarray(reference, object if is_table or X.X.dtype == object else None).reshape(1, -1)
+    if len(np.shape(row)) != 2 or np.shape(row)[0] != 1:
+        raise ValueError(f"reference must be one row, or None; got shape {np.shape(row)}.")
+    if is_table and not hasattr(row, "columns") and np.shape(row)[1] == len(X.names):
+        row = pd.DataFrame(np.asarray(row, dtype=object), columns=X.names).infer_objects()
+        return RawRows(type(X.X)(row.to_dict("list")) if is_polars(X.X) else _of_types(row, X.X.dtypes))
+    return RawRows(row)
+
+
+def _of_types(row, dtypes):
+    """A row with the types of pandas's own that columns have: a missing value is what it is to them. A value that is
+    none of a type, such as 2.5 of whole numbers, stays."""
+    for j, dtype in enumerate(dtypes):
+        if isinstance(dtype, ExtensionDtype) and not isinstance(dtype, pd.CategoricalDtype):
+            with suppress(TypeError, ValueError):
+                row.isetitem(j, row.iloc[:, j].astype(dtype))
+    return row

@@ -3,11 +3,12 @@
 from html import escape
 from itertools import count, product, zip_longest
 from math import floor, inf, log10
+from numbers import Real
 from shutil import get_terminal_size
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_scalar
 
 from .._utils.names import printable, printables, shorten
 
@@ -16,6 +17,7 @@ _LONGEST, _LETTERS = 100, (30, 24, 20, 17, 14)  # letters of a name, and in ever
 _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "ess": "{:.0f}", "rhat": "{:.3f}"}
 _FORMATS |= {"value": "{:z.4g}", "reference": "{:z.4g}", "weight": "{:z.4g}"}
 _FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "purity": "{:.2f}"}
+_OWN = "value", "reference"  # columns that may hold values of the user's
 _USUAL_ESS, _FEW = 1000.0, 4.0  # for tables that have none; where chains are too short to tell it
 _MOST_DECIMALS, _LARGE = 6, 1e7  # beyond which a number is written with a power of ten
 _LONG, _ABOVE, _BELOW = "prob_positive", "prob_", "positive"  # a heading, and its two lines
@@ -48,8 +50,22 @@ def _as_texts(frame):
     if frame.columns.is_unique:
         _write_numbers(frame, shown)
         for name in [name for name in shown if shown[name].dtype.kind == "O"]:  # such as names that were an index
-            shown[name] = [printable(each, _LONGEST) if isinstance(each, str | tuple) else each for each in shown[name]]
+            own = name in _OWN
+            texts = [
+                value_text(v) if own else printable(v, _LONGEST) if isinstance(v, str | tuple) else v
+                for v in shown[name]
+            ]
+            shown[name] = texts
     return shown.set_axis(_printed(shown.index)).set_axis(_printed(shown.columns), axis=1)
+
+
+def value_text(value):
+    """A value as a user has it, in print: "71", "2.35", "b", or "missing"."""
+    if is_scalar(value) and pd.isna(value):
+        return "missing"
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        return f"{value:.0f}" if 1000 <= abs(value) < 1e9 else f"{value:z.4g}"
+    return printable(value, _LONGEST)
 
 
 def _printed(labels):

@@ -54,20 +54,24 @@ def found_terms(before, classifier, inputs=None):
 
 
 def walked(before, classifier, inputs):
-    """For each column the places of the input columns that it is made of, and the names of these."""
+    """For each column the places of the input columns that it is made of, and the names of these.
+
+    inputs : as in ``found_terms``; places are among them, in whatever order a table has the columns of the fit.
+    """
     if before is None:
         return [], []
     steps, p = flat_steps(before), classifier.n_features_in_
-    if inputs is None:
-        n = getattr(steps[0], "n_features_in_", 0)
-        inputs = getattr(steps[0], "feature_names_in_", [f"x{j}" for j in range(n)])
-    found = [origin.inputs for origin in origins(steps, list(inputs))]
+    fitted = list(getattr(steps[0], "feature_names_in_", inputs or []))
+    fitted = fitted or [f"x{j}" for j in range(getattr(steps[0], "n_features_in_", 0))]
+    inputs = list(inputs) if inputs is not None and {*fitted} <= {*inputs} else fitted
+    place = {name: inputs.index(name) for name in fitted}
+    found = [tuple(sorted(place[fitted[i]] for i in origin.inputs)) for origin in origins(steps, fitted)]
     if len(found) != p:
         raise ValueError(
             f"The steps before the classifier make {len(found)} columns as far as their names tell, and the classifier "
             f"has {p}: give terms as a dict of names and columns of the classifier."
         )
-    return found, list(inputs)
+    return found, inputs
 
 
 def _with_own_names(terms, names):

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 import numpy as np
 import pandas as pd
 
-RESERVED = "(intercept)", "(global scale)", "(total)"  # rows of tables that belong to no column
+RESERVED = "(intercept)", "(global scale)", "(total)", "(probability)"  # rows of tables that belong to no column
 _BETWEEN = "_-=.: /|"  # letters that stand between the name of a category and that of a level
 _PLAIN = str | bool | int | float | None
 
@@ -81,6 +81,12 @@ def name_of_levels(names):
     if len(prefix) > 1 and all(text[len(prefix) :].isdigit() for text in texts) and not prefix[-1].isdigit():
         return prefix
     return title_of(texts[0], len(texts))
+
+
+def level_of_name(name, category):
+    """The level that a level column is of, by its name and that of its category: "b" of ward_b and ward."""
+    rest = str(name).removeprefix(str(category))
+    return (rest[1:] if rest[:1] and rest[0] in _BETWEEN and rest != str(name) else rest) or str(name)
 
 
 def check_different(names, what, cure="Rename them: each column needs a name of its own."):

@@ -1,0 +1,171 @@
+"""What the terms of single rows add to their scores, up to the probability.
+
+Under a draw a term adds sum_l (x_l - reference_l) beta_l over its columns; what is told is that of these sums.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from .._utils.names import printable
+from . import predict
+from . import terms as _terms
+from .estimates import interval, means
+from .raw_rows import RawRows, input_names
+from .summary import ends, in_lines
+from .table import Summary
+from .term_values import sources_of, values_of
+
+
+class Moves(NamedTuple):
+    """Rows as the classifier has them, beside a reference, in float64."""
+
+    rows: np.ndarray  # (n, p)
+    origin: np.ndarray  # (p,)
+    moved: np.ndarray  # rows - origin
+    reference: RawRows | None  # as the user has it, None for the mean of the fit
+
+
+def of_terms(model, before, X, moves, level, terms, top):
+    """The table of the terms of each row, the largest first, the others than ``top`` in one line."""
+    found = _found(terms, before, model, X)
+    means_of_terms = _means(model, moves.moved, found)
+    order = np.argsort(-np.abs(means_of_terms), axis=1, kind="stable")
+    shown = order if top is None or len(found) <= top + 1 else order[:, :top]  # a line for one other has its name
+    left = len(found) - shown.shape[1]
+    proba = _probabilities(model, np.vstack([moves.rows, moves.origin]), level)
+    parts = [_of_shown(model, moves.moved, found, means_of_terms, shown, level)]
+    if left:
+        parts.append(_of_others(model, moves.moved, found, means_of_terms, shown, level))
+    total = np.column_stack([means_of_terms.sum(axis=1), described(model, moves.moved, level)])
+    numbers = np.concatenate([*parts, total[:, None], proba[:-1, None]], axis=1)
+    last = [*([f"({left} others)"] if left else []), "(total)", "(probability)"]
+    texts, sources = {}, sources_of(before, model, X)
+    texts["value"] = _placed(found, shown, len(last), lambda term: values_of(term, model, sources, X, moves.rows))
+    if moves.reference is not None:
+        told = moves.reference, moves.origin[None]
+        texts["reference"] = _placed(found, shown, len(last), lambda term: values_of(term, model, sources, *told))
+    titles = np.column_stack([_objects([t.name for t in found])[shown], *np.tile(_objects(last)[:, None], len(shown))])
+    index = pd.MultiIndex.from_arrays(
+        [X.labels.repeat(titles.shape[1]), pd.Index(titles.ravel(), tupleize_cols=False)], names=["row", "term"]
+    )
+    described_by = dict(zip(["mean", "sd", *ends(level)], numbers.reshape(-1, 4).T, strict=True))
+    frame = Summary({**texts, **described_by}, index=index)
+    frame.attrs |= _about(model, moves, proba[-1], level)
+    return frame
+
+
+def _found(terms, before, model, X):
+    """The terms that are asked for."""
+    inputs = input_names(X.X)
+    if not isinstance(terms, str):
+        return _terms.given_terms(terms, before, model, inputs)
+    if terms != "auto":
+        raise ValueError(f"terms must be 'auto', None or a dict of names and lists of columns; got {terms!r}.")
+    try:
+        return _terms.found_terms(before, model, inputs)
+    except ValueError as error:
+        raise ValueError(f"{error} Or take terms=None, the columns of the classifier.") from error
+
+
+def _means(model, moved, found):
+    """Posterior means of what each term adds to each row; (n, number of terms)."""
+    columns, sizes = np.concatenate([term.columns for term in found]), [len(term.columns) for term in found]
+    return np.add.reduceat((moved * means(model)[0])[:, columns], np.cumsum([0, *sizes[:-1]]), axis=1)
+
+
+def _of_shown(model, moved, found, mean, shown, level):
+    """Mean, standard deviation and ends of the interval of the terms that are shown; (n, k, 4)."""
+    numbers = np.empty((*shown.shape, 4))
+    numbers[..., 0] = np.take_along_axis(mean, shown, axis=1)
+    for t in np.unique(shown):
+        rows, places = np.nonzero(shown == t)
+        numbers[rows, places, 1:] = _of_term(model, moved[np.ix_(rows, found[t].columns)], found[t].columns, level)
+    return numbers
+
+
+def _of_term(model, moved, columns, level):
+    """Standard deviation and ends of the interval of what the columns of a term add; (m, 3)."""
+    if len(columns) > 1:
+        different, places = np.unique(moved, axis=0, return_inverse=True)  # levels have few rows that differ
+        return described(model, different, level, columns)[places.ravel()]
+    draws = model.coef_draws_[..., columns[0]].astype(np.float64)
+    low, high = (moved[:, 0] * end for end in interval(draws, level))
+    sd = draws.std(ddof=1) if draws.size > 1 else np.nan
+    return np.column_stack([np.abs(moved[:, 0]) * sd, np.minimum(low, high), np.maximum(low, high)])
+
+
+def _of_others(model, moved, found, mean, shown, level):
+    """The same four numbers of the sum of the terms that are not shown; (n, 1, 4)."""
+    is_shown = np.zeros(mean.shape, bool)
+    np.put_along_axis(is_shown, shown, True, axis=1)
+    owner = np.empty(moved.shape[1], int)
+    for t, term in enumerate(found):
+        owner[term.columns] = t
+    rest = np.where(is_shown[:, owner], 0.0, moved)
+    return np.column_stack([np.where(is_shown, 0.0, mean).sum(axis=1), described(model, rest, level)])[:, None]
+
+
+def described(model, moved, level, columns=slice(None)):
+    """Standard deviation and ends of the interval of what these columns add to the score of each row; (n, 3)."""
+    out, (coef, intercept) = np.empty((len(moved), 3)), predict.flat(model)
+
+    def use(eta, rows, ops):
+        out[rows, 0] = ops.to_host(eta).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
+        out[rows, 1:] = ops.to_host(ops.quantiles(eta, _ends(level)))
+
+    predict._each_predictor(model, moved, coef[:, columns], np.zeros_like(intercept), use)
+    return out
+
+
+def _probabilities(model, rows, level):
+    """Mean, standard deviation and ends of the interval of the probability of each row; (n, 4)."""
+    out, (coef, intercept) = np.empty((len(rows), 4)), predict.flat(model)
+
+    def use(eta, rows, ops):
+        out[rows, 0] = ops.to_host(ops.average_phi(eta))[:, 1]
+        out[rows, 2:] = ops.to_host(ops.quantiles(eta, _ends(level), ops.ndtr))
+        out[rows, 1] = ops.to_host(ops.ndtr(eta, out=eta)).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
+
+    predict._each_predictor(model, rows, coef, intercept, use)
+    return out
+
+
+def _ends(level):
+    return [(1 - level) / 2, (1 + level) / 2]
+
+
+def _placed(found, shown, n_after, values):
+    """values(term) (n,) or (1,), of all terms that are shown, in the lines of the table; (n (k + n_after),)."""
+    texts = np.full((len(shown), shown.shape[1] + n_after), "", object)
+    for t in np.unique(shown):
+        rows, places = np.nonzero(shown == t)
+        texts[rows, places] = np.broadcast_to(values(found[t]), len(shown))[rows]
+    return texts.ravel()
+
+
+def _objects(names):
+    """An array of names, whatever these are."""
+    out = np.empty(len(names), object)
+    out[:] = names
+    return out
+
+
+def _about(model, moves, proba, level):
+    """Header, classes and reference of the table. proba : the four numbers of the reference."""
+    weights, intercept = means(model)
+    whose = "the average row" if moves.reference is None else "the reference"
+    mean, _, low, high = map(float, proba)
+    return {
+        "header": in_lines(
+            f"P(y = {printable(model.classes_[1])}) of each row, and what its values add to the score beside {whose}, "
+            f"which has a probability of {mean:.3g} ({100 * level:g} % interval {low:.3g} to {high:.3g})"
+        ),
+        "classes": model.classes_.tolist(),
+        "reference": {
+            "name": whose.removeprefix("the "),
+            "score": float(moves.origin @ weights + intercept),
+            "probability": [mean, low, high],
+        },
+    }
