@@ -132,8 +132,9 @@ def test_arrays_sparse_rows_and_other_tables_are_rows(patients, short_fit):
     assert expected.index.tolist() == ["x0", "x1", "x2"]
     sparse = marginal_effects(whole, csr_array(values))
     pd.testing.assert_frame_equal(sparse, expected, rtol=1e-9)
-    parts = contributions(whole, csr_array(values[:4]))
-    pd.testing.assert_frame_equal(parts, contributions(whole, values[:4]), rtol=1e-9)
+    for terms in ("auto", None):
+        parts = contributions(whole, csr_array(values[:4]), terms=terms)
+        pd.testing.assert_frame_equal(parts, contributions(whole, values[:4], terms=terms), rtol=1e-9)
     named = make_pipeline(MaxAbsScaler().fit(X), whole[-1])
     pd.testing.assert_frame_equal(marginal_effects(named, pl.from_pandas(X)), marginal_effects(named, X))
 
@@ -154,8 +155,8 @@ def test_text_that_is_missing_is_a_category_in_polars_too(patients, short_fit):
     steps = make_column_transformer((OneHotEncoder(sparse_output=False), ["sex"]), ("passthrough", ["age"]))
     whole = make_pipeline(steps, short_fit(steps.fit_transform(X), patients[1]))
     assert marginal_effects(whole, X).index.tolist() == ["age"]
-    parts = contributions(whole, X[:1]).loc[0, "value"]
-    assert parts.iloc[2] == 1  # of m, f and None
+    assert contributions(whole, X[:1], terms=None).loc[0, "value"].iloc[2] == 1  # of m, f and None
+    assert contributions(whole, X[:1]).loc[(0, "sex"), "value"] is None
 
 
 def test_columns_of_text_in_an_array_are_no_features_by_default(patients, short_fit):
@@ -209,50 +210,6 @@ def test_an_effect_of_few_draws_is_that_of_draws_in_the_middle(model, patients):
         marginal_effects(make_pipeline(model[0], some), patients[0]),
     )
     np.testing.assert_allclose(few["mean"], alone["mean"])
-
-
-def test_contributions_sum_to_the_difference_of_scores(model, patients):
-    X, rows = patients[0], patients[0].iloc[[5, 9]]
-    coef = model[-1].coef_draws_.reshape(-1, 3)
-    row = X.median()
-    for reference, origin in [(None, X.mean()), (row, row), (row.to_dict(), row), (X.iloc[[7]], X.iloc[7])]:
-        moved = model[0].transform(rows) - model[0].transform(pd.DataFrame([origin]))
-        frame = contributions(model, rows, reference)
-        assert frame.index.names == ["row", "feature"]
-        for moves, label in zip(moved, rows.index, strict=True):
-            parts = frame.loc[label]
-            assert parts.index.tolist() == [*X, "(total)"]
-            assert parts["mean"].iloc[:-1].sum() == pytest.approx(parts["mean"].iloc[-1], abs=1e-12)
-            draws = np.column_stack([coef * moves, coef @ moves])
-            np.testing.assert_allclose(parts["mean"], draws.mean(axis=0), atol=1e-9)
-            np.testing.assert_allclose(parts["sd"], draws.std(axis=0, ddof=1), atol=1e-9)
-            np.testing.assert_allclose(parts[["5%", "95%"]].T, np.quantile(draws, [0.05, 0.95], axis=0), atol=1e-9)
-            np.testing.assert_allclose(parts["value"].iloc[:-1] - parts["reference"].iloc[:-1], moves, atol=1e-9)
-
-
-def test_a_reference_may_be_a_list_of_numbers_and_text(short_fit):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"age": rng.normal(50, 9, 60), "site": rng.choice(["a", "b"], 60), "smokes": rng.random(60) < 0.5})
-    steps = make_column_transformer((OneHotEncoder(drop="first"), ["site", "smokes"]), remainder=StandardScaler())
-    y = X["age"] + 10 * rng.standard_normal(60) > 50
-    model = make_pipeline(steps, short_fit(steps.fit_transform(X), y))
-    frame = contributions(model, X[:2], X.iloc[7].tolist())
-    pd.testing.assert_frame_equal(frame, contributions(model, X[:2], X.iloc[[7]]))
-
-
-def test_one_draw_has_no_standard_deviation(weak_problem, short_fit):
-    X, y = weak_problem
-    model = short_fit(X, y, n_iter=1, n_chains=1)
-    assert np.isnan(contributions(model, X[:2])["sd"]).all()
-    assert np.isnan(model.summary()["sd"]).all()
-
-
-def test_the_reference_is_the_mean_by_weight_without_a_scaler(patients, seed):
-    X, y = patients
-    weight = np.random.default_rng(seed).integers(1, 4, len(X))
-    clf = HorseshoeProbitClassifier(n_iter=20, burn_in=100).fit(X, y, sample_weight=weight)
-    reference = contributions(clf, X.iloc[[0]])["reference"].iloc[:-1]
-    np.testing.assert_allclose(reference, np.average(X, axis=0, weights=weight), rtol=1e-9)
 
 
 def test_every_answer_is_that_of_the_classifier_inside(model, patients):

@@ -70,8 +70,8 @@ def test_steps_may_use_the_methods_of_polars(patients, short_fit):
     expected, whole = make_pipeline(FunctionTransformer(plain), clf), make_pipeline(FunctionTransformer(of_polars), clf)
     pd.testing.assert_frame_equal(marginal_effects(whole, table), marginal_effects(expected, X))
     for reference in (None, X.iloc[5].to_dict(), X.iloc[5], X.iloc[5].tolist()):
-        frame = contributions(whole, table[:2], reference)
-        pd.testing.assert_frame_equal(frame, contributions(expected, X[:2], reference))
+        frame = contributions(whole, table[:2], reference, terms=None)
+        pd.testing.assert_frame_equal(frame, contributions(expected, X[:2], reference, terms=None))
     for answer in (marginal_effects, contributions):
         with pytest.raises(TypeError, match=r"LazyFrame.*X\.collect\(\)"):
             answer(whole, table.lazy())
@@ -87,7 +87,7 @@ def test_numbers_stay_numbers_beside_text(kind, patients, short_fit):
     steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [2, 3]), (StandardScaler(), [0, 1]))
     whole = make_pipeline(steps, short_fit(steps.fit_transform(rows), patients[1]))
     for reference in (X.iloc[5].tolist(), X.iloc[5], X.iloc[5].to_numpy(), rows[5:6]):
-        parts = contributions(whole, rows[:2], reference).loc[0].iloc[:-1]
+        parts = contributions(whole, rows[:2], reference, terms=None).loc[0].iloc[:-1]
         np.testing.assert_array_equal(parts["value"], np.asarray(steps.transform(rows[:1])).ravel())
         np.testing.assert_array_equal(parts["reference"], np.asarray(steps.transform(rows[5:6])).ravel())
     assert len(marginal_effects(whole, rows)) == 3
@@ -103,10 +103,10 @@ def test_a_missing_value_of_a_reference_is_that_of_its_column(dtype, patients, s
     whole = make_pipeline(steps, short_fit(steps.fit_transform(X), patients[1]))
     rows = X[X["sex"].isna()].iloc[:1]
     for reference in (rows.iloc[0], rows.iloc[0].to_dict(), rows.iloc[0].tolist()):
-        found = contributions(whole, X[:1], reference).loc[0, "reference"].iloc[:-1]
+        found = contributions(whole, X[:1], reference, terms=None).loc[0, "reference"].iloc[:-1]
         np.testing.assert_array_equal(found, steps.transform(rows).ravel())
     half = {**X.iloc[0].to_dict(), "sex": 0.5}  # which is no value of the column
-    assert (contributions(whole, X[:1], half).loc[0, "reference"].iloc[:2] == 0).all()
+    assert (contributions(whole, X[:1], half, terms=None).loc[0, "reference"].iloc[:2] == 0).all()
 
 
 def test_decimal_numbers_are_features_by_default(patients, short_fit):

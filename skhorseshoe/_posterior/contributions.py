@@ -131,7 +131,8 @@ def _of_columns(model, X, moves, level):
         coef.columns[2]: (np.minimum(low, high), total[:, 1]),
         coef.columns[3]: (np.maximum(low, high), total[:, 2]),
     }
-    index = pd.MultiIndex.from_product([X.labels, [*names_of(model), "(total)"]], names=["row", "feature"])
+    features = pd.Index([*names_of(model), "(total)"], tupleize_cols=False)
+    index = pd.MultiIndex.from_product([X.labels, features], names=["row", "feature"])
     frame = Summary({name: np.column_stack(parts).ravel() for name, parts in columns.items()}, index=index)
     weights, intercept = means(model)
     whose = "the average row" if reference is None else "the reference"

@@ -39,7 +39,7 @@ def of_terms(model, before, X, moves, level, terms, top):
     if left:
         parts.append(_of_others(model, moves.moved, found, means_of_terms, shown, level))
     total = np.column_stack([means_of_terms.sum(axis=1), described(model, moves.moved, level)])
-    numbers = np.concatenate([*parts, total[:, None], proba[:-1, None]], axis=1)
+    numbers = np.concatenate([*parts, total[:, None], proba[:-1, None]], axis=1) + 0.0  # no -0
     last = [*([f"({left} others)"] if left else []), "(total)", "(probability)"]
     texts, sources = {}, sources_of(before, model, X)
     texts["value"] = _placed(found, shown, len(last), lambda term: values_of(term, model, sources, X, moves.rows))

@@ -51,7 +51,7 @@ def test_labels_are_shown_as_they_are(labels, fit):
     if getattr(labels.dtype, "kind", "") in "if":
         assert shown.index[:6].tolist() == labels.tolist()
     assert str(labels[2]) in str(shown)
-    parts = inspection.contributions(model, pd.DataFrame(A[:1], columns=labels))
+    parts = inspection.contributions(model, pd.DataFrame(A[:1], columns=labels), terms=None)
     assert parts.index.get_level_values("feature")[2] == shown.index[2]
 
 
