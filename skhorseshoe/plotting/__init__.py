@@ -6,12 +6,14 @@ colour-blind readers. What is drawn is an attribute, to be restyled with Matplot
 
 from ._chains import AutocorrelationDisplay, TraceDisplay
 from ._coefficients import CoefficientsDisplay, CredibleSetsDisplay, ShrinkageDisplay
+from ._contributions import ContributionsDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 from ._selection import ModelSizeDisplay, SelectionPathDisplay
 
 __all__ = [
     "AutocorrelationDisplay",
     "CoefficientsDisplay",
+    "ContributionsDisplay",
     "CredibleSetsDisplay",
     "ModelSizeDisplay",
     "PosteriorCalibrationDisplay",

@@ -27,6 +27,7 @@ DISPLAYS = [getattr(plotting, name) for name in plotting.__all__ if name not in 
 def make(display, model, data, **kwargs):
     X, y = data
     needs = {plotting.ProbabilityIntervalDisplay: (X[:20], y[:20]), plotting.PosteriorCalibrationDisplay: (X, y)}
+    needs[plotting.ContributionsDisplay] = (X[:1],)
     return display.from_estimator(model, *needs.get(display, ()), **kwargs)
 
 
@@ -92,7 +93,13 @@ def test_every_line_stands_out_on_a_dark_page(display, model, data):
 
 
 @pytest.mark.parametrize(
-    "display", [plotting.CoefficientsDisplay, plotting.ProbabilityIntervalDisplay, plotting.PosteriorCalibrationDisplay]
+    "display",
+    [
+        plotting.CoefficientsDisplay,
+        plotting.ContributionsDisplay,
+        plotting.ProbabilityIntervalDisplay,
+        plotting.PosteriorCalibrationDisplay,
+    ],
 )
 def test_the_level_is_checked(display, model, data):
     with pytest.raises(ValueError, match=r"level must be between 0 and 1.*got 90"):

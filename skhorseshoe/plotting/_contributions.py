@@ -1,0 +1,197 @@
+"""Why one row has its probability: the way from the average row, term by term."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from .._posterior.contributions import contributions
+from .._posterior.mixin import level_of
+from .._posterior.pipeline import unwrap
+from .._posterior.table import value_text
+from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, check_count, class_texts, drawable, ink
+
+if TYPE_CHECKING:
+    from .._types import Axes, Floats, Mapping, Model, NDArray, Rows
+
+_ROW_HEIGHT = 0.3  # inches
+_TICKS = 0.5, 0.2, 0.8, 0.05, 0.95, 0.01, 0.99, 0.001, 0.999, 0.3, 0.4, 0.6, 0.7, 0.1, 0.9  # the first ones first
+_APART = 0.12  # of the width of the axis, at least, between two of them
+_LETTERS = 40  # of a label, with a value or a probability
+_SURE = 1e-9  # a probability as near to 0 or 1 as is drawn
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ContributionsDisplay(Display):
+    """From the average row to this one: what each of its values adds to the score, the largest first.
+
+    A bar leads from the score without a term to that with it, and the line on it is the credible interval of what it
+    adds. The squares are the scores of the average row and of this one, with the intervals of their probabilities,
+    which the upper axis has. Make it with `from_estimator`.
+
+    Parameters
+    ----------
+    names : sequence of str of length n_lines
+        The terms with their values, as "age 71"; the last one may stand for several.
+    mean : ndarray of shape (n_lines,)
+        Posterior means of what they add to the score.
+    interval : ndarray of shape (2, n_lines)
+        Lower and upper ends of the credible intervals of that.
+    rows : sequence of length 2
+        Names of the row that is compared with and of this one.
+    score : float
+        Posterior mean of the score of the first of them.
+    probability : ndarray of shape (2, 3)
+        The probability of the second class of both rows, with the lower and the upper end of its interval.
+    level : float
+        Level of the intervals, in (0, 1).
+    classes : ndarray of shape (2,)
+        The labels.
+
+    Attributes
+    ----------
+    bars_ : matplotlib.container.BarContainer
+        What the terms add.
+    points_ : list of matplotlib.lines.Line2D
+        The scores of both rows.
+    lines_ : list of matplotlib.collections.LineCollection
+        The intervals: of the terms, of both rows.
+    upper_ : matplotlib.axes.Axes
+        The axis of probabilities, above.
+    ax_, figure_ : matplotlib.axes.Axes, matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
+    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
+    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
+    >>> display = plotting.ContributionsDisplay.from_estimator(clf, X[:1], top=3)
+    >>> [name.split()[0] for name in display.names]
+    ['x4', 'x1', 'x5', '(27']
+    """
+
+    names: list[str]
+    mean: Floats
+    interval: Floats
+    rows: list[Any]
+    score: float
+    probability: Floats
+    level: float
+    classes: NDArray[Any]
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Model,
+        X: Rows,
+        reference: Rows = None,
+        *,
+        level: float | None = None,
+        terms: Mapping[str, Any] | Literal["auto"] = "auto",
+        top: int = 10,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Compute what the terms add, and draw it.
+
+        Parameters
+        ----------
+        estimator : HorseshoeProbitClassifier, Pipeline or search
+            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
+        X : array-like or table of shape (1, n_features)
+            The row: ``X.iloc[[7]]``. The index of a pandas frame names it.
+        reference : array-like or Series of shape (n_features,), dict, table of one row, or None, default=None
+            The row to compare with; None is the average row.
+        level : float or None, default=None
+            Level of the intervals, in (0, 1). None is the classifier's ``credible_level``.
+        terms : dict or "auto", default="auto"
+            What has a bar, as in `skhorseshoe.inspection.contributions`.
+        top : int, default=10
+            Number of terms that have a bar of their own, from 1 to 60; the others have one together.
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on. None makes a figure.
+
+        Returns
+        -------
+        display : ContributionsDisplay
+        """
+        _, classifier = unwrap(estimator)
+        level = level_of(classifier, level)
+        check_count("top", top)
+        if top > MAX_NAMES:
+            raise ValueError(f"top must be at most {MAX_NAMES}, so that names can be read; got {top}.")
+        if terms is None:
+            raise TypeError("terms=None is a table of columns, not a picture: take 'auto' or a dict.")
+        table = contributions(estimator, X, reference, level=level, terms=terms, top=top)
+        (name, *more) = table.index.get_level_values("row").unique()
+        if more or not table.index.is_unique:
+            raise ValueError(f"X must be one row, as X.iloc[[7]] or X[[7]]; got {len(X)} rows.")
+        parts, about = table.loc[name], table.attrs["reference"]
+        ends = [column for column in table.columns if column.endswith("%")]
+        mean, *interval = parts[["mean", *ends]].iloc[:-2].to_numpy(float).T
+        last = parts.loc["(probability)", ["mean", *ends]].to_numpy(float)
+        return cls(
+            names=[_label(*each) for each in parts["value"].iloc[:-2].items()],
+            mean=mean,
+            interval=np.array(interval),
+            rows=[about["name"], name if hasattr(X, "index") and hasattr(X, "columns") else "this row"],
+            score=about["score"],
+            probability=np.array([about["probability"], last]),
+            level=level,
+            classes=classifier.classes_,
+        ).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        n = len(self.mean)
+        ax = self._axes(ax, 1.4 + _ROW_HEIGHT * (n + 2))
+        dark, muted, face, black = (ink(ax, colour) for colour in (DARK, MUTED, PALE, "black"))
+        scores = self.score + np.append(0.0, np.cumsum(self.mean))  # before each term, and behind the last one
+        at = np.arange(1, n + 1)
+        style = {"height": 0.66, "color": face, "edgecolor": muted, "linewidth": 0.8, "zorder": 2}
+        self.bars_ = ax.barh(at, self.mean, left=scores[:-1], **style)
+        ax.vlines(scores, np.arange(n + 1), np.arange(1, n + 2), colors=muted, linewidth=0.8, zorder=1)
+        both, places = scores[[0, -1]], [0, n + 1]
+        of_rows = ndtri(np.clip(self.probability[:, 1:], _SURE, 1 - _SURE))
+        self.lines_ = [
+            ax.hlines(at, *(scores[:-1] + self.interval), colors=black, linewidth=1.2, zorder=3),
+            ax.hlines(places, *of_rows.T, colors=dark, linewidth=1.8, zorder=3),
+        ]
+        self.points_ = ax.plot(both, places, "s", color=dark, markersize=5, zorder=4)
+        names = [_probability(*each) for each in zip(self.rows, self.probability, strict=True)]
+        names = drawable([names[0], *self.names, names[1]], letters=_LETTERS)
+        ax.set(ylim=(n + 1.6, -0.6), yticks=np.arange(n + 2), yticklabels=names)
+        ax.tick_params(axis="y", length=0)
+        second = class_texts(self.classes)[1]
+        self.upper_, ticks = ax.secondary_xaxis("top"), _ticks(*ax.get_xlim())
+        self.upper_.set_xticks(ndtri(ticks), [f"{100 * p:g} %" for p in ticks])
+        self.upper_.set_xlabel(f"probability of {second}", loc="right")  # names have room on the left
+        return self._finish(f"score, and {100 * self.level:g} % intervals", None)
+
+
+def _ticks(low, high):
+    """Probabilities whose scores lie between these and do not stand too near to one another."""
+    kept: list[float] = []
+    for p in _TICKS:
+        if low <= ndtri(p) <= high and all(abs(ndtri(p) - ndtri(q)) > _APART * (high - low) for q in kept):
+            kept.append(p)
+    return kept
+
+
+def _label(term, value):
+    """A term with its value: "age 71"."""
+    return str(term) if isinstance(value, str) and not value else f"{term} {value_text(value)}"
+
+
+def _probability(name, probability):
+    """A row with its probability and the interval of that, in per cent."""
+    mean, low, high = map(_percent, probability)
+    return f"{name}: {mean} % ({low} to {high} %)"
+
+
+def _percent(p):
+    """Never 0 or 100."""
+    if not 0.0005 < p < 0.9995:
+        return "<0.1" if p < 0.5 else ">99.9"
+    return f"{100 * p:.{0 if 0.01 <= p < 0.99 else 1}f}"
