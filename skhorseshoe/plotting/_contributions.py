@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ROW_HEIGHT = 0.3  # inches
 _TICKS = 0.5, 0.2, 0.8, 0.05, 0.95, 0.01, 0.99, 0.001, 0.999, 0.3, 0.4, 0.6, 0.7, 0.1, 0.9  # the first ones first
-_APART = 0.12  # of the width of the axis, at least, between two of them
+_APART, _NAMES = 0.5, 1.6  # inches: between two of them, that names take of the axes
 _LETTERS = 40  # of a label, with a value or a probability
 _SURE = 1e-9  # a probability as near to 0 or 1 as is drawn
 
@@ -164,17 +164,18 @@ class ContributionsDisplay(Display):
         ax.set(ylim=(n + 1.6, -0.6), yticks=np.arange(n + 2), yticklabels=names)
         ax.tick_params(axis="y", length=0)
         second = class_texts(self.classes)[1]
-        self.upper_, ticks = ax.secondary_xaxis("top"), _ticks(*ax.get_xlim())
+        width = max(1, ax.get_window_extent().width / ax.figure.dpi - _NAMES)
+        self.upper_, ticks = ax.secondary_xaxis("top"), _ticks(*ax.get_xlim(), _APART / width)
         self.upper_.set_xticks(ndtri(ticks), [f"{100 * p:g} %" for p in ticks])
         self.upper_.set_xlabel(f"probability of {second}", loc="right")  # names have room on the left
         return self._finish(f"score, and {100 * self.level:g} % intervals", None)
 
 
-def _ticks(low, high):
-    """Probabilities whose scores lie between these and do not stand too near to one another."""
+def _ticks(low, high, apart):
+    """Probabilities whose scores lie between these, ``apart`` of that from one another."""
     kept: list[float] = []
     for p in _TICKS:
-        if low <= ndtri(p) <= high and all(abs(ndtri(p) - ndtri(q)) > _APART * (high - low) for q in kept):
+        if low <= ndtri(p) <= high and all(abs(ndtri(p) - ndtri(q)) > apart * (high - low) for q in kept):
             kept.append(p)
     return kept
 
