@@ -11,6 +11,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_scalar
 
 from .._utils.names import printable, printables, shorten
+from . import markup
 
 _WIDTH = 79  # letters of a line, where neither pandas nor the terminal says more or less
 _LONGEST, _LETTERS = 100, (30, 24, 20, 17, 14)  # letters of a name, and in ever less room
@@ -42,6 +43,45 @@ class Summary(pd.DataFrame):
         header, table = self.attrs.get("header"), _as_texts(self)._repr_html_()
         return f"<pre>{escape(header)}</pre>\n{table}" if header and table else table
 
+    def to_markdown(self, buf=None, *, index=True):
+        """The table in Markdown as it is printed, its header above it; no other package is needed.
+
+        Parameters
+        ----------
+        buf : str, path or file, default=None
+            Where to write it; None returns it.
+        index : bool, default=True
+            Whether to show the names of the rows.
+
+        Returns
+        -------
+        text : str or None
+        """
+        return markup.given_to(buf, markup.markdown(*self._for_markup(), index))
+
+    def to_latex(self, buf=None, *, index=True, caption=None, label=None):
+        """The table in LaTeX as it is printed; no other package of Python is needed, and of LaTeX booktabs.
+
+        Parameters
+        ----------
+        buf : str, path or file, default=None
+            Where to write it; None returns it.
+        index : bool, default=True
+            Whether to show the names of the rows.
+        caption : str or None, default=None
+            In LaTeX. None is the header of the table, and "" no caption.
+        label : str or None, default=None
+            What ``\\ref`` calls it.
+
+        Returns
+        -------
+        text : str or None
+        """
+        return markup.given_to(buf, markup.latex(*self._for_markup(), index, caption, label))
+
+    def _for_markup(self):
+        return _as_texts(self), self.attrs.get("header"), [_is_number(self.iloc[:, j]) for j in range(self.shape[1])]
+
 
 def _as_texts(frame):
     """A plain frame that has texts in place of the numbers of this package, and of names."""
@@ -57,6 +97,10 @@ def _as_texts(frame):
             ]
             shown[name] = texts
     return shown.set_axis(_printed(shown.index)).set_axis(_printed(shown.columns), axis=1)
+
+
+def _is_number(column):
+    return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
 def value_text(value):
@@ -76,7 +120,7 @@ def _printed(labels):
 
 
 def _write_numbers(frame, shown):
-    numbers = [name for name in frame if is_numeric_dtype(frame[name]) and not is_bool_dtype(frame[name])]
+    numbers = [name for name in frame if _is_number(frame[name])]
     for name in _FORMATS.keys() & set(numbers):
         shown[name] = [_text(value, _FORMATS[name]) for value in frame[name]]
     if "sd" not in numbers:
