@@ -154,9 +154,10 @@ class ContributionsDisplay(Display):
         ax.vlines(scores, np.arange(n + 1), np.arange(1, n + 2), colors=muted, linewidth=0.8, zorder=1)
         both, places = scores[[0, -1]], [0, n + 1]
         of_rows = ndtri(np.clip(self.probability[:, 1:], _SURE, 1 - _SURE))
+        low, high = scores[:-1] + self.interval
         self.lines_ = [
-            ax.hlines(at, *(scores[:-1] + self.interval), colors=black, linewidth=1.2, zorder=3),
-            ax.hlines(places, *of_rows.T, colors=dark, linewidth=1.8, zorder=3),
+            ax.hlines(at, low, high, colors=black, linewidth=1.2, zorder=3),
+            ax.hlines(places, of_rows[:, 0], of_rows[:, 1], colors=dark, linewidth=1.8, zorder=3),
         ]
         self.points_ = ax.plot(both, places, "s", color=dark, markersize=5, zorder=4)
         names = [_probability(*each) for each in zip(self.rows, self.probability, strict=True)]
@@ -165,7 +166,8 @@ class ContributionsDisplay(Display):
         ax.tick_params(axis="y", length=0)
         second = class_texts(self.classes)[1]
         width = max(1, ax.get_window_extent().width / ax.figure.dpi - _NAMES)
-        self.upper_, ticks = ax.secondary_xaxis("top"), _ticks(*ax.get_xlim(), _APART / width)
+        low, high = ax.get_xlim()
+        self.upper_, ticks = ax.secondary_xaxis("top"), _ticks(low, high, _APART / width)
         self.upper_.set_xticks(ndtri(ticks), [f"{100 * p:g} %" for p in ticks])
         self.upper_.set_xlabel(f"probability of {second}", loc="right")  # names have room on the left
         return self._finish(f"score, and {100 * self.level:g} % intervals", None)
@@ -173,7 +175,7 @@ class ContributionsDisplay(Display):
 
 def _ticks(low, high, apart):
     """Probabilities whose scores lie between these, ``apart`` of that from one another."""
-    kept: list[float] = []
+    kept = []
     for p in _TICKS:
         if low <= ndtri(p) <= high and all(abs(ndtri(p) - ndtri(q)) > apart * (high - low) for q in kept):
             kept.append(p)
