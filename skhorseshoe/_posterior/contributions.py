@@ -87,7 +87,7 @@ def contributions(
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> parts = contributions(clf, X[:1], top=3).loc[0, "mean"]
     >>> parts.index.tolist()
-    ['x4', 'x1', 'x5', '(27 others)', '(total)', '(probability)']
+    ['x1', 'x4', 'x5', '(27 others)', '(total)', '(probability)']
     >>> bool(abs(parts["(probability)"] - clf.predict_proba(X[:1])[0, 1]) < 1e-9)
     True
     """

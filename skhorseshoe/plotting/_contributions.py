@@ -70,7 +70,7 @@ class ContributionsDisplay(Display):
     >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.ContributionsDisplay.from_estimator(clf, X[:1], top=3)
     >>> [name.split()[0] for name in display.names]
-    ['x4', 'x1', 'x5', '(27']
+    ['x1', 'x4', 'x5', '(27']
     """
 
     names: list[str]
