@@ -125,8 +125,8 @@ def _probabilities(model, rows, level):
 
     def use(eta, rows, ops):
         out[rows, 0] = ops.to_host(ops.average_phi(eta))[:, 1]
-        out[rows, 2:] = ops.to_host(ops.quantiles(eta, _ends(level), ops.ndtr))
-        out[rows, 1] = ops.to_host(ops.ndtr(eta, out=eta)).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
+        out[rows, 1] = ops.to_host(ops.ndtr(eta)).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
+        out[rows, 2:] = ops.to_host(ops.quantiles(eta, _ends(level), ops.ndtr))  # which may overwrite eta
 
     predict._each_predictor(model, rows, coef, intercept, use)
     return out
