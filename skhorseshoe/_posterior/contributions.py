@@ -95,9 +95,10 @@ def contributions(
     level = level_of(classifier, level)
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 1):
         raise ValueError(f"top must be a whole number from 1 on, or None for all; got {top!r}.")
-    raw, classifier = RawRows(X), named(before, classifier)
+    raw = RawRows(X)
     check_matrices(8, (raw.shape[0], classifier.n_features_in_), "contributions(X)", "Ask for fewer rows.")
     moves = _moves(classifier, before, raw, None if reference is None else row_like(raw, reference))
+    classifier = named(before, classifier)
     if terms is None:
         return _of_columns(classifier, raw, moves, level)
     return of_terms(classifier, before, raw, moves, level, terms, top)

@@ -249,5 +249,6 @@ def test_rows_without_names_behind_the_steps_are_no_fault(model, clinic):
     X, y = clinic
     terms.summary(model, X)
     terms.levels(model, "ward", X)
+    inspection.contributions(model, X[:3])
     inspection.select(model, X, y, rule="fsr", terms="auto")
     credible_sets(model, X)
