@@ -181,9 +181,9 @@ def test_level_columns_are_one_term_and_its_value_the_level(form, clinic, short_
     rows = form(dummies)
     model = short_fit(rows, y)
     frame = contributions(model, rows[:5])
-    own = {"age": "age", "ward": "ward"} if form is pd.DataFrame else {"age": "x0", "ward": "x"}
+    own = {"age": "age", "ward": "ward"} if form is pd.DataFrame else {"age": "x0", "ward": "x1 and 3 more"}
     told = frame.xs(own["ward"], level="term")["value"].tolist()
-    places = [str(1 + "abcd".index(ward)) for ward in X["ward"].iloc[:5]]
+    places = ["x" + str(1 + "abcd".index(ward)) for ward in X["ward"].iloc[:5]]
     assert told == (X["ward"].iloc[:5].tolist() if form is pd.DataFrame else places)
     coef, moved = model.coef_draws_.reshape(-1, 5), (dummies - dummies.mean()).to_numpy()[:5]
     for name, columns in (("age", [0]), ("ward", [1, 2, 3, 4])):
