@@ -43,7 +43,8 @@ def marginal_effects(
     X: Rows,
     features: str | int | Sequence[str | int] | None = None,
     *,
-    change: Literal["auto", "unit", "sd", "binary"] | float = "auto",
+    change: Literal["auto", "unit", "sd", "binary", "pairs"] | float = "auto",
+    reference: Any = None,
     level: float | None = None,
     sample_weight: Weights = None,
     max_draws: int | None = None,
@@ -115,7 +116,7 @@ def marginal_effects(
     """
     before, classifier = unwrap(model)
     level = level_of(classifier, level)
-    return effects.effects_frame(classifier, before, X, features, change, level, sample_weight, max_draws)
+    return effects.effects_frame(classifier, before, X, features, change, reference, level, sample_weight, max_draws)
 
 
 @guarded

@@ -1,0 +1,57 @@
+"""Sums over rows of Phi(eta + d) - Phi(eta), for many shifts d from one pass over the rows.
+
+Phi(eta + d) - Phi(eta) = phi(eta) sum_{k >= 1} (-1)^(k - 1) He_{k - 1}(eta) d^k / k!, with He the Hermite polynomials of
+probability theory: Taylor's series. By Cramér's bound, |He_k(x)| exp(-x^2 / 4) < 1.09 sqrt(k!), the terms beyond K are
+less than 0.44 |d|^(K + 1) sqrt(K!) / (K + 1)! in sum, whatever eta is.
+"""
+
+import numpy as np
+from scipy.special import gammaln
+
+_ERROR = 1e-14  # of a sum whose weights sum to one
+_MOST = 32  # terms
+_K = np.arange(1, _MOST + 1)
+_REACH = np.exp((np.log(_ERROR / 0.44) + gammaln(_K + 2) - gammaln(_K + 1) / 2) / (_K + 1))  # of k terms
+FURTHEST = _REACH[-1]  # shift; 1.35
+_TOGETHER = 2**14  # scores whose terms stay in cache
+
+
+def n_terms(furthest):
+    """How many terms series need whose shifts are at most this large, (g,)."""
+    return np.searchsorted(_REACH, furthest) + 1
+
+
+def term_sums(eta, weights, numbers):
+    """Weighted sums of He_{k - 1}(eta) phi(eta) over the rows; for k = 1, 2, ... (m, g_k), of groups with that many terms.
+
+    eta : (m, n), m draws of the scores of n rows. weights : (n, g), of groups of rows. Both on one device, any.
+    numbers : (g,) of terms of each group, descending.
+    """
+    (m, n), sums = eta.shape, []
+    step = max(1, _TOGETHER // m)
+    for start in range(0, n, step):
+        e, w = np.ascontiguousarray(eta[:, start : start + step]), weights[start : start + step]
+        term, before, product = np.exp(-0.5 * e * e) / np.sqrt(2 * np.pi), np.zeros_like(e), np.empty_like(e)
+        for k in range(numbers[0]):
+            found = term @ w[:, : np.count_nonzero(numbers > k)]
+            if start:
+                sums[k] += found
+            else:
+                sums.append(found)
+            np.multiply(e, term, out=product)
+            before *= -k
+            before += product
+            before, term = term, before
+    return sums
+
+
+def changes(sums, groups, shifts):
+    """The sums over the rows of a group of Phi(eta + d) - Phi(eta), for each shift; (m, s).
+
+    sums : see ``term_sums``. groups : (s,) which of these each shift moves. shifts : (m, s).
+    """
+    out = np.zeros_like(shifts)
+    for k in range(len(sums), 0, -1):  # Horner's rule, for sum_k (-1)^(k - 1) sums_k d^k / k!
+        there = groups < sums[k - 1].shape[1]
+        out[:, there] = (sums[k - 1][:, groups[there]] - out[:, there]) * (shifts[:, there] / k)
+    return out
