@@ -42,7 +42,7 @@ class AlikeMoves:
         order = np.argsort(-of_group, kind="stable")
         place = np.argsort(order)
         weights = np.ascontiguousarray(self._weights[:, order])
-        sums = phi_series.term_sums(eta, ops.to_device(weights), phi_series.n_terms(of_group[order]))
+        sums = phi_series.term_sums(eta, ops.to_device(weights), phi_series.n_terms(of_group[order]), ops)
         parts = phi_series.changes([ops.to_host(one) for one in sums], place[self._group], shifts)
         for k, total in enumerate(np.add.reduceat(parts, self._starts, axis=1).T):
             if is_near[k]:

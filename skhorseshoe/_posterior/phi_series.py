@@ -8,7 +8,7 @@ less than 0.44 |d|^(K + 1) sqrt(K!) / (K + 1)! in sum, whatever eta is.
 import numpy as np
 from scipy.special import gammaln
 
-_ERROR = 1e-14  # of a sum whose weights sum to one
+_ERROR = 1e-13  # of a sum whose weights sum to one
 _MOST = 32  # terms
 _K = np.arange(1, _MOST + 1)
 _REACH = np.exp((np.log(_ERROR / 0.44) + gammaln(_K + 2) - gammaln(_K + 1) / 2) / (_K + 1))  # of k terms
@@ -21,26 +21,24 @@ def n_terms(furthest):
     return np.searchsorted(_REACH, furthest) + 1
 
 
-def term_sums(eta, weights, numbers):
+def term_sums(eta, weights, numbers, ops):
     """Weighted sums of He_{k - 1}(eta) phi(eta) over the rows; for k = 1, 2, ... (m, g_k), of groups with that many terms.
 
-    eta : (m, n), m draws of the scores of n rows. weights : (n, g), of groups of rows. Both on one device, any.
+    eta : (m, n), m draws of the scores of n rows. weights : (n, g), of groups of rows. Both on the device of the back end ``ops``.
     numbers : (g,) of terms of each group, descending.
     """
     (m, n), sums = eta.shape, []
     step = max(1, _TOGETHER // m)
     for start in range(0, n, step):
         e, w = np.ascontiguousarray(eta[:, start : start + step]), weights[start : start + step]
-        term, before, product = np.exp(-0.5 * e * e) / np.sqrt(2 * np.pi), np.zeros_like(e), np.empty_like(e)
+        term, before = np.exp(-0.5 * e * e) / np.sqrt(2 * np.pi), np.zeros_like(e)
         for k in range(numbers[0]):
             found = term @ w[:, : np.count_nonzero(numbers > k)]
             if start:
                 sums[k] += found
             else:
                 sums.append(found)
-            np.multiply(e, term, out=product)
-            before *= -k
-            before += product
+            ops.next_hermite(e, term, before, k)
             before, term = term, before
     return sums
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._utils.memmap import ahead, cut
-from .jit import REORDER_SUMS, device, kernel
+from .jit import CONTRACT, REORDER_SUMS, device, kernel
 from .normal_tail import upper_tail
 
 _ROWS = 48  # of a block
@@ -99,6 +99,15 @@ def average_phi(eta):
         out[i, 0] = lower / n_draws
         out[i, 1] = upper / n_draws
     return out
+
+
+@kernel(fastmath=CONTRACT)
+def next_hermite(x, own, before, k):
+    """From He_k f and He_{k-1} f at x, ``own`` and ``before``, any f, to He_{k+1} f, written into ``before``; all (m, n)
+    float64."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            before[i, j] = x[i, j] * own[i, j] - k * before[i, j]
 
 
 @device(fastmath=REORDER_SUMS)

@@ -33,6 +33,12 @@ def each_block(X, coef, threads, budget, use):
         use(eta[: len(some)], slice(start, start + len(some)))
 
 
+def next_hermite(x, own, before, k):
+    """As ``cpu.next_hermite``."""
+    before *= -k
+    before += x * own
+
+
 def rows_together(widest):
     """Rows of a block; widest : numbers that a row takes at most, of X or under all draws."""
     return max(1, min(ANSWERED, _TOGETHER // widest))
