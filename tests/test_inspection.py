@@ -94,7 +94,7 @@ def test_any_steps_may_be_before_the_classifier(patients, short_fit):
     rows = steps.fit_transform(X)
     whole = make_pipeline(steps, short_fit(rows, y))
     frame = marginal_effects(whole, X)
-    expected = {"age": "+1", "dose": "+1", "sex": "0 to 1", "city: south - north": "north to south"}
+    expected = {"age": "+1", "dose": "+1", "sex": "0 to 1", "city: south - north": "level"}
     assert frame["change"].to_dict() == expected
     for name, before, after in [("age", X["age"], X["age"] + 1), ("sex", False, True)]:
         draws = plain_effect(whole, X, name, before, after, X[name].notna())
@@ -152,17 +152,17 @@ def test_text_that_is_missing_is_a_category_in_polars_too(patients, short_fit):
     X = polars.DataFrame({"age": patients[0]["age"].to_numpy(), "sex": sex})
     steps = make_column_transformer((OneHotEncoder(sparse_output=False), ["sex"]), ("passthrough", ["age"]))
     whole = make_pipeline(steps, short_fit(steps.fit_transform(X), patients[1]))
-    assert marginal_effects(whole, X).index.tolist() == ["age"]
+    assert marginal_effects(whole, X).index.tolist() == ["age", "sex: m - f"]
     parts = contributions(whole, X[:1]).loc[0, "value"]
     assert parts.iloc[2] == 1  # of m, f and None
 
 
-def test_columns_of_text_in_an_array_are_no_features_by_default(patients, short_fit):
+def test_columns_of_text_in_an_array_are_categories(patients, short_fit):
     X, y = patients[0].astype(object).to_numpy(), patients[1]
     X[:, 2] = np.where(X[:, 2] == 1, "7", "8")  # names, although they look like numbers
     steps = make_column_transformer((OneHotEncoder(sparse_output=False), [2]), (StandardScaler(), [0, 1]))
     whole = make_pipeline(steps, short_fit(steps.fit_transform(X), y))
-    assert marginal_effects(whole, X).index.tolist() == ["x0", "x1"]
+    assert marginal_effects(whole, X, reference="8").index.tolist() == ["x0", "x1", "x2: 7 - 8"]
 
 
 def test_an_error_of_a_step_names_the_feature_to_leave_out(patients, short_fit):

@@ -22,8 +22,8 @@ class AlikeMoves:
         self._shifts = _matrix(self._moves, p)
 
     def changes(self, eta, coef, ops):
-        """Yields moves with what each does to the sum over rows of Phi(eta) under each of these draws, (m,) on the host;
-        or with None, where it moves rows too far for a series.
+        """Yields moves with what each does to the sum over rows of Phi(eta) under each of these draws, (m,) on the
+        host; or with None, where it moves rows too far for a series.
 
         eta : (m, n) on the device of the back end ``ops``. coef : (m, p).
         """

@@ -1,5 +1,6 @@
 """What of rows is changed to see its effect: a number by a step or from 0 to 1, a category from level to level."""
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import combinations
 from numbers import Real
@@ -18,7 +19,7 @@ class Contrast(NamedTuple):
     """Two states of a column, the first of which is compared with the second; None is the rows as they are."""
 
     label: object  # of a table's row
-    words: str  # from what to what
+    words: str  # what kind of change it is
     high: int
     low: int | None
 
@@ -75,7 +76,7 @@ def changes_of(model, before, X, features, change, reference, weight):
     """
     share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
     sets = {columns: codes for columns, codes in level_columns(model, before, X)}
-    titles = {columns: name_of_levels([X.names[j] for j in columns]) for columns in sets}
+    titles = _titles(X, sets)
     asked = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
     by_name, found, left_out = _references(reference, change, X, asked, titles), [], []
     for columns, level in asked:
@@ -101,6 +102,13 @@ def changes_of(model, before, X, features, change, reference, weight):
             f"{_USUAL} levels: give one column at least."
         )
     return found, left_out
+
+
+def _titles(X, sets):
+    """The name of each set of level columns, by these."""
+    found = {columns: name_of_levels([X.names[j] for j in columns]) for columns in sets}
+    alike = Counter(found.values())
+    return {c: f"{title} ({X.names[c[0]]})" if alike[title] > 1 else title for c, title in found.items()}
 
 
 def _by_default(X, sets):
@@ -161,15 +169,18 @@ def _check_levels(name, labels, there, change):
         raise ValueError(f"Column {name!r} has no value in any row that counts: leave it out of features.")
     if number < 2:
         raise ValueError(
-            f"{name!r} has one level in these rows, {labels[np.argmax(there)]!r}: there is nothing to compare. Leave it "
-            "out of features, or give rows of other levels too."
+            f"{name!r} has one level in these rows, {labels[np.argmax(there)]!r}: there is nothing to compare. Leave "
+            "it out of features, or give rows of other levels too."
         )
-    most = _USUAL if change == "pairs" else _MOST
-    if number > most:
+    if change == "pairs" and number > _USUAL:
         raise ValueError(
-            f"{name!r} has {number} levels, and {most} is the most {'in pairs' if change == 'pairs' else 'there may be'}"
-            f": {'compare with one reference, or ' if change == 'pairs' else ''}gather rare levels in one before the "
-            "fit. If the column holds numbers as text, fit it as numbers."
+            f"{name!r} has {number} levels, and {_USUAL} is the most in pairs: compare them with one reference "
+            "(change='auto'), or gather rare levels in one before the fit."
+        )
+    if number > _MOST:
+        raise ValueError(
+            f"{name!r} has {number} levels, and {_MOST} is the most there may be: gather rare levels in one before the "
+            "fit. If these are numbers held as text, fit them as numbers."
         )
 
 
@@ -200,8 +211,7 @@ def _category(name, columns, codes, labels, there, pairs):
     used = sorted({k for pair in pairs for k in pair})
     places = {k: int(np.flatnonzero(codes == k)[0]) for k in used}
     contrasts = [
-        Contrast(f"{name}: {labels[b]} - {labels[a]}", f"{labels[a]} to {labels[b]}", used.index(b), used.index(a))
-        for b, a in pairs
+        Contrast(f"{name}: {labels[b]} - {labels[a]}", "level", used.index(b), used.index(a)) for b, a in pairs
     ]
     return Category(name, columns, codes, there.sum(), contrasts, [places[k] for k in used])
 
@@ -254,6 +264,4 @@ def check_change(change):
     if isinstance(change, str) and change in ("auto", "unit", "sd", "binary", "pairs"):
         return
     if isinstance(change, bool) or not isinstance(change, Real) or not np.isfinite(change):
-        raise ValueError(
-            f"change must be 'auto', 'unit', 'sd', 'binary', 'pairs' or a finite number; got {change!r}."
-        )
+        raise ValueError(f"change must be 'auto', 'unit', 'sd', 'binary', 'pairs' or a finite number; got {change!r}.")

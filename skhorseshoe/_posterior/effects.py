@@ -45,7 +45,8 @@ def effects_frame(model, before, X, features, change, reference, level, sample_w
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
     out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
     frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}")
-    frame.attrs["features"] = [str(one.name) for one in changes for _ in one.contrasts]
+    whose = {str(contrast.label): str(one.name) for one in changes for contrast in one.contrasts}
+    frame.attrs |= {"features": whose, "classes": model.classes_.tolist()}
     return frame
 
 

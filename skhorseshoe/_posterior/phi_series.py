@@ -1,8 +1,8 @@
 """Sums over rows of Phi(eta + d) - Phi(eta), for many shifts d from one pass over the rows.
 
-Phi(eta + d) - Phi(eta) = phi(eta) sum_{k >= 1} (-1)^(k - 1) He_{k - 1}(eta) d^k / k!, with He the Hermite polynomials of
-probability theory: Taylor's series. By Cramér's bound, |He_k(x)| exp(-x^2 / 4) < 1.09 sqrt(k!), the terms beyond K are
-less than 0.44 |d|^(K + 1) sqrt(K!) / (K + 1)! in sum, whatever eta is.
+Phi(eta + d) - Phi(eta) = phi(eta) sum_{k >= 1} (-1)^(k - 1) He_{k - 1}(eta) d^k / k! is Taylor's series, with He the
+Hermite polynomials of probability theory. By Cramér's bound, |He_k(x)| exp(-x^2 / 4) < 1.09 sqrt(k!), what is left out
+after K terms is less than 0.44 |d|^(K + 1) sqrt(K!) / (K + 1)!, whatever eta is.
 """
 
 import numpy as np
@@ -22,10 +22,10 @@ def n_terms(furthest):
 
 
 def term_sums(eta, weights, numbers, ops):
-    """Weighted sums of He_{k - 1}(eta) phi(eta) over the rows; for k = 1, 2, ... (m, g_k), of groups with that many terms.
+    """Weighted sums of He_{k - 1}(eta) phi(eta) over rows: for k = 1, 2, ... (m, g_k), of groups with as many terms.
 
-    eta : (m, n), m draws of the scores of n rows. weights : (n, g), of groups of rows. Both on the device of the back end ``ops``.
-    numbers : (g,) of terms of each group, descending.
+    eta : (m, n), m draws of the scores of n rows. weights : (n, g), of groups of rows. Both are on the device of the
+    back end ``ops``. numbers : (g,) of terms of each group, descending.
     """
     (m, n), sums = eta.shape, []
     step = max(1, _TOGETHER // m)

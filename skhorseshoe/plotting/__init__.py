@@ -6,6 +6,7 @@ colour-blind readers. What is drawn is an attribute, to be restyled with Matplot
 
 from ._chains import AutocorrelationDisplay, TraceDisplay
 from ._coefficients import CoefficientsDisplay, CredibleSetsDisplay, ShrinkageDisplay
+from ._effects import EffectsDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 from ._selection import ModelSizeDisplay, SelectionPathDisplay
 
@@ -13,6 +14,7 @@ __all__ = [
     "AutocorrelationDisplay",
     "CoefficientsDisplay",
     "CredibleSetsDisplay",
+    "EffectsDisplay",
     "ModelSizeDisplay",
     "PosteriorCalibrationDisplay",
     "ProbabilityIntervalDisplay",

@@ -27,6 +27,7 @@ DISPLAYS = [getattr(plotting, name) for name in plotting.__all__ if name not in 
 def make(display, model, data, **kwargs):
     X, y = data
     needs = {plotting.ProbabilityIntervalDisplay: (X[:20], y[:20]), plotting.PosteriorCalibrationDisplay: (X, y)}
+    needs[plotting.EffectsDisplay] = (X[:50],)
     return display.from_estimator(model, *needs.get(display, ()), **kwargs)
 
 

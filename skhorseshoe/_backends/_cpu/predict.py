@@ -103,8 +103,8 @@ def average_phi(eta):
 
 @kernel(fastmath=CONTRACT)
 def next_hermite(x, own, before, k):
-    """From He_k f and He_{k-1} f at x, ``own`` and ``before``, any f, to He_{k+1} f, written into ``before``; all (m, n)
-    float64."""
+    """From He_k(x) f(x) and He_{k-1}(x) f(x), ``own`` and ``before``, to He_{k+1}(x) f(x), which overwrites ``before``;
+    f is any function, and all are (m, n) float64."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             before[i, j] = x[i, j] * own[i, j] - k * before[i, j]
