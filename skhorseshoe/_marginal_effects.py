@@ -67,10 +67,10 @@ def marginal_effects(
     -------
     frame : pandas.DataFrame
         Indexed by feature, one row for each contrast of a category: "ward: b - a". Columns: change ("+1", "0 to 1",
-        "level" of a category), mean, sd, the ends of the equal-tailed interval, prob_positive (posterior probability that the effect is above
-        zero; a draw in which it is below 1e-16, as where nearly all rows are sure of their class, is half one) and ess
-        (bulk). It is printed as that of `summary <skhorseshoe.inspection.summary>`, and `EffectsDisplay
-        <skhorseshoe.plotting.EffectsDisplay>` draws it.
+        "level" of a category), mean, sd, the ends of the equal-tailed interval, prob_positive (posterior probability
+        that the effect is above zero; a draw in which it is below 1e-16, as where nearly all rows are sure of their
+        class, is half one) and ess (bulk). It is printed as that of `summary <skhorseshoe.inspection.summary>`, and
+        `EffectsDisplay <skhorseshoe.plotting.EffectsDisplay>` draws it.
 
     Raises
     ------

@@ -54,7 +54,7 @@ class EffectsDisplay(RowsDisplay):
     >>> effects = inspection.marginal_effects(clf, X).sort_values("mean", ascending=False)
     >>> display = plotting.EffectsDisplay.from_frame(effects.head(3))
     >>> sorted(display.names)
-    ['x1 (+1)', 'x3 (+1)', 'x5 (+1)']
+    ['x1 (+1)', 'x3 (+1)', 'x4 (+1)']
     """
 
     names: list[str]

@@ -52,7 +52,7 @@ def test_many_effects_have_no_names(wards):
 
 def test_what_is_no_table_of_effects_is_refused(wards):
     for wrong in (wards[0][-1].summary(), wards[1], [1, 2]):
-        with pytest.raises(ValueError, match="must be a table of inspection.marginal_effects"):
+        with pytest.raises(ValueError, match=r"must be a table of inspection\.marginal_effects"):
             EffectsDisplay.from_frame(wrong)
 
 
