@@ -106,10 +106,10 @@ def equal(report, options):
             del of_peer["get_margeff"]  # which sets one dummy alone, beside those of the row's own level
         for which, value in of_peer.items():
             if value is not None:
-                error = abs(row["mean"] / scale - value) / (row["sd"] / scale)
-                report.figures[f"{name}, {which}"] = {"error in sd": error, "MCSE in sd": row["ess"] ** -0.5}
+                error = float(abs(row["mean"] / scale - value) / (row["sd"] / scale))
+                report.figures[f"{name}, {which}"] = {"error in sd": error, "MCSE in sd": float(row["ess"] ** -0.5)}
                 worst[which] = max(worst[which], error)
-    mcse = 3 * found["ess"].min() ** -0.5
+    mcse = 3 * float(found["ess"].min()) ** -0.5
     for which, error in worst.items():
         report.add(f"largest error beside statsmodels, {which}, {n} rows", error, "sd", at_most=mcse)
 
