@@ -12,7 +12,7 @@ _ERROR = 1e-13  # of a sum whose weights sum to one
 _MOST = 32  # terms
 _K = np.arange(1, _MOST + 1)
 _REACH = np.exp((np.log(_ERROR / 0.44) + gammaln(_K + 2) - gammaln(_K + 1) / 2) / (_K + 1))  # of k terms
-FURTHEST = _REACH[-1]  # shift; 1.35
+FURTHEST = _REACH[-1]  # shift, 1.6
 _TOGETHER = 2**14  # scores whose terms stay in cache
 
 
