@@ -13,7 +13,6 @@ _MOST = 32  # terms
 _K = np.arange(1, _MOST + 1)
 _REACH = np.exp((np.log(_ERROR / 0.44) + gammaln(_K + 2) - gammaln(_K + 1) / 2) / (_K + 1))  # of k terms
 FURTHEST = _REACH[-1]  # shift, 1.6
-_TOGETHER = 2**14  # scores whose terms stay in cache
 
 
 def n_terms(furthest):
@@ -28,10 +27,10 @@ def term_sums(eta, weights, numbers, ops):
     back end ``ops``. numbers : (g,) of terms of each group, descending.
     """
     (m, n), sums = eta.shape, []
-    step = max(1, _TOGETHER // m)
+    step = max(1, ops.SCORES_TOGETHER // m)
     for start in range(0, n, step):
-        e, w = np.ascontiguousarray(eta[:, start : start + step]), weights[start : start + step]
-        term, before = np.exp(-0.5 * e * e) / np.sqrt(2 * np.pi), np.zeros_like(e)
+        e, w = eta[:, start : start + step].copy(), weights[start : start + step]
+        term, before = ops.exp(-0.5 * e * e) / np.sqrt(2 * np.pi), 0.0 * e
         for k in range(numbers[0]):
             found = term @ w[:, : np.count_nonzero(numbers > k)]
             if start:

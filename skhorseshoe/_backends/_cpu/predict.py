@@ -13,6 +13,7 @@ _LARGE = 2**20  # coefficients in all draws, from where they do not
 # fewer it takes most of its time to copy the draws.
 _STEP = 24
 _HELD = 2**15  # coefficients of draws that stay in cache for all rows of such a block
+SCORES_TOGETHER = 2**14  # of which Hermite functions stay in cache
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
 

@@ -9,6 +9,7 @@ from .host_streaming import brought
 from .launch import i32, kernel, launch
 from .memory import ANSWERED
 
+SCORES_TOGETHER = 2**22  # of which there are Hermite functions, so that launches are few
 _TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows where draws or columns are many
 
 
