@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._data.validation import is_dask
-from ._posterior import effects, predict
+from ._posterior import predict
 from ._posterior.contributions import contributions
 from ._posterior.loo import LeaveOneOut, leave_one_out
-from ._posterior.mixin import level_of
+from ._posterior.marginal_effects import marginal_effects
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.raw_rows import input_names
 from ._posterior.signals import EFFECT
@@ -22,7 +22,7 @@ from ._utils.arithmetic import guarded
 from .selection import HorseshoeSelector
 
 if TYPE_CHECKING:
-    from ._types import DataFrame, Floats, Labels, Mapping, Model, Rows, Rule, Sequence, Weights
+    from ._types import DataFrame, Floats, Labels, Mapping, Model, Rows, Rule, Weights
 
 __all__ = [
     "LeaveOneOut",
@@ -35,87 +35,6 @@ __all__ = [
     "select",
     "summary",
 ]
-
-
-@guarded
-def marginal_effects(
-    model: Model,
-    X: Rows,
-    features: str | int | Sequence[str | int] | None = None,
-    *,
-    change: Literal["auto", "unit", "sd", "binary"] | float = "auto",
-    level: float | None = None,
-    sample_weight: Weights = None,
-    max_draws: int | None = None,
-) -> DataFrame:
-    """Average marginal effects: how much the mean probability of the second class changes with each column.
-
-    In all rows one column is changed and the others stay as they are. Under each draw of the coefficients the
-    probabilities of all rows are averaged, before the change and after it; the table describes the differences. It is
-    in the units of X: the changed rows pass through the steps before the classifier, whatever these are.
-
-    Parameters
-    ----------
-    model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted. Steps before the classifier must treat each row by itself.
-    X : array-like, table or sparse matrix of shape (n_samples, n_features)
-        The rows to average over, as ``model.predict_proba`` takes them. An effect is averaged over those in which its
-        column has a value, whatever the ``change``.
-    features : str, int, list of these or None, default=None
-        Columns of X by name or number. None is all that hold numbers.
-    change : {"auto", "unit", "sd", "binary"} or float, default="auto"
-        What each column changes by: "unit" adds one, "sd" the standard deviation of the column in X, and a number adds
-        itself; "binary" compares 1 with 0 for all rows. "auto" is "binary" for columns of zeros and ones, else "unit".
-    level : float or None, default=None
-        Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
-        Weights of the rows in all averages, those of "sd" included.
-    max_draws : int or None, default=None
-        Maximum number of draws to use, evenly spaced; None uses all. Time is proportional to rows x features x draws;
-        steps before the classifier take all columns of the rows once more, or twice for "binary", for each feature.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        Indexed by feature. Columns: change, mean, sd, the ends of the equal-tailed interval, prob_positive
-        (posterior probability that the effect is above zero; a draw in which it rounds to zero, as below 1e-16 where
-        nearly all rows are sure of their class, is half one) and ess (bulk). It is printed as that of `summary`.
-
-    Raises
-    ------
-    TypeError
-        If the model is none of those above, or X is a Dask collection.
-    NotFittedError
-        If the model is not fitted.
-    ValueError
-        If X has other columns than the model, a feature is unknown, holds no numbers or has no value in any row
-        that counts, a column does not suit ``change``, or a parameter has a value that is not listed above.
-
-    Notes
-    -----
-    An effect is an association, given the other columns: it is what the model predicts for rows that differ in this
-    column alone. Columns that go together seldom do so: ``group_summary`` asks what they do together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.inspection import marginal_effects
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal([50, 0], [10, 1], (500, 2))
-    >>> y = 0.1 * (X[:, 0] - 50) + rng.standard_normal(500) > 0
-    >>> model = make_pipeline(StandardScaler(), HorseshoeProbitClassifier(random_state=0)).fit(X, y)
-    >>> effects = marginal_effects(model, X, change=10)  # ten years, say, not ten standard deviations
-    >>> effects["change"].tolist()
-    ['+10', '+10']
-    >>> bool(0.15 < effects.loc["x0", "mean"] < 0.35)
-    True
-    """
-    before, classifier = unwrap(model)
-    level = level_of(classifier, level)
-    return effects.effects_frame(classifier, before, X, features, change, level, sample_weight, max_draws)
 
 
 @guarded

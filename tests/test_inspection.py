@@ -63,7 +63,7 @@ def plain_effect(model, X, column, before, after, weight=None):
 def test_effects_are_those_of_the_definition(model, patients, weighted, blocks, monkeypatch, seed):
     monkeypatch.setattr(effects, "_NUMBERS", blocks[0])
     monkeypatch.setattr(effects, "_ROWS", blocks[1])
-    monkeypatch.setattr(effects, "_CHANGES", 2)
+    monkeypatch.setattr(effects, "_HELD", 2)
     X = patients[0]
     weight = np.random.default_rng(seed).uniform(0, 3, len(X)) if weighted else None
     age, dose, sd = X["age"], X["dose"], np.sqrt(np.cov(X["dose"], aweights=weight, ddof=0))
@@ -94,12 +94,11 @@ def test_any_steps_may_be_before_the_classifier(patients, short_fit):
     rows = steps.fit_transform(X)
     whole = make_pipeline(steps, short_fit(rows, y))
     frame = marginal_effects(whole, X)
-    assert frame["change"].to_dict() == {"age": "+1", "dose": "+1", "sex": "0 to 1"}
+    expected = {"age": "+1", "dose": "+1", "sex": "0 to 1", "city: south - north": "level"}
+    assert frame["change"].to_dict() == expected
     for name, before, after in [("age", X["age"], X["age"] + 1), ("sex", False, True)]:
         draws = plain_effect(whole, X, name, before, after, X[name].notna())
         assert frame.loc[name, "mean"] == pytest.approx(draws.mean(), abs=1e-12)
-    with pytest.raises(ValueError, match="'city' does not hold numbers"):
-        marginal_effects(whole, X, ["age", "city"])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -154,17 +153,17 @@ def test_text_that_is_missing_is_a_category_in_polars_too(patients, short_fit):
     X = polars.DataFrame({"age": patients[0]["age"].to_numpy(), "sex": sex})
     steps = make_column_transformer((OneHotEncoder(sparse_output=False), ["sex"]), ("passthrough", ["age"]))
     whole = make_pipeline(steps, short_fit(steps.fit_transform(X), patients[1]))
-    assert marginal_effects(whole, X).index.tolist() == ["age"]
+    assert marginal_effects(whole, X).index.tolist() == ["age", "sex: m - f"]
     assert contributions(whole, X[:1], terms=None).loc[0, "value"].iloc[2] == 1  # of m, f and None
     assert contributions(whole, X[:1]).loc[(0, "sex"), "value"] is None
 
 
-def test_columns_of_text_in_an_array_are_no_features_by_default(patients, short_fit):
+def test_columns_of_text_in_an_array_are_categories(patients, short_fit):
     X, y = patients[0].astype(object).to_numpy(), patients[1]
     X[:, 2] = np.where(X[:, 2] == 1, "7", "8")  # names, although they look like numbers
     steps = make_column_transformer((OneHotEncoder(sparse_output=False), [2]), (StandardScaler(), [0, 1]))
     whole = make_pipeline(steps, short_fit(steps.fit_transform(X), y))
-    assert marginal_effects(whole, X).index.tolist() == ["x0", "x1"]
+    assert marginal_effects(whole, X, reference="8").index.tolist() == ["x0", "x1", "x2: 7 - 8"]
 
 
 def test_an_error_of_a_step_names_the_feature_to_leave_out(patients, short_fit):

@@ -13,7 +13,6 @@ from scipy.sparse import issparse
 from .._backends import device
 from .._data import validation
 from .._utils.arrays import kind_of, refuse_masked
-from .._utils.names import finder, plain
 from .pipeline import prepared
 
 
@@ -61,7 +60,7 @@ class RawRows:
             names = [f"x{j}" for j in range(self.X.shape[1])]
         if not self.X.shape[0]:
             raise ValueError("X has no rows: give one at least.")
-        self.names, self.shape = names, self.X.shape
+        self.names, self.shape, self._numeric = names, self.X.shape, {}
 
     @property
     def labels(self):
@@ -127,20 +126,28 @@ class RawRows:
         part.isetitem(j, values)
         return part
 
-    def columns(self, features):
-        """The numbers of columns that are given by name or number, one or several; None is all that hold numbers."""
-        if features is None:
-            # Categories are none, be they numbers.
-            found = [j for j in range(self.shape[1]) if issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"]
-            found = [j for j in found if not np.isnan(self.values(j)).all()]
-        else:
-            names, cure = [plain(name) for name in self.names], f" Give names, or numbers below {self.shape[1]}."
-            find = finder(names, "columns of X", cure, numbered=True)
-            is_one = np.ndim(features) == 0 or (isinstance(features, tuple) and plain(features) in names)
-            found = [find(one, "features") for one in ([features] if is_one else features)]
-        if not found:
-            raise ValueError("features is empty, or no column of X holds numbers: give one column at least.")
-        return found
+    def taken(self, part, columns, places):
+        """A part with what the rows at these places of X (n,) have in some columns."""
+        if isinstance(part, np.ndarray):
+            part = part.copy()
+            part[:, columns] = self.X[np.ix_(places, columns)]
+            return part
+        if issparse(part):
+            for j in columns:
+                part = self.changed(part, j, self.values(j)[places])
+            return part
+        if is_polars(part):
+            return part.with_columns([self.X[:, j].gather(places) for j in columns])
+        part = part.copy(deep=False)
+        for j in columns:
+            part.isetitem(j, self.X.iloc[:, j].take(places).array)
+        return part
+
+    def holds_numbers(self, j):
+        """Whether a column holds numbers, as a category does not, be its levels numbers."""
+        if j not in self._numeric:
+            self._numeric[j] = issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"
+        return self._numeric[j]
 
 
 def input_names(X):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._utils.memmap import ahead, cut
-from .jit import REORDER_SUMS, device, kernel
+from .jit import CONTRACT, REORDER_SUMS, device, kernel
 from .normal_tail import upper_tail
 
 _ROWS = 48  # of a block
@@ -13,6 +13,7 @@ _LARGE = 2**20  # coefficients in all draws, from where they do not
 # fewer it takes most of its time to copy the draws.
 _STEP = 24
 _HELD = 2**15  # coefficients of draws that stay in cache for all rows of such a block
+SCORES_TOGETHER = 2**14  # of which Hermite functions stay in cache
 _DRAWS = 256  # of a row, whose probabilities are computed together
 
 
@@ -99,6 +100,15 @@ def average_phi(eta):
         out[i, 0] = lower / n_draws
         out[i, 1] = upper / n_draws
     return out
+
+
+@kernel(fastmath=CONTRACT)
+def next_hermite(x, own, before, k):
+    """From He_k(x) f(x) and He_{k-1}(x) f(x), ``own`` and ``before``, to He_{k+1}(x) f(x), which overwrites ``before``;
+    f is any function, and all are (m, n) float64."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            before[i, j] = x[i, j] * own[i, j] - k * before[i, j]
 
 
 @device(fastmath=REORDER_SUMS)

@@ -22,7 +22,7 @@ from .host_streaming import brought
 from .lapack import VERDICT
 from .line_moves import NEAR_ROWS, first_inside, proposals  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
-from .predict import average_phi, each_block, ndtr, quantiles  # noqa: F401
+from .predict import SCORES_TOGETHER, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
 from .sweep_counter import ATTEMPTS, CLOCK
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 

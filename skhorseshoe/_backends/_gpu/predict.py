@@ -9,6 +9,7 @@ from .host_streaming import brought
 from .launch import i32, kernel, launch
 from .memory import ANSWERED
 
+SCORES_TOGETHER = 2**22  # of which there are Hermite functions, so that launches are few
 _TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows where draws or columns are many
 
 
@@ -31,6 +32,12 @@ def each_block(X, coef, threads, budget, use):
         rows[: len(some)] = widened(some, p)
         eta = cp.ascontiguousarray(rows @ coef.T)
         use(eta[: len(some)], slice(start, start + len(some)))
+
+
+def next_hermite(x, own, before, k):
+    """As ``cpu.next_hermite``."""
+    before *= -k
+    before += x * own
 
 
 def rows_together(widest):

@@ -1,0 +1,267 @@
+"""What of rows is changed to see its effect: a number by a step or from 0 to 1, a category from level to level."""
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import combinations
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+
+from .._utils.names import finder, name_of_levels, plain
+from .level_columns import level_columns
+
+_ROUNDING = 1e-12  # of a column, beside its largest value
+_USUAL, _MOST = 50, 200  # levels: of a category that is taken without being named, or in pairs; of one that is named
+
+
+class Contrast(NamedTuple):
+    """Two states of a column, the first of which is compared with the second; None is the rows as they are."""
+
+    label: object  # of a table's row
+    words: str  # what kind of change it is
+    high: int
+    low: int | None
+
+
+class Number(NamedTuple):
+    """A column of numbers and what it is changed to."""
+
+    name: object
+    columns: tuple[int]
+    codes: np.ndarray  # (n,) for each row the group of those that change alike; -1 where there is no value
+    known: float  # share of rows that have a value
+    contrasts: list[Contrast]
+    states: list[float]  # values that it is set to
+    step: float | None  # which is added in place of that
+
+    def values(self, X, rows, k, part=None):
+        """Of these rows in state k; (n, 1)."""
+        (j,) = self.columns
+        old = X.values(j)[rows] if part is None else X.values(j, part)
+        new = old + self.step if self.step is not None else np.where(np.isnan(old), old, self.states[k])
+        return new[:, None]
+
+    def put(self, X, part, rows, k):
+        """A part, the rows of X at these places, in state k."""
+        return X.changed(part, self.columns[0], self.values(X, rows, k, part)[:, 0])
+
+
+class Category(NamedTuple):
+    """The column of a category, or those of its levels, and the levels that it is set to."""
+
+    name: object
+    columns: tuple[int, ...]
+    codes: np.ndarray  # (n,) of the level of each row; -1 where there is none
+    known: float  # share of rows that have a level
+    contrasts: list[Contrast]
+    states: list[int]  # places of rows that have them
+
+    def _places(self, rows, k):
+        return np.where(self.codes[rows] < 0, np.arange(rows.start, rows.stop), self.states[k])
+
+    def values(self, X, rows, k):
+        """Of these rows in state k; (n, number of columns)."""
+        return np.column_stack([X.values(j)[self._places(rows, k)] for j in self.columns])
+
+    def put(self, X, part, rows, k):
+        """A part, the rows of X at these places, in state k."""
+        return X.taken(part, self.columns, self._places(rows, k))
+
+
+def changes_of(model, before, X, features, change, reference, weight):
+    """What is to be changed, a ``Number`` or a ``Category`` each, and in words what is left out.
+
+    X : ``RawRows``. weight : (n,) that sum to one, or None.
+    """
+    share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
+    sets = {columns: codes for columns, codes in level_columns(model, before, X)}
+    titles = _titles(X, sets)
+    asked = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
+    by_name, found, left_out = _references(reference, change, X, asked, titles), [], []
+    for columns, level in asked:
+        if columns not in sets and X.holds_numbers(columns[0]):
+            found.append(_number(X, columns[0], change, weight, share))
+            continue
+        if columns in sets:
+            name, codes, labels = titles[columns], sets[columns], [X.names[j] for j in columns]
+        else:
+            name, (codes, labels) = X.names[columns[0]], X.levels(columns[0])
+            codes = np.where([label is not None for label in labels], np.arange(len(labels)), -1)[codes]
+        there = np.bincount(codes[codes >= 0], share[codes >= 0], minlength=len(labels))
+        number = np.count_nonzero(there)
+        if features is None and not 2 <= number <= _USUAL:
+            left_out.append(f"{name!r} ({number} level{'' if number == 1 else 's'})")
+            continue
+        _check_levels(name, labels, there, change)
+        pairs = _pairs(name, labels, there, by_name.get(columns), change == "pairs", level)
+        found.append(_category(name, columns, codes, labels, there, pairs))
+    if not found:
+        raise ValueError(
+            "features is empty, or no column of X holds numbers or a category of 2 to "
+            f"{_USUAL} levels: give one column at least."
+        )
+    return found, left_out
+
+
+def _titles(X, sets):
+    """The name of each set of level columns, by these."""
+    found = {columns: name_of_levels([X.names[j] for j in columns]) for columns in sets}
+    alike = Counter(found.values())
+    return {c: f"{title} ({X.names[c[0]]})" if alike[title] > 1 else title for c, title in found.items()}
+
+
+def _by_default(X, sets):
+    """Columns of X with what is asked of them, None for all: numbers and categories, level columns together."""
+    inside = {j: columns for columns in sets for j in columns}
+    for j in range(X.shape[1]):
+        if j in inside:
+            if j == inside[j][0]:
+                yield inside[j], None
+        elif not X.holds_numbers(j) or not np.isnan(X.values(j)).all():
+            yield (j,), None
+
+
+def _by_name(X, features, titles):
+    """The same of names and numbers of columns and of names of sets of level columns; of one such column its level."""
+    names = [plain(name) for name in X.names]
+    find = finder(names, "columns of X", f" Give names, or numbers below {X.shape[1]}.", numbered=True)
+    whole = {title: columns for columns, title in titles.items() if title not in names}
+    inside = {j: columns for columns in titles for j in columns}
+    is_one = np.ndim(features) == 0 or (isinstance(features, tuple) and plain(features) in names)
+    asked = []
+    for one in [features] if is_one else features:
+        if isinstance(one, str) and one in whole:
+            asked.append((whole[one], None))
+            continue
+        j = find(one, "features")
+        asked.append((inside[j], inside[j].index(j)) if j in inside else ((j,), None))
+    return asked
+
+
+def _references(reference, change, X, asked, titles):
+    """The reference level of each category that has one, by its columns."""
+    if reference is None:
+        return {}
+    if change == "pairs":
+        raise ValueError("change='pairs' compares all levels with one another, so there is no reference: leave it out.")
+    categories = [columns for columns, _ in asked if columns in titles or not X.holds_numbers(columns[0])]
+    names = {titles.get(columns, X.names[columns[0]]): columns for columns in categories}
+    if isinstance(reference, Mapping):
+        for name in reference:
+            if name not in names:
+                raise ValueError(
+                    f"reference has {name!r}, which is no category among the features: these are {[*names]}. What a "
+                    "column of numbers changes by is said with change."
+                )
+        return {names[name]: level for name, level in reference.items()}
+    if len(names) != 1:
+        raise ValueError(
+            f"reference={reference!r} is a level of one category, and among the features are {len(names)}: {[*names]}. "
+            "Give a dict, such as reference={'ward': 'a'}, or fewer features."
+        )
+    return dict.fromkeys(categories, reference)
+
+
+def _check_levels(name, labels, there, change):
+    number = np.count_nonzero(there)
+    if not number:
+        raise ValueError(f"Column {name!r} has no value in any row that counts: leave it out of features.")
+    if number < 2:
+        raise ValueError(
+            f"{name!r} has one level in these rows, {labels[np.argmax(there)]!r}: there is nothing to compare. Leave "
+            "it out of features, or give rows of other levels too."
+        )
+    if change == "pairs" and number > _USUAL:
+        raise ValueError(
+            f"{name!r} has {number} levels, and {_USUAL} is the most in pairs: compare them with one reference "
+            "(change='auto'), or gather rare levels in one before the fit."
+        )
+    if number > _MOST:
+        raise ValueError(
+            f"{name!r} has {number} levels, and {_MOST} is the most there may be: gather rare levels in one before the "
+            "fit. If these are numbers held as text, fit them as numbers."
+        )
+
+
+def _pairs(name, labels, there, reference, is_each, level):
+    """Which levels are compared, by number: pairs of one and what it is compared with."""
+    levels = np.flatnonzero(there).tolist()
+    if is_each:
+        return [(b, a) for a, b in combinations(levels, 2) if level is None or level in (a, b)]
+    if reference is None:
+        others = [k for k in levels if k != level]  # a level that is asked for is compared with another
+        origin = max(others, key=lambda k: there[k])
+    else:
+        known = [k for k in levels if labels[k] == reference]
+        if not known:
+            raise ValueError(
+                f"reference={reference!r} is no level of {name!r} in these rows: they have "
+                f"{[labels[k] for k in levels]!r:.200}."
+            )
+        (origin,) = known
+        if origin == level:
+            raise ValueError(
+                f"features asks for the level {labels[level]!r} of {name!r}, which is the reference too: name another."
+            )
+    return [(k, origin) for k in levels if k != origin and level in (None, k)]
+
+
+def _category(name, columns, codes, labels, there, pairs):
+    used = sorted({k for pair in pairs for k in pair})
+    places = {k: int(np.flatnonzero(codes == k)[0]) for k in used}
+    contrasts = [
+        Contrast(f"{name}: {labels[b]} - {labels[a]}", "level", used.index(b), used.index(a)) for b, a in pairs
+    ]
+    return Category(name, columns, codes, there.sum(), contrasts, [places[k] for k in used])
+
+
+def _number(X, j, change, weight, share):
+    """The ``Number`` of a column that is asked for."""
+    values, name = X.values(j), repr(X.names[j])
+    is_missing = np.isnan(values)
+    has = ~is_missing & (share > 0)
+    known = has.mean() if weight is None else weight[has].sum()
+    if not known > 0:
+        raise ValueError(
+            f"Column {name} has no value in any row{'' if weight is None else ' of positive weight'}: leave it out of "
+            "features."
+        )
+    words, step = _step(values[has], name, change, None if weight is None else weight[has])
+    codes, label = np.where(is_missing, -1, 0), X.names[j]
+    if step is not None:
+        return Number(label, (j,), codes, known, [Contrast(label, words, 0, None)], [np.nan], step)
+    codes[values == 1] = 1
+    return Number(label, (j,), codes, known, [Contrast(label, words, 1, 0)], [0.0, 1.0], None)
+
+
+def _step(values, name, change, weight):
+    """In words, and by how much: None is from 0 to 1."""
+    if change in ("auto", "binary", "pairs"):
+        other = values[~np.isin(values, (0, 1))]
+        if not len(other):
+            return "0 to 1", None
+        if change == "binary":
+            raise ValueError(
+                f"change='binary' is from 0 to 1, and column {name} holds other values, such as {other[0]:g}: "
+                "take change='unit' or 'sd', or leave it out of features."
+            )
+    if change in ("auto", "unit", "pairs"):
+        return "+1", 1.0
+    if change == "sd":
+        sd = np.sqrt(np.cov(values, ddof=0, aweights=weight))
+        if not sd > _ROUNDING * np.abs(values).max():
+            raise ValueError(
+                f"change='sd' needs columns that vary, and {name} has the same value in all rows of X: take "
+                "change='unit', or leave it out of features."
+            )
+        return f"{sd:+.3g}", sd
+    return f"{change:+g}", float(change)
+
+
+def check_change(change):
+    """Raise a ValueError unless this says by what columns may change."""
+    if isinstance(change, str) and change in ("auto", "unit", "sd", "binary", "pairs"):
+        return
+    if isinstance(change, bool) or not isinstance(change, Real) or not np.isfinite(change):
+        raise ValueError(f"change must be 'auto', 'unit', 'sd', 'binary', 'pairs' or a finite number; got {change!r}.")

@@ -1,0 +1,279 @@
+"""Average effects of categories: the levels of a row are set together, and each contrast is that of the definition."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import norm
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from skhorseshoe._posterior import effects, moves, phi_series
+from skhorseshoe.inspection import marginal_effects
+
+
+@pytest.fixture(scope="module")
+def table(seed):
+    """240 patients: a ward of four levels, one rare, a sex, an age, two labs of which one has missing values."""
+    rng = np.random.default_rng(seed)
+    ward, age = rng.choice(list("abcd"), 240, p=[0.4, 0.3, 0.25, 0.05]), rng.normal(60, 12, 240)
+    X = pd.DataFrame({"ward": ward, "age": age, "sex": rng.choice(["m", "f"], 240), "lab": rng.gamma(2, 3, 240)})
+    X["sodium"] = rng.normal(140, 4, 240)
+    X.loc[rng.random(240) < 0.2, "sodium"] = np.nan
+    score = 0.8 * (ward == "b") - 0.5 * (ward == "c") + 0.04 * (age - 60) + 0.4 * (X["sex"] == "m")
+    return X, score + rng.standard_normal(240) > 0
+
+
+def encoder(*more, categories=("ward", "sex"), numbers=("age", "lab", "sodium")):
+    plain = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    return make_column_transformer((OneHotEncoder(), [*categories]), (plain, [*numbers]), *more)
+
+
+@pytest.fixture(scope="module")
+def model(table, short_fit):
+    steps = encoder()
+    return make_pipeline(steps, short_fit(steps.fit_transform(table[0]), table[1], n_iter=100, n_chains=2))
+
+
+def by_hand(model, X, column, high, low, weight=None):
+    """A loop over rows, steps and draws: (n_draws,)."""
+    clf, total, norm_of = model[-1], 0.0, 0.0
+    coef = clf.coef_draws_.reshape(-1, clf.n_features_in_).astype(float)
+    for i in range(len(X)):
+        w = 1.0 if weight is None else weight[i]
+        if pd.isna(X[column].iloc[i]) or not w:
+            continue
+        ends = []
+        for value in (high, low):
+            row = X.iloc[[i]].copy()
+            row[column] = value(row[column]) if callable(value) else pd.Series([value], row.index, X[column].dtype)
+            ends.append(norm.cdf(np.asarray(model[:-1].transform(row)) @ coef.T + clf.intercept_draws_.ravel())[0])
+        total, norm_of = total + w * (ends[0] - ends[1]), norm_of + w
+    return total / norm_of
+
+
+def agree(row, draws):
+    numbers = [draws.mean(), draws.std(ddof=1), *np.quantile(draws, [0.05, 0.95])]
+    np.testing.assert_allclose(row[["mean", "sd", "5%", "95%"]].astype(float), numbers, rtol=0, atol=1e-12)
+
+
+def test_contrasts_are_those_of_a_loop_by_hand(model, table):
+    X, _ = table
+    frame = marginal_effects(model, X)
+    common = X["ward"].mode()[0]
+    others = [level for level in "abcd" if level != common]
+    first = X["sex"].mode()[0]
+    second = "m" if first == "f" else "f"
+    wards = [f"ward: {level} - {common}" for level in others]
+    assert frame.index.tolist() == [*wards, "age", f"sex: {second} - {first}", "lab", "sodium"]
+    assert frame["change"].tolist()[:4] == ["level"] * 3 + ["+1"]
+    assert [*frame.attrs["features"].values()] == ["ward"] * 3 + ["age", "sex", "lab", "sodium"]
+    for level in others:
+        agree(frame.loc[f"ward: {level} - {common}"], by_hand(model, X, "ward", level, common))
+    for name in ("age", "lab", "sodium"):
+        agree(frame.loc[name], by_hand(model, X, name, lambda old: old + 1, lambda old: old))
+
+
+def test_a_reference_and_pairs(model, table):
+    X, _ = table
+    beside_d = marginal_effects(model, X, ["ward", "age"], reference="d")
+    assert beside_d.index.tolist() == ["ward: a - d", "ward: b - d", "ward: c - d", "age"]
+    pairs = marginal_effects(model, X, ["ward", "sex", "age"], change="pairs")
+    assert pairs.index.tolist()[:3] == ["ward: b - a", "ward: c - a", "ward: d - a"]
+    assert len(pairs) == 6 + 1 + 1
+    for b, a in [("b", "a"), ("d", "c")]:
+        agree(pairs.loc[f"ward: {b} - {a}"], by_hand(model, X, "ward", b, a))
+    assert pairs.loc["ward: d - a", "mean"] == pytest.approx(-beside_d.loc["ward: a - d", "mean"], abs=1e-15)
+    both = marginal_effects(model, X, ["ward", "sex"], reference={"ward": "c", "sex": "m"})
+    assert both.index.tolist() == ["ward: a - c", "ward: b - c", "ward: d - c", "sex: f - m"]
+
+
+@pytest.mark.parametrize("far", [1, 40], ids=["series", "beyond the series"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_way_of_computing_makes_no_difference(model, table, far, weighted, monkeypatch, seed):
+    """A series for all rows or row by row, all changes at once through the steps or one by one, whole or in parts."""
+    X, _ = table
+    weight = np.random.default_rng(seed).integers(0, 3, 240).astype(float) if weighted else None
+    given = {"sample_weight": weight, "change": far}
+    usual = marginal_effects(model, X, **given)
+    agree(usual.loc["age"], by_hand(model, X, "age", lambda old: old + far, lambda old: old, weight))
+    ways = [(phi_series, "FURTHEST", 0.0), (moves, "_ALIKE", -1.0), (moves, "_outputs", lambda *_: {})]
+    ways += [(effects, "_HELD", 1), (effects, "_ROWS", 57)]
+    for module, name, value in ways:
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, value)
+            other = marginal_effects(model, X, **given)
+        np.testing.assert_allclose(other.iloc[:, 1:5], usual.iloc[:, 1:5], rtol=0, atol=1e-12)
+
+
+STEPS = {
+    "spline": encoder((SplineTransformer(n_knots=4), ["age"]), numbers=("lab", "sodium")),
+    "interactions": make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(sparse_output=False, drop="first"), ["ward"]),
+            (StandardScaler(), ["age"]),
+            (SimpleImputer(), ["sodium"]),
+        ),
+        PolynomialFeatures(interaction_only=True),
+    ),
+    "unknown": make_pipeline(encoder(), FunctionTransformer(lambda rows: rows + rows[:, [0]])),
+    "target": make_column_transformer((TargetEncoder(), ["ward"]), (StandardScaler(), ["age"])),
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_any_steps_are_those_of_the_loop_by_hand(kind, table, short_fit):
+    X, y = table
+    steps = STEPS[kind]
+    model = make_pipeline(steps, short_fit(steps.fit_transform(X, y), y, n_chains=2))
+    frame = marginal_effects(model, X, ["ward", "age"], reference="a")
+    agree(frame.loc["ward: c - a"], by_hand(model, X, "ward", "c", "a"))
+    agree(frame.loc["age"], by_hand(model, X, "age", lambda old: old + 1, lambda old: old))
+
+
+@pytest.mark.parametrize("kind", ["object", "category", "ordered", "polars", "array", "codes"])
+def test_every_kind_of_column_may_be_a_category(kind, table, short_fit):
+    X, y = table[0][["age", "ward"]], table[1]
+    labels, rows = list("abcd"), X
+    if kind == "object":
+        rows = X.astype({"ward": object})
+    elif kind == "category":
+        rows = X.astype({"ward": pd.CategoricalDtype(["d", "a", "b", "c", "never"])})
+        labels = list("dabc")
+    elif kind == "ordered":
+        rows = X.assign(ward=pd.Categorical(X["ward"], ["c", "b", "a", "d"], ordered=True))
+        labels = list("cbad")
+    elif kind == "polars":
+        rows = pl.from_pandas(X)
+    elif kind == "array":
+        rows = X.to_numpy(object)
+    elif kind == "codes":  # numbers that are said to be a category
+        labels = [1, 2, 3, 4]
+        rows = X.assign(ward=X["ward"].map(dict(zip("abcd", labels, strict=True))).astype("category"))
+    expected = make_column_transformer((OneHotEncoder(), [1]), ("passthrough", [0]))
+    plain = make_pipeline(expected, short_fit(expected.fit_transform(X.to_numpy(object)), y))
+    steps = make_column_transformer((OneHotEncoder(categories=[sorted(labels)]), [1]), ("passthrough", [0])).fit(rows)
+    frame = marginal_effects(make_pipeline(steps, plain[-1]), rows, 1, reference=labels[-1])
+    name = "x1" if kind == "array" else "ward"
+    assert frame.index.tolist() == [f"{name}: {level} - {labels[-1]}" for level in labels[:-1]]
+    means = marginal_effects(plain, X.to_numpy(object), 1, change="pairs")["mean"]
+    first, last = (sorted(labels).index(labels[k]) for k in (0, -1))
+    one, other = sorted([first, last])
+    same = means[f"x1: {'abcd'[other]} - {'abcd'[one]}"] * (1 if first > last else -1)
+    assert frame["mean"].iloc[0] == pytest.approx(same, abs=1e-12)
+
+
+def test_rows_without_a_level_do_not_count(model, table, short_fit):
+    X, y = table
+    gaps = X.assign(ward=X["ward"].where(np.arange(240) % 5 > 0))
+    steps = encoder()
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(gaps), y, n_chains=2))
+    frame = marginal_effects(whole, gaps, "ward", reference="a")
+    assert frame.index.tolist() == ["ward: b - a", "ward: c - a", "ward: d - a"]
+    agree(frame.loc["ward: b - a"], by_hand(whole, gaps, "ward", "b", "a"))
+    assert "(of those that have a" in frame.attrs["header"]
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("kind", ["frame", "array", "sparse"])
+def test_level_columns_are_one_category(table, scaled, kind, short_fit):
+    """0 to 1 for one of them, beside the row's own level, is what no row can be."""
+    dummies = pd.get_dummies(table[0][["ward", "age"]], dtype=float)
+    rows = dummies if kind == "frame" else dummies.to_numpy() if kind == "array" else csr_array(dummies.to_numpy())
+    scaler = StandardScaler(with_mean=kind != "sparse")
+    clf = short_fit(scaler.fit_transform(rows) if scaled else rows, table[1], n_chains=2)
+    model = make_pipeline(scaler if scaled else FunctionTransformer(accept_sparse=True), clf)
+    asked = model if scaled else clf
+    name, levels = ("ward", list(dummies)[1:]) if kind == "frame" else ("x1 and 3 more", ["x1", "x2", "x3", "x4"])
+    frame = marginal_effects(asked, rows, reference=levels[2])
+    assert frame.index.tolist() == [next(iter(dummies)) if kind == "frame" else "x0"] + [
+        f"{name}: {level} - {levels[2]}" for level in levels if level != levels[2]
+    ]
+    coef = clf.coef_draws_.reshape(-1, 5).astype(float)
+
+    def mean(level):
+        set_to = dummies.to_numpy().copy()
+        set_to[:, 1:] = np.eye(4)[level]
+        seen = scaler.transform(csr_array(set_to) if kind == "sparse" else set_to) if scaled else set_to
+        return norm.cdf(seen @ coef.T + clf.intercept_draws_.ravel()).mean(axis=0)
+
+    agree(frame.loc[f"{name}: {levels[1]} - {levels[2]}"], mean(1) - mean(2))
+    alone = marginal_effects(asked, rows, levels[1], reference=levels[2])
+    pd.testing.assert_frame_equal(alone, frame.loc[[f"{name}: {levels[1]} - {levels[2]}"]], rtol=1e-9)
+    if kind == "frame":
+        pd.testing.assert_frame_equal(marginal_effects(asked, rows, "ward", reference=levels[2]), frame.iloc[1:])
+    assert len(marginal_effects(asked, rows, levels[1], change="pairs")) == 3
+    common = levels[int(np.argmax(dummies.iloc[:, 1:].sum()))]
+    (label,) = marginal_effects(asked, rows, common).index
+    assert label.startswith(f"{name}: {common} - ")
+
+
+def test_what_is_left_out_is_said(model, table):
+    X = table[0].assign(name=[f"patient {i}" for i in range(240)], site="north", empty=None)
+    steps = make_pipeline(FunctionTransformer(lambda rows: rows[list(table[0])]), *[step for _, step in model.steps])
+    frame = marginal_effects(steps, X)
+    assert len(frame) == 3 + 1 + 3
+    says = " ".join(frame.attrs["header"].split())
+    assert "left out: 'name' (240 levels), 'site' (1 level)" in says
+    with pytest.raises(ValueError, match=r"'name' has 240 levels, and 200 is the most there may be: gather rare"):
+        marginal_effects(steps, X, "name")
+    with pytest.raises(ValueError, match=r"'site' has one level in these rows, 'north': there is nothing to compare"):
+        marginal_effects(steps, X, "site")
+    with pytest.raises(ValueError, match="'empty' has no value in any row"):
+        marginal_effects(steps, X, "empty")
+    many = X.assign(name=[f"{i % 60}" for i in range(240)])
+    assert (marginal_effects(steps, many, "name")["mean"] == 0).all()  # no step takes it
+    with pytest.raises(ValueError, match="60 levels, and 50 is the most in pairs: compare them with one reference"):
+        marginal_effects(steps, many, "name", change="pairs")
+    with pytest.raises(ValueError, match="features is empty, or no column"):
+        marginal_effects(steps, X, [])
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"reference": "x", "features": "ward"}, r"reference='x' is no level of 'ward' in these rows: they have \['a'"),
+        ({"reference": "a"}, r"level of one category, and among the features are 2: \['ward', 'sex'\].*Give a dict"),
+        ({"reference": "a", "features": "age"}, r"among the features are 0: \[\]"),
+        ({"reference": {"age": 60}}, r"reference has 'age', which is no category among the features.*with change"),
+        ({"reference": {"warrd": "a"}}, r"reference has 'warrd', which is no category"),
+        ({"reference": "a", "features": "ward", "change": "pairs"}, "compares all levels.*no reference"),
+        ({"features": "warrd"}, "no 'warrd' among .* Did you mean 'ward'"),
+        ({"change": "each"}, "change must be .*'pairs' or a finite number; got 'each'"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_cure(model, table, given, says):
+    with pytest.raises(ValueError, match=says):
+        marginal_effects(model, table[0], **given)
+
+
+def test_a_level_beside_itself_is_refused(table, short_fit):
+    dummies = pd.get_dummies(table[0][["ward", "age"]], dtype=float)
+    clf = short_fit(dummies, table[1])
+    with pytest.raises(ValueError, match="'ward_b' of 'ward', which is the reference too: name another"):
+        marginal_effects(clf, dummies, "ward_b", reference="ward_b")
+
+
+@pytest.mark.parametrize("shift", [1e-3, 0.3, 1.0, -1.47])
+def test_a_series_has_the_accuracy_that_it_states(shift, seed):
+    from skhorseshoe._backends._cpu import dense
+
+    rng = np.random.default_rng(seed)
+    eta, groups = 4 * rng.standard_normal((3, 900)), rng.integers(0, 2, 900)
+    weights = (groups[:, None] == [0, 1]) / 900
+    numbers = phi_series.n_terms(np.array([abs(shift), abs(shift) / 3]))
+    sums = phi_series.term_sums(eta, weights, numbers, dense)
+    found = phi_series.changes(sums, np.array([1, 0]), np.tile([shift / 3, shift], (3, 1)))
+    for k, group, d in [(0, 1, shift / 3), (1, 0, shift)]:
+        expected = ((norm.cdf(eta + d) - norm.cdf(eta)) * weights[:, group]).sum(axis=1)
+        np.testing.assert_allclose(found[:, k], expected, rtol=0, atol=2e-13)
