@@ -46,20 +46,17 @@ def model(table, short_fit):
 
 
 def by_hand(model, X, column, high, low, weight=None):
-    """A loop over rows, steps and draws: (n_draws,)."""
-    clf, total, norm_of = model[-1], 0.0, 0.0
+    """The definition, with all rows in turn: (n_draws,)."""
+    clf, has = model[-1], X[column].notna().to_numpy()
     coef = clf.coef_draws_.reshape(-1, clf.n_features_in_).astype(float)
-    for i in range(len(X)):
-        w = 1.0 if weight is None else weight[i]
-        if pd.isna(X[column].iloc[i]) or not w:
-            continue
-        ends = []
-        for value in (high, low):
-            row = X.iloc[[i]].copy()
-            row[column] = value(row[column]) if callable(value) else pd.Series([value], row.index, X[column].dtype)
-            ends.append(norm.cdf(np.asarray(model[:-1].transform(row)) @ coef.T + clf.intercept_draws_.ravel())[0])
-        total, norm_of = total + w * (ends[0] - ends[1]), norm_of + w
-    return total / norm_of
+    ends = []
+    for value in (high, low):
+        old = X.loc[has, column]
+        new = value(old) if callable(value) else pd.Series([value] * len(old), old.index, old.dtype)
+        seen = model[:-1].transform(X[has].assign(**{column: new}))
+        ends.append(norm.cdf(np.asarray(seen) @ coef.T + clf.intercept_draws_.ravel()))
+    w = np.ones(len(X)) if weight is None else weight
+    return np.average(ends[0] - ends[1], axis=0, weights=w[has])
 
 
 def agree(row, draws):
