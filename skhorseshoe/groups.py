@@ -153,14 +153,14 @@ def credible_sets(
         correlated.
     correlations : array-like of shape (n_features, n_features), default=None
         The correlations of the classifier's columns, in place of X.
-    terms : dict, "auto" or None, default="auto"
-        Columns that are judged together and are no candidates by themselves, as for ``HorseshoeSelector``: a set that
-        is a term holds a signal if the size of its effect is above ``effect``. "auto" takes those of several columns
-        that ``skhorseshoe.terms.find`` finds.
     groups : dict or None, default=None
         Further candidates, as for ``group_summary``: the name of each group with a list of columns or a dict of columns
         and their weights. Groups must not overlap. Columns of a list are added per standard deviation, each with the
         sign of its correlation with the central one where correlations are known, and weights are taken as they are.
+    terms : dict, "auto" or None, default="auto"
+        Columns that are judged together and are no candidates by themselves, as for ``HorseshoeSelector``: a set that
+        is a term holds a signal if the size of its effect is above ``effect``. "auto" takes those of several columns
+        that ``skhorseshoe.terms.find`` finds.
     level : float, default=0.95
         Least probability, in (0, 1), with which each set holds a signal.
     effect : float, default=0.1
