@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe.inspection import marginal_effects
+from skhorseshoe.inspection import contributions, marginal_effects
 
 LEVELS = (2, 3, 4, 5, 6, 8)  # of the six categories
 LIMIT = 10.0  # times a prediction
@@ -66,7 +66,11 @@ def speed(report, options):
     n, draws = (600, 20) if options.quick else (60_000, 1000)
     X, y = rows_of(n, np.random.default_rng(0))
     model = model_of(X, y, n_iter=draws, burn_in=200, n_jobs=1)
-    asked = {"predict": lambda: model.predict_proba(X), "effects": lambda: marginal_effects(model, X)}
+    asked = {
+        "predict": lambda: model.predict_proba(X),
+        "effects": lambda: marginal_effects(model, X),
+        "contributions": lambda: contributions(model, X[:1000]),
+    }
     seconds = {name: [] for name in asked}
     with threadpool_limits(1):
         for _ in range(2 if options.quick else 5):
@@ -78,6 +82,9 @@ def speed(report, options):
     report.figures["speed"] = figures
     what = f"{n} x 40, 6 categories, {4 * draws} draws"
     report.add(f"predict_proba, {what}", figures["predict"], "s")
+    report.add(
+        "contributions of 1000 of these rows", figures["contributions"], "s", at_most=None if options.quick else 1
+    )
     report.add(f"marginal_effects, all {len(marginal_effects(model, X[:500]))} contrasts", figures["effects"], "s")
     report.add("marginal_effects beside predict_proba", ratio(figures["effects"], figures["predict"]), at_most=LIMIT)
 
