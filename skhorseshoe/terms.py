@@ -170,7 +170,7 @@ def levels(
     X : table of shape (n_samples, n_features), default=None
         The rows of the fit, as the model takes them. Not needed for a classifier that has a column for every level.
     reference : object, default=None
-        The level to compare with; None is the mean over rows.
+        The level to compare with, nan for the rows in which the value is missing; None is the mean over rows.
     level : float or None, default=None
         Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -179,8 +179,8 @@ def levels(
     Returns
     -------
     frame : pandas.DataFrame
-        Indexed by level. Columns: share (of the rows), mean, sd, the ends of the equal-tailed interval, prob_positive,
-        lfsr (as in ``summary``) and ess (bulk).
+        Indexed by level, nan where the value is missing. Columns: share (of the rows), mean, sd, the ends of the
+        equal-tailed interval, prob_positive, lfsr (as in ``summary``) and ess (bulk).
 
     Raises
     ------

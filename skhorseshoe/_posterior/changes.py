@@ -227,6 +227,7 @@ def _number(X, j, change, weight, share):
             f"Column {name} has no value in any row{'' if weight is None else ' of positive weight'}: leave it out of "
             "features."
         )
+    change = "binary" if X.are_booleans(j) else change  # nothing else is a change of what is true
     words, step = _step(values[has], name, change, None if weight is None else weight[has])
     codes, label = np.where(is_missing, -1, 0), X.names[j]
     if step is not None:

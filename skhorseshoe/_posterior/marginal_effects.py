@@ -48,9 +48,9 @@ def marginal_effects(
         is that level alone.
     change : {"auto", "unit", "sd", "binary", "pairs"} or float, default="auto"
         What each column of numbers changes by: "unit" adds one, "sd" the standard deviation of the column in X, and a
-        number adds itself; "binary" compares 1 with 0 for all rows. "auto" is "binary" for columns of zeros and ones,
-        else "unit". Of a category each level is compared with the reference; with "pairs", which is "auto" for numbers,
-        each pair of levels, of 50 at most.
+        number adds itself; "binary" compares 1 with 0 for all rows, as is done for booleans whatever is asked. "auto"
+        is "binary" for columns of zeros and ones, else "unit". Of a category each level is compared with the
+        reference; with "pairs", which is "auto" for numbers, each pair of levels, of 50 at most.
     reference : object, dict or None, default=None
         The level that others are compared with, where features have one category; or a dict of names of categories and
         levels. None is the most frequent level, by weight; of a level column that is named, the most frequent of the

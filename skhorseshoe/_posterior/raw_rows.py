@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from pandas.api.extensions import ExtensionDtype
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from scipy.sparse import issparse
 
 from .._backends import device
@@ -95,6 +95,9 @@ class RawRows:
 
     def _series(self, j):
         return pd.Series(self.values(j) if issparse(self.X) else _column(self.X, j))
+
+    def are_booleans(self, j):
+        return is_bool_dtype(self.X.dtype if issparse(self.X) else _column(self.X, j).dtype)
 
     def levels(self, j):
         """The number of its level for each row (n,), and the levels of a column, None for what is missing; those of a

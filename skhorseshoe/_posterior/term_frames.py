@@ -76,10 +76,10 @@ def levels_frame(classifier, before, X, term, reference, level, sample_weight):
         raise ValueError(f"{term!r} has one level in these rows, {labels[0]!r}: there is nothing to compare.")
     origin, others = share @ points, np.arange(len(labels))
     if reference is not None:
-        if reference not in labels:
+        asked = None if np.ndim(reference) == 0 and pd.isna(reference) else reference
+        if asked not in labels:
             raise ValueError(f"reference={reference!r} is no level of {term!r}: these are {labels}.")
-        origin = points[labels.index(reference)]
-        others = np.flatnonzero([label != reference for label in labels])
+        origin, others = points[labels.index(asked)], np.delete(others, labels.index(asked))
     draws = model.coef_draws_[..., columns].astype(np.float64) @ (points[others] - origin).T
     ess, described = ess_bulk(draws), moments(draws, level)
     frame = Summary(

@@ -215,6 +215,18 @@ def test_level_columns_are_one_category(table, scaled, kind, short_fit):
     assert label.startswith(f"{name}: {common} - ")
 
 
+@pytest.mark.parametrize("change", ["auto", "sd", "unit", 3])
+def test_booleans_are_false_or_true_whatever_numbers_change_by(table, change, short_fit):
+    X = table[0][["age", "sex"]].assign(married=table[0]["lab"] > 5)
+    steps = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["sex", "married"]), (StandardScaler(), ["age"])
+    )
+    model = make_pipeline(steps, short_fit(steps.fit_transform(X), table[1], n_chains=2))
+    row = marginal_effects(model, X, change=change).loc["married"]
+    assert row["change"] == "0 to 1"
+    agree(row, by_hand(model, X, "married", True, False))
+
+
 def test_what_is_left_out_is_said(model, table):
     X = table[0].assign(name=[f"patient {i}" for i in range(240)], site="north", empty=None)
     steps = make_pipeline(FunctionTransformer(lambda rows: rows[list(table[0])]), *[step for _, step in model.steps])

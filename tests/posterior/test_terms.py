@@ -138,9 +138,14 @@ def test_a_level_does_what_its_rows_have_together(clinic, drop, reference):
 def test_a_missing_value_is_a_level(clinic):
     X, y = clinic
     X = X.assign(ward=X["ward"].where(X["ward"] != "c"))
-    *known, missing = terms.levels(pipeline().fit(X, y), "ward", X).index
+    model = pipeline().fit(X, y)
+    *known, missing = terms.levels(model, "ward", X).index
     assert known == ["a", "b", "d"]
     assert pd.isna(missing)
+    beside = terms.levels(model, "ward", X, reference=np.nan)
+    assert beside.index.tolist() == known
+    there = terms.levels(model, "ward", X, reference="a")
+    assert abs(there["mean"].iloc[-1] + beside.loc["a", "mean"]) < 1e-12
 
 
 def test_levels_are_those_of_the_fit_with_one_dropped(seed):
