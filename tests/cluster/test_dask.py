@@ -121,6 +121,12 @@ UNUSUAL = {
 }
 
 
+@pytest.mark.parametrize("kind", [arrays, frames])
+def test_small_whole_numbers_take_no_more_room_than_in_memory(client, data, few_questions, kind):
+    whole = data[0].clip(-9, 9).astype(np.int8), data[1]
+    assert bits(few_questions.fit(*kind(*whole))) == bits(few_questions.fit(*whole))
+
+
 @pytest.mark.parametrize("how", UNUSUAL)
 def test_unusual_collections_give_the_same_draws(client, data, few_questions, how):
     expected = bits(few_questions.fit(*data))
