@@ -58,8 +58,8 @@ class Watched:
     def _of(self, coef, intercept):
         flat = coef.reshape(-1, coef.shape[-1])
         at_centre = (intercept.ravel() + flat @ self.centre).astype(np.float32)
-        eta = (self.X @ flat.T.astype(np.float32)).T + at_centre[:, None]
-        values = np.hstack([ndtr(eta), flat @ self.weights], dtype=np.float32, casting="same_kind")
+        flat = flat.astype(np.float32)
+        values = np.hstack([ndtr((self.X @ flat.T).T + at_centre[:, None]), flat @ self.weights])
         # What coefficients without a bound have made of numbers that float32 lacks is no reason to end a fit.
         return np.nan_to_num(values, copy=False).reshape(*coef.shape[:2], -1)
 
@@ -97,4 +97,4 @@ def _weights(X, mean, sd):
         groups = [group for group in groups_of(dense, mean, sd) if len(group[0]) > 1]
     columns, values = (np.concatenate([np.empty(0, int), *(group[i] for group in groups)]) for i in range(2))
     ends = np.cumsum([0, *(len(group[0]) for group in groups)])
-    return csc_array((values, columns.astype(int), ends), shape=(p, len(groups)), dtype=float)
+    return csc_array((values, columns.astype(int), ends), shape=(p, len(groups)), dtype=np.float32)
