@@ -19,7 +19,7 @@ from skhorseshoe.diagnostics import convergence
 Q = 0.1
 CASE = FromModel(60, 150, pairs=20)
 STOPS = {"two steps": None, "strict": 400}  # target_ess of four chains
-ROUGHEST = "as rough as columns may be"
+ROUGHEST = "roughest"
 RULES = ("fsr", "sets")
 
 
@@ -70,7 +70,7 @@ def rates(report, options):
     every = Parallel(options.jobs)(delayed(outcome)(seed, CASE) for seed in range(n_sets))
     for stop in (*STOPS, ROUGHEST):
         these = [one[stop] for one in every]
-        for name in set(these[0]) - {"counts", "claims"}:
+        for name in sorted(these[0].keys() - {"counts", "claims"}):
             values = [one[name] for one in these]
             report.add(f"{stop}: {name}, median", float(np.median(values)))
             report.figures[f"{stop}: {name}"] = values
