@@ -4,16 +4,20 @@ predictions and groups have converged, beside fits of the same data that go on u
 import argparse
 import time
 import warnings
+from contextlib import ExitStack, contextmanager
 from copy import copy
+from unittest import mock
 
 import numpy as np
 from _measure import run_sections
 from joblib import Parallel, delayed
-from selection_data import FromModel
+from selection_data import SLAB, Blocks, FromModel
 from selection_errors import claims_of, judged, summed
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._mcmc.draws import ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
+from skhorseshoe._fit import parameters
+from skhorseshoe._fit.watched import Watched
+from skhorseshoe._mcmc.draws import ROUGH_ESS_PER_CHAIN, ROUGH_RHAT, Draws
 from skhorseshoe.diagnostics import convergence
 
 Q = 0.1
@@ -90,8 +94,54 @@ def rates(report, options):
                 report.add(f"{stop}: {rule}, q = {Q}, claims that this fit or the strict one lacks", changed)
 
 
+def cost(report, options):
+    """What looking at probabilities and groups takes, of the processor time of a fit that looks until its end."""
+    sizes = [(30, 60)] if options.quick else [(60, 160), (120, 3000), (300, 2000)]
+    for n, p in sizes:
+        X, y, _ = Blocks(n, p).make(0, n)
+        model = HorseshoeProbitClassifier(slab_scale=SLAB, expected_nonzero=5, n_jobs=1, random_state=0)
+        HorseshoeProbitClassifier(n_iter=2, burn_in=2, slab_scale=SLAB, n_jobs=1).fit(X, y)  # compiles
+        with looking() as spent, warnings.catch_warnings(), most_sweeps(50 if options.quick else 500):
+            warnings.simplefilter("ignore")
+            begin = time.process_time()
+            model.fit(X, y)
+            seconds = time.process_time() - begin
+        title = f"{n} x {p}, {model.sampler_}, {model.burn_in_} + {model.n_iter_} sweeps"
+        report.add(f"{title}: a fit", seconds, "s")
+        report.add(f"{title}: looks", sum(spent), "s")
+        report.add(f"{title}: looks, of the fit", sum(spent) / seconds, at_most=0.02)
+
+
+@contextmanager
+def looking():
+    """A list of the processor seconds that each part of looking takes."""
+    parts, seconds, inside = [(Watched, "__init__"), (Watched, "draws"), (Watched, "worst"), (Draws, "_all_do")], [], []
+
+    def timed(method):
+        def call(*args):
+            if inside or args[1] == "columns":  # which are looked at in any case
+                return method(*args)
+            inside.append(begin := time.process_time())
+            try:
+                return method(*args)
+            finally:
+                inside.clear()
+                seconds.append(time.process_time() - begin)
+
+        return call
+
+    with ExitStack() as patches:
+        for owner, name in parts:
+            patches.enter_context(mock.patch.object(owner, name, timed(getattr(owner, name))))
+        yield seconds
+
+
+def most_sweeps(n):
+    return mock.patch.object(parameters, "MOST_SWEEPS", n)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=60, help="data sets from the model")
     parser.add_argument("--jobs", type=int, default=1, help="processes, each of which does one fit at a time")
-    run_sections("stopping", {"rates": rates}, parser)
+    run_sections("stopping", {"rates": rates, "cost": cost}, parser)
