@@ -38,8 +38,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     ----------
     n_iter : int or "auto", default="auto"
         Number of sweeps (iterations of the sampler) of each chain after burn-in. "auto" goes on until the chains have
-        converged: as ``target_ess=100 * n_chains`` with at most 10,000 sweeps. Of draws that take more than 1 GiB it
-        keeps fewer, as ``max_draws`` does.
+        converged: as ``target_ess=100 * n_chains`` with at most 10,000 sweeps. With more columns than rows single
+        columns are then enough with an R-hat of 1.05 and 50 effective draws a chain. Of draws that take more than 1 GiB
+        it keeps fewer, as ``max_draws`` does.
     burn_in : int or "auto", default="auto"
         Number of sweeps at the start of each chain that are discarded. "auto" goes on until halves of the chains agree:
         240, 360, 600, 1080 or 2040 sweeps with "hmc", else 200, 400, 800, 1600 or 3200.
@@ -107,7 +108,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         the task's share. The draws do not depend on it.
     target_ess : float or None, default=None
         Stop when every coefficient of a column that is not constant, the intercept and tau have this bulk effective
-        sample size over all chains and an R-hat of at most 1.01; ``n_iter`` is then the maximum. Checked after
+        sample size over all chains and an R-hat of at most 1.01; with more columns than rows, also the probabilities of
+        at most 1000 rows and the sums over groups of correlated columns. ``n_iter`` is then the maximum. Checked after
         100 kept draws of each chain, then each time the number of draws has grown by a quarter. None means 100 a chain
         with ``n_iter="auto"``, and else to make all ``n_iter`` sweeps.
     checkpoint : path-like or None, default=None
@@ -318,12 +320,13 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         -----
         ConvergenceWarning
             At most one, at the end: if R-hat is above 1.01 or the effective sample size below 100 per chain, for any
-            coefficient, the intercept or tau (coefficients of constant columns do not count); if ``target_ess`` has not
-            been reached; or, whatever R-hat says, if one column separates the classes by itself or unpenalized ones do,
-            so that the data do not bound their coefficients. It names all causes, first what to cure first: the scale
-            of the columns, then separation, then the length of the chains. Where columns separate the classes together
-            and the chains have converged all the same, ``summary()`` says so, and what states rates of false claims
-            warns.
+            coefficient, the intercept or tau (coefficients of constant columns do not count; with more columns than
+            rows, predictions and groups do, and without ``target_ess`` 1.05 and 50 are enough for a column); if
+            ``target_ess`` has not been reached; or, whatever R-hat says, if one column separates the classes by itself
+            or unpenalized ones do, so that the data do not bound their coefficients. It names all causes, first what to
+            cure first: the scale of the columns, then separation, then the length of the chains. Where columns separate
+            the classes together and the chains have converged all the same, ``summary()`` says so, and what states
+            rates of false claims warns.
         UserWarning
             If there is no ConvergenceWarning, for columns on very different scales, with values far out, or too far
             from zero for their precision. Apart from that, if weights make the fit slow; or if ``fit`` was interrupted,

@@ -14,7 +14,7 @@ from . import weights
 from .labels import check_labels, encode_labels, nullable_type, refuse_missing
 from .row_blocks import layout
 from .validation import check_X, is_dask
-from .whole_numbers import refuse_merged
+from .whole_numbers import are_small, refuse_merged
 
 _LABELS = 2**20  # of those in memory, in a chunk
 # The X of a fit that is under way, and the lengths of its chunks.
@@ -51,7 +51,7 @@ def prepare(model, X, y, sample_weight):
     """
     client, given, dtype_of_y = _client(), X, nullable_type(getattr(y, "_meta", y))
     X, lengths, y, weight = _aligned(model, client, X, y, sample_weight)
-    shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 or are_small(X, []) else np.float64)
     bounds, edges = layout(*shape)
     ends = bounds[edges].tolist()
     chunks = {0: tuple(np.diff(ends).tolist())}

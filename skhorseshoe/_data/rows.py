@@ -171,8 +171,14 @@ class Rows:
         return are_whole(found, *self._total("level_sums", found, of=(self.X, self.y, self.weight))) if found else []
 
     def _sample(self):
-        """Some rows of X, from all over it, on the host."""
-        return self._total("sample", step_of(*self.shape), of=(self.X, self.y, self.weight))[0]
+        return self._every(step_of(*self.shape))
+
+    def some(self, most):
+        """At most so many rows of X, from all over it, on the host."""
+        return self._every(-(-self.shape[0] // most))
+
+    def _every(self, step):
+        return self._total("sample", step, of=(self.X, self.y, self.weight))[0]
 
     def separation(self, among=None):
         """How planes separate the classes, see ``separation.py``; None if that is not known. among : (p,) bool, of the

@@ -16,7 +16,7 @@ from .._utils.memmap import ahead, check_whole, cut
 from .._utils.memory import check_copy
 from .column_names import check_column_labels, check_names, column_types, with_names
 from .labels import check_labels
-from .whole_numbers import refuse_merged
+from .whole_numbers import are_small, refuse_merged
 
 _CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
@@ -59,9 +59,11 @@ def check_X(estimator, X, *, reset):
     given, types = X, column_types(X)
     _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
+    if are_small(X, types):  # of which float32, in half the room, has every one
+        dtypes = [np.float32]
     _check_room(X, dtypes, types)
     if _is_sparse_table(types):
-        X = _one_sparse_type(X)
+        X = _one_sparse_type(X, dtypes[0])
     how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
         with config_context(array_api_dispatch=False):
@@ -142,7 +144,8 @@ def _check_room(X, dtypes, types):
         check_copy(dtype.itemsize * X.size, f"Making X C-contiguous and of {dtype}", cure)
     elif types and not _is_sparse_table(types) and {dtype for _, dtype in types} not in ({"float32"}, {"float64"}):
         # One type may need none.
-        check_copy(8 * len(X) * len(types), "Making one array of float64 of the columns of X", cure)
+        dtype = np.dtype(dtypes[0])
+        check_copy(dtype.itemsize * len(X) * len(types), f"Making one array of {dtype} of the columns of X", cure)
     elif issparse(X) and X.format != "csr":
         check_copy((X.dtype.itemsize + 8) * X.nnz, "Making X a CSR matrix", " Pass it in this form: X.tocsr().")
 
@@ -223,14 +226,17 @@ def _is_sparse_table(types):
     return bool(types) and all(dtype.startswith("sparse[") for _, dtype in types)
 
 
-def _one_sparse_type(X):
-    """A table with sparse columns alone, of numbers that SciPy has and with what they leave out being 0."""
+def _one_sparse_type(X, dtype):
+    """A table with sparse columns alone, of numbers that SciPy has and with what they leave out being 0.
+
+    dtype : what other numbers than floats become.
+    """
     known = [pd.SparseDtype(dtype, 0) for dtype in (np.float32, np.float64)]
     is_number = all(dtype.kind in "biuf" for dtype in X.dtypes)
     if not is_number or all(dtype in known for dtype in X.dtypes):
         return X
     # In older versions of pandas astype changes what a column leaves out, but not its values.
-    arrays = (pd.arrays.SparseArray(np.asarray(X.iloc[:, j], np.float64), fill_value=0.0) for j in range(X.shape[1]))
+    arrays = (pd.arrays.SparseArray(np.asarray(X.iloc[:, j], dtype), fill_value=0.0) for j in range(X.shape[1]))
     return pd.DataFrame(dict(enumerate(arrays)), index=X.index).set_axis(X.columns, axis=1)
 
 

@@ -1,5 +1,6 @@
-"""Whole numbers that differ and are one number in float64, which has no room for all their digits."""
+"""Whole numbers: small ones, which float32 has room for, and those of which float64 makes one of two."""
 
+import re
 from decimal import Decimal
 from numbers import Integral
 
@@ -9,7 +10,14 @@ from scipy.sparse import issparse
 from .column_names import column_types
 
 _EXACT = 2**53  # up to where float64 has every whole number
+_SMALL = re.compile(r"(sparse\[)?(u?int(8|16)|bool(ean)?)\b")  # every one of which float32 has
 _TYPES = ("int", "uint", "object", "decimal", "sparse[int", "sparse[uint")
+
+
+def are_small(X, types):
+    """Whether X holds nothing but booleans and whole numbers of at most 16 bits. types : of the columns of a table."""
+    names = [dtype for _, dtype in types] or [str(getattr(X, "dtype", ""))]
+    return all(map(_SMALL.match, names))
 
 
 def refuse_merged(given, X):
@@ -34,9 +42,10 @@ def _columns(given, X):
         some = (types[j] for j in range(len(types)) if types[j][1].startswith(_TYPES) and _is_large(X[:, [j]]))
         return ((name, _values(given[name], dtype)) for name, dtype in some)
     is_list = isinstance(given, list | tuple)
-    given = given.tocsc() if issparse(given) else np.asarray(given, object if is_list else None)
+    given = given if issparse(given) else np.asarray(given, object if is_list else None)
     if given.dtype.kind not in "iuO" or not _is_large(X):
         return ()
+    given = given.tocsc() if issparse(given) else given
     return ((j, given[:, [j]].data if issparse(given) else given[:, j]) for j in range(X.shape[1]))
 
 

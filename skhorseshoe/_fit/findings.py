@@ -7,13 +7,13 @@ import numpy as np
 
 from .._data.separation import COMPLETE, NONE, QUASI
 from .._mcmc.burn_in import AUTO
-from .._mcmc.draws import NOISE
-from .._posterior.correlated import clusters
+from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
 from .._posterior.estimates import interval, others
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .recipe import nice
 from .warnings import SUMS, Finding
+from .watched import WATCHED, groups_of
 
 LOOSE = 10  # standard deviations of the score by a standard deviation of the column, where its prior says 100
 SLAB = 2  # slab_scale that is advised
@@ -22,7 +22,6 @@ FARTHEST_SLAB = 500  # the same of a column of which few values differ from the 
 _COLUMN = 5  # standard deviations between the ends of a usual column
 _FAR_APART = 1.1  # R-hat, from where chains have not met yet
 _LEAST = 1000  # sweeps that are advised
-_THRESHOLD = 0.7  # of ``groups.correlated_groups``
 _MOST_COLUMNS, _MOST_NUMBERS = 4096, 2**23  # of X: correlations take less time than the fit, and copies less room
 _MARGIN = 2.0  # more sweeps than the figures ask for: the least effective sample size of many varies
 
@@ -40,17 +39,25 @@ class Chains(NamedTuple):
     sweeps: int  # after burn-in
     stopped_by: str
     sweep: float  # seconds a sweep
+    max_rhat: np.ndarray  # of each quantity, the largest that is enough
+    least: np.ndarray  # the effective sample size that is enough
     are_sums_well: bool = False  # whether only single columns have not converged, but sums over groups of them have
 
     @property
     def wanted(self):
-        """The least effective sample size that is enough."""
+        """The least effective sample size that is enough where nothing may be rough."""
         return MIN_ESS_PER_CHAIN * self.n_chains
 
     @property
     def failed(self):
         """Which quantities have not converged; (k,) bool. What cannot be computed is not known to be well."""
-        return ~((self.rhat <= MAX_RHAT) & (self.ess >= self.wanted))
+        return ~((self.rhat <= self.max_rhat) & (self.ess >= self.least))
+
+    def rough(self):
+        """How many times as many sweeps make single columns as sure as all else, where only these are rough; 0 where
+        chains have not converged, or nothing is rough."""
+        fold = np.fmax((self.rhat - 1) / (MAX_RHAT - 1), self.wanted / self.ess).max()
+        return 0.0 if self.failed.any() or fold <= 1 else fold
 
 
 class Unbounded(NamedTuple):
@@ -107,12 +114,21 @@ def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
     return Finding(kind, columns, cure, {"example": example}, changes)
 
 
-def chains_of(fitted, names, informative, sweep):
-    """``Chains`` of a model. informative : (p,) bool, False for constant columns. sweep : seconds."""
+def chains_of(fitted, names, informative, sweep, watched=None):
+    """``Chains`` of a model. informative : (p,) bool, False for constant columns. sweep : seconds. watched : what
+    ``Watched.worst`` gives, or None."""
     extra, rhat, ess = others(fitted)
     judged = np.append(informative, np.ones(len(extra), bool))
-    shape, how = fitted.global_scale_draws_.shape, (fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, sweep)
-    return Chains([*names[informative], *extra], rhat[judged], ess[judged], *shape, fitted.moments_ is None, *how)
+    names, rhat, ess = [*names[informative], *extra], rhat[judged], ess[judged]
+    n_chains, n_draws = fitted.global_scale_draws_.shape
+    if watched is not None:
+        names, rhat, ess = [*names, watched.name], np.append(rhat, watched.rhat), np.append(ess, watched.ess)
+    max_rhat, least = np.full(len(rhat), MAX_RHAT), np.full(len(rhat), MIN_ESS_PER_CHAIN * n_chains)
+    if watched is not None and watched.is_rough:
+        columns = slice(informative.sum())
+        max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
+    how = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, sweep
+    return Chains(names, rhat, ess, n_chains, n_draws, *how, max_rhat, least)
 
 
 def are_sums_well(fitted, rows, failed, informative):
@@ -142,19 +158,12 @@ def are_sums_well(fitted, rows, failed, informative):
 def _sums(fitted, X, weight, alone):
     """The draws (n_chains, n_draws, k) of the sums over the groups that have a column of ``alone``, or None if one of
     these is in no group."""
-    sd = fitted._column_sd
-    varies = np.flatnonzero(sd > 0)
-    Z = (X[:, varies] - fitted._column_means[varies]) / sd[varies]
-    if weight is not None:
-        Z *= np.sqrt(weight)[:, None]
-    Z /= np.sqrt(np.einsum("ij,ij->j", Z, Z))
     found = []
-    for members, signs, _ in clusters(Z, _THRESHOLD, "fit"):
-        columns = varies[members]
+    for columns, weights in groups_of(X, fitted._column_means, fitted._column_sd, weight):
         if alone[columns].any():
             if len(columns) == 1:
                 return None
-            found.append(fitted.coef_draws_[..., columns] @ (signs * sd[columns]))
+            found.append(fitted.coef_draws_[..., columns] @ weights)
             alone[columns] = False
     return None if alone.any() else np.stack(found, axis=-1)
 
@@ -218,7 +227,7 @@ def _loose(draws, free, spread):
 
 def _not_converged(params, chains, unbounded):
     """What R-hat and the effective sample sizes say."""
-    rhat, ess, wanted, failed = chains.rhat, chains.ess, chains.wanted, chains.failed
+    rhat, ess, max_rhat, least, failed = chains.rhat, chains.ess, chains.max_rhat, chains.least, chains.failed
     if not failed.any():
         return []
     few_kept = (
@@ -230,19 +239,20 @@ def _not_converged(params, chains, unbounded):
         if not chains.is_all:
             return [Finding("too few draws", [], few_kept, {"draws": draws})]
         return [Finding("too few draws", [], *_longer(params, chains, {"draws": draws}))]
-    badness = np.fmax((rhat - 1) / (MAX_RHAT - 1), wanted / ess)  # infinite where a chain does not move at all
+    badness = np.fmax((rhat - 1) / (max_rhat - 1), least / ess)  # infinite where a chain does not move at all
     worst = int(np.argmax(np.where(failed, np.nan_to_num(badness, nan=0.0), -1.0)))
-    facts = {"failed": failed.sum(), "judged": len(failed), "max_rhat": MAX_RHAT, "per_chain": MIN_ESS_PER_CHAIN}
-    facts |= {"worst": chains.names[worst], "rhat": rhat[worst], "ess": ess[worst], "wanted": wanted}
+    facts = {"failed": failed.sum(), "judged": len(failed), "max_rhat": max_rhat[worst], "wanted": least[worst]}
+    facts |= {"worst": chains.names[worst], "rhat": rhat[worst], "ess": ess[worst]}
+    facts["per_chain"] = least[worst] // chains.n_chains
     facts["sums"] = SUMS if chains.are_sums_well else ""
     one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains cure neither these nor what depends on them
-    one_sided |= {"(intercept)", "(global scale)"} if one_sided else set()
+    one_sided |= {"(intercept)", "(global scale)", *WATCHED} if one_sided else set()
     curable = np.array([name not in one_sided for name in chains.names])
     to_do, cure, changes = failed & curable & (unbounded.separated != COMPLETE), "", {}
     if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:
         cure = few_kept
     elif to_do.any():
-        goal = max(wanted, params.target_ess or 0.0)  # which quantities may miss that have converged
+        goal = np.fmax(least, params.target_ess or 0.0)  # which quantities may miss that have converged
         fold = np.nan_to_num(np.fmax(badness, goal / ess)[curable], nan=1.0, posinf=1.0).max()
         cure, facts, changes = _longer(params, chains, facts, fold, (rhat[to_do] > _FAR_APART).any())
     return [Finding("not converged", [], cure, facts, changes)]

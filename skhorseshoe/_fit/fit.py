@@ -35,7 +35,8 @@ from . import findings, input_findings, parameters, warm_start, warnings
 from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
 from .plan import check_memory, plan_fit
-from .recipe import in_time, recipe_of
+from .recipe import in_time, recipe_of, stricter
+from .watched import Watched
 
 _OF_COLUMNS = "n_features_in_", "feature_names_in_", "_column_labels"
 _REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
@@ -111,11 +112,12 @@ def fit(model, X, y, sample_weight, lease):
             check_size(rows.columns, rows.dtype, names)
             ends, (factors, sums) = rows.ends(), rows.factors()
             problem = _problem(params, rows)
+            watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
             unbounded = ends.one_sided[~findings.is_bound(params.slab_scale, ends.spans, findings.FARTHEST_SLAB)]
             of_columns = input_findings.of_columns(rows, ends, names, params.standardize)
             warnings.say([*early, *input_findings.first(params, data, rows, ends, sums, names)])
             try:
-                run, sweep = _sample(params, problem, plan, earlier, unbounded, callbacks)
+                run, sweep = _sample(params, problem, plan, earlier, (unbounded, watched), callbacks)
             except BaseException:  # of which the columns may be the cause
                 with suppress(Warning):
                     warnings.say(of_columns, "Set standardize=True." if any(one.changes for one in of_columns) else "")
@@ -123,11 +125,12 @@ def fit(model, X, y, sample_weight, lease):
             with listening():  # one Ctrl-C loses none of the draws
                 fitted = _summarise(params, data, plan, run, known, factors)
                 informative = rows.columns.informative
-                chains = findings.chains_of(fitted, names, informative, sweep)
+                judged = None if watched is None else watched.worst(run.draws)
+                chains = findings.chains_of(fitted, names, informative, sweep, judged)
                 are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, informative)
                 chains = chains._replace(are_sums_well=are_well)
                 unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, ends)
-    fitted._separated = unbounded.separated
+    fitted._separated, fitted._rough = unbounded.separated, stricter(chains)
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))
 
@@ -193,11 +196,11 @@ def _problem(params, rows):
     return Problem(rows, FixedPrior(rows.columns, params.slab_scale), tau_0, key)
 
 
-def _sample(params, problem, plan, earlier, unbounded, callbacks):
+def _sample(params, problem, plan, earlier, judged, callbacks):
     """The ``Run`` of a problem, at its end, and the seconds that a sweep has taken.
 
-    earlier : what a model has kept to go on with its chains, or None. unbounded : as in ``Run``. callbacks : function
-    of the run.
+    earlier : what a model has kept to go on with its chains, or None. judged : ``unbounded`` and ``watched`` of a
+    ``Run``. callbacks : function of the run.
     """
     settings, saved = plan.settings, earlier
     if saved is not None:
@@ -207,7 +210,7 @@ def _sample(params, problem, plan, earlier, unbounded, callbacks):
     with checkpoint or nullcontext():
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
-        run = Run(problem, settings, saved, unbounded)
+        run = Run(problem, settings, saved, *judged)
         sweep = _go(run, params.verbose, checkpoint, callbacks(run))
     return run, sweep
 

@@ -18,6 +18,7 @@ from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
 from .parameters import sweeps_of, target_of
 from .warnings import Finding
+from .watched import MOST_ROWS
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
 _SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
@@ -117,6 +118,8 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     """
     q = p + 1
     draws = n_chains * n_draws * (item * q + 16)
+    if p > n:  # what is watched of them, in float32, and its next copy
+        draws += n_chains * n_draws * 8 * min(n, MOST_ROWS)
     if sampler == "collapsed":
         matrices = 4 * n_chains * n * n  # P, one beside it, the part that moves with tau, and products of heavy columns
         vectors = (20 * n_chains + 40) * q  # scales, variances, noise and products; and what columns have

@@ -1,6 +1,7 @@
 """The recipe at the end of a warning: all parameters to fit again with, at once, and how long that will take."""
 
 from .._mcmc.burn_in import AUTO
+from .parameters import MOST_SWEEPS
 
 _USUAL = 4000  # sweeps after another scale or slab, of which no figure tells yet
 _AUTOMATIC = 2000  # that are made then, burn-in with them, if nobody says how many
@@ -38,6 +39,18 @@ def recipe_of(findings, params, chains):
         changes["checkpoint"] = "<another folder>"
     words = ", ".join(f"{name}={value!r}" for name, value in changes.items())
     return f"Fit again with {words}: about {in_time(chains.sweep * sweeps)}."
+
+
+def stricter(chains):
+    """What is judged in place of single columns, and the parameters that make these as sure with the time it takes: two
+    texts where only they are rough, else None."""
+    fold = chains.rough()
+    if not fold:
+        return None
+    sweeps = fold * chains.sweeps
+    more = f", n_iter={nice(sweeps)}" if sweeps > MOST_SWEEPS else ""
+    time = in_time(chains.sweep * (chains.burn_in + sweeps))
+    return chains.names[-1].strip("()"), f"target_ess={chains.wanted}{more}, about {time}"
 
 
 def in_time(seconds):

@@ -7,6 +7,7 @@ import numpy as np
 from ..diagnostics import MAX_RHAT, ess_bulk, rhat
 
 NOISE = 0.95  # shrinkage from where a column is noise to the model
+ROUGH_RHAT, ROUGH_ESS_PER_CHAIN = 1.05, 50  # of single columns, where what people act on is judged for itself
 STORED = "coef", "intercept", "global_scale", "acceptance"
 _AT_ONCE = 32  # columns that are judged before the next ones are
 
@@ -33,7 +34,7 @@ class Draws:
         self.moments = None  # ``Moments`` of coefficients, intercept (0 without one) and tau, once draws are given up
         self.largest = np.finfo(dtype).max / 4  # so that no number of float32 or difference is infinite
         self.kappa = MeanShrinkage(columns.n_shrunk)
-        self.failed = 0  # place, among the columns that are not constant, of those that did not suffice
+        self.failed = {}  # places, among those of columns and of what is watched that move, of what did not suffice
         self.fold = None  # how many times as many draws those need that did not suffice; None before that is known
 
     @property
@@ -87,36 +88,47 @@ class Draws:
         mean = self.kappa.total / self.kappa.weight
         return self.columns.by_column(np.clip(mean, np.finfo(float).tiny, 1.0))  # 0 means unpenalised
 
-    def suffice(self, target_ess, unbounded=()):
+    def suffice(self, target_ess, unbounded=(), watched=None):
         """Whether every coefficient of a column that is not constant, the intercept and tau have this bulk effective
         sample size and an R-hat of at most 1.01.
 
         unbounded : numbers of columns that the data do not bound, whose chains no length may suffice. Those that are
-        not noise to the model are not asked.
+        not noise to the model are not asked. watched : has draws (n_chains, n, k) of quantities that have to be as
+        good, as a function of this object, and may say that single columns are rough; or None.
         """
-
-        def do(draws):
-            ess = ess_bulk(draws)
-            if not (ess >= target_ess).all():
-                self.fold = _largest(target_ess / ess)
-                return False
-            if not ((far := rhat(draws)) <= MAX_RHAT).all():
-                self.fold = _largest((far - 1) / (MAX_RHAT - 1))
-                return False
-            return True
-
+        strict = of_columns = target_ess, MAX_RHAT
         others = [self.global_scale, *([self.intercept] if self.columns.fit_intercept else [])]
-        if not all(do(values[:, : self.n]) for values in others):
+        if not all(self._do(values[:, : self.n], *strict) for values in others):
             return False
-        # First those among which one has failed the last time, as it will most often do again.
+        if watched is not None:
+            values = watched.draws(self)
+            if not self._all_do("watched", values, np.flatnonzero(moving(values)), *strict):
+                return False
+            if watched.is_rough:
+                of_columns = ROUGH_ESS_PER_CHAIN * len(self.coef), ROUGH_RHAT
         columns = self.columns.informative.copy()
         if len(unbounded):
             columns[unbounded] &= self.shrinkage()[unbounded] >= NOISE
-        columns = np.roll(np.flatnonzero(columns), -self.failed)
-        for first in range(0, len(columns), _AT_ONCE):
-            if not do(self.coef[:, : self.n, columns[first : first + _AT_ONCE]]):
-                self.failed = (self.failed + first) % len(columns)
+        return self._all_do("columns", self.coef[:, : self.n], np.flatnonzero(columns), *of_columns)
+
+    def _all_do(self, what, values, places, target_ess, max_rhat):
+        # First those among which one has failed the last time, as it will most often do again.
+        begin = self.failed.get(what, 0)
+        places = np.roll(places, -begin)
+        for first in range(0, len(places), _AT_ONCE):
+            if not self._do(values[..., places[first : first + _AT_ONCE]], target_ess, max_rhat):
+                self.failed[what] = (begin + first) % len(places)
                 return False
+        return True
+
+    def _do(self, draws, target_ess, max_rhat):
+        ess = ess_bulk(draws)
+        if not (ess >= target_ess).all():
+            self.fold = _largest(target_ess / ess)
+            return False
+        if not ((far := rhat(draws)) <= max_rhat).all():
+            self.fold = _largest((far - 1) / (max_rhat - 1))
+            return False
         return True
 
     def trim(self):
@@ -143,6 +155,12 @@ class Draws:
                 getattr(self, name)[:, : self.n] = arrays[name]
         self.kappa.restore(arrays)
         self.moments = Moments.restored(arrays)
+
+
+def moving(values):
+    """Which quantities of draws (n_chains, n, k) are not the same in all of them, so that they have an R-hat; (k,)
+    bool."""
+    return values.max(axis=(0, 1)) > values.min(axis=(0, 1))
 
 
 def _largest(values):

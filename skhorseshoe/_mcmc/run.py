@@ -46,13 +46,15 @@ class Run:
     """Chains, and the draws that are kept of them.
 
     saved : what ``arrays`` of an earlier run gave, with its draws, or None. The draws are those that one run with all
-    sweeps gives. unbounded : numbers of columns whose coefficients the data do not bound; they are not waited for.
+    sweeps gives. unbounded : numbers of columns whose coefficients the data do not bound; they are not waited
+    for. watched : as in ``Draws.suffice``.
     """
 
-    def __init__(self, problem, settings, saved=None, unbounded=()):
+    def __init__(self, problem, settings, saved=None, unbounded=(), watched=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"])
-        self.problem, self.settings, self.unbounded = problem, settings, unbounded
+        self.problem, self.settings = problem, settings
+        self.unbounded, self.watched = unbounded, watched
         rows = problem.rows
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
@@ -137,7 +139,7 @@ class Run:
         """is_new : whether the draws so far were made for another target."""
         n, target = self._n_draws(), self._target()
         is_check = target and (_is_check(n) or (is_new and n >= _FIRST_CHECK))
-        if is_check and self.draws.suffice(target, self.unbounded):
+        if is_check and self.draws.suffice(target, self.unbounded, self.watched):
             self.stopped_by = "target_ess"
 
     def expected(self):

@@ -9,7 +9,7 @@ from .mixin import PosteriorMixin
 
 TO_PREDICT = {"classes_", "device_", "sampler_", "n_features_in_", *(f"{name}_draws_" for name in STORED)}
 OF_A_FIT = TO_PREDICT | PosteriorMixin.__annotations__.keys() - {"feature_names_in_"}
-OF_A_FIT |= {"_column_means", "_column_sd", "_asked", "_saved_run", "_separated", "_fitted_rows", "_factors"}
+OF_A_FIT |= {"_column_means", "_column_sd", "_asked", "_saved_run", "_separated", "_rough", "_fitted_rows", "_factors"}
 
 
 def check_state(state, params, is_own):

@@ -107,6 +107,7 @@ def header(model, frame, level):
         and f"the columns separate the classes ({model._separated} separation), so the data do not bound the "
         "coefficients; slab_scale=2 does, for columns of standard deviation 1",
         "Categories": _categories(model),
+        "Stricter": model._rough and f"single columns are as sure as the rest with {model._rough[1]}",
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
         "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
         f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "
@@ -138,6 +139,9 @@ def _outcome(model, frame, level):
     rhat, ess = frame["rhat"].dropna(), frame["ess"].dropna()
     converged = (rhat <= MAX_RHAT).all() and (ess >= MIN_ESS_PER_CHAIN * n_chains).all()
     state = ("converged" if converged else "NOT converged") if len(rhat) else "too few to tell whether they converged"
+    if model._rough:
+        rough = f"(R-hat {rhat.max():.2f}, ess {ess.min():.0f})"
+        state = f"converged for {model._rough[0]}; single columns are rough {rough}"
     lower, upper = column_intervals(model, level)
     matter = ((lower > 0) | (upper < 0)).sum()
     return (

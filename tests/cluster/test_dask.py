@@ -24,13 +24,16 @@ from faults import (
     staff,
     words,
 )
+from scipy.special import ndtr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import limits
 from skhorseshoe._data import row_blocks
+from skhorseshoe._mcmc import draws
 from skhorseshoe._utils.sklearn_compat import HAS_CALLBACKS
+from skhorseshoe.diagnostics import convergence
 
 needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks are new in scikit-learn 1.9")
 
@@ -119,6 +122,25 @@ UNUSUAL = {
     "labels in memory": lambda X, y: (arrays(X, y)[0], y),
     "empty partitions": without_some_rows,
 }
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_with_more_columns_than_rows_predictions_are_waited_for(client, seed, monkeypatch):
+    monkeypatch.setattr(draws, "MAX_RHAT", 1.2)  # so that they come soon
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((12, 18)), np.arange(12) % 2
+    model = HorseshoeProbitClassifier(sampler="hmc", burn_in=100, target_ess=40, slab_scale=2, random_state=seed)
+    model.fit(*arrays(X, y, rows=5))
+    assert model.stopped_by_ == "target_ess"
+    checks = convergence(ndtr(model.coef_draws_ @ X.T + model.intercept_draws_[..., None]))
+    assert checks.ess_bulk.min() >= 40
+    assert checks.rhat.max() <= 1.2
+
+
+@pytest.mark.parametrize("kind", [arrays, frames])
+def test_small_whole_numbers_take_no_more_room_than_in_memory(client, data, few_questions, kind):
+    whole = data[0].clip(-9, 9).astype(np.int8), data[1]
+    assert bits(few_questions.fit(*kind(*whole))) == bits(few_questions.fit(*whole))
 
 
 @pytest.mark.parametrize("how", UNUSUAL)

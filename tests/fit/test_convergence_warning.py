@@ -21,7 +21,8 @@ LEVEL = {"shrunk": np.array(["x1"], object)}
 def chains(rhat=WELL, ess=900 * WELL, n_draws=4000, stopped_by="n_iter", is_all=True):
     """Four chains whose first quantities have these diagnostics, and the others good ones."""
     rhat, ess = (np.append(some, good[len(some) :]) for some, good in ((rhat, WELL), (ess, 900 * WELL)))
-    return Chains(QUANTITIES, rhat, ess, 4, n_draws, is_all, 1000, 4000, stopped_by, 0.01)
+    limits = np.full(len(rhat), 1.01), np.full(len(rhat), 400)
+    return Chains(QUANTITIES, rhat, ess, 4, n_draws, is_all, 1000, 4000, stopped_by, 0.01, *limits)
 
 
 def said(judged=None, unbounded=None, columns=(), **params):

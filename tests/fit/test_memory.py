@@ -117,7 +117,8 @@ def test_a_sampler_that_has_no_matrices_is_not_advised_to_itself(sampler, advise
 
 FORMS = {
     "by columns": (lambda X: np.asfortranarray(X), "6 MiB"),
-    "whole numbers": (lambda X: X.astype(np.int8), "6 MiB"),
+    "whole numbers": (lambda X: X.astype(np.int32), "6 MiB"),
+    "small whole numbers": (lambda X: X.astype(np.int8), "3 MiB"),
     "float16": (lambda X: X.astype(np.float16), "3 MiB"),
     "a table of two types": (lambda X: pd.DataFrame(X).rename(columns=str).assign(more=1), "6 MiB"),
     "sparse by columns": (lambda X: sp.csc_array(X), "9 MiB"),

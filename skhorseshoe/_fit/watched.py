@@ -1,0 +1,100 @@
+"""What people act on where columns outnumber rows: probabilities of rows, and sums over groups of columns."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csc_array, issparse
+from scipy.special import ndtr
+
+from .._mcmc.draws import moving
+from .._posterior.correlated import clusters
+from ..diagnostics import ess_bulk, rhat
+
+WATCHED = "(predictions)", "(predictions and groups)"  # names of quantities
+MOST_ROWS = 1000  # whose probabilities are watched
+_THRESHOLD = 0.7  # of ``groups.correlated_groups``
+_MOST = 2**34  # products of two numbers for all correlations, which take about a second
+_DRAWS, _NUMBERS = 64, 2**22  # draws and coefficients of a block
+
+
+class Watched:
+    """Draws of these quantities, kept from one look at a run to the next.
+
+    rows : ``Rows``. The ones that are watched are chosen here, evenly spaced; groups are those among them, and none
+    where correlations take too long. is_rough : whether single columns need not be known as well.
+    """
+
+    def __init__(self, rows, is_rough):
+        self.is_rough = is_rough
+        columns, X = rows.columns, rows.some(MOST_ROWS)
+        # A column far from zero leaves float32 few digits for its part in a score, so dense ones are centred.
+        self.centre = np.zeros(X.shape[1]) if issparse(X) else columns.mean_of_X
+        self.X = (X if issparse(X) else X - self.centre).astype(np.float32)
+        self.weights = _weights(X, columns.mean_of_X, columns.sd_of_X)
+        self.held, self.stride = None, 0
+
+    def draws(self, draws):
+        """Those of ``Draws``: probabilities, then sums; (n_chains, n, k) float32.
+
+        Blocks begin at the same draws whenever one looks, so that a run which goes on has the bits of one run.
+        """
+        n_chains, _, p = draws.coef.shape
+        step = max(1, min(_DRAWS, _NUMBERS // (n_chains * p)))
+        if self.stride != draws.stride:  # half of the draws have been given up
+            self.held, self.stride = np.empty((n_chains, 0, self.X.shape[0] + self.weights.shape[1])), draws.stride
+        whole = self.held.shape[1] // step * step
+        blocks = [slice(start, min(draws.n, start + step)) for start in range(whole, draws.n, step)]
+        new = [self._of(draws.coef[:, block], draws.intercept[:, block]) for block in blocks]
+        self.held = np.concatenate([self.held[:, :whole], *new], axis=1, dtype=np.float32)
+        return self.held
+
+    def worst(self, draws):
+        """The ``Worst`` of those that move."""
+        values = self.draws(draws)
+        values = values[..., moving(values)]
+        worst = (rhat(values).max(), ess_bulk(values).min()) if values.size else (1.0, np.inf)
+        return Worst(WATCHED[int(self.weights.shape[1] > 0)], *worst, self.is_rough)
+
+    def _of(self, coef, intercept):
+        flat = coef.reshape(-1, coef.shape[-1])
+        at_centre = (intercept.ravel() + flat @ self.centre).astype(np.float32)
+        flat = flat.astype(np.float32)
+        values = np.hstack([ndtr((self.X @ flat.T).T + at_centre[:, None]), flat @ self.weights])
+        # What coefficients without a bound have made of numbers that float32 lacks is no reason to end a fit.
+        return np.nan_to_num(values, copy=False).reshape(*coef.shape[:2], -1)
+
+
+class Worst(NamedTuple):
+    """What is watched, as one quantity."""
+
+    name: str
+    rhat: float  # the largest
+    ess: float  # the smallest bulk effective sample size
+    is_rough: bool  # as in ``Watched``
+
+
+def groups_of(X, mean, sd, weight=None):
+    """Of each group of correlated columns, and of each column in none, the numbers and the weights: standard deviations
+    with signs, which add up effects.
+
+    X : (n, p) dense. mean, sd : (p,) of its columns. weight : of its rows, or None.
+    """
+    varies = np.flatnonzero(sd > 0)
+    Z = (X[:, varies] - mean[varies]) / sd[varies]
+    if weight is not None:
+        Z *= np.sqrt(weight)[:, None]
+    length = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    Z /= np.where(length > 0, length, 1.0)
+    for members, signs, _ in clusters(Z, _THRESHOLD, "fit"):
+        yield varies[members], signs * sd[varies[members]]
+
+
+def _weights(X, mean, sd):
+    """Those of the columns (p, k) in the groups of two or more; k is 0 where they are not looked for."""
+    (n, p), groups = X.shape, []
+    if n * p * p <= _MOST:
+        dense = X.toarray() if issparse(X) else X
+        groups = [group for group in groups_of(dense, mean, sd) if len(group[0]) > 1]
+    columns, values = (np.concatenate([np.empty(0, int), *(group[i] for group in groups)]) for i in range(2))
+    ends = np.cumsum([0, *(len(group[0]) for group in groups)])
+    return csc_array((values, columns.astype(int), ends), shape=(p, len(groups)), dtype=np.float32)
