@@ -13,7 +13,8 @@ from ..diagnostics import ess_bulk, rhat
 WATCHED = "(predictions)", "(predictions and groups)"  # names of quantities
 MOST_ROWS = 1000  # whose probabilities are watched
 _THRESHOLD = 0.7  # of ``groups.correlated_groups``
-_MOST = 2**34  # products of two numbers for all correlations, which take about a second
+# Columns of which all correlations are held, and products of two numbers that these take: a second, 150 MB.
+_MOST_COLUMNS, _MOST = 4096, 2**34
 _DRAWS, _NUMBERS = 64, 2**22  # draws and coefficients of a block
 
 
@@ -92,7 +93,7 @@ def groups_of(X, mean, sd, weight=None):
 def _weights(X, mean, sd):
     """Those of the columns (p, k) in the groups of two or more; k is 0 where they are not looked for."""
     (n, p), groups = X.shape, []
-    if n * p * p <= _MOST:
+    if p <= _MOST_COLUMNS and n * p * p <= _MOST:
         dense = X.toarray() if issparse(X) else X
         groups = [group for group in groups_of(dense, mean, sd) if len(group[0]) > 1]
     columns, values = (np.concatenate([np.empty(0, int), *(group[i] for group in groups)]) for i in range(2))

@@ -68,7 +68,7 @@ def test_the_same_values_are_the_same_rows_in_every_type(form):
             lambda X, fit=fit: fit.predict_interval(X),
             lambda X, fit=fit: inspection.loo(fit, X, Y).elpd_i,
             lambda X, fit=fit: inspection.marginal_effects(fit, X)["mean"],
-            lambda X, fit=fit: inspection.contributions(fit, X[:3]),
+            lambda X, fit=fit: inspection.contributions(fit, X[:3])["mean"],
             lambda X, fit=fit: fit.group_summary(groups_of(X))["mean"],
         ):
             np.testing.assert_allclose(*(np.asarray(ask(X), float) for X in (small, large)), rtol=1e-4, atol=1e-5)
