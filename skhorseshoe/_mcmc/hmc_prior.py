@@ -9,7 +9,7 @@ that are noise cost no accuracy, however many they are.
 
 The posterior has several modes: which of some correlated columns explains the rows. Exchanges go from one to another:
 a coefficient is taken out, the score without it says which columns may take its place, and a Metropolis test weighs
-both ways (``_backends/_cpu/exchange.py``). Then tau is drawn given beta. Rows are asked for the score alone.
+both ways (``_backends/_cpu/exchange.py``). Rows are asked for the score alone.
 """
 
 from typing import NamedTuple
@@ -19,8 +19,8 @@ from .._backends import EXCHANGE
 _APART = 2**28  # added to the number of the sweep: random numbers for what a sweep does once more
 _GOLDEN = 0.6180339887498949
 _SHARES = 0.6, 0.8  # of the length of a path, which differs from sweep to sweep: the least, and the range
-LENGTH = 3.0  # of a path, an angle
-EXCHANGES = 3  # in a sweep
+LENGTH = 4.5  # of a path, an angle
+EXCHANGES = 4  # in a sweep
 
 
 class PriorState(NamedTuple):
@@ -41,7 +41,7 @@ def n_turns(t, step, most):
     return max(1, min(most, round(LENGTH * (least + wide * (t * _GOLDEN % 1.0)) / step)))
 
 
-def sweep(state, rows, coordinates, exchanges, step, n, tau_0, ops, key):
+def sweep(state, rows, coordinates, exchanges, step, n, ops, key):
     """Draw the coefficients and tau from their law, lambda integrated out; returns the new state.
 
     coordinates : ``PriorCoordinates``. exchanges : ``Exchanges``, or None. step : angle of a turn. n : turns.
@@ -49,9 +49,7 @@ def sweep(state, rows, coordinates, exchanges, step, n, tau_0, ops, key):
     state = _path(state, rows, coordinates, step, n, ops, key)
     if exchanges is not None:
         state = _exchange(state, rows, exchanges, ops, key)
-    shrunk = state.beta[:, : coordinates.n_shrunk]
-    tau_sq_inv = ops.global_scale(shrunk, state.tau_sq_inv, tau_0, key, state.sweep)  # tau | beta
-    return state._replace(tau_sq_inv=tau_sq_inv, sweep=state.sweep + 1)
+    return state._replace(sweep=state.sweep + 1)
 
 
 def _path(state, rows, coordinates, step, n, ops, key):

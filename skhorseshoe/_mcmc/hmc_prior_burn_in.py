@@ -31,17 +31,19 @@ _SEEN = "n", "first", "total", "squares"
 
 
 class PriorChains(PlainChains):
-    """Chains of ``hmc_prior``. problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what
-    ``arrays`` gave, or None."""
+    """Chains of ``hmc_prior``.
+
+    problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what ``arrays`` gave, or None.
+    """
 
     schedule = staticmethod(of_tuning)
 
     def __init__(self, problem, start, burn_in, saved=None):
-        rows, fixed, tau_0, key = problem
+        rows, fixed, _, key = problem
         none = np.zeros(len(start.beta))
         start = hmc_prior.PriorState(start.beta, start.tau_sq_inv, *rows.score(start.beta), none, none, 0)
         super().__init__(problem, start, burn_in, saved)
-        p, n_chains, ops = rows.columns.n_shrunk, len(self.state.beta), rows.ops
+        p, ops = rows.columns.n_shrunk, rows.ops
         square = rows.columns.sd[:p] ** 2
         distance, precision, self.width = self._units(square)
         self.exchanges = None
@@ -54,7 +56,7 @@ class PriorChains(PlainChains):
         if saved is not None:
             self._restore(saved)
         self._refer(distance)
-        self.law = partial(hmc_prior.sweep, rows=rows, exchanges=self.exchanges, tau_0=tau_0, ops=ops, key=key)
+        self.law = partial(hmc_prior.sweep, rows=rows, exchanges=self.exchanges, ops=ops, key=key)
 
     def _units(self, square):
         """What the coordinates are measured in: d of the shrunk columns, the precision of a coefficient that is away

@@ -17,7 +17,13 @@ _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then a
 _USUAL = 1000  # sweeps after burn-in that are expected until target_ess is looked at
 _SIGNAL = 2.0  # standard deviation of the linear predictor at the start; 2 says "nearly every row is certain"
 _LOG_TAU = 2.0  # standard deviation of log(tau / tau_0) at the start
-_CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "collapsed": CollapsedChains, "hmc": HmcChains, "prior": PriorChains}
+_CHAINS = {
+    "gibbs": GibbsChains,
+    "pxda": PxdaChains,
+    "collapsed": CollapsedChains,
+    "hmc": HmcChains,
+    "prior": PriorChains,
+}
 
 
 class Problem(NamedTuple):

@@ -1,10 +1,10 @@
 """Exchanges: one coefficient is taken out, and another takes its place.
 
-Out goes column j with a probability in proportion to a / (1 + a), a = ``precision``_j beta_j^2. Its place takes column k
-with a value from N(m_k, 1 / h_k), with a probability in proportion to h_k^(-1/2) exp(h_k m_k^2 / 2) / (m_k^2 + 1 / h_k):
-about what the likelihood and the prior say of it. h_k is the prior's precision, and the mean square of the score without
-column j in units of the columns, which is what a score of noise has; m_k the score by h_k. Column j gets the coefficient
-that column k has had.
+Out goes column j with a probability in proportion to a / (1 + a), a = ``precision``_j beta_j^2. In comes column k with
+a value from N(m_k, 1 / h_k), with a probability in proportion to h_k^(-1/2) exp(h_k m_k^2 / 2) / (m_k^2 + 1 / h_k):
+about what the likelihood and the prior say of it. m_k is the score without column j by h_k, and h_k the precision of
+the slab and what the data tell: in the unit of the column, the mean square of that score, for most columns are noise.
+Column j gets the coefficient that column k has had.
 """
 
 import math

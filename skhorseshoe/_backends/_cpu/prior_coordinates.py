@@ -18,7 +18,7 @@ class PriorCoordinates:
     """
 
     def __init__(self, fixed, distance, tau_0, centre, size, n_chains, threads):
-        self.centre, self.size, self.threads, self.n_shrunk = centre, size, threads, len(distance)
+        self.centre, self.size, self.threads = centre, size, threads
         self.fixed, self.coordinates = (fixed.anchor, fixed.diagonal), (centre, size, distance, tau_0, quantile_table())
         self.made = *np.empty((3, n_chains, len(distance))), *np.empty((2, n_chains))
 

@@ -1,9 +1,10 @@
 """Paths of the coefficients in the coordinates of the prior, for some of the chains in one call without the GIL.
 
 A coefficient that is shrunk is tau g(v), with g of ``horseshoe_quantile.py`` and v a standard normal variable. Its
-coordinate is w = v + tau g(v) / d: near zero it is v, and where the coefficient is far from zero its step is d, about
-some standard deviations of what the data know. The logarithm of its density is -v^2/2 - log(1 + tau g'(v) / d). The other coordinates are the coefficients
-that are not shrunk, and log tau. All have a centre and a size: u = (w - centre) / size.
+coordinate is w = v + tau g(v) / d. Near zero that is v. Far from zero the coefficient moves by d while w moves by 1, and
+d is some standard deviations of what the data know. The logarithm of the density of w is -v^2/2 - log(1 + tau g'(v) /
+d). The other coordinates are the coefficients that are not shrunk, and log tau. All have a centre and a size: u = (w -
+centre) / size.
 """
 
 import math
@@ -13,7 +14,6 @@ from numba import uint32
 
 from .. import MOMENTUM
 from ..horseshoe_quantile import COARSE, EDGE, END, FINE, FIRST_COARSE, LEAST_LOG, STARTS
-from .arithmetic import multiply_in
 from .jit import device, kernel
 from .philox import normal_and_unit, stream
 
@@ -29,7 +29,7 @@ _MOST = 30  # of those
 def begin_prior_path(fixed, coordinates, state, sweep, k0, k1, first, last, path, made):
     """u of a state, v ~ N(0, I), the force there and the energy.
 
-    fixed : anchor and diagonal of the ``FixedPrior``. coordinates : centre and size (q + 1,), d (p,), tau_0 and the table.
+    fixed : anchor and diagonal of the ``FixedPrior``. coordinates : centre and size (q + 1,), d (p,), tau_0, the table.
     state : beta, tau^-2, log-likelihood and score. path : a ``Path``. made : see ``place_prior_path``.
     """
     beta, tau_sq_inv, loglik, score = state
@@ -92,15 +92,17 @@ def _place(c, coordinates, u, beta, tau_sq_inv, made):
         ratio = tau / distance[j]
         v, g, g1, g2 = _solve(abs(w), ratio, table[0])
         growth = 1.0 + ratio * g1  # of w with v
-        by_tau = -ratio * g / growth  # of v
-        side = 1.0 if w >= 0.0 else -1.0
+        shrink, side = 1.0 / growth, math.copysign(1.0, w)
+        by_tau = -ratio * g * shrink  # of v
         beta[c, j] = side * tau * g
-        slope[c, j] = tau * g1 / growth
-        carried[c, j] = beta[c, j] / growth
-        pull[c, j] = -side * (v + ratio * g2 / growth) / growth
-        of_tau -= v * by_tau + ratio * (g1 + g2 * by_tau) / growth
+        slope[c, j] = tau * g1 * shrink
+        carried[c, j] = side * tau * g * shrink
+        pull[c, j] = -side * shrink * (v + ratio * g2 * shrink)
+        of_tau -= v * by_tau + ratio * (g1 + g2 * by_tau) * shrink
         squares += v * v
-        log_total, product = multiply_in(log_total, product, growth)
+        product *= growth
+        if product > 1e100:
+            log_total, product = log_total + math.log(product), 1.0
     beta[c, p:] = centre[p:q] + size[p:q] * u[c, p:q]
     odds = (tau / tau_0) ** 2
     energy[c] = 0.5 * squares + log_total + math.log(product) - log_tau + math.log1p(odds)
@@ -155,13 +157,13 @@ def _solve(w, ratio, cubics):
     if ratio * g > _FAR:
         v = _solve_far(w, ratio, cubics)
         g, g1, g2 = _quantile(v, cubics)
+    step = (v + ratio * g - w) / (1.0 + ratio * g1)
     for _ in range(_MOST):
-        slope = 1.0 + ratio * g1
-        step = (v + ratio * g - w) / slope
         if abs(step) <= _ENOUGH * v:
             break
-        v -= step / (1.0 - 0.5 * step * ratio * g2 / slope)
+        v -= step * (1.0 + 0.5 * step * ratio * g2 / (1.0 + ratio * g1))
         g, g1, g2 = _quantile(v, cubics)
+        step = (v + ratio * g - w) / (1.0 + ratio * g1)
     return v - step, g - step * (g1 - 0.5 * step * g2), g1 - step * g2, g2
 
 
