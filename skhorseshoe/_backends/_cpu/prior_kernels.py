@@ -1,9 +1,9 @@
 """Paths of the coefficients in the coordinates of the prior, for some of the chains in one call without the GIL.
 
 A coefficient that is shrunk is tau g(v), with g of ``horseshoe_quantile.py`` and v a standard normal variable. Its
-coordinate is w = v + tau g(v) / d. Near zero that is v. Far from zero the coefficient moves by d while w moves by 1, and
-d is some standard deviations of what the data know. The logarithm of the density of w is -v^2/2 - log(1 + tau g'(v) /
-d). The other coordinates are the coefficients that are not shrunk, and log tau. All have a centre and a size: u = (w -
+coordinate is w = v + tau g(v) / d. Near zero that is v. Far from zero the coefficient moves by d while w moves by 1:
+some standard deviations of what the data know. The logarithm of the density of w is -v^2/2 - log(1 + tau g'(v) / d).
+The other coordinates are the coefficients that are not shrunk, and log tau. All have a centre and a size: u = (w -
 centre) / size.
 """
 
