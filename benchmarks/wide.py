@@ -9,12 +9,8 @@ no sparse rows: it has them as an array. Where it is slow it makes fewer sweeps,
 """
 
 import argparse
-import os
 import time
 import warnings
-
-for _name in "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS":
-    os.environ[_name] = "1"  # before NumPy is imported
 
 import numpy as np
 from _measure import figure, ratio, run_sections

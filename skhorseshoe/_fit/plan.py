@@ -119,7 +119,8 @@ def _choose_device(params, sampler, X):
     """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot."""
     asked = _device.beside(params.device, X)
     if sampler == "prior":
-        return _device.resolve("cpu")._replace(reason="X has more columns than rows")
+        found = _device.resolve("cpu", X.size, _device.is_sparse(X))
+        return found._replace(reason="X has more columns than rows")
     if sampler != "collapsed":
         found = _device.resolve(asked, X.size, _device.is_sparse(X))
         return found if asked != "auto" else _device.with_room(found, X, params.n_chains, sampler)
