@@ -326,7 +326,7 @@ def _sees(sweep, ends):
     """Whether a sweep is within the second half of a phase of burn-in, of which chains in the coordinates of the prior
     keep sums."""
     begun, following = max((t for t in ends if t <= sweep), default=0), min((t for t in ends if t > sweep), default=0)
-    return sweep > begun and 2 * (sweep - begun) > following - begun and sweep < ends[-1]
+    return begun < sweep and following < ends[-1] and 2 * (sweep - begun) > following - begun and sweep < ends[-1]
 
 
 def _check_draws(draws, done, most, settings, sizes):

@@ -2,7 +2,8 @@
 
 Burn-in has the phases of ``hmc_burn_in.py``, without a climb. In each the step is tuned to an acceptance of 0.8 by dual
 averaging, and the second half tells the centres and sizes of the next: of log tau, of the coefficients that are not
-shrunk, and of those that are signals in every chain. After burn-in all of it is frozen.
+shrunk, and of those that are signals in every chain. The last phase tunes the step alone. After burn-in all of it is
+frozen.
 """
 
 from functools import partial
@@ -116,7 +117,7 @@ class PriorChains(PlainChains):
             following = min(end for end in ends if end > t)
             if t == begun:
                 self._next_phase()
-            elif 2 * (t - begun) > following - begun:
+            elif following < ends[-1] and 2 * (t - begun) > following - begun:
                 self._see()
 
     def _see(self):
