@@ -13,7 +13,7 @@ from numpy.linalg import LinAlgError
 # The purposes: which conditional law a random number is for.
 LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT, EXPAND = range(11)
 LOCAL_SLICE, GLOBAL_SLICE, HELD, LENGTH, RESIDUAL = range(11, 16)
-PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HELD = range(16, 21)
+PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HELD, EXCHANGE = range(16, 22)
 
 MAX_CHAINS = 256  # the counter has 8 bits for the chain
 

@@ -88,8 +88,8 @@ def is_whole(weight):
 
 
 def is_wide(X, weight):
-    """Whether X is dense and has clearly more columns than rows, each counted as often as its weight says."""
-    return not device.is_sparse(X) and X.shape[1] > _WIDE * (len(X) if weight is None else weight.sum())
+    """Whether X has clearly more columns than rows, each counted as often as its weight says."""
+    return X.shape[1] > _WIDE * (X.shape[0] if weight is None else weight.sum())
 
 
 def arrange(X, y, weight, sampler):

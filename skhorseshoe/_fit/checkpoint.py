@@ -230,11 +230,12 @@ def _unflatten(flat, draws):
 
 
 # Shapes, a letter for each axis: C chains, n rows, P columns of X, p of them shrunk, q coefficients, M = P + 2 moments,
-# s = 1 + p widths; * is any number above 0, k any at all.
+# s = 1 + p widths, w = q + 1 coordinates; * is any number above 0, k any at all.
 _STATES = {
-    "gibbs": {"nu_inv": "Cp", "xi_inv": "C", "points": "*q"},
-    "collapsed": {"z": "Cn", "points": "*q"},
+    "gibbs": {"lambda_sq_inv": "Cp", "nu_inv": "Cp", "xi_inv": "C", "points": "*q"},
+    "collapsed": {"lambda_sq_inv": "Cp", "z": "Cn", "points": "*q"},
     "hmc": {
+        "lambda_sq_inv": "Cp",
         "loglik": "C",
         "score": "Cq",
         "acceptance": "C",
@@ -244,8 +245,20 @@ _STATES = {
         "accepted": "2",
         "every": "",
     },
+    "prior": {
+        "loglik": "C",
+        "score": "Cq",
+        "acceptance": "C",
+        "exchanged": "C",
+        "points": "*q",
+        "dual": "4",
+        "started": "",
+        "accepted": "3",
+        "centre": "w",
+        "size": "w",
+    },
 }
-_STATE = {"beta": "Cq", "lambda_sq_inv": "Cp", "tau_sq_inv": "C", "sweep": ""}
+_STATE = {"beta": "Cq", "tau_sq_inv": "C", "sweep": ""}
 _REFERENCE = {"reference_point": "q", "reference_score": "q", "reference_information": "qq", "spread": "s"}
 _STAGE = {"length": "", "n": "", "step": "4", "tau_step": "4", "rates": "2"}
 _SEEN = {"beta": "q", "score": "q", "points": "*q", "first": "q", "last": "Cq", "squares": "q", "lagged": "q"}
@@ -253,9 +266,9 @@ _NOT_YET = {"points": "00", **dict.fromkeys(("beta", "score", "first", "last", "
 _DRAWS = {"coef": "C*P", "intercept": "C*", "global_scale": "C*", "acceptance": "C*"}
 _COUNTS = {"seen": "", "stride": "", "next_kappa": "", "kappa_sum": "p", "kappa_weight": ""}
 _MOMENTS = {"all_n_draws": "", "all_mean": "CM", "all_squares": "CM", "all_positive": "CM"}
-_WHOLE = {"n_iter", "key", "room", "sweep", "extensions", "slow", "every", "stage_length", "stage_n"}
+_WHOLE = {"n_iter", "key", "room", "sweep", "extensions", "slow", "every", "stage_length", "stage_n", "seen_n"}
 _WHOLE |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws"}
-_ABOVE_0 = "lambda_sq_inv", "tau_sq_inv", "nu_inv", "xi_inv", "global_scale", "spread"
+_ABOVE_0 = "size", "lambda_sq_inv", "tau_sq_inv", "nu_inv", "xi_inv", "global_scale", "spread"
 
 
 def check_saved(saved, problem, settings):
@@ -264,8 +277,8 @@ def check_saved(saved, problem, settings):
     saved : as ``Run.arrays`` gives it, with the draws. problem, settings : of ``Run``.
     """
     p, all_of_X, q = problem.rows.columns.n_shrunk, problem.rows.shape[1], len(problem.fixed.anchor)
-    sizes = {"C": settings.n_chains, "n": problem.rows.shape[0], "p": p, "P": all_of_X, "q": q, "s": 1 + p}
-    sizes |= {"M": all_of_X + 2, "0": 0, "2": 2, "4": 4}
+    sizes = {"C": settings.n_chains, "n": problem.rows.shape[0], "p": p, "P": all_of_X, "q": q, "s": 1 + p, "w": q + 1}
+    sizes |= {"M": all_of_X + 2, "0": 0, "2": 2, "3": 3, "4": 4}
     chains, draws = saved["chains"], saved["draws"]
     top = {name: value for name, value in saved.items() if name not in ("chains", "draws")}
     _check_arrays(top, {"n_iter": "", "target_ess": "", "key": "2", "room": ""}, sizes)
@@ -285,7 +298,7 @@ def _burn_in(chains, settings):
 
 
 def _check_chains(chains, sweep, burn_in, settings, sizes):
-    sampler = "gibbs" if settings.sampler == "pxda" else settings.sampler
+    sampler = "gibbs" if settings.sampler == "pxda" else settings.kind
     expected = {**_STATE, **_STATES[sampler], **burn_in.shapes(sweep)}
     if sampler == "hmc":
         stages = burn_in.phases.ends
@@ -295,6 +308,8 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
             # Of the half that it looks at, before which there is nothing to keep.
             seen = _SEEN if sweep - start > (stop - start) // 2 else _NOT_YET
             expected |= {f"stage_{name}": shape for name, shape in (_STAGE | seen).items()}
+    if sampler == "prior" and _sees(sweep, burn_in.phases.ends):
+        expected |= {"seen_n": "", "seen_first": "w", "seen_total": "w", "seen_squares": "w"}
     _check_arrays(chains, expected, sizes)
     if sampler == "hmc":
         step, n_steps, tau_moves, tau_step, apart = chains["settings"].tolist()
@@ -305,6 +320,13 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
         if "stage_n" in chains:
             now = int(chains["stage_length"]), int(chains["stage_n"])
             _require(now == (stop - start, sweep - start), "its stage of burn-in is not that of its sweep")
+
+
+def _sees(sweep, ends):
+    """Whether a sweep is within the second half of a phase of burn-in, of which chains in the coordinates of the prior
+    keep sums."""
+    begun, following = max((t for t in ends if t <= sweep), default=0), min((t for t in ends if t > sweep), default=0)
+    return begun < sweep and following < ends[-1] and 2 * (sweep - begun) > following - begun and sweep < ends[-1]
 
 
 def _check_draws(draws, done, most, settings, sizes):

@@ -52,7 +52,8 @@ class Data(NamedTuple):
     weighted_by: str  # in words, "" if nothing has weighted the rows
     whole: bool  # whether rows can be repeated in place of their weights
     times: float  # as many rows there are then
-    wide: bool  # whether X is dense and has clearly more columns than rows
+    more_columns: bool  # whether X has clearly more columns than rows
+    wide: bool  # whether it is dense, too
     given: object = None  # X before the checks, which may have made a copy
     rows: tuple | None = None  # X, y as 0 and 1, and the weights or None; None on a cluster
     open_on_cluster: object = None  # function of the arguments of ``Rows`` after y that gives a context with them
@@ -145,14 +146,16 @@ def _validate(model, params, X, y, sample_weight):
         from .._data.dask_input import prepare  # imports Dask
 
         shape, classes, open_rows = prepare(noted, X, y, sample_weight)
-        facts = {"whole": not by, "times": 1, "wide": False, "open_on_cluster": open_rows}
+        facts = {"whole": not by, "times": 1, "more_columns": False, "wide": False, "open_on_cluster": open_rows}
     else:
         given = X
         X, y = validation.check_X_and_y(noted, X, y)
         X, y, weight, classes = rows_that_count(X, y, sample_weight, params.class_weight)
         shape, whole = X.shape, is_whole(weight)
         times = weight.sum() / len(weight) if whole and weight is not None else 1
-        facts = {"whole": whole, "times": times, "wide": is_wide(X, weight), "given": given, "rows": (X, y, weight)}
+        facts = {"whole": whole, "times": times, "given": given, "rows": (X, y, weight)}
+        facts["more_columns"] = is_wide(X, weight)
+        facts["wide"] = facts["more_columns"] and not _device.is_sparse(X)
     columns = {name: value for name, value in vars(noted).items() if name in _OF_COLUMNS}
     unpenalized = column_mask(params.unpenalized, names_of(noted))
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
@@ -164,7 +167,7 @@ def _announce(params, plan):
     n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
     no_matrix, item = plan.rows is not None and is_without_matrix(plan.rows[0]), np.dtype(settings.draws_dtype).itemsize
     size = *plan.shape, settings.n_chains, n_draws, plan.n_threads
-    words = check_memory(*size, settings.sampler, item, no_matrix, plan.copied)
+    words = check_memory(*size, settings.kind, item, no_matrix, plan.copied)
     if params.verbose:
         where = f"{device} ({reason})" if reason else device
         progress.logger.info("%d rows of %d features on %s: %s", *plan.shape, where, words)

@@ -43,8 +43,12 @@ def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of earlier fits, to go on with."""
     many, heavy = is_without_factor(data.shape[1]), data.times > _REPEATED and not data.wide
     sampler = choose(params.sampler, params.burn_in, data.whole and (many or not heavy), data.wide, many)
+    if params.sampler == "auto" and fits_prior(params, data) and is_tuned(params.burn_in):
+        sampler = "hmc"
+    of_prior = sampler == "hmc" and fits_prior(params, data)
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
-    settings = Settings(**{**settings, "sampler": sampler, **_lengths(params, data.shape[1], done)})
+    settings |= {"sampler": sampler, "of_prior": of_prior, **_lengths(params, data.shape[1], done)}
+    settings = Settings(**settings)
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:
         if sampler == "collapsed" or (data.weighted_by and sampler != "hmc"):
@@ -53,13 +57,26 @@ def plan_fit(params, data, done):
         device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
         return Plan(settings, device, n_threads, data.shape, None, 0, [])
     X, *labels = data.rows
-    device, copied = _choose_device(params, sampler, X), 0
+    device, copied = _choose_device(params, settings.kind, X), 0
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # which no kernel reads
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
     X, *labels = arrange(X, *labels, sampler)
     copied = copied or made_of(data.given, X)
-    return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, _costs(params, data, sampler, heavy))
+    return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, _costs(params, data, settings, heavy))
+
+
+def fits_prior(params, data):
+    """Whether "hmc" takes the coordinates of the prior: more columns than rows, a slab, rows in memory of the host."""
+    if data.rows is None or params.slab_scale is None or not data.more_columns:
+        return False
+    X = data.rows[0]
+    return not is_on_disk(X) and _device.beside(params.device, X) in ("auto", "cpu") and not _device.on_gpu(X)
+
+
+def is_tuned(burn_in):
+    """Whether so many sweeps of burn-in are enough to tune "hmc"."""
+    return burn_in == AUTO or burn_in >= _TUNING
 
 
 def _lengths(params, p, done):
@@ -81,12 +98,13 @@ def choose(sampler, burn_in, whole_weights, wide, many):
     return "hmc" if ((burn_in == AUTO or burn_in >= _TUNING) and not many) or not whole_weights else "pxda"
 
 
-def _costs(params, data, sampler, heavy):
+def _costs(params, data, settings, heavy):
     """A ``Finding`` where weights make the fit slow."""
+    sampler = settings.sampler
     if heavy and sampler != "hmc":
         facts = {"sampler": sampler, "rows": data.shape[0], "repeated": data.times * data.shape[0]}
         return [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]
-    if params.sampler != "auto" or sampler != "hmc" or data.shape[1] <= _SLOW or not data.wide:
+    if params.sampler != "auto" or sampler != "hmc" or data.shape[1] <= _SLOW or not data.wide or settings.of_prior:
         return []
     name = "sample_weight" if params.class_weight is None else "class_weight"
     cure = "Integer weights are much faster: they allow 'collapsed', whose matrices are n_samples x n_samples."
@@ -101,6 +119,9 @@ def _costs(params, data, sampler, heavy):
 def _choose_device(params, sampler, X):
     """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot."""
     asked = _device.beside(params.device, X)
+    if sampler == "prior":
+        found = _device.resolve("cpu", X.size, _device.is_sparse(X))
+        return found._replace(reason="X has more columns than rows")
     if sampler != "collapsed":
         found = _device.resolve(asked, X.size, _device.is_sparse(X))
         return found if asked != "auto" else _device.with_room(found, X, params.n_chains, sampler)
@@ -120,7 +141,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     draws = n_chains * n_draws * (item * q + 16)
     if p > n:  # what is watched of them, in float32, and its next copy
         draws += n_chains * n_draws * 8 * min(n, MOST_ROWS)
-    if sampler == "collapsed":
+    if sampler == "collapsed" or (sampler == "prior" and not no_matrix):
         matrices = 4 * n_chains * n * n  # P, one beside it, the part that moves with tau, and products of heavy columns
         vectors = (20 * n_chains + 40) * q  # scales, variances, noise and products; and what columns have
         step = max(64, 2**17 // n)
@@ -154,7 +175,7 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
         elif no_matrix:
             cure = "Select columns first, or lower n_chains."
         else:
-            size, fewer = (n, "rows") if sampler == "collapsed" else (p, "columns")
+            size, fewer = (n, "rows") if sampler in ("collapsed", "prior") else (p, "columns")
             cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
             if 8 * size * size < 2**20:
                 cure = "Even a small fit needs about this much: give the process more memory."

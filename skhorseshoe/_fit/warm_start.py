@@ -45,7 +45,7 @@ def described(problem, settings):
     """All that the draws depend on, beside the seed and the number of sweeps, by name."""
     rows, columns = problem.rows, problem.rows.columns
     return {
-        "sampler": settings.sampler,
+        "sampler": settings.kind,
         "burn_in": settings.burn_in,
         "n_chains": settings.n_chains,
         "thin": settings.thin,

@@ -18,17 +18,18 @@ _SPLITS = 2  # its split moves in each turn
 _INFORMATION = 0.25  # of a row about its linear predictor; at most it is 2 / pi
 
 
-class _UntunedChains:
-    """Nothing is tuned. The second half of burn-in tells where the shrinkage is measured.
+class PlainChains:
+    """Nothing is tuned here. The second half of burn-in tells where the shrinkage is measured.
 
     problem : ``Problem``. start : the state to begin with. burn_in : sweeps, or "auto". saved : what ``arrays`` gave,
     or None.
     """
 
     tuning: dict = {}  # noqa: RUF012 - there is none, for ever
+    schedule = staticmethod(of_no_tuning)
 
     def __init__(self, problem, start, burn_in, saved):
-        self.problem, self.burn_in = problem, BurnIn(burn_in, of_no_tuning, saved, problem.rows.ops)
+        self.problem, self.burn_in = problem, BurnIn(burn_in, self.schedule, saved, problem.rows.ops)
         self.information = None  # the Fisher information, once the shrinkage has been asked for
         if saved is None:
             self.state, points = start, start.beta
@@ -71,7 +72,7 @@ class _UntunedChains:
         return rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _INFORMATION * square), **numbers)
 
 
-class GibbsChains(_UntunedChains):
+class GibbsChains(PlainChains):
     """Data augmentation. start : ``gibbs.State``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
@@ -116,7 +117,7 @@ class PxdaChains(GibbsChains):
         return {"expand": True}, {"expand": True, "lines": self._lines()}
 
 
-class CollapsedChains(_UntunedChains):
+class CollapsedChains(PlainChains):
     """The coefficients are integrated out. start : ``gibbs.State``."""
 
     def __init__(self, problem, start, burn_in, saved=None):

@@ -10,13 +10,20 @@ from .chains import CollapsedChains, GibbsChains, PxdaChains
 from .draws import Draws
 from .gibbs import State
 from .hmc_burn_in import HmcChains
+from .hmc_prior_burn_in import PriorChains
 from .prior import FixedPrior
 
 _FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
 _USUAL = 1000  # sweeps after burn-in that are expected until target_ess is looked at
 _SIGNAL = 2.0  # standard deviation of the linear predictor at the start; 2 says "nearly every row is certain"
 _LOG_TAU = 2.0  # standard deviation of log(tau / tau_0) at the start
-_CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, "collapsed": CollapsedChains}
+_CHAINS = {
+    "gibbs": GibbsChains,
+    "pxda": PxdaChains,
+    "collapsed": CollapsedChains,
+    "hmc": HmcChains,
+    "prior": PriorChains,
+}
 
 
 class Problem(NamedTuple):
@@ -40,6 +47,12 @@ class Settings(NamedTuple):
     max_draws: int | None  # of each chain that are kept
     room: int | None  # the same where nobody has said how many
     draws_dtype: str
+    of_prior: bool = False  # whether the coordinates of "hmc" are those of the prior
+
+    @property
+    def kind(self):
+        """Of the chains: the sampler, or "prior"."""
+        return "prior" if self.of_prior else self.sampler
 
 
 class Run:
@@ -58,7 +71,7 @@ class Run:
         rows = problem.rows
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
-        self.chains = _CHAINS[settings.sampler](problem, start, settings.burn_in, saved and saved["chains"])
+        self.chains = _CHAINS[settings.kind](problem, start, settings.burn_in, saved and saved["chains"])
         n_draws = settings.n_iter // settings.thin
         self.room = settings.max_draws or _room(settings.room, saved, n_draws)
         self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype)

@@ -20,7 +20,14 @@ from .line_moves import growth, move_near  # noqa: F401 - as is growth
 from .normal_tail import information_weights
 from .passes import latent_pass, line_pass, score_pass
 from .path_kernels import accept_paths
-from .predict import SCORES_TOGETHER, average_phi, each_block, next_hermite, quantiles  # noqa: F401 - part of what a back end offers
+from .predict import (  # noqa: F401 - part of what a back end offers
+    SCORES_TOGETHER,
+    average_phi,
+    each_block,
+    next_hermite,
+    quantiles,
+)
+from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - as are these
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate

@@ -1,0 +1,190 @@
+"""Chains in the coordinates of the prior, and their burn-in, which finds the step, centres and sizes.
+
+Burn-in has the phases of ``hmc_burn_in.py``, without a climb. In each the step is tuned to an acceptance of 0.8 by dual
+averaging, and the second half tells the centres and sizes of the next: of log tau, of the coefficients that are not
+shrunk, and of those that are signals in every chain. The last phase tunes the step alone. After burn-in all of it is
+frozen.
+"""
+
+from functools import partial
+from math import exp, log, pi
+
+import numpy as np
+
+from . import conjugate_gradients, gibbs, hmc_prior
+from .adaptation_window import DualAveraging, mean_of_chains
+from .burn_in import of_tuning
+from .chains import PlainChains, shrinkage
+
+_ACCEPTANCE = 0.8
+_FIRST_STEP, _LARGEST_STEP = 0.2, pi / 2
+_FIRST_SWEEPS = 20, 10  # of the chains, in which a path has this many turns at most
+_MOST_TURNS = 400
+_INFORMATION = 2 / pi  # of a row about its linear predictor, at most
+_FAR = 5.0  # standard deviations, of coefficients about which that is known, that are a unit of their coordinate
+_KNOWN = 0.125  # of that information, of which a coefficient away from zero has so much
+_SIGNAL = 3.0  # sizes from zero to the centre of a coordinate that has a centre
+_SIZES = 0.02, 1.0  # of its coordinate
+_LOG_TAU = 0.05, 0.7, 2.0  # the least size of log tau, the one to begin with, and the largest
+_LEAST_SIZE = 1e-3  # of another coordinate, in units of the one to begin with
+_FEWEST = 3  # columns that vary, of which coefficients are exchanged
+_SEEN = "n", "first", "total", "squares"
+
+
+class PriorChains(PlainChains):
+    """Chains of ``hmc_prior``.
+
+    problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what ``arrays`` gave, or None.
+    """
+
+    schedule = staticmethod(of_tuning)
+
+    def __init__(self, problem, start, burn_in, saved=None):
+        rows, fixed, _, key = problem
+        none = np.zeros(len(start.beta))
+        start = hmc_prior.PriorState(start.beta, start.tau_sq_inv, *rows.score(start.beta), none, none, 0)
+        super().__init__(problem, start, burn_in, saved)
+        p, ops = rows.columns.n_shrunk, rows.ops
+        square = rows.columns.sd[:p] ** 2
+        distance, precision, self.width = self._units(square)
+        self.exchanges = None
+        if (square > 0).sum() >= _FEWEST:
+            self.exchanges = ops.Exchanges(fixed, precision, square)
+        self._tune_from(_FIRST_STEP)
+        self.accepted = np.zeros(3)  # sums of both rates after burn-in, and the number
+        self.centre, self.size = self._first_sizes(start)
+        self.seen = None  # how many, the first, and sums from there of coordinates in the second half of a phase
+        if saved is not None:
+            self._restore(saved)
+        self._refer(distance)
+        self.law = partial(hmc_prior.sweep, rows=rows, exchanges=self.exchanges, ops=ops, key=key)
+
+    def _units(self, square):
+        """What the coordinates are measured in: d of the shrunk columns, the precision of a coefficient that is away
+        from zero, and the standard deviations of the others to begin with."""
+        rows, fixed, _, _ = self.problem
+        information, p = _INFORMATION * rows.size(), len(square)
+        distance = _FAR / np.sqrt(information * np.where(square > 0, square, 1.0))
+        if fixed.slab_scale is not None:
+            distance = np.minimum(distance, fixed.slab_scale)
+        others = np.append(rows.columns.sd[p:], 1.0)[: len(fixed.anchor) - p]
+        width = 1.0 / np.sqrt(_KNOWN * information * np.where(others > 0, others, 1.0) ** 2)
+        return distance, _KNOWN * information * square, width
+
+    def _first_sizes(self, start):
+        """Centres and sizes to begin with."""
+        p = self.problem.rows.columns.n_shrunk
+        centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(self.problem.tau_0)]])
+        return centre, np.concatenate([np.ones(p), self.width, [_LOG_TAU[1]]])
+
+    def _refer(self, distance):
+        rows, fixed, tau_0, _ = self.problem
+        self.distance = distance
+        how = self.centre, self.size, len(self.state.beta), rows.threads
+        self.coordinates = rows.ops.PriorCoordinates(fixed, distance, tau_0, *how)
+
+    @property
+    def step(self):
+        """The angle of a turn."""
+        return exp(self.dual.log_step if self.state.sweep < self.burn_in.end else self.dual.log_average)
+
+    @property
+    def tuning(self):
+        """What burn-in has chosen, and how often paths and exchanges have been accepted since."""
+        *totals, count = self.accepted
+        rates = [total / count if count else float("nan") for total in totals]
+        n_turns = hmc_prior.LENGTH / self.step
+        return {"step": self.step, "n_steps": n_turns, "acceptance": rates[0], "exchanged": rates[1]}
+
+    def _sweep(self, state):
+        t, end, step = state.sweep, self.burn_in.end, self.step
+        first, few = _FIRST_SWEEPS
+        n = hmc_prior.n_turns(t, step, few if t < first else _MOST_TURNS)
+        state = self.law(state, coordinates=self.coordinates, step=step, n=n)
+        accepted, exchanged = (float(mean_of_chains(rates)) for rates in (state.acceptance, state.exchanged))
+        if t < end:
+            self.dual = self.dual.after(accepted - _ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
+        else:
+            self.accepted += accepted, exchanged, 1
+        return state
+
+    def advance(self):
+        """One sweep, and what the end of its phase brings."""
+        super().advance()
+        t, ends = self.state.sweep, self.burn_in.phases.ends
+        if t < ends[-1] and t > 0:
+            begun = max((end for end in ends if end <= t), default=0)
+            following = min(end for end in ends if end > t)
+            if t == begun:
+                self._next_phase()
+            elif following < ends[-1] and 2 * (t - begun) > following - begun:
+                self._see()
+
+    def _see(self):
+        """Take the coordinates of the state."""
+        at = self.coordinates.of(self.state.beta, self.state.tau_sq_inv)
+        if self.seen is None:
+            self.seen = [0, at[0].copy(), 0.0 * at[0], 0.0 * at[0]]
+        offset = at - self.seen[1]
+        self.seen[0] += len(at)
+        self.seen[2] = self.seen[2] + offset.sum(axis=0)
+        self.seen[3] = self.seen[3] + (offset**2).sum(axis=0)
+
+    def _next_phase(self):
+        """Centres and sizes, and the tuning of the step from where it is."""
+        if self.seen is not None:
+            n, first, total, squares = self.seen
+            mean = total / n
+            self._centre(first + mean, np.sqrt(np.maximum(squares / n - mean**2, 0.0)))
+            self._refer(self.distance)
+        self.seen = None
+        self._tune_from(exp(self.dual.log_average))
+
+    def _tune_from(self, step):
+        self.started = log(step)
+        self.dual = DualAveraging(self.started, self.started, 0.0, 0.0)
+
+    def _centre(self, mean, deviation):
+        """Take the mean and the standard deviation of coordinates."""
+        p = len(self.distance)
+        size = np.clip(deviation[:p], *_SIZES)
+        is_signal = abs(mean[:p]) > _SIGNAL * size
+        of_tau = np.clip(deviation[-1:], _LOG_TAU[0], _LOG_TAU[2])
+        others = np.maximum(deviation[p:-1], _LEAST_SIZE * self.width)
+        self.size = np.concatenate([np.where(is_signal, size, 1.0), others, of_tau])
+        self.centre = np.concatenate([np.where(is_signal, mean[:p], 0.0), mean[p:]])
+
+    def _information(self, beta):
+        rows, fixed, _, key = self.problem
+        if hasattr(rows.X, "indptr"):
+            form = conjugate_gradients.GramByPasses(rows, fixed, key)
+            return conjugate_gradients.IterativePrecision(form, rows.ops).information(beta)
+        collapsed = rows.collapsed(fixed, len(self.state.beta))
+        return collapsed, collapsed.information(beta)
+
+    def _shrinkage(self):
+        rows, fixed, _, key = self.problem
+        beta, tau_sq_inv, t = self.state.beta, self.state.tau_sq_inv, self.state.sweep
+        shrunk = np.ascontiguousarray(beta[:, : rows.columns.n_shrunk])
+        lambda_sq_inv = rows.ops.local_scales(shrunk, tau_sq_inv, key, t)
+        if isinstance(self.information, tuple):
+            collapsed, information = self.information
+            return collapsed.shrinkage(lambda_sq_inv, tau_sq_inv, information)
+        state = gibbs.State(beta, lambda_sq_inv, None, tau_sq_inv, None, t)
+        return shrinkage(self.information, state, fixed, rows.ops)
+
+    def arrays(self):
+        """All that a later run needs to go on."""
+        tuned = {"dual": np.array(self.dual), "started": self.started, "accepted": self.accepted}
+        tuned |= {"centre": self.centre, "size": self.size}
+        if self.seen is not None:
+            tuned |= {f"seen_{name}": value for name, value in zip(_SEEN, self.seen, strict=True)}
+        return {**super().arrays(), **tuned}
+
+    def _restore(self, saved):
+        self.dual, self.started = DualAveraging(*saved["dual"].tolist()), float(saved["started"])
+        self.accepted = saved["accepted"].copy()
+        self.centre, self.size = saved["centre"], saved["size"]
+        if "seen_n" in saved:
+            self.seen = [saved[f"seen_{name}"] for name in _SEEN]
+            self.seen[0] = int(self.seen[0])

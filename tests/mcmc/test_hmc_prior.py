@@ -1,0 +1,116 @@
+"""Chains in the coordinates of the prior: where they are chosen, how they go on, and what they have learnt."""
+
+import numpy as np
+import pytest
+from laws import draws_of, same_draws, same_law
+from scipy import sparse
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._fit.checkpoint import Checkpoint
+from skhorseshoe._mcmc.hmc_prior_burn_in import PriorChains
+
+
+@pytest.fixture(scope="module")
+def wide():
+    rng = np.random.default_rng(3)
+    X = rng.normal(0.5, 1, (20, 30))
+    return X, (X[:, 0] + rng.standard_normal(20) > 0.5).astype(int)
+
+
+def model(**params):
+    params = {"n_iter": 31, "burn_in": 40, "slab_scale": 2.0, "random_state": 0, **params}
+    return HorseshoeProbitClassifier(**params)
+
+
+def chosen(X, y, **params):
+    """The sampler, and whether its coordinates are those of the prior."""
+    fitted = model(burn_in=100, n_iter=4, **params).fit(X, y)
+    return fitted.sampler_, "exchanged" in fitted.tuning_
+
+
+@pytest.mark.filterwarnings("ignore:X has more columns")
+def test_more_columns_than_rows_and_a_slab_choose_them(wide):
+    X, y = wide
+    assert chosen(X, y) == chosen(sparse.csr_array(X), y) == chosen(X, y, sampler="hmc") == ("hmc", True)
+    assert chosen(X, y, slab_scale=None) == ("collapsed", False)
+    assert chosen(X[:, :20], y) == ("hmc", False)
+    assert model(burn_in=40).fit(X, y).sampler_ == "collapsed"  # too short to tune anything
+
+
+PARAMS = [{}, {"thin": 3}, {"standardize": True, "unpenalized": [2], "fit_intercept": False}]
+
+
+@pytest.mark.parametrize("params", PARAMS)
+def test_k_and_then_m_sweeps_are_k_plus_m(wide, params):
+    params = {"sampler": "hmc", **params}
+    then = model(warm_start=True, **params).fit(*wide).set_params(n_iter=50, n_jobs=2).fit(*wide)
+    whole = model(n_iter=81, **params).fit(*wide)
+    assert same_draws(then, whole)
+    assert then.tuning_ == whole.tuning_
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("sweeps", [1, 3, 9, 14, 30, 40, 45])
+def test_a_killed_run_goes_on_to_the_same_draws(wide, tmp_path, sweeps, watched_sampler, monkeypatch):
+    def kill(t):
+        if t == sweeps:
+            monkeypatch.setattr(Checkpoint, "write", lambda *args: None)  # no last word
+            raise Killed
+
+    watched_sampler(kill)
+    how = {"checkpoint": tmp_path / "run", "sampler": "hmc"}
+    with pytest.raises(Killed):
+        model(checkpoint_interval=0, **how).fit(*wide)
+    monkeypatch.undo()
+    resumed, whole = model(**how).fit(*wide), model(sampler="hmc").fit(*wide)
+    assert same_draws(resumed, whole)
+    assert resumed.tuning_ == whole.tuning_
+
+
+def test_an_automatic_burn_in_ends(wide):
+    fitted = model(n_iter=100, burn_in="auto").fit(*wide)
+    assert fitted.burn_in_ >= 240
+    assert 0.6 < fitted.tuning_["acceptance"] < 0.99
+    assert 0.05 < fitted.tuning_["exchanged"] < 0.9
+
+
+def test_nothing_is_learnt_after_burn_in(wide, monkeypatch):
+    """Of the last sweep of burn-in and of the last of all, step, centres and sizes are the same."""
+    seen, advance = [], PriorChains.advance
+
+    def watched(self):
+        advance(self)
+        if self.state.sweep >= self.burn_in.end:
+            seen.append((self.step, *self.centre, *self.size))
+
+    monkeypatch.setattr(PriorChains, "advance", watched)
+    model(sampler="hmc").fit(*wide)
+    assert len(seen) == 32
+    assert len(set(seen)) == 1
+
+
+def test_sparse_rows_weights_and_repeated_rows_have_one_law(wide):
+    X, y = wide
+    X = X * (abs(X) > 0.5)
+    how = {"sampler": "hmc", "n_iter": 3000, "burn_in": 300, "slab_scale": 2.0}
+    dense = draws_of("hmc", 3000, X, y, slab_scale=2.0, burn_in=300)
+    same_law(draws_of("hmc", 3000, sparse.csr_array(X), y, slab_scale=2.0, burn_in=300), dense)
+    weight = np.full(40, 0.5)
+    weighted = HorseshoeProbitClassifier(**how, random_state=1).fit(np.tile(X, (2, 1)), np.tile(y, 2), weight)
+    assert "exchanged" in weighted.tuning_
+    log_tau = np.log(weighted.global_scale_draws_)[..., None]
+    parts = weighted.coef_draws_, weighted.intercept_draws_[..., None], log_tau
+    same_law(np.concatenate(parts, axis=2), dense)
+
+
+def test_shrinkage_is_that_of_collapsed(wide):
+    """Of dense rows by matrices over the rows, of sparse ones by passes."""
+    X, y = wide
+    theirs = model(sampler="collapsed", n_iter=1000, burn_in=200).fit(X, y).shrinkage_
+    for rows in (X, sparse.csr_array(X)):
+        ours = model(sampler="hmc", n_iter=2000, burn_in=200).fit(rows, y).shrinkage_
+        assert abs(ours - theirs).max() < 0.06
+        assert ours.argmin() == theirs.argmin()

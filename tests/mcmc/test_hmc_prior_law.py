@@ -1,0 +1,210 @@
+"""A sweep in the coordinates of the prior leaves the joint law of parameters and data alone (Geweke 2004), and what
+says so catches planted errors."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import laws
+import numpy as np
+import pytest
+from laws import ALONE, KEY, N_CHAINS, TAU_0, mostly_slow, planted, prior_draws
+from scipy.special import exp1
+from scipy.stats import norm
+
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import prior_kernels
+from skhorseshoe._backends.horseshoe_quantile import quantile_table
+from skhorseshoe._mcmc import hmc_prior
+
+ANCHOR, SLAB = np.array([0.4, 0.0, -0.3, 1.0]), 1.0
+PLAIN = laws.Given(2 * laws.X, 2 * laws.X)  # so that the data have something to say
+SPARSE = laws.Given(laws.sparse.csr_array(2 * laws.SOME), 2 * laws.SOME, laws.sparse_cpu)
+
+
+class RowsOfManyDataSets(laws.RowsOfManyDataSets):
+    """Each chain has its own y, also where chains are asked for twice at once."""
+
+    def score(self, beta):
+        y = self.y
+        self.y = np.tile(y, (len(beta) // len(y), 1))
+        try:
+            return super().score(beta)
+        finally:
+            self.y = y
+
+
+def joint_draws(n, rng, slab_precision, given):
+    """beta, tau^-2 and y; with a slab, of those by whose side a 0 was seen with its error."""
+    parts = []
+    while sum(len(part[0]) for part in parts) < n:
+        beta, _, tau_sq_inv, _ = prior_draws(4 * n, rng, ANCHOR)
+        keep = rng.uniform(size=len(beta)) < np.exp(-slab_precision / 2 * (beta[:, :3] ** 2).sum(axis=1))
+        parts.append([part[keep] for part in (beta, tau_sq_inv)])
+    beta, tau_sq_inv = (np.concatenate(part)[:n] for part in zip(*parts, strict=True))
+    return beta, tau_sq_inv, given.redrawn(beta, rng)
+
+
+def functions(beta, tau_sq_inv, y):
+    return np.column_stack(
+        [
+            np.tanh(beta),
+            np.tanh(beta**2),
+            np.tanh(beta[:, :3] * (2 * y[:, :3] - 1)),
+            1 / (1 + tau_sq_inv),
+            np.exp(-abs(np.log(tau_sq_inv * TAU_0**2))),
+            1 / (1 + tau_sq_inv[:, None] * beta[:, :3] ** 2),
+            y.mean(axis=1),
+        ]
+    )
+
+
+def fixed_prior(slab_precision):
+    return SimpleNamespace(
+        anchor=ANCHOR, diagonal=np.append(np.full(3, slab_precision), 0.0), slab_precision=slab_precision
+    )
+
+
+def geweke(
+    ops=cpu, given=PLAIN, slab=SLAB, believed=SLAB, n_batches=24, n_chains=N_CHAINS, step_at=None, exchanges=True
+):
+    """``laws.geweke`` for whole sweeps, whose proposals are neither all accepted nor all rejected.
+
+    believed : the slab that the sampler has. step_at : the step, as a function of the state, which is an error.
+    """
+    rng, rows = np.random.default_rng(5), RowsOfManyDataSets(given.ops, given)
+    precision, fixed = 0.0 if slab is None else slab**-2, fixed_prior(0.0 if believed is None else believed**-2)
+    centre, size = np.array([0.2, -0.1, 0.0, 0.1, np.log(TAU_0)]), np.array([0.8, 1.0, 1.1, 0.7, 0.9])
+    coordinates = ops.PriorCoordinates(fixed, np.array([0.5, 1.0, 2.0]), TAU_0, centre, size, n_chains, ALONE)
+    swaps = ops.Exchanges(fixed, np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 1.5])) if exchanges else None
+    accepted = []
+
+    def advance(parameters, y, k):
+        rows.y = y
+        none = np.zeros(n_chains)
+        state = hmc_prior.PriorState(*parameters, *rows.score(parameters[0]), none, none, 2 * k)
+        for i in range(2):
+            step, n = (0.7, 2 + i) if step_at is None else (step_at(state), 3)
+            state = hmc_prior.sweep(state, rows, coordinates, swaps, step, n, ops, KEY)
+            accepted.append([state.acceptance.mean(), state.exchanged.mean() if exchanges else 0.5])
+        return state[:2]
+
+    draws = partial(joint_draws, n_chains, rng, precision, given), advance, partial(given.redrawn, rng=rng), functions
+    with np.errstate(over="ignore", invalid="ignore"):  # as in a run
+        change = laws.geweke(*draws, n_batches, 4)
+    rates = np.mean(accepted, axis=0)
+    assert rates.min() > 0.1
+    assert rates.max() < 0.97
+    return change
+
+
+@pytest.mark.parametrize("slab", [SLAB, None])
+def test_a_sweep_leaves_the_joint_law_alone(slab):
+    assert geweke(slab=slab, believed=slab) < 4
+
+
+@pytest.mark.slow
+def test_so_it_does_for_sparse_rows_and_for_paths_alone():
+    assert geweke(given=SPARSE) < 4
+    assert geweke(exchanges=False, n_batches=48) < 4
+
+
+class JacobianForgotten(cpu.PriorCoordinates):
+    def begin(self, state, key):
+        return self._without(super().begin(state, key), state.beta)
+
+    def kick(self, path, angle, beta, *rest):
+        return self._without(super().kick(path, angle, beta, *rest), beta)
+
+    def _without(self, path, beta):
+        path.total[:] -= np.log(beta[:, :3] / self.made[1]).sum(axis=1)  # of w by v
+        return path
+
+
+class PriorOfTauForgotten(cpu.PriorCoordinates):
+    def begin(self, state, key):
+        return self._without(super().begin(state, key), state.tau_sq_inv)
+
+    def place(self, path):
+        self.tau_sq_inv = (placed := super().place(path))[1]
+        return placed
+
+    def kick(self, *rest):
+        return self._without(super().kick(*rest), self.tau_sq_inv)
+
+    def _without(self, path, tau_sq_inv):
+        path.total[:] -= np.log1p(1 / (tau_sq_inv * TAU_0**2))
+        return path
+
+
+class ExchangesWith(cpu.Exchanges):
+    """Exchanges whose way there is not weighed in a part."""
+
+    left_out = 0
+
+    def weigh(self, old, new, out, column, score, tau_sq_inv, logs):
+        logs = [0.0 * log if i == self.left_out else log for i, log in enumerate(logs)]
+        return super().weigh(old, new, out, column, score, tau_sq_inv, tuple(logs))
+
+
+class DensityForgotten(ExchangesWith):
+    left_out = 1
+
+
+class PriorForgotten(cpu.Exchanges):
+    def weigh(self, old, new, out, column, score, tau_sq_inv, logs):
+        return super().weigh(old, new, out, column, score, 1e-12 * tau_sq_inv, logs)
+
+
+def always_accepted(change, *rest):
+    *state, _ = cpu.metropolis(change - 1e9, *rest)
+    return *state, np.exp(-np.maximum(change, 0.0))
+
+
+def far_is_slow(state):
+    """A step that the state chooses, as one does that is still learning."""
+    return 0.1 + 1.2 / (1 + 4 * abs(state.beta[0, 0]))
+
+
+ERRORS = {
+    "Jacobian of w": {"ops": planted(PriorCoordinates=JacobianForgotten)},
+    "slab's factor": {"believed": None},
+    "prior of tau": {"ops": planted(PriorCoordinates=PriorOfTauForgotten)},
+    "a step still learning": {"step_at": far_is_slow, "n_chains": 1, "n_batches": 6000, "exchanges": False},
+    "which column goes out": {"ops": planted(Exchanges=ExchangesWith), "n_batches": 48},
+    "density of what comes in": {"ops": planted(Exchanges=DensityForgotten), "n_batches": 48},
+    "prior of what is exchanged": {"ops": planted(Exchanges=PriorForgotten)},
+    "no Metropolis test": {"ops": planted(metropolis=always_accepted)},
+}
+
+
+@pytest.mark.parametrize("error", mostly_slow(ERRORS))
+def test_planted_errors_are_caught(error):
+    assert geweke(**ERRORS[error]) > 5
+
+
+def test_quantiles_are_those_of_the_horseshoe():
+    """g' is the density of v by that of x, and w leads back to the coefficient."""
+    quantile, table = laws.from_python(prior_kernels._quantile), quantile_table()
+    for v in (0.01, 0.12, 0.13, 0.6, 1.5, 3.0, 5.0, 7.0):
+        x, slope, _ = quantile(v, table.cubics)
+        b = x * x / 2
+        scaled = np.exp(b) * exp1(b) if b < 300 else 1 / b - 1 / b**2
+        assert slope * scaled / np.sqrt(2 * np.pi**3) == pytest.approx(norm.pdf(v), rel=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e-3, 0.1, 1.0, 50.0, 1e6])
+def test_coordinates_lead_back(size):
+    rng = np.random.default_rng(0)
+    beta, tau_sq_inv = size * rng.standard_cauchy((4, 41)), np.array([1e-4, 1.0, 1e4, 1e8])
+    coordinates = cpu.PriorCoordinates(
+        SimpleNamespace(anchor=np.zeros(41), diagonal=np.zeros(41)),
+        np.full(40, 0.3),
+        0.1,
+        np.zeros(42),
+        np.ones(42),
+        4,
+        ALONE,
+    )
+    back, tau_back = coordinates.place(SimpleNamespace(u=coordinates.of(beta, tau_sq_inv)))
+    np.testing.assert_allclose(back, beta, rtol=1e-4)
+    np.testing.assert_allclose(tau_back, tau_sq_inv, rtol=1e-12)
