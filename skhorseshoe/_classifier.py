@@ -88,20 +88,22 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         ``summary`` and the displays. ``predict_interval`` and ``HorseshoeSelector`` have their own levels.
     sampler : {"auto", "hmc", "collapsed", "pxda", "gibbs"}, default="auto"
         Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
-        during burn-in. "gibbs" is the data augmentation of Terenin, Dong & Draper (2019), cheaper per sweep but
-        strongly autocorrelated; "pxda" adds a move of the scale of its latent variables. "collapsed" integrates out the
-        coefficients when it draws everything else, with n_samples x n_samples matrices: it is for dense X with more
-        columns than rows. "auto" takes the first that applies: "hmc" for weights that are not integers; "collapsed" for
-        dense X, not on a cluster, with more than 1.2 times as many columns as rows; "pxda" for more than 8000 columns
-        (it solves by conjugate gradients where "hmc" would factorise several n_features x n_features matrices in every
-        sweep), or for ``burn_in`` below 100 (too short for tuning) if the weights, by which "pxda" would repeat rows,
-        sum to at most ten times the number of rows; "hmc".
+        during burn-in; where X has more than 1.2 times as many columns as rows, lies in the memory of the host and is
+        fitted there, and there is a slab, its paths are in coordinates of the prior, lambda integrated out. "gibbs" is
+        the data augmentation of Terenin, Dong & Draper (2019), cheaper per sweep but strongly autocorrelated; "pxda"
+        adds a move of the scale of its latent variables. "collapsed" integrates out the coefficients when it draws
+        everything else, with n_samples x n_samples matrices: it is for dense X with more columns than rows. "auto"
+        takes the first that applies: "hmc" for weights that are not integers, or with more columns than rows as said
+        above, unless ``burn_in`` is below 100; "collapsed" for dense X, not on a cluster, with more than 1.2 times as
+        many columns as rows; "pxda" for more than 8000 columns (it solves by conjugate gradients where "hmc" would
+        factorise several n_features x n_features matrices in every sweep), or for ``burn_in`` below 100 (too short for
+        tuning) if the weights, by which "pxda" would repeat rows, sum to at most ten times the number of rows; "hmc".
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
-        Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error and never falls
-        back to the CPU. "auto" is a GPU if a working one is found and X is dense with more than about four million
-        elements, else the CPU, and always the CPU for "collapsed"; ``skhorseshoe.show_versions()`` says what was found.
-        A CuPy array or CSR matrix X is read on the GPU that it is on. A model that was fitted on a GPU predicts there,
-        or on the CPU where there is none.
+        Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error and never falls back
+        to the CPU. "auto" is a GPU if a working one is found and X is dense with more than about four million elements,
+        else the CPU, and always the CPU for "collapsed" and the coordinates of the prior;
+        ``skhorseshoe.show_versions()`` says what was found. A CuPy array or CSR matrix X is read on the GPU that it is
+        on. A model that was fitted on a GPU predicts there, or on the CPU where there is none.
     n_jobs : int or None, default=None
         Number of threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS
         and OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a joblib task never more than
@@ -179,7 +181,8 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         What burn-in has chosen: "step" (angle of a rotation), "n_steps" (rotations per sweep), "tau_moves" (moves of
         the global scale along the trajectory, or after one of several rotations) and their size "tau_step" (standard
         deviation, in log tau); and "acceptance", the share of proposals accepted since. The local scales of the
-        slowest coefficients move with the global one. Empty for samplers without tuning.
+        slowest coefficients move with the global one. In the coordinates of the prior: "step", "n_steps" (their mean),
+        "acceptance" of paths, and "exchanged", that of exchanges of coefficients. Empty for samplers without tuning.
     prior_ : dict
         The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "tau_median", the prior median of
         tau, which is tau_0 without a slab and smaller with one; "m_eff", the prior mean of the effective number of

@@ -92,8 +92,8 @@ class PriorChains(PlainChains):
     def tuning(self):
         """What burn-in has chosen, and how often paths and exchanges have been accepted since."""
         *totals, count = self.accepted
-        rates = [total / count if count else float("nan") for total in totals]
-        n_turns = hmc_prior.LENGTH / self.step
+        rates = [float(total / count) if count else float("nan") for total in totals]
+        n_turns = max(1, round(hmc_prior.LENGTH / self.step))
         return {"step": self.step, "n_steps": n_turns, "acceptance": rates[0], "exchanged": rates[1]}
 
     def _sweep(self, state):
