@@ -22,7 +22,7 @@ RULES = ("dss", "interval", "shrinkage")
 # Fit once, look at three rules
 # -----------------------------
 
-X, y, coef = make_sparse_probit(1000, 100, random_state=1)
+X, y, coef = make_sparse_probit(2000, 100, random_state=1)
 clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
 
 truth = coef != 0
