@@ -99,11 +99,11 @@ def test_terms_are_those_of_a_loop_over_draws(clinical, clinic, reference, top):
 def test_the_last_lines_are_the_sum_and_the_probability(clinical, clinic):
     X = clinic[0]
     frame = contributions(clinical, X, top=3)
-    lines = frame["mean"].unstack("row", sort=False)
+    proba = frame["mean"].xs("(probability)", level="term")
     parts = frame["mean"].to_numpy().reshape(len(X), -1)
     np.testing.assert_allclose(parts[:, :-2].sum(axis=1), parts[:, -2], atol=1e-12)
     assert (np.diff(np.abs(parts[:, :3]), axis=1) <= 0).all()
-    np.testing.assert_allclose(lines.loc["(probability)", X.index], clinical.predict_proba(X)[:, 1], atol=1e-12)
+    np.testing.assert_allclose(proba.loc[X.index], clinical.predict_proba(X)[:, 1], atol=1e-12)
     ends = frame.xs("(probability)", level="term")[["5%", "95%"]]
     np.testing.assert_allclose(ends, predict_interval(clinical, X), atol=1e-12)
 

@@ -159,7 +159,8 @@ def test_every_kind_of_column_may_be_a_category(kind, table, short_fit):
         rows = X.assign(ward=X["ward"].map(dict(zip("abcd", labels, strict=True))).astype("category"))
     expected = make_column_transformer((OneHotEncoder(), [1]), ("passthrough", [0]))
     plain = make_pipeline(expected, short_fit(expected.fit_transform(X.to_numpy(object)), y))
-    steps = make_column_transformer((OneHotEncoder(categories=[sorted(labels)]), [1]), ("passthrough", [0])).fit(rows)
+    encoder = OneHotEncoder(categories=[sorted(labels)], sparse_output=False)
+    steps = make_column_transformer((encoder, [1]), ("passthrough", [0])).fit(rows)
     frame = marginal_effects(make_pipeline(steps, plain[-1]), rows, 1, reference=labels[-1])
     name = "x1" if kind == "array" else "ward"
     assert frame.index.tolist() == [f"{name}: {level} - {labels[-1]}" for level in labels[:-1]]
