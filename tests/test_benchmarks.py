@@ -14,19 +14,7 @@ from scipy.stats import logistic, norm, t
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
-SOME = "callbacks disk mixing paper per_second predict selection sparse_rows stopping terms wide".split()
-    "callbacks",
-    "disk",
-    "mixing",
-    "paper",
-    "per_second",
-    "predict",
-    "selection",
-    "sparse_rows",
-    "stopping",
-    "terms",
-    "wide",
-)
+SOME = (*"callbacks disk mixing paper per_second predict selection sparse_rows stopping terms wide".split(),)
 
 
 @pytest.mark.slow
