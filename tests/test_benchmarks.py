@@ -14,7 +14,7 @@ from scipy.stats import logistic, norm, t
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
-SOME = (*"callbacks disk mixing paper per_second predict selection sparse_rows stopping terms wide".split(),)
+SOME = "callbacks", "disk", "mixing", "paper", "per_second", "predict", "selection", "sparse_rows", "stopping", "terms"
 
 
 @pytest.mark.slow
