@@ -139,8 +139,9 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     """
     q = p + 1
     draws = n_chains * n_draws * (item * q + 16)
-    if p > n:  # what is watched of them, in float32, and its next copy
-        draws += n_chains * n_draws * 8 * min(n, MOST_ROWS)
+    if p > n:  # what is watched of them, in float32, and its next copy; and the rows that are, with their centre
+        watched = min(n, MOST_ROWS)
+        draws += n_chains * n_draws * 8 * watched + (4 * watched + 16) * q
     if sampler == "collapsed" or (sampler == "prior" and not no_matrix):
         matrices = 4 * n_chains * n * n  # P, one beside it, the part that moves with tau, and products of heavy columns
         vectors = (20 * n_chains + 40) * q  # scales, variances, noise and products; and what columns have
