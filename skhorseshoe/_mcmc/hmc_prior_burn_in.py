@@ -41,11 +41,13 @@ class PriorChains(PlainChains):
 
     def __init__(self, problem, start, burn_in, saved=None):
         rows, fixed, _, key = problem
-        none = np.zeros(len(start.beta))
-        start = hmc_prior.PriorState(start.beta, start.tau_sq_inv, *rows.score(start.beta), none, none, 0)
-        super().__init__(problem, start, burn_in, saved)
-        p, ops = rows.columns.n_shrunk, rows.ops
+        p, ops, none = rows.columns.n_shrunk, rows.ops, np.zeros(len(start.beta))
         square = rows.columns.sd[:p] ** 2
+        # Of coefficients far below tau the least change of a coordinate is a large one of the score.
+        usual = np.median(abs(start.beta[:, :p][:, square > 0]), axis=1) if square.any() else none + np.inf
+        tau_sq_inv = np.maximum(start.tau_sq_inv, usual**-2.0)
+        start = hmc_prior.PriorState(start.beta, tau_sq_inv, *rows.score(start.beta), none, none, 0)
+        super().__init__(problem, start, burn_in, saved)
         distance, precision, self.width = self._units(square)
         self.exchanges = None
         if (square > 0).sum() >= _FEWEST:

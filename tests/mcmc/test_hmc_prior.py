@@ -114,3 +114,11 @@ def test_shrinkage_is_that_of_collapsed(wide):
         ours = model(sampler="hmc", n_iter=2000, burn_in=200).fit(rows, y).shrinkage_
         assert abs(ours - theirs).max() < 0.06
         assert ours.argmin() == theirs.argmin()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.filterwarnings("ignore:X has more columns")
+def test_a_prior_scale_far_above_the_posterior_leaves_the_step_large(wide, seed):
+    """Chains begin with values of tau about that scale, of which no step may be learnt that holds them there."""
+    fitted = model(burn_in=100, n_iter=20, global_scale=50.0, random_state=seed).fit(*wide)
+    assert fitted.tuning_["step"] > 0.05
