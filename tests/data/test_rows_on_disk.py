@@ -135,7 +135,7 @@ import numpy as np
 from skhorseshoe import HorseshoeProbitClassifier
 
 warnings.simplefilter("ignore")
-n, p = 250_000, 300
+n, p = 270_000, 300
 X = np.memmap(sys.argv[1] + "/X.bin", np.float32, "w+", shape=(n, p))
 rng = np.random.default_rng(0)
 for start in range(0, n, 10_000):
@@ -171,7 +171,7 @@ except MemoryError as error:
 """
     out = run_python(code, tmp_path, OMP_NUM_THREADS="2").splitlines()
     assert out[:2] == ["no copy", "fitted True"]
-    assert out[2].startswith("Dropping the rows of weight 0 copies 286 MiB of X, but only")
+    assert out[2].startswith("Dropping the rows of weight 0 copies 309 MiB of X, but only")
 
 
 CUT = """
