@@ -20,7 +20,7 @@ from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.raw_rows import input_names
 from ._posterior.signals import EFFECT, check_bounds, check_draws, check_share, wrong_columns
-from ._posterior.terms import found_terms, given_terms, root_of, roots, without_rows
+from ._posterior.terms import asked_terms, root_of, roots, without_rows
 from ._utils.arithmetic import guarded
 from ._utils.names import names_of, title_of
 from ._utils.sklearn_compat import Interval, StrOptions
@@ -261,10 +261,8 @@ def _several(terms, before, classifier, inputs, r, scale):
         return []
     if isinstance(terms, str):
         _check("terms", terms, StrOptions({"auto"}))
-        found = found_terms(before, classifier, inputs)
-    else:
-        found = given_terms(terms, before, classifier, inputs)
-    found, pairs = [term for term in found if len(term.columns) > 1], []
+    found = [term for term in asked_terms(terms, before, classifier, inputs) if len(term.columns) > 1]
+    pairs = []
     for term in found:
         if r is not None and without_rows([term], classifier):
             sd = scale[term.columns]

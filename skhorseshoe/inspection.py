@@ -17,7 +17,7 @@ from ._posterior.marginal_effects import marginal_effects
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.raw_rows import input_names
 from ._posterior.signals import EFFECT
-from ._posterior.terms import found_terms, given_terms
+from ._posterior.terms import asked_terms
 from ._utils.arithmetic import guarded
 from .selection import HorseshoeSelector
 
@@ -246,9 +246,7 @@ def select(
     before, classifier = unwrap(model)
     known = named(before, classifier)
     if terms is not None and before is not None:
-        inputs = input_names(X)
-        found = found_terms(before, known, inputs) if terms == "auto" else given_terms(terms, before, known, inputs)
-        terms = {term.name: term.columns.tolist() for term in found}
+        terms = {term.name: term.columns.tolist() for term in asked_terms(terms, before, known, input_names(X))}
     given = {"rule": rule, "level": level, "q": q, "effect": effect, "cv": cv, "min_features": min_features}
     given["terms"] = terms
     selector = HorseshoeSelector(classifier, prefit=True, **given)

@@ -359,10 +359,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         """The terms, ``Judged``, or None for columns."""
         if self.terms is None:
             return None
-        if isinstance(self.terms, str):
-            found = terms.found_terms(None, model)
-        else:
-            found = terms.given_terms(self.terms, None, model)
+        found = terms.asked_terms(self.terms, None, model)
         rows = dss_cv.weighted(model, X, y, sample_weight) if terms.without_rows(found, model) else None
         return rules.Judged(found, terms.roots(found, model, rows))
 

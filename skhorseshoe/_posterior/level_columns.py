@@ -3,8 +3,7 @@
 import numpy as np
 
 from .._utils.arrays import dense
-from .origins import Origin, origins
-from .pipeline import flat_steps
+from .origins import Origin, walked
 from .raw_rows import seen
 from .signals import factors_of
 
@@ -41,7 +40,7 @@ def origins_of(model, before, X):
     if before is None:
         return [Origin((j,), True) for j in range(model.n_features_in_)]
     try:
-        found = origins(flat_steps(before), X.names)
+        found, _ = walked(before, X.names)
     except ValueError:
         return unknown
     return found if len(found) == len(unknown) else unknown

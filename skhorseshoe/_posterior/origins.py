@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
-from .pipeline import unfrozen
+from .pipeline import flat_steps, unfrozen
 
 
 class Origin(NamedTuple):
@@ -20,6 +20,16 @@ class Origin(NamedTuple):
 
     inputs: tuple[int, ...]  # places of input columns, ascending; () where that is not known
     is_alone: bool  # whether it is known to depend on nothing else in a row
+
+
+def walked(before, inputs):
+    """An ``Origin`` for each column behind the steps ``before`` a classifier, and the names of the input columns, among
+    which its places are. inputs : these names as a table has them, in whatever order; None where none tells them."""
+    steps = flat_steps(before)
+    if inputs is None:
+        default = [f"x{j}" for j in range(getattr(steps[0], "n_features_in_", 0))]
+        inputs = getattr(steps[0], "feature_names_in_", default)
+    return origins(steps, inputs), list(inputs)
 
 
 def origins(steps, names):
@@ -116,9 +126,10 @@ def _selected(step, names):
 
 
 def _by_columns(step, names):
-    found = {}
+    found, here = {}, {name: j for j, name in enumerate(names)}  # a table may have the columns in another order
+    fitted = getattr(step, "feature_names_in_", names)
     for part, transformer, _ in step.transformers_:
-        places = step._transformer_to_input_indices[part]
+        places = [here.get(fitted[j], j) for j in step._transformer_to_input_indices[part]]
         if transformer == "drop" or not len(places):
             continue
         own, _ = _of_step(transformer, [names[j] for j in places])

@@ -14,7 +14,7 @@ from ..diagnostics import ess_bulk, rhat
 from . import terms as _terms
 from .pipeline import named, prepared
 from .raw_rows import RawRows, input_names, seen
-from .signals import factors_of, lfsr, scores, wrong_columns, wrong_term
+from .signals import lfsr, scores, wrong_columns, wrong_term
 from .summary import ends, favoured, in_lines, moments
 from .table import Summary
 
@@ -28,10 +28,7 @@ def terms_frame(classifier, before, X, terms, effect, level, sample_weight):
     if isinstance(effect, bool) or not isinstance(effect, Real) or not effect >= 0:
         raise ValueError(f"effect must be a number from 0 on; got {effect!r}.")
     inputs = None if X is None else input_names(X)
-    if isinstance(terms, str) and terms == "auto":
-        found = _terms.found_terms(before, model, inputs)
-    else:
-        found = _terms.given_terms(terms, before, model, inputs)
+    found = _terms.asked_terms(terms, before, model, inputs)
     rows = None
     if X is not None and _terms.without_rows(found, model):
         seen_rows = device.to_host(validation.check_X(classifier, prepared(before, X), reset=False))
@@ -101,11 +98,9 @@ def levels_frame(classifier, before, X, term, reference, level, sample_weight):
 
 def _of_level_columns(model, term):
     """Labels, columns, what these are in rows of each level (m, k), and the shares of the levels."""
-    names, known = names_of(model), {}
-    for found in _terms.found_terms(None, model):
-        for factor in factors_of(model):
-            if found.columns.tolist() == factor.columns.tolist():
-                known[found.name] = factor
+    names, factors = names_of(model), _terms.factors_by_columns(model)
+    named_factors = ((one.name, factors.get(tuple(one.columns.tolist()))) for one in _terms.found_terms(None, model))
+    known = {name: factor for name, factor in named_factors if factor is not None}
     if term not in known:
         raise ValueError(
             f"There is no category {term!r} with a column for every level; there are {[*known]}. Fit a Pipeline with "
@@ -124,7 +119,7 @@ def _of_input(model, before, X, term, sample_weight):
     if term not in X.names:
         raise ValueError(f"There is no input column {term!r}: X has {X.names[:9]}.")
     place = X.names.index(term)
-    made_of, _ = _terms.walked(before, model, X.names)
+    made_of, _ = _terms.sources(before, model, X.names)
     columns = np.flatnonzero([own == (place,) for own in made_of])
     if not len(columns):
         raise ValueError(f"The steps before the classifier make no column of {term!r} alone.")

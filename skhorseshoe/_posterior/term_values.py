@@ -5,7 +5,6 @@ import numpy as np
 from .._utils.names import level_of_name, names_of
 from . import terms as _terms
 from .raw_rows import input_names
-from .signals import factors_of
 from .table import value_text
 
 _TOGETHER = 3  # values of several columns, at most, that are told beside one another
@@ -15,7 +14,7 @@ def sources_of(before, model, X):
     """For each column of the classifier the columns of X that it is made of, () where that is not known."""
     if before is None:
         return [(j,) for j in range(model.n_features_in_)]
-    return _terms.walked(before, model, input_names(X.X))[0]
+    return _terms.sources(before, model, input_names(X.X))[0]
 
 
 def values_of(term, model, sources, X, rows):
@@ -31,10 +30,9 @@ def values_of(term, model, sources, X, rows):
     places = sorted({place for j in columns for place in sources[j]}) if is_known else []
     if len(places) == 1:
         return X.objects(places[0])
-    for factor in factors_of(model):
-        if factor.columns.tolist() == columns:
-            levels = [level_of_name(names_of(model)[j], term.name) for j in columns]
-            return np.array(levels, object)[((rows[:, columns] - factor.base) / factor.step).argmax(axis=1)]
+    if (factor := _terms.factors_by_columns(model).get(tuple(columns))) is not None:
+        levels = [level_of_name(names_of(model)[j], term.name) for j in columns]
+        return np.array(levels, object)[((rows[:, columns] - factor.base) / factor.step).argmax(axis=1)]
     if not places and len(columns) == 1:
         return rows[:, columns[0]].astype(object)
     if not 0 < len(places) <= _TOGETHER:

@@ -15,8 +15,7 @@ import numpy as np
 from .._utils.arrays import dense
 from .._utils.memmap import ahead, cut
 from .._utils.names import finder, name_of_levels, names_of, printable
-from .origins import origins
-from .pipeline import flat_steps
+from .origins import walked
 from .signals import factors_of
 
 _BLOCK = 2**20  # elements of X looked at together
@@ -36,7 +35,7 @@ def found_terms(before, classifier, inputs=None):
 
     before : the steps before the classifier, or None. inputs : names of the input columns where a table tells them.
     """
-    names, (made_of, inputs) = names_of(classifier), walked(before, classifier, inputs)
+    names, (made_of, inputs) = names_of(classifier), sources(before, classifier, inputs)
     places, titles = {}, {}
     for j, name in enumerate(names):
         key = made_of[j] if before is not None and made_of[j] else j  # what is of no known origin stands alone
@@ -53,25 +52,30 @@ def found_terms(before, classifier, inputs=None):
     return _with_own_names([Term(titles[key], np.asarray(columns)) for key, columns in places.items()], names)
 
 
-def walked(before, classifier, inputs):
-    """For each column the places of the input columns that it is made of, and the names of these.
+def asked_terms(terms, before, classifier, inputs=None):
+    """The terms that a user asks for: "auto", or a mapping as ``given_terms`` takes it."""
+    if isinstance(terms, str) and terms == "auto":
+        return found_terms(before, classifier, inputs)
+    return given_terms(terms, before, classifier, inputs)
 
-    inputs : as in ``found_terms``; places are among them, in whatever order a table has the columns of the fit.
-    """
+
+def factors_by_columns(classifier):
+    """The ``Factor``s of a fit by their columns, a tuple."""
+    return {tuple(factor.columns.tolist()): factor for factor in factors_of(classifier)}
+
+
+def sources(before, classifier, inputs):
+    """For each column the places of the input columns that it is made of, and the names of these; see
+    ``origins.walked``."""
     if before is None:
         return [], []
-    steps, p = flat_steps(before), classifier.n_features_in_
-    fitted = list(getattr(steps[0], "feature_names_in_", inputs or []))
-    fitted = fitted or [f"x{j}" for j in range(getattr(steps[0], "n_features_in_", 0))]
-    inputs = list(inputs) if inputs is not None and {*fitted} <= {*inputs} else fitted
-    place = {name: inputs.index(name) for name in fitted}
-    found = [tuple(sorted(place[fitted[i]] for i in origin.inputs)) for origin in origins(steps, fitted)]
+    (found, inputs), p = walked(before, inputs), classifier.n_features_in_
     if len(found) != p:
         raise ValueError(
             f"The steps before the classifier make {len(found)} columns as far as their names tell, and the classifier "
             f"has {p}: give terms as a dict of names and columns of the classifier."
         )
-    return found, inputs
+    return [origin.inputs for origin in found], inputs
 
 
 def _with_own_names(terms, names):
@@ -92,7 +96,7 @@ def given_terms(terms, before, classifier, inputs=None):
             f"{terms!r:.60}."
         )
     names, p = names_of(classifier), classifier.n_features_in_
-    origins_of_all = walked(before, classifier, inputs)
+    origins_of_all = sources(before, classifier, inputs)
     find = finder(names, "columns of this model", f" Give names, or numbers below {p}.", numbered=True)
     found, owner = [], {}
     for title, members in terms.items():
@@ -126,7 +130,7 @@ def _columns(members, names, origins_of_all, find):
 
 def without_rows(terms, classifier):
     """The first term of which only rows can tell how its columns vary together, or None."""
-    known = {tuple(factor.columns) for factor in factors_of(classifier)}
+    known = factors_by_columns(classifier)
     return next((t for t in terms if len(t.columns) > 1 and tuple(t.columns) not in known), None)
 
 
@@ -142,7 +146,7 @@ def roots(terms, classifier, rows=None):
             f"The term {term.name!r} has several columns: give X, the rows of the fit, which tell how these vary "
             "together."
         )
-    known = {tuple(factor.columns): factor for factor in factors_of(classifier)}
+    known = factors_by_columns(classifier)
     open_groups = [t.columns for t in terms if len(t.columns) > 1 and tuple(t.columns) not in known]
     covariances = iter(_covariances(*rows, open_groups, classifier._column_means) if open_groups else ())
     found = []

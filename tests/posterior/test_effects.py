@@ -18,6 +18,7 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
+from skhorseshoe import terms
 from skhorseshoe._posterior import effects, moves, phi_series
 from skhorseshoe.inspection import marginal_effects
 
@@ -287,3 +288,17 @@ def test_a_series_has_the_accuracy_that_it_states(shift, seed):
     for k, group, d in [(0, 1, shift / 3), (1, 0, shift)]:
         expected = ((norm.cdf(eta + d) - norm.cdf(eta)) * weights[:, group]).sum(axis=1)
         np.testing.assert_allclose(found[:, k], expected, rtol=0, atol=2e-13)
+
+
+@pytest.mark.parametrize("first", [[], [FunctionTransformer()]], ids=["encoder", "a step before it"])
+def test_a_table_may_have_its_columns_in_another_order(table, first, short_fit):
+    X, y = table
+    steps = make_pipeline(*first, encoder()).fit(X)
+    model = make_pipeline(steps, short_fit(steps.transform(X), y, n_chains=2))
+    usual, other = marginal_effects(model, X), marginal_effects(model, X[X.columns[::-1]])
+    assert {*usual.index} == {*other.index}
+    pd.testing.assert_frame_equal(other.loc[usual.index], usual, rtol=1e-9, check_names=False)
+    assert (
+        terms.summary(model, X[X.columns[::-1]])["n_columns"].to_dict()
+        == terms.summary(model, X)["n_columns"].to_dict()
+    )
