@@ -21,6 +21,7 @@ import numpy as np
 from .._backends.limits import MAX_STEPS
 from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, of_no_tuning, of_tuning
 from .._mcmc.draws import STORED
+from .._mcmc.hmc_prior_burn_in import is_looking
 from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.memory import check_reading
@@ -308,7 +309,7 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
             # Of the half that it looks at, before which there is nothing to keep.
             seen = _SEEN if sweep - start > (stop - start) // 2 else _NOT_YET
             expected |= {f"stage_{name}": shape for name, shape in (_STAGE | seen).items()}
-    if sampler == "prior" and _sees(sweep, burn_in.phases.ends):
+    if sampler == "prior" and is_looking(sweep, burn_in.phases.ends):
         expected |= {"seen_n": "", "seen_first": "w", "seen_total": "w", "seen_squares": "w"}
     _check_arrays(chains, expected, sizes)
     if sampler == "hmc":
@@ -320,13 +321,6 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
         if "stage_n" in chains:
             now = int(chains["stage_length"]), int(chains["stage_n"])
             _require(now == (stop - start, sweep - start), "its stage of burn-in is not that of its sweep")
-
-
-def _sees(sweep, ends):
-    """Whether a sweep is within the second half of a phase of burn-in, of which chains in the coordinates of the prior
-    keep sums."""
-    begun, following = max((t for t in ends if t <= sweep), default=0), min((t for t in ends if t > sweep), default=0)
-    return begun < sweep and following < ends[-1] and 2 * (sweep - begun) > following - begun and sweep < ends[-1]
 
 
 def _check_draws(draws, done, most, settings, sizes):

@@ -53,10 +53,14 @@ class Data(NamedTuple):
     whole: bool  # whether rows can be repeated in place of their weights
     times: float  # as many rows there are then
     more_columns: bool  # whether X has clearly more columns than rows
-    wide: bool  # whether it is dense, too
     given: object = None  # X before the checks, which may have made a copy
     rows: tuple | None = None  # X, y as 0 and 1, and the weights or None; None on a cluster
     open_on_cluster: object = None  # function of the arguments of ``Rows`` after y that gives a context with them
+
+    @property
+    def wide(self):
+        """Whether X is dense, too, where it has clearly more columns than rows."""
+        return self.more_columns and not _device.is_sparse(self.rows[0])
 
 
 class Fitted(NamedTuple):
@@ -146,7 +150,7 @@ def _validate(model, params, X, y, sample_weight):
         from .._data.dask_input import prepare  # imports Dask
 
         shape, classes, open_rows = prepare(noted, X, y, sample_weight)
-        facts = {"whole": not by, "times": 1, "more_columns": False, "wide": False, "open_on_cluster": open_rows}
+        facts = {"whole": not by, "times": 1, "more_columns": False, "open_on_cluster": open_rows}
     else:
         given = X
         X, y = validation.check_X_and_y(noted, X, y)
@@ -155,7 +159,6 @@ def _validate(model, params, X, y, sample_weight):
         times = weight.sum() / len(weight) if whole and weight is not None else 1
         facts = {"whole": whole, "times": times, "given": given, "rows": (X, y, weight)}
         facts["more_columns"] = is_wide(X, weight)
-        facts["wide"] = facts["more_columns"] and not _device.is_sparse(X)
     columns = {name: value for name, value in vars(noted).items() if name in _OF_COLUMNS}
     unpenalized = column_mask(params.unpenalized, names_of(noted))
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)

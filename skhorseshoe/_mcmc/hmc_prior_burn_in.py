@@ -31,6 +31,13 @@ _FEWEST = 3  # columns that vary, of which coefficients are exchanged
 _SEEN = "n", "first", "total", "squares"
 
 
+def is_looking(sweep, ends):
+    """Whether a sweep is within the second half of a phase of burn-in, of which chains keep sums. ends : of phases."""
+    begun = max((t for t in ends if t <= sweep), default=0)
+    following = min((t for t in ends if t > sweep), default=ends[-1])
+    return begun < sweep and following < ends[-1] and 2 * (sweep - begun) > following - begun
+
+
 class PriorChains(PlainChains):
     """Chains of ``hmc_prior``.
 
@@ -114,13 +121,10 @@ class PriorChains(PlainChains):
         """One sweep, and what the end of its phase brings."""
         super().advance()
         t, ends = self.state.sweep, self.burn_in.phases.ends
-        if t < ends[-1] and t > 0:
-            begun = max((end for end in ends if end <= t), default=0)
-            following = min(end for end in ends if end > t)
-            if t == begun:
-                self._next_phase()
-            elif following < ends[-1] and 2 * (t - begun) > following - begun:
-                self._see()
+        if t in ends[:-1]:
+            self._next_phase()
+        elif is_looking(t, ends):
+            self._see()
 
     def _see(self):
         """Take the coordinates of the state."""
