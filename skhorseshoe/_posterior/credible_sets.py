@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
-from .signals import factors_of, floored, wrong_columns, wrong_term
+from .signals import factors_of, floored, size_of, wrong_columns, wrong_term
 from .summary import ends, favoured, in_lines, moments
 from .table import Summary
 
@@ -75,7 +75,7 @@ class Claims:
         columns, weights, _, title, root = candidate
         draws = (self.flat if title is None or root is not None else self.raw)[:, columns].astype(np.float64)
         if root is not None:
-            return draws * weights, np.linalg.norm(self.raw[:, columns].astype(np.float64) @ root.T, axis=-1)
+            return draws * weights, size_of(self.model, candidate, root).ravel()
         return draws * weights, draws @ weights
 
     def _sum(self, columns, weights):

@@ -95,10 +95,19 @@ def scores(draws, term, root):
     return draws[..., term.columns].astype(np.float64) @ root.T
 
 
-def wrong_term(model, term, root, effect):
-    """The probability that the size of a term's effect is not beyond ``effect``, as far as the draws can tell."""
-    size = np.linalg.norm(scores(model.coef_draws_, term, root), axis=-1)
+def size_of(model, term, root):
+    """Draws (n_chains, n_draws) of the size of a term's effect."""
+    return np.linalg.norm(scores(model.coef_draws_, term, root), axis=-1)
+
+
+def wrong_size(size, effect):
+    """The probability that a size is not beyond ``effect``, as far as its draws can tell."""
     return float(floored((size <= effect).mean(), ess_bulk(size), size.size, most=1.0))
+
+
+def wrong_term(model, term, root, effect):
+    """The same of the size of a term's effect."""
+    return wrong_size(size_of(model, term, root), effect)
 
 
 def column_intervals(model, level):

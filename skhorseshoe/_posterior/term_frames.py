@@ -14,7 +14,7 @@ from ..diagnostics import ess_bulk, rhat
 from . import terms as _terms
 from .pipeline import named, prepared
 from .raw_rows import RawRows, input_names, seen
-from .signals import lfsr, scores, wrong_columns, wrong_term
+from .signals import lfsr, size_of, wrong_columns, wrong_size
 from .summary import ends, favoured, in_lines, moments
 from .table import Summary
 
@@ -30,7 +30,7 @@ def terms_frame(classifier, before, X, terms, effect, level, sample_weight):
     inputs = None if X is None else input_names(X)
     found = _terms.asked_terms(terms, before, model, inputs)
     rows = None
-    if X is not None and _terms.without_rows(found, model):
+    if X is not None:  # checked even where no term needs it
         seen_rows = device.to_host(validation.check_X(classifier, prepared(before, X), reset=False))
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
     roots, alone = _terms.roots(found, model, rows), wrong_columns(model, effect)
@@ -40,8 +40,8 @@ def terms_frame(classifier, before, X, terms, effect, level, sample_weight):
             (j,) = term.columns
             size, wrong = np.abs(model.coef_draws_[..., j].astype(np.float64)) * model._column_sd[j], alone[j]
         else:
-            size = np.linalg.norm(scores(model.coef_draws_, term, root), axis=-1)
-            wrong = wrong_term(model, term, root, effect)
+            size = size_of(model, term, root)
+            wrong = wrong_size(size, effect)
         table.append(
             {
                 "term": term.name,

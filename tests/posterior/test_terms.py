@@ -243,6 +243,15 @@ def test_a_model_of_an_array_has_terms_by_number(dummies):
         terms.levels(clf, "ward")
 
 
+@pytest.mark.parametrize("spoil", [lambda X: X[:0], lambda X: X.assign(age=np.nan), lambda X: X.drop(columns="age")])
+def test_rows_are_checked_even_where_no_term_needs_them(dummies, spoil):
+    X, clf = dummies
+    with pytest.raises(ValueError, match=r"0 sample|NaN|feature names"):
+        terms.summary(clf, spoil(X))
+    with pytest.raises(ValueError, match="sample_weight"):
+        terms.summary(clf, X, sample_weight=[1.0, 2.0])
+
+
 def test_the_header_counts_levels_beside_one_another(dummies):
     header = dummies[1].summary().attrs["header"]
     assert "Categories" in header
