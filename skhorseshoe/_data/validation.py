@@ -118,7 +118,7 @@ def _with_cure(error, X, types):
 def _as_rows(X):
     """X, as an array where NumPy alone can read it; a TypeError where it holds no rows."""
     refuse_lazy(X)
-    if isinstance(X, list | tuple) or hasattr(X, "shape"):
+    if isinstance(X, list | tuple) or hasattr(X, "shape") or column_types(X):  # older record batches have no shape
         return X
     if hasattr(X, "__array__") or hasattr(X, "__array_interface__") or isinstance(X, memoryview):
         try:

@@ -1,6 +1,6 @@
 """Arrays, dense and sparse."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -21,12 +21,13 @@ def kind_of(objects):
 
 
 def is_missing(values):
-    """``pandas.isna``, also of what it raises an error of: the signaling NaN of a Decimal."""
-    try:
+    """``pandas.isna``, also of the signaling NaN of a Decimal, for which it raises an error or, before pandas 2.2, is
+    wrong."""
+    objects = np.ravel(values)
+    if objects.dtype != object or pd.api.types.infer_dtype(objects) not in ("decimal", "mixed"):
         return pd.isna(values)
-    except InvalidOperation:
-        is_nan = (one.is_nan() if isinstance(one, Decimal) else pd.isna(one) for one in np.ravel(values))
-        return np.fromiter(is_nan, bool).reshape(np.shape(values))
+    is_nan = np.fromiter((isinstance(one, Decimal) and one.is_nan() for one in objects), bool)
+    return pd.isna(np.where(is_nan, np.nan, objects)).reshape(np.shape(values))
 
 
 def first_not_finite(values):

@@ -22,7 +22,6 @@ FORMS = {
     "decimals": lambda big: pd.DataFrame({"a": VALUES, "id": [Decimal(one) for one in big.tolist()]}),
     "sparse columns": lambda big: pd.DataFrame({"a": pd.arrays.SparseArray(SMALL), "id": pd.arrays.SparseArray(big)}),
     "polars": lambda big: pl.DataFrame({"a": VALUES, "id": big}),
-    "polars, 128 bits": lambda big: pl.DataFrame({"a": VALUES, "id": pl.Series(big.tolist(), dtype=pl.Int128)}),
     "pyarrow": lambda big: pa.table({"a": VALUES, "id": big}),
     "array": lambda big: np.column_stack([SMALL, big]),
     "array of objects": lambda big: np.column_stack([SMALL, big]).astype(object),
@@ -30,6 +29,8 @@ FORMS = {
     "CSR": lambda big: sp.csr_array(np.column_stack([SMALL, big])),
     "COO": lambda big: sp.coo_matrix(np.column_stack([SMALL, big])),
 }
+if hasattr(pl, "Int128"):  # older versions of polars have no such numbers
+    FORMS["polars, 128 bits"] = lambda big: pl.DataFrame({"a": VALUES, "id": pl.Series(big.tolist(), dtype=pl.Int128)})
 
 
 def fit(X):
