@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 Path = str | PathLike[str]
 Seed = int | np.random.RandomState | np.random.Generator | None
-Sampler = Literal["auto", "hmc", "collapsed", "pxda", "gibbs"]
+Sampler = Literal["auto", "hmc", "pxda", "gibbs"]
 Rule = Literal["dss", "interval", "shrinkage", "fsr"]
 Order = Literal["size", "name", "original"]
 Device = str  # "auto", "cpu", "cuda" or "cuda:N"

@@ -42,7 +42,7 @@ def test_saved_models_predict_the_same_bits_in_a_fresh_process(fitted, problem, 
     assert run_python("\n".join(code), tmp_path).split() == [here] * len(LOAD)
 
 
-@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "collapsed"])
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
 def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
     """With all that a model can hold: scaled columns, names, moments, and the state of the chains."""
     X, y = pd.DataFrame(problem[0][:40], columns=list("abcdefgh")), np.where(problem[1][:40], "well", "ill")

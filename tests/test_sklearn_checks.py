@@ -16,17 +16,6 @@ def test_common_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.slow
-@parametrize_with_checks(
-    [HorseshoeProbitClassifier(n_iter=20, burn_in=10, sampler="collapsed", random_state=0)],
-    expected_failed_checks=lambda estimator: {
-        "check_class_weight_classifiers": "weights that are not whole numbers are refused by name: see test_weights.py"
-    },
-)
-def test_common_check_of_the_collapsed_sampler(estimator, check):
-    check(estimator)
-
-
 @pytest.mark.skipif(VERSION.release[:2] != (1, 9), reason="the number of checks is that of scikit-learn 1.9")
 def test_no_common_check_is_left_out():
     assert len(list(estimator_checks_generator(ESTIMATOR))) == 65

@@ -12,7 +12,7 @@ from numpy.linalg import LinAlgError
 
 # The purposes: which conditional law a random number is for.
 LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT, EXPAND = range(11)
-LOCAL_SLICE, GLOBAL_SLICE, HELD, LENGTH, RESIDUAL = range(11, 16)
+LOCAL_SLICE, HELD, LENGTH = 11, 13, 14
 PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HELD, EXCHANGE = range(16, 22)
 
 MAX_CHAINS = 256  # the counter has 8 bits for the chain
@@ -45,12 +45,4 @@ def not_definite(q, minor):
     return LinAlgError(
         f"X'X + D is not positive definite ({q} columns, minor {minor}), even with its diagonal raised by "
         f"{JITTERS[-1]:g}. Some columns of X are very large or nearly equal: scale them (StandardScaler) or drop one."
-    )
-
-
-def rows_not_definite(n, minor):
-    """The same for a matrix over the rows."""
-    return LinAlgError(
-        f"I + X W X' is not positive definite ({n} rows, minor {minor}), even with its diagonal raised by "
-        f"{JITTERS[-1]:g}. Some columns of X are very large: scale them (StandardScaler)."
     )

@@ -10,14 +10,7 @@ LOCAL_WIDTH = 16.0  # of the slice in log lambda_j, around the current value: it
 HALF_HELD = 10.0  # lambda_j^2 tau^2 H_jj of a column that is held half of the time while tau moves
 LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: lambda_j then stays
 
-# More columns than rows.
-MOST_INFORMED = 1e5  # w_j s_j up to which P without column j can be told from P
-LARGEST_TERM = 1e9  # w_j |x_j|^2 trace(P), the size of what s_j is a sum of, up to which it can
 ROUNDING = 1e-16
-IN_THE_SPAN = 1e-13  # share of x_j' x_j below which x_j' P x_j is rounding
-LEAST_PRECISION = 1e-280  # of the prior
-SCAN_BLOCKS = 64  # of random words that a truncated normal of a scan may use
-SCAN_ATTEMPTS = 512  # numbers of random words between two scans of lambda_j
 
 # Truncated normals, and the tail of the normal distribution.
 GAUSSIAN_ABOVE = 0.47  # mean from which a truncated normal is proposed by an untruncated one

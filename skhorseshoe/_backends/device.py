@@ -128,6 +128,11 @@ def put_beside(X, values):
     return _back_end("gpu").put_beside(X, values) if on_gpu(X) and values.dtype.kind in "biuf" else values
 
 
+def of_host():
+    """The back end for arrays of the host."""
+    return _back_end("cpu")
+
+
 def give_back(name):
     """Return the memory that a fit on this device has left unused, so that other programs and fits can have it."""
     if name != "cpu":

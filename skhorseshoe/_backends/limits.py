@@ -2,7 +2,6 @@
 
 MAX_STEPS = 47  # of a path; what a recorded sweep keeps of each is in the forecast
 LARGEST_FACTOR = 8000  # columns up to which Q is factorised in every sweep: seconds for each chain
-KEPT = 2**21  # elements of X up to which "collapsed" keeps scaled columns in float64, on the CPU
 
 
 def is_without_factor(n_columns):

@@ -118,21 +118,6 @@ class Rows:
         """
         return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
 
-    def collapsed(self, fixed, n_chains):
-        """The rows for a sampler that integrates the coefficients out. fixed : ``FixedPrior``."""
-        c = self.columns
-        return self.ops.CollapsedRows(
-            *self.held[:2],
-            c.order,
-            c.centre + c.scale * c.mean[c.place],  # with an intercept the means of X's columns
-            c.unit,
-            c.mean if c.fit_intercept else None,
-            fixed.variances,
-            fixed.slab_precision,
-            n_chains,
-            self.threads,
-        )
-
     def ends(self):
         """The ``Ends`` of the columns."""
         c = self.columns

@@ -234,7 +234,6 @@ def _unflatten(flat, draws):
 # s = 1 + p widths, w = q + 1 coordinates; * is any number above 0, k any at all.
 _STATES = {
     "gibbs": {"lambda_sq_inv": "Cp", "nu_inv": "Cp", "xi_inv": "C", "points": "*q"},
-    "collapsed": {"lambda_sq_inv": "Cp", "z": "Cn", "points": "*q"},
     "hmc": {
         "lambda_sq_inv": "Cp",
         "loglik": "C",

@@ -57,11 +57,6 @@ class Data(NamedTuple):
     rows: tuple | None = None  # X, y as 0 and 1, and the weights or None; None on a cluster
     open_on_cluster: object = None  # function of the arguments of ``Rows`` after y that gives a context with them
 
-    @property
-    def wide(self):
-        """Whether X is dense, too, where it has clearly more columns than rows."""
-        return self.more_columns and not _device.is_sparse(self.rows[0])
-
 
 class Fitted(NamedTuple):
     """What a fit comes to."""
@@ -183,7 +178,7 @@ def _open(params, data, plan, threads):
     if data.open_on_cluster is not None:
         return data.open_on_cluster(params.fit_intercept, ops, threads, **columns)
     X, y, weight = plan.rows
-    placed, words = ops.place(X, params.n_chains, plan.settings.sampler)
+    placed, words = ops.place(X, params.n_chains, plan.settings.kind)
     if params.verbose and words:
         progress.logger.info(words)
     return nullcontext(Rows(placed, y, params.fit_intercept, ops, threads, weight=weight, **columns))

@@ -34,6 +34,11 @@ class _Devices(StrOptions):
         return "'auto', 'cpu', 'cuda' or 'cuda:N' with N from 0 to 15"
 
 
+class _Samplers(StrOptions):
+    def __str__(self):
+        return f"{super().__str__()} ('collapsed' of earlier versions is 'hmc' with more columns than rows)"
+
+
 CONSTRAINTS = {  # of each parameter by itself, which scikit-learn checks
     "n_iter": [Interval(Integral, 1, _MOST, closed="both"), StrOptions({"auto"})],
     "burn_in": [Interval(Integral, 0, _MOST, closed="both"), StrOptions({"auto"})],
@@ -54,7 +59,7 @@ CONSTRAINTS = {  # of each parameter by itself, which scikit-learn checks
     "target_ess": [Interval(Real, 0, _MOST, closed="right"), None],
     "coef_summary": [StrOptions({"mean", "median", "selected"})],
     "credible_level": [Interval(Real, 0, 1, closed="neither")],
-    "sampler": [StrOptions({"auto", "hmc", "collapsed", "pxda", "gibbs"})],
+    "sampler": [_Samplers({"auto", "hmc", "pxda", "gibbs"})],
     "device": [_Devices(set(NAMES))],
     "n_jobs": [
         Interval(Integral, 1, _MOST_THREADS, closed="both"),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._backends import device as _device
-from .._backends.limits import KEPT, is_without_factor
+from .._backends.limits import is_without_factor
 from .._data.row_blocks import layout
 from .._data.validation import made_of
 from .._data.weights import arrange
@@ -21,7 +21,6 @@ from .warnings import Finding
 from .watched import MOST_ROWS
 
 _TUNING = 100  # sweeps of burn-in that "hmc" needs to tune itself
-_SLOW = 500  # columns, from where a sweep with matrices of their size takes a second or so
 _REPEATED = 10  # times as many rows as there are, which "auto" does not make for the sake of whole weights
 _ROOM = 2**30  # bytes of the draws that n_iter="auto" keeps
 _FEWEST = 4  # times as many draws as the effective ones that are its goal are kept all the same
@@ -41,18 +40,18 @@ class Plan(NamedTuple):
 
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of earlier fits, to go on with."""
-    many, heavy = is_without_factor(data.shape[1]), data.times > _REPEATED and not data.wide
-    sampler = choose(params.sampler, params.burn_in, data.whole and (many or not heavy), data.wide, many)
-    if params.sampler == "auto" and fits_prior(params, data) and is_tuned(params.burn_in):
-        sampler = "hmc"
-    of_prior = sampler == "hmc" and fits_prior(params, data)
+    many, heavy, of_prior = is_without_factor(data.shape[1]), data.times > _REPEATED, fits_prior(params, data)
+    sampler = params.sampler
+    if sampler == "auto":
+        sampler = "hmc" if of_prior else choose(params.burn_in, data.whole and (many or not heavy), many)
+    of_prior = of_prior and sampler == "hmc"
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
     settings |= {"sampler": sampler, "of_prior": of_prior, **_lengths(params, data.shape[1], done)}
     settings = Settings(**settings)
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:
-        if sampler == "collapsed" or (data.weighted_by and sampler != "hmc"):
-            why = "weights (sample_weight, class_weight)" if data.weighted_by else "Dask collections"
+        if data.weighted_by and sampler != "hmc":
+            why = "weights (sample_weight, class_weight)"
             raise ValueError(f"sampler={sampler!r} does not take {why} here. Use sampler='hmc' or 'auto'.")
         device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
         return Plan(settings, device, n_threads, data.shape, None, 0, [])
@@ -67,16 +66,9 @@ def plan_fit(params, data, done):
 
 
 def fits_prior(params, data):
-    """Whether "hmc" takes the coordinates of the prior: more columns than rows, a slab, rows in memory of the host."""
-    if data.rows is None or params.slab_scale is None or not data.more_columns:
-        return False
-    X = data.rows[0]
-    return not is_on_disk(X) and _device.beside(params.device, X) in ("auto", "cpu") and not _device.on_gpu(X)
-
-
-def is_tuned(burn_in):
-    """Whether so many sweeps of burn-in are enough to tune "hmc"."""
-    return burn_in == AUTO or burn_in >= _TUNING
+    """Whether "hmc" takes the coordinates of the prior: clearly more columns than rows, and a slab. On a cluster, where
+    rows are many, it does not."""
+    return data.more_columns and params.slab_scale is not None
 
 
 def _lengths(params, p, done):
@@ -88,13 +80,9 @@ def _lengths(params, p, done):
     return {"n_iter": sweeps + done, "room": room, "target_ess": target}
 
 
-def choose(sampler, burn_in, whole_weights, wide, many):
-    """The sampler for "auto": "collapsed" where there are more columns than rows (``wide``), else "hmc", unless burn-in
-    is too short to tune it or the columns are too ``many`` for its factors; but only "hmc" can have all weights."""
-    if sampler != "auto":
-        return sampler
-    if wide and whole_weights:
-        return "collapsed"
+def choose(burn_in, whole_weights, many):
+    """The sampler for "auto": "hmc", unless burn-in is too short to tune it or the columns are too ``many`` for its
+    factors; but only "hmc" can have all weights."""
     return "hmc" if ((burn_in == AUTO or burn_in >= _TUNING) and not many) or not whole_weights else "pxda"
 
 
@@ -104,32 +92,16 @@ def _costs(params, data, settings, heavy):
     if heavy and sampler != "hmc":
         facts = {"sampler": sampler, "rows": data.shape[0], "repeated": data.times * data.shape[0]}
         return [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]
-    if params.sampler != "auto" or sampler != "hmc" or data.shape[1] <= _SLOW or not data.wide or settings.of_prior:
-        return []
-    name = "sample_weight" if params.class_weight is None else "class_weight"
-    cure = "Integer weights are much faster: they allow 'collapsed', whose matrices are n_samples x n_samples."
-    if name == "class_weight":
-        cure = (
-            "Rare events do not need weights, and weights above 1 let noise columns in. Without class_weight the "
-            "sampler is 'collapsed', which is much faster: its matrices are n_samples x n_samples."
-        )
-    return [Finding("slow weights", [], cure, {"name": name, "p": data.shape[1]})]
+    return []
 
 
 def _choose_device(params, sampler, X):
     """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot."""
     asked = _device.beside(params.device, X)
-    if sampler == "prior":
-        found = _device.resolve("cpu", X.size, _device.is_sparse(X))
-        return found._replace(reason="X has more columns than rows")
-    if sampler != "collapsed":
-        found = _device.resolve(asked, X.size, _device.is_sparse(X))
-        return found if asked != "auto" else _device.with_room(found, X, params.n_chains, sampler)
-    if _device.is_sparse(X):
-        raise ValueError("sampler='collapsed' reads dense rows, and X is sparse: use another one, or X.toarray().")
-    if asked == "auto":
-        return _device.resolve("cpu")._replace(reason="it is the faster one for sampler='collapsed'")
-    return _device.resolve(asked)
+    if sampler == "prior" and asked == "auto":
+        return _device.resolve("cpu", X.size, _device.is_sparse(X))._replace(reason="X has more columns than rows")
+    found = _device.resolve(asked, X.size, _device.is_sparse(X))
+    return found if asked != "auto" else _device.with_room(found, X, params.n_chains, sampler)
 
 
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
@@ -142,12 +114,11 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     if p > n:  # what is watched of them, in float32, and its next copy; and the rows that are, with their centre
         watched = min(n, MOST_ROWS)
         draws += n_chains * n_draws * 8 * watched + (4 * watched + 16) * q
-    if sampler == "collapsed" or (sampler == "prior" and not no_matrix):
-        matrices = 4 * n_chains * n * n  # P, one beside it, the part that moves with tau, and products of heavy columns
-        vectors = (20 * n_chains + 40) * q  # scales, variances, noise and products; and what columns have
-        step = max(64, 2**17 // n)
-        blocks = n_threads * (3 * n * min(step, q) + 2 * n * min(n, p)) + n_chains * n * -(-q // step)
-        return draws, 8 * (matrices + vectors + blocks + min(n * q, KEPT)) + 40 * 2**20
+    if sampler == "prior":
+        matrices = 5 * min(n_threads, n_chains) * n * n  # over the rows, of the shrinkage factors
+        vectors = (40 * n_chains + 40) * q
+        blocks = 4 * n_threads * max(2**20, n)
+        return draws, 8 * (matrices + vectors + blocks) + 40 * 2**20
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if is_without_factor(p) else 3 + n_threads
     segments = len(layout(n, p)[1]) - 1
     if segments > 1:  # of each, a thread has its matrix, and those that it has still to add
@@ -176,7 +147,7 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
         elif no_matrix:
             cure = "Select columns first, or lower n_chains."
         else:
-            size, fewer = (n, "rows") if sampler in ("collapsed", "prior") else (p, "columns")
+            size, fewer = (n, "rows") if sampler == "prior" else (p, "columns")
             cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
             if 8 * size * size < 2**20:
                 cure = "Even a small fit needs about this much: give the process more memory."

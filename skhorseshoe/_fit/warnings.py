@@ -25,9 +25,6 @@ TEMPLATES = {
     "repeated rows": (
         "sampler={sampler!r} repeats each row as often as its weight says: {rows} rows become {repeated:.0f}. {cure}"
     ),
-    "slow weights": (
-        "The weights ({name}) are not integers, so the sampler is 'hmc', whose matrices are {p} x {p}. {cure}"
-    ),
     "order of rows": (
         "X and {name} have the same index labels in another order, and rows are matched by position, not by label. "
         "{cure}"

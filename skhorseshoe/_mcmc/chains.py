@@ -1,4 +1,4 @@
-"""The chains of "gibbs", "pxda" and "collapsed", from start through burn-in; ``hmc_burn_in.py`` has those of "hmc".
+"""The chains of "gibbs" and "pxda", from start through burn-in; ``hmc_burn_in.py`` has those of "hmc".
 
 All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
@@ -9,12 +9,10 @@ import numpy as np
 
 from .._backends import limits
 from .._backends.lines import every, line_widths
-from . import collapsed, conjugate_gradients, gibbs
+from . import conjugate_gradients, gibbs
 from .adaptation_window import some_points
 from .burn_in import BurnIn, of_no_tuning
 
-_COLUMNS = 75  # moves of single coefficients in each turn of "collapsed"
-_SPLITS = 2  # its split moves in each turn
 _INFORMATION = 0.25  # of a row about its linear predictor; at most it is 2 / pi
 
 
@@ -64,12 +62,12 @@ class PlainChains:
         """States of burn-in, of all chains; (m, q)."""
         return self.problem.rows.ops.concatenate(self.points)
 
-    def _lines(self, **numbers):
+    def _lines(self):
         """``Lines`` whose widths come from what rows tell before anything is sampled."""
         rows, fixed, _, _ = self.problem
         columns, n = rows.columns, rows.size()
         square = np.append(n * (columns.mean**2 + columns.sd**2), n)[: len(fixed.anchor)]  # x_j'x_j
-        return rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _INFORMATION * square), **numbers)
+        return rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _INFORMATION * square))
 
 
 class GibbsChains(PlainChains):
@@ -115,30 +113,6 @@ class PxdaChains(GibbsChains):
 
     def _kinds(self):
         return {"expand": True}, {"expand": True, "lines": self._lines()}
-
-
-class CollapsedChains(PlainChains):
-    """The coefficients are integrated out. start : ``gibbs.State``."""
-
-    def __init__(self, problem, start, burn_in, saved=None):
-        rows, fixed, tau_0, _ = problem
-        self.rows = rows.collapsed(fixed, len(start.beta))
-        z = self.rows.some_latent(start.beta)
-        start = collapsed.CollapsedState(start.beta, z, start.lambda_sq_inv, start.tau_sq_inv, 0)
-        super().__init__(problem, start, burn_in, saved)
-        lines = self._lines(n_splits=_SPLITS, n_columns=_COLUMNS)
-        self.move = partial(rows.ops.move_along_lines, rows=rows, lines=lines, tau_0=tau_0)
-
-    def _sweep(self, state):
-        rows, _, tau_0, key = self.problem
-        return collapsed.sweep(state, self.rows, tau_0, rows.ops, key, self.move)
-
-    def _information(self, beta):
-        return self.rows.information(beta)
-
-    def _shrinkage(self):
-        kappa = self.rows.shrinkage(self.state.lambda_sq_inv, self.state.tau_sq_inv, self.information)
-        return self.problem.rows.ops.to_host(kappa)
 
 
 def shrinkage(information, state, fixed, ops):

@@ -11,10 +11,10 @@ from math import exp, log, pi
 
 import numpy as np
 
-from . import conjugate_gradients, gibbs, hmc_prior
+from . import hmc_prior
 from .adaptation_window import DualAveraging, mean_of_chains
 from .burn_in import of_tuning
-from .chains import PlainChains, shrinkage
+from .chains import PlainChains
 
 _ACCEPTANCE = 0.8
 _FIRST_STEP, _LARGEST_STEP = 0.2, pi / 2
@@ -161,23 +161,15 @@ class PriorChains(PlainChains):
         self.centre = np.concatenate([np.where(is_signal, mean[:p], 0.0), mean[p:]])
 
     def _information(self, beta):
-        rows, fixed, _, key = self.problem
-        if hasattr(rows.X, "indptr"):
-            form = conjugate_gradients.GramByPasses(rows, fixed, key)
-            return conjugate_gradients.IterativePrecision(form, rows.ops).information(beta)
-        collapsed = rows.collapsed(fixed, len(self.state.beta))
-        return collapsed, collapsed.information(beta)
+        rows, fixed, _, _ = self.problem
+        return rows.ops.ShrinkageByRows(rows, fixed.variances, beta)
 
     def _shrinkage(self):
         rows, fixed, _, key = self.problem
-        beta, tau_sq_inv, t = self.state.beta, self.state.tau_sq_inv, self.state.sweep
+        beta, tau_sq_inv = self.state.beta, self.state.tau_sq_inv
         shrunk = np.ascontiguousarray(beta[:, : rows.columns.n_shrunk])
-        lambda_sq_inv = rows.ops.local_scales(shrunk, tau_sq_inv, key, t)
-        if isinstance(self.information, tuple):
-            collapsed, information = self.information
-            return collapsed.shrinkage(lambda_sq_inv, tau_sq_inv, information)
-        state = gibbs.State(beta, lambda_sq_inv, None, tau_sq_inv, None, t)
-        return shrinkage(self.information, state, fixed, rows.ops)
+        lambda_sq_inv = rows.ops.local_scales(shrunk, tau_sq_inv, key, self.state.sweep)
+        return self.information(tau_sq_inv[:, None] * lambda_sq_inv + fixed.slab_precision)
 
     def arrays(self):
         """All that a later run needs to go on."""

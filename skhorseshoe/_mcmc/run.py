@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from .._backends import device
 from .._utils.signals import listening
-from .chains import CollapsedChains, GibbsChains, PxdaChains
+from .chains import GibbsChains, PxdaChains
 from .draws import Draws
 from .gibbs import State
 from .hmc_burn_in import HmcChains
@@ -20,7 +21,6 @@ _LOG_TAU = 2.0  # standard deviation of log(tau / tau_0) at the start
 _CHAINS = {
     "gibbs": GibbsChains,
     "pxda": PxdaChains,
-    "collapsed": CollapsedChains,
     "hmc": HmcChains,
     "prior": PriorChains,
 }
@@ -55,6 +55,21 @@ class Settings(NamedTuple):
         return "prior" if self.of_prior else self.sampler
 
 
+class FromHost:
+    """Rows, wherever they are, for chains on the host."""
+
+    def __init__(self, rows):
+        self._rows, self.ops = rows, device.of_host()
+
+    def __getattr__(self, name):
+        return getattr(self._rows, name)
+
+    def score(self, beta):
+        """As ``Rows.score``."""
+        ops = self._rows.ops
+        return ops.to_host(self._rows.score(ops.to_device(beta)))
+
+
 class Run:
     """Chains, and the draws that are kept of them.
 
@@ -66,6 +81,8 @@ class Run:
     def __init__(self, problem, settings, saved=None, unbounded=(), watched=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"])
+        if settings.of_prior:
+            problem = problem._replace(rows=FromHost(problem.rows))
         self.problem, self.settings = problem, settings
         self.unbounded, self.watched = unbounded, watched
         rows = problem.rows

@@ -67,25 +67,6 @@ def gaussians(ops, card, rng, sizes):
         yield ops.Precision(indefinite, None).draw(beta, 0 * beta, beta)
 
 
-def collapsed(ops, card, rng, sizes):
-    """More columns than rows."""
-    X, y = rng.standard_normal((6, 14)), rng.integers(0, 2, 6).astype(np.uint8)
-    X[:, 4:7] *= 1e4  # heavy columns
-    beta, tau = ops.to_device(rng.standard_normal((2, 15))), ops.to_device(np.ones(2))
-    held, none = ops.hold(X, y, np.empty(0))[:2], np.zeros(14)
-    rows = ops.CollapsedRows(*held, np.arange(14), none, none + 1.0, none, np.full(1, 9.0), 0.1, 2, None)
-    rows.set(beta[:, :14] ** -2, tau)
-    yield from (rows.P.copy(), rows.coefficients(rows.some_latent(beta), beta, beta[:, :6] + 0.0))
-    z = rows.latent(rows.some_latent(beta), 2, 0, 1, KEY)
-    yield from (
-        z,
-        rows.redrawn(beta, 2, 1, KEY),
-        rows.length(z, 0, 1, KEY),
-        rows.local_scales(z, beta[:, :14] ** -2, tau, 12, 0, 1, KEY),
-        rows.P,
-    )
-
-
 def sparse(ops, card, rng, sizes):
     """All questions to sparse rows."""
     ops = importlib.import_module("skhorseshoe._backends._gpu.sparse")
@@ -104,7 +85,7 @@ def sparse(ops, card, rng, sizes):
     yield from map(ops.to_device, on_host)
 
 
-PARTS = {part.__name__: part for part in (passes, scales, gaussians, collapsed, sparse)}
+PARTS = {part.__name__: part for part in (passes, scales, gaussians, sparse)}
 
 
 def main(orders, flags, parts, sizes, left_out):

@@ -48,9 +48,11 @@ def test_the_draws_are_those_of_rows_in_memory(dtype, params, long_problem, smal
 def test_more_columns_than_rows(seed, short_fit, tmp_path):
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((40, 2000)).astype(np.float32), rng.integers(0, 2, 40)
-    want, got = short_fit(X, y, n_iter=3, burn_in=1), short_fit(on_disk(X, tmp_path), y, n_iter=3, burn_in=1)
-    assert got.sampler_ == "collapsed"
+    how = {"n_iter": 3, "burn_in": 1, "slab_scale": 2.0}
+    want, got = short_fit(X, y, **how), short_fit(on_disk(X, tmp_path), y, **how)
+    assert "exchanged" in got.tuning_
     np.testing.assert_array_equal(got.coef_draws_, want.coef_draws_)
+    np.testing.assert_array_equal(got.shrinkage_, want.shrinkage_)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -180,16 +182,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from skhorseshoe import HorseshoeProbitClassifier, disk
-from skhorseshoe._backends._cpu.collapsed import CollapsedRows
 from skhorseshoe._utils import progress
 
 warnings.simplefilter("ignore")
 folder, (dtype, sampler) = Path(sys.argv[1]), sys.argv[2:]
 rng = np.random.default_rng(0)
-X = rng.standard_normal((240, 300) if sampler == "collapsed" else (40_000, 4)).astype(dtype)
+X = rng.standard_normal((240, 300) if sampler == "auto" else (40_000, 4)).astype(dtype)
 y = X[:, 0] > rng.standard_normal(len(X))
 y[:2] = 0, 1
-params = {"n_iter": 3, "burn_in": 1, "n_chains": 2, "n_jobs": 2, "sampler": sampler}
+params = {"n_iter": 3, "burn_in": 1, "n_chains": 2, "n_jobs": 2, "sampler": sampler, "slab_scale": 2}
 uses = {
     "fit": lambda X: HorseshoeProbitClassifier(**params).fit(X, y),
     "checkpoint": lambda X: HorseshoeProbitClassifier(**params, checkpoint=folder / f"run-{len(said)}").fit(X, y),
@@ -204,7 +205,7 @@ def cut(t):
         os.truncate(file, os.path.getsize(file) // 2 // 4096 * 4096)
 
 
-progress.reporter, CollapsedRows.kept = lambda *args: cut, 0  # which would keep the columns of few rows in memory
+progress.reporter = lambda *args: cut
 for use, now in [(use, now) for use in uses for now in (0, 1, 3)[: 1 if use in ("predict_proba", "score") else 3]]:
     moments.clear()
     rows, _ = disk.convert(pd.DataFrame(X).add_prefix("x"), folder / f"{use}-{now}", dtype=dtype)
@@ -224,7 +225,7 @@ print(set(said), len(said))
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cuts no file that is mapped")
 @pytest.mark.parametrize(
     ("dtype", "sampler"),
-    [("float16", "gibbs"), ("float32", "hmc"), pytest.param("float64", "collapsed", marks=pytest.mark.slow)],
+    [("float16", "gibbs"), ("float32", "hmc"), pytest.param("float64", "auto", marks=pytest.mark.slow)],
 )
 def test_a_file_that_is_cut_while_it_is_mapped_is_an_error(dtype, sampler, run_python, tmp_path):
     """Before a call, or between two sweeps: to touch what is gone would end the process."""

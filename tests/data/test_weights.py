@@ -29,7 +29,7 @@ def short_model(**params):
     return HorseshoeProbitClassifier(**{"n_iter": 20, "burn_in": 20, "random_state": 0, **params})
 
 
-@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "pxda", "collapsed"])
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "pxda"])
 def test_whole_weights_are_repeated_rows_to_the_bit(data, sampler):
     X, y, weight = data
     model = short_model(sampler=sampler)
@@ -145,7 +145,7 @@ def test_weights_are_routed(data):
     assert (weighted != plain).any()
 
 
-@pytest.mark.parametrize("sampler", ["gibbs", "collapsed"])
+@pytest.mark.parametrize("sampler", ["gibbs", "pxda"])
 def test_weights_that_make_too_many_rows_are_refused(sampler, data):
     X, y, _ = data
     with pytest.raises(MemoryError, match=r"copies .* of X, but only .* are available. Use sampler='hmc'"):

@@ -9,17 +9,17 @@ from sklearn.exceptions import ConvergenceWarning
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._fit import parameters, plan
-from skhorseshoe._mcmc import burn_in, chains
+from skhorseshoe._mcmc import burn_in
 from skhorseshoe._mcmc.burn_in import BurnIn, of_no_tuning, of_tuning
 from skhorseshoe.diagnostics import convergence
 
 
-@pytest.mark.parametrize(("sampler", "goal"), [("hmc", None), ("pxda", None), ("collapsed", None), ("hmc", 4000)])
+@pytest.mark.parametrize(("sampler", "goal"), [("hmc", None), ("pxda", None), ("hmc", 4000)])
 @pytest.mark.filterwarnings("error")
 def test_sampling_ends_when_everything_has_converged(weak_problem, sampler, goal, seed):
     """The model is then that of a fit with as many sweeps."""
     model = HorseshoeProbitClassifier(sampler=sampler, target_ess=goal, random_state=seed)
-    X, y = (values[: 50 if sampler == "collapsed" else None] for values in weak_problem)  # its matrices are n x n
+    X, y = weak_problem
     model.fit(X, y)
     whole = clone(model).set_params(n_iter=model.n_iter_, target_ess=None).fit(X, y)
     assert same_draws(model, whole)
@@ -93,7 +93,7 @@ def test_one_chain_that_drifts_does_not_agree(seed):
     assert length.end == 400
 
 
-@pytest.mark.parametrize(("sampler", "stops"), [("hmc", (51, 86)), ("pxda", (30, 70)), ("collapsed", (70,))])
+@pytest.mark.parametrize(("sampler", "stops"), [("hmc", (51, 86)), ("pxda", (30, 70))])
 def test_a_run_that_was_stopped_ends_with_the_same_draws(weak_problem, sampler, stops, tmp_path, stop_at, monkeypatch):
     """It is stopped in the middle of the sweeps that an automatic burn-in looks at, and of an extension."""
     monkeypatch.setattr(burn_in, "_SHORTEST", 80)
@@ -101,7 +101,6 @@ def test_a_run_that_was_stopped_ends_with_the_same_draws(weak_problem, sampler, 
     looks = set()  # of which none is content, so that there are extensions
     monkeypatch.setattr(burn_in.Halves, "agree", lambda seen, *_: looks.add(b"".join(map(np.ndarray.tobytes, seen))))
     monkeypatch.setattr(burn_in, "MOST_EXTENSIONS", 1)
-    monkeypatch.setattr(chains, "_COLUMNS", 2)
     X, y = (values[:50] for values in weak_problem)
     model = HorseshoeProbitClassifier(sampler=sampler, n_iter=20, random_state=0)
     whole = clone(model).fit(X, y)

@@ -25,7 +25,7 @@ class Killed(Exception):
 
 @pytest.fixture(scope="module")
 def problem(problem):
-    """Few rows: matrices of "collapsed" have their size."""
+    """Few rows."""
     return problem[0][:40], problem[1][:40]
 
 
@@ -57,7 +57,7 @@ def folder(finished, tmp_path):
     [
         *(("hmc", sweeps) for sweeps in (1, 4, 20, 45, 104)),
         *(pytest.param("hmc", sweeps, marks=pytest.mark.slow) for sweeps in (3, 11, 31, 44, 46, 61)),
-        *((sampler, sweeps) for sampler in ("gibbs", "pxda", "collapsed") for sweeps in (31, 61)),
+        *((sampler, sweeps) for sampler in ("gibbs", "pxda") for sweeps in (31, 61)),
     ],
 )
 def test_a_killed_run_goes_on_to_the_same_draws(problem, tmp_path, sampler, sweeps, watched_sampler, monkeypatch):

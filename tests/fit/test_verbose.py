@@ -137,11 +137,11 @@ def stopped_after_30_sweeps(monkeypatch, sweep):
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=clock))
 
 
-@pytest.mark.parametrize(("device", "why"), [("auto", "the faster one for sampler='collapsed'"), ("cpu", "asked for")])
+@pytest.mark.parametrize(("device", "why"), [("auto", "X has more columns than rows"), ("cpu", "asked for")])
 def test_the_reason_for_the_device_is_told(device, why, short_fit, caplog):
     caplog.set_level(logging.INFO, OURS.name)
     X = np.random.default_rng(0).standard_normal((20, 60))
-    short_fit(X, np.arange(20) % 2, n_iter=5, verbose=1, device=device)
+    short_fit(X, np.arange(20) % 2, n_iter=5, verbose=1, device=device, slab_scale=2.0)
     assert f"{why})" in caplog.messages[0]
 
 

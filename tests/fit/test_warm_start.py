@@ -8,12 +8,12 @@ from laws import same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier
 
-each_sampler = pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc", "collapsed"])
+each_sampler = pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc"])
 
 
 @pytest.fixture(scope="module")
 def problem(problem):
-    """Few rows: matrices of "collapsed" have their size."""
+    """Few rows."""
     return problem[0][:40], problem[1][:40]
 
 

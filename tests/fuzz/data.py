@@ -18,7 +18,7 @@ THINGS = [None, "", "x", "nan", b"a", True, False, 10**400, -(10**400), 2**63, 2
 THINGS += [Decimal("NaN"), Decimal(3), Fraction(1, 3), np.float16(2), np.datetime64("NaT"), pd.Timestamp(0)]
 THINGS += [object, print, Decimal("sNaN"), np.ma.masked, "a\0", "a\0\0", 10**17, 10**17 + 1]
 TYPES = ["f2", "f4", "f8", "g", ">f8", "i1", "i8", "u8", "?", "O", "c16", "U3", "S3", "M8[s]", "m8[s]"]
-SAMPLERS = ["auto", "hmc", "gibbs", "pxda", "collapsed"]
+SAMPLERS = ["auto", "hmc", "gibbs", "pxda"]
 
 
 class Text(enum.StrEnum):

@@ -32,9 +32,8 @@ def chosen(X, y, **params):
 def test_more_columns_than_rows_and_a_slab_choose_them(wide):
     X, y = wide
     assert chosen(X, y) == chosen(sparse.csr_array(X), y) == chosen(X, y, sampler="hmc") == ("hmc", True)
-    assert chosen(X, y, slab_scale=None) == ("collapsed", False)
-    assert chosen(X[:, :20], y) == ("hmc", False)
-    assert model(burn_in=40).fit(X, y).sampler_ == "collapsed"  # too short to tune anything
+    assert chosen(X, y, slab_scale=None) == chosen(X[:, :20], y) == ("hmc", False)
+    assert "exchanged" in model(burn_in=3).fit(X, y).tuning_  # which even untuned are the better ones
 
 
 PARAMS = [{}, {"thin": 3}, {"standardize": True, "unpenalized": [2], "fit_intercept": False}]
@@ -104,16 +103,6 @@ def test_sparse_rows_weights_and_repeated_rows_have_one_law(wide):
     log_tau = np.log(weighted.global_scale_draws_)[..., None]
     parts = weighted.coef_draws_, weighted.intercept_draws_[..., None], log_tau
     same_law(np.concatenate(parts, axis=2), dense)
-
-
-def test_shrinkage_is_that_of_collapsed(wide):
-    """Of dense rows by matrices over the rows, of sparse ones by passes."""
-    X, y = wide
-    theirs = model(sampler="collapsed", n_iter=1000, burn_in=200).fit(X, y).shrinkage_
-    for rows in (X, sparse.csr_array(X)):
-        ours = model(sampler="hmc", n_iter=2000, burn_in=200).fit(rows, y).shrinkage_
-        assert abs(ours - theirs).max() < 0.06
-        assert ours.argmin() == theirs.argmin()
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -182,7 +182,10 @@ def test_auto_takes_it_where_factors_take_too_long(everywhere, seed):
     clf = HorseshoeProbitClassifier(n_iter=5, burn_in=100, random_state=seed)
     assert clf.fit(X, y).sampler_ == "pxda"
     assert clf.fit(X.toarray(), y).sampler_ == "pxda"
-    assert clf.fit(X.toarray()[:7], y[:7] | (np.arange(7) < 2)).sampler_ == "collapsed"
+    assert clf.fit(X.toarray()[:7], y[:7] | (np.arange(7) < 2)).sampler_ == "pxda"  # more columns, but no slab
+    clf.set_params(slab_scale=2.0)
+    assert clf.fit(X[:7], y[:7] | (np.arange(7) < 2)).sampler_ == "hmc"
+    clf.set_params(slab_scale=None)
     # Only "hmc" can have these weights.
     assert clf.fit(X, y, sample_weight=np.full(len(y), 0.5)).sampler_ == "hmc"
     with pytest.warns(UserWarning, match="repeats each row"):  # but for so many columns its matrices have no room

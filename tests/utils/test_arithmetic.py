@@ -23,8 +23,8 @@ def fit(X=X, y=Y, **params):
 
 FITS = {
     **{sampler: lambda sampler=sampler: fit(sampler=sampler) for sampler in ("hmc", "gibbs", "pxda")},
-    "collapsed": lambda: fit(WIDE, np.arange(30) % 2, burn_in=20),
-    "collapsed with a slab": lambda: fit(WIDE, np.arange(30) % 2, burn_in=20, slab_scale=2.0),
+    "more columns than rows": lambda: fit(WIDE, np.arange(30) % 2),
+    "more columns than rows and a slab": lambda: fit(WIDE, np.arange(30) % 2, burn_in=20, slab_scale=2.0),
     "separated": lambda: fit(y=X[:, 0] > 0),
     "sparse": lambda: fit(csr_array(X * (abs(X) > 1))),
     "float32": lambda: fit(X.astype("f4"), draws_dtype="float32"),

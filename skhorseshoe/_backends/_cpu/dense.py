@@ -12,7 +12,6 @@ from ..._utils.memmap import ahead, cut, is_on_disk
 from .. import lines as _lines
 from ..lines import first_inside, proposals  # noqa: F401 - part of what a back end offers
 from ..moments import combine_moments
-from .collapsed import CollapsedRows  # noqa: F401 - as are these
 from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from .lapack import ROUTINES, add_products
@@ -28,6 +27,7 @@ from .predict import (  # noqa: F401 - part of what a back end offers
     quantiles,
 )
 from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - as are these
+from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate

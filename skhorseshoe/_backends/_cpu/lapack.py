@@ -80,16 +80,6 @@ def factorise(H, d, triangle, routines, factor):
     return minor
 
 
-@kernel
-def invert(factor, routines):
-    """From a factor in the lower triangle here to the inverse of its matrix, in both triangles."""
-    q = int32(factor.shape[0])
-    _call(routines[_POTRI], (uint8(UPPER), q, factor.ctypes.data, q, int32(0)))
-    for i in range(q):
-        for j in range(i):
-            factor[j, i] = factor[i, j]
-
-
 @device
 def solve_all(L, B, routines):
     """B = L^-1 B in place; B (q, k)."""

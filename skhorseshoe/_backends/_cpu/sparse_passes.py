@@ -166,3 +166,14 @@ def column_moments(X, row_weight, mean, square, stored):
             j = indices[k]
             square[j] += w * (data[k] - mean[j]) ** 2
     return size
+
+
+@kernel
+def quadratic_forms(indptr, indices, data, P, out):
+    """x_j' P x_j of the columns x_j of a CSC matrix. P : (n, n) symmetric. out : (p,), overwritten."""
+    for j in range(out.shape[0]):
+        total = 0.0
+        for k in range(indptr[j], indptr[j + 1]):
+            for other in range(indptr[j], indptr[j + 1]):
+                total += data[k] * data[other] * P[indices[k], indices[other]]
+        out[j] = total

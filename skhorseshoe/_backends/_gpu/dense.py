@@ -12,7 +12,6 @@ import numpy as np
 from ..lines import move as move_along_lines  # noqa: F401 - part of what a back end offers
 from ..sparse_structure import check
 from .async_copy import Outbox, Watch  # noqa: F401
-from .collapsed import collapsed_rows as CollapsedRows  # noqa: F401 - as are these
 from .csr import Csr
 from .cuda import TYPES
 from .cuda_graph import recorded  # noqa: F401

@@ -83,7 +83,7 @@ def _arrays(memory, layout):
 
 
 class Streamed:
-    """The rows of a ``HostRows`` as a pass reads them, or some of their columns; all chains share what is brought."""
+    """The rows of a ``HostRows`` as a pass reads them; all chains share what is brought."""
 
     def __init__(self, X):
         self.X = X.view(np.ndarray)
@@ -108,22 +108,15 @@ class Streamed:
         n_rows = max(edges[end] - edges[b] for b, end in cuts)
         self.conveyor.reserve(room_of([((n_rows, self.shape[1]), self.dtype)]))
         for b, end in cuts:
-            yield (b, end), edges[b], self._bring(self.X[edges[b] : edges[end]], slice(self.shape[1]))
+            yield (b, end), edges[b], self._bring(self.X[edges[b] : edges[end]])
             self.conveyor.done()
 
-    def columns(self, which, read):
-        """Call ``read``, which queues what reads them, with columns on the GPU, (n, m). which : numbers or a slice."""
-        read(self._bring(self.X, which))
-        self.conveyor.done()
-
-    def _bring(self, rows, columns):
-        n_columns = len(range(*columns.indices(self.shape[1]))) if isinstance(columns, slice) else len(columns)
-
+    def _bring(self, rows):
         def write(pinned):
             for some in _read(rows):
-                pinned[some] = rows[some, columns]
+                pinned[some] = rows[some]
 
-        (part,) = self.conveyor.bring([((len(rows), n_columns), self.dtype)], write)
+        (part,) = self.conveyor.bring([(rows.shape, self.dtype)], write)
         return part
 
 

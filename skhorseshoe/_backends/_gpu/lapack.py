@@ -105,36 +105,23 @@ def solve_lower(factor, rows, transposed=False, handles=_USUAL):
     cublas.dtrsm(handles.blas, *kind, *sizes)
 
 
-def add_products(A, total):
-    """The triangle of total (n, n) that ``potrf`` reads, plus that of A A'; A (n, m) is contiguous."""
-    n, m = A.shape
-    shape = _LOWER, cublas.CUBLAS_OP_T, n, m
-    one = _ONE.ctypes.data
-    cublas.dsyrk(device.get_cublas_handle(), *shape, one, A.data.ptr, m, one, total.data.ptr, n)
-
-
 class _Verdict(threading.local):
     """Of the fit that this thread is making."""
 
-    def __init__(self):
-        self.minors = {}
+    minors = None
 
-    def place(self, error=not_definite):
-        """Where kernels note it: (MAX_CHAINS, 2) int32, for each chain the minor that failed, or 0, and the size.
-
-        error : makes the error of size and minor.
-        """
-        if error not in self.minors:
-            self.minors[error] = cp.zeros((MAX_CHAINS, 2), cp.int32)
-        return self.minors[error]
+    def place(self):
+        """Where kernels note it: (MAX_CHAINS, 2) int32, for each chain the minor that failed, or 0, and the size."""
+        if self.minors is None:
+            self.minors = cp.zeros((MAX_CHAINS, 2), cp.int32)
+        return self.minors
 
     def raise_if_bad(self):
         """Raise the LinAlgError if one has failed, and forget it."""
-        for error, minors in self.minors.items():
-            bad = [(size, minor) for minor, size in cp.asnumpy(minors).tolist() if minor]
-            if bad:
-                self.minors = {}
-                raise error(*bad[0])
+        bad = [] if self.minors is None else [pair for pair in cp.asnumpy(self.minors).tolist() if pair[0]]
+        if bad:
+            self.minors, (minor, size) = None, bad[0]
+            raise not_definite(size, minor)
 
 
 VERDICT = _Verdict()

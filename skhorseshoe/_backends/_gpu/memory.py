@@ -26,11 +26,12 @@ _NARROW, _NARROW_SPARSE = "float32 or float16", "float32"
 
 
 def working_set(n, p, n_chains, sampler, multiprocessors):
-    """Bytes on the GPU beside X; an upper bound. Most are matrices: q x q, for "collapsed" n x n."""
+    """Bytes on the GPU beside X; an upper bound. Most are matrices q x q. sampler : the kind of the chains; those of
+    "prior" only ask for the score there."""
     q = p + 1
-    square = 8 * (n * n if sampler == "collapsed" else q * q)
+    square = 0 if sampler == "prior" else 8 * q * q
     factors = n_chains if n_chains * square <= BESIDE else 1
-    factors = {"hmc": 2 * n_chains, "collapsed": 4 * n_chains}.get(sampler, factors)
+    factors = 2 * n_chains if sampler == "hmc" else factors
     blocks = 3 * max(q, min(n * q, max(WIDENED, 64 * n)))  # of X in float64, and what is made of them
     blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
     chains = compiled_chains(min(n_chains, MAX_CHAINS)) * -(-n_chains // MAX_CHAINS)  # of all launches of a pass
@@ -52,7 +53,7 @@ def sparse_working_set(X, n_chains, sampler, part=None):
     an X that is on the GPU.
     """
     n, p = X.shape
-    iterative = is_without_matrix(X) and sampler != "hmc"
+    iterative = is_without_matrix(X) and sampler not in ("hmc", "prior")
     together = 2 * n_chains if iterative else n_chains  # "pxda" solves for two vectors of each chain
     chains = compiled_chains(min(together, MAX_CHAINS)) * (1 if together <= MAX_CHAINS else 2)
     by_column = 0 if part else X.data.nbytes + X.indices.nbytes + _SORTED * X.data.size
@@ -92,8 +93,7 @@ def place(X, n_chains, sampler):
     of_X = 0 if isinstance(X, cp.ndarray) else X.nbytes
 
     def with_parts():
-        by_columns = sampler == "collapsed"
-        return needed + (room_for_columns(X) if by_columns else room_for_parts(of_X, has["multiProcessorCount"]))
+        return needed + room_for_parts(of_X, has["multiProcessorCount"])
 
     return _place_where_room(X, of_X, needed, with_parts, lambda: X.view(HostRows), _NARROW)
 
@@ -131,11 +131,6 @@ def _place_where_room(X, of_X, needed, with_parts, on_host, types):
             f"{_CURE.format(types)}"
         )
     return X, f"{words}; X is read from its file once and stays there" if on_disk else words
-
-
-def room_for_columns(X):
-    """Bytes of the two buffers for blocks of columns of X."""
-    return 2 * min(X.nbytes, X.itemsize * max(64 * len(X), WIDENED))
 
 
 def _free_and_total():

@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from laws import ALONE, KEY, peak_memory
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils import get_tags
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
@@ -131,11 +130,6 @@ def test_one_hot_frames_stay_sparse_in_a_pipeline(seed):
     np.testing.assert_allclose(pipe.predict_proba(frame), full.predict_proba(frame), rtol=1e-5)
 
 
-def test_a_selector_takes_sparse_rows_if_its_classifier_does():
-    said = [get_tags(HorseshoeSelector(clf)).input_tags.sparse for clf in (None, model(), model(sampler="collapsed"))]
-    assert said == [True, True, False]
-
-
 @pytest.mark.parametrize("rule", ["dss", "interval", "shrinkage"])
 def test_selection_is_that_of_the_rows_in_full(rule, seed):
     X, y = made(1500, 15, seed, density=0.3)
@@ -172,12 +166,9 @@ def test_a_number_that_is_none_is_told_by_its_place(row, column, value):
         model().fit(sp.csr_array(X), np.arange(6) % 2)
 
 
-def test_the_sampler_of_dense_rows_is_refused_by_name():
+def test_a_sampler_of_earlier_versions_is_refused_with_its_successor():
     X, y = made(30, 60, 3)
-    assert model().fit(X, y).sampler_ == "pxda"
-    assert model(burn_in=100, n_iter=4).fit(X, y).sampler_ == "hmc"
-    assert model().fit(X.toarray(), y).sampler_ == "collapsed"
-    with pytest.raises(ValueError, match=r"sampler='collapsed' reads dense rows, and X is sparse.*X\.toarray"):
+    with pytest.raises(ValueError, match=r"'collapsed' of earlier versions is 'hmc' with more columns than rows"):
         model(sampler="collapsed").fit(X, y)
 
 

@@ -1,16 +1,8 @@
-"""What tests of the GPU share: rows of both kinds, and sweeps with few moves."""
+"""What tests of the GPU share: rows of both kinds."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-from skhorseshoe._mcmc import chains
-
-
-@pytest.fixture
-def few_lines(monkeypatch):
-    """Few moves of single coefficients in a sweep of "collapsed": what is asked is something else."""
-    monkeypatch.setattr(chains, "_COLUMNS", 2)
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,6 @@ def test_kernels_compile_without_spills(architecture):
         check(module, architecture)
     for element, *_ in cuda.TYPES.values():
         check("answers", architecture, (f"-DELEMENT={element}",))
-        check("collapsed", architecture, (f"-DELEMENT={element}",), blocks=1)
     for types in (("float32", "int32"), ("float64", "int64")):
         check("sparse_gram_moments", architecture, cuda.sparse_definitions(None, *types))
     check("sparse_passes", architecture, cuda.sparse_definitions(4, "float32", "int32"), blocks=2)

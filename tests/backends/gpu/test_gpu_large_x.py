@@ -12,7 +12,7 @@ from skhorseshoe._backends import limits
 from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._backends._gpu.cuda import MAX_CHAINS
 from skhorseshoe._utils import memmap
-from skhorseshoe.datasets import make_correlated_probit, make_sparse_probit
+from skhorseshoe.datasets import make_sparse_probit
 
 
 @pytest.fixture
@@ -78,46 +78,6 @@ def fit_without_room(place, room, card, monkeypatch, fit):
     assert "is read from the host in every sweep" in words
     assert card.memory.most < promised
     return model, placed
-
-
-@pytest.mark.parametrize(("dtype", "unpenalized"), [("float16", []), ("float64", [3, 150])])
-def test_more_columns_than_rows_come_by_columns(dtype, unpenalized, card, few_lines, short_fit, monkeypatch):
-    """In blocks, through two buffers; the draws have the same bits."""
-    X, y, _ = make_correlated_probit(20, 200, random_state=0)
-    X[:, 7] *= 1e4  # a heavy column
-    X, params = X.astype(dtype), {"unpenalized": unpenalized, "n_chains": 2, "burn_in": 2, "n_iter": 3}
-    monkeypatch.setattr(module("collapsed").CollapsedRows, "block", 20 * 64)  # four of them
-    on_card, memory = short_fit(X, y, device="cuda", **params), module("memory")
-    buffers = memory.room_for_columns
-    monkeypatch.setattr(memory, "room_for_columns", lambda X: 0)
-
-    def room(X, n_chains, sampler):
-        return memory.working_set(*X.shape, n_chains, sampler, 2), buffers(X)
-
-    def fit():
-        return short_fit(X, y, device="cuda", **params)
-
-    streamed, placed = fit_without_room(memory.place, room, card, monkeypatch, fit)
-    assert isinstance(placed, memory.HostRows)
-    assert same_draws(streamed, on_card)
-
-
-def test_chains_share_what_is_brought_by_columns(card, monkeypatch):
-    """Each question reads X once, however many chains there are."""
-    ops, none = module("dense"), np.zeros(150)
-    X, y = np.random.default_rng(0).standard_normal((9, 150)), np.arange(9) % 2
-    held = ops.hold(left_on_host(X), y.astype(np.uint8), NONE)[:2]
-    monkeypatch.setattr(module("collapsed").CollapsedRows, "block", 9 * 64)  # three of them
-    rows = ops.CollapsedRows(*held, np.arange(150), none, none + 1.0, none, np.full(1, 9.0), 0.1, 5, None)
-    brought, bring = [], held[0].conveyor.bring
-    monkeypatch.setattr(held[0].conveyor, "bring", lambda *given: brought.append(given) or bring(*given))
-    beta, scales = ops.to_device(np.full((5, 151), 0.1)), ops.to_device(np.ones((5, 150)))
-    rows.set(scales, scales[:, 0])
-    assert len(brought) == 3
-    rows.predictor(beta)
-    assert len(brought) == 3 + 3
-    rows.shrinkage(scales, scales[:, 0], rows.information(beta[:1]))
-    assert len(brought) == 6 + 9
 
 
 # Rows in a file -------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from card import module
 from skhorseshoe._backends import device, limits
 from skhorseshoe._mcmc import chains as _chains
 from skhorseshoe._mcmc import hmc_burn_in
-from skhorseshoe.datasets import make_correlated_probit, make_sparse_probit
+from skhorseshoe.datasets import make_sparse_probit
 
 
 def check_forecast(card, X, y, sampler, n_chains, slack, short_fit, **length):
@@ -29,18 +29,22 @@ def check_forecast(card, X, y, sampler, n_chains, slack, short_fit, **length):
     ("sampler", "n", "p", "n_chains"),
     [
         *((sampler, *size) for sampler in ("hmc", "pxda", "gibbs") for size in ((200, 300, 1), (4000, 20, 2))),
-        ("collapsed", 30, 2000, 1),
-        pytest.param("collapsed", 100, 150, 6, marks=pytest.mark.slow),
     ],
 )
 def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card, short_fit, monkeypatch):
     # Then rows are asked on the card.
     monkeypatch.setattr("skhorseshoe._data.rows.Rows.separation", lambda *given: None)
-    make, length = make_sparse_probit, {"burn_in": 8, "n_iter": 4}
-    if sampler == "collapsed":
-        make, length = make_correlated_probit, {"burn_in": 1, "n_iter": 1}
-    X, y, _ = make(n, p, random_state=0)
-    check_forecast(card, X, y, sampler, n_chains, 2**21, short_fit, **length)
+    X, y, _ = make_sparse_probit(n, p, random_state=0)
+    check_forecast(card, X, y, sampler, n_chains, 2**21, short_fit, burn_in=8, n_iter=4)
+
+
+@pytest.mark.filterwarnings("ignore:X has more columns")
+def test_chains_on_the_host_take_little_of_the_card(card, short_fit):
+    X, y, _ = make_sparse_probit(30, 2000, random_state=0)
+    card.properties["multiProcessorCount"] = 1
+    short_fit(X, y, device="cuda", slab_scale=2.0, burn_in=2, n_iter=2)
+    forecast = module("memory").working_set(*X.shape, 4, "prior", 1)
+    assert card.memory.most - X.nbytes < forecast < 2**25 < 8 * 2000**2
 
 
 @pytest.mark.parametrize(("sampler", "n", "p", "density", "n_chains"), [

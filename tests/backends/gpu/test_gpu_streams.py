@@ -10,7 +10,6 @@ from cuda_emulator import EmulatorError, fake_cupy, fake_streams
 from scipy.sparse import csr_array
 
 from skhorseshoe._backends import limits
-from skhorseshoe.datasets import make_correlated_probit
 
 
 def check_no_reads(chains, n_sweeps=3):
@@ -25,18 +24,6 @@ def check_no_reads(chains, n_sweeps=3):
 @pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc"])
 def test_the_host_waits_for_nothing_in_a_sweep(sampler, card, problem):
     check_no_reads(chains_of(sampler, module("dense"), *problem))
-
-
-def test_the_host_hears_of_the_slice_of_tau_one_attempt_late(card, monkeypatch):
-    """It looks at flags in pinned memory, while the next attempt is queued, and at nothing else."""
-    X, y, _ = make_correlated_probit(8, 20, random_state=0)
-    X[:, 3] *= 1e6  # heavy columns are no reason to wait
-    chains = chains_of("collapsed", module("dense"), X, y)
-    made, finish = [], chains.rows.finish
-    monkeypatch.setattr(chains.rows, "finish", lambda *given: made.append(given) or finish(*given))
-    check_no_reads(chains)
-    assert len(made) > 6 * chains.rows.n_chains
-    assert any((joined.weights > 0).any() for joined in chains.rows.joined)
 
 
 @pytest.mark.parametrize(("kind", "sampler"), [("dense", "gibbs"), ("sparse", "pxda")])

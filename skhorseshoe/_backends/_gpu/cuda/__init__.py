@@ -12,7 +12,6 @@ MODULES = {
     "probe": ("probe",),
     "scales": ("primitives", "philox", *_OF_SIZE_P),
     "answers": ("primitives", "normal_tail", "block_sum", "information", "predict"),
-    "collapsed": ("primitives", "philox", "truncated_normal", "block_sum", "collapsed"),
     "dense_passes": ("primitives", "philox", "truncated_normal", "normal_tail", "row_tasks", "dense_passes"),
     "sparse_passes": ("primitives", "philox", "truncated_normal", "normal_tail", "row_tasks", "sparse_passes"),
     "sparse_gram_moments": ("primitives", "block_sum", "sparse_gram_moments"),

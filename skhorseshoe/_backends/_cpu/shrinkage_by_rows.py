@@ -1,0 +1,109 @@
+"""The shrinkage factors of more columns than rows, from a matrix over the rows.
+
+kappa_j = var(beta_j | y, scales) / var(beta_j | scales). With the prior variances w, the columns x_j at their means and
+the Fisher information F of the rows, a diagonal, it is 1 - w_j x_j' (F^-1 + X W X')^-1 x_j by Woodbury's identity.
+"""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dsyrk
+from scipy.sparse import issparse
+
+from ..._utils.memmap import cut
+from ..device import to_host
+from .normal_tail import information_weights
+from .sparse_passes import quadratic_forms
+
+_BLOCK = 2**20  # numbers of X that are taken together
+
+
+class ShrinkageByRows:
+    """kappa given the scales, for the Fisher information that is averaged over some coefficients.
+
+    rows : ``Rows``. variances : prior variances of the coefficients that are not shrunk. beta : (m, q).
+    """
+
+    def __init__(self, rows, variances, beta):
+        X, columns, p = to_host(rows.X), rows.columns, rows.shape[1]
+        points = columns.of_X(beta)
+        intercept = points[:, p] if columns.fit_intercept else 0.0
+        parts = (X[some] for some in cut(0, X.shape[0], max(1, _BLOCK // p)))
+        information = np.concatenate([information_weights(part, points[:, :p], intercept) for part in parts])
+        weight = to_host(rows.weight)
+        self.root = np.sqrt(information * weight if len(weight) else information)
+        self.columns = (_SparseColumns if issparse(X) else _DenseColumns)(X, columns)
+        self.n_shrunk, self.variances, self.threads = columns.n_shrunk, variances, rows.threads
+
+    def __call__(self, precision):
+        """kappa (n_chains, n_shrunk). precision : of the prior given the scales, with the slab's; the same shape."""
+        out = np.empty(precision.shape)
+
+        def some(first, last):
+            for c in range(first, last):
+                out[c] = self._of_chain(1.0 / precision[c])
+
+        self.threads.run(some, len(out))
+        return out
+
+    def _of_chain(self, w):
+        root, n = self.root, len(self.root)
+        V = self.columns.outer(np.append(w, self.variances)) * (root[:, None] * root)
+        V.reshape(-1)[:: n + 1] += 1.0
+        L = np.linalg.cholesky(V)
+        return np.clip(1.0 - w * self.columns.forms(L, root)[: self.n_shrunk], 0.0, 1.0)
+
+
+class _DenseColumns:
+    """X's columns at their means, in the sampler's order and unit, and the intercept's."""
+
+    def __init__(self, X, columns):
+        self.X, self.columns = X, columns
+        self.mean = columns.mean_of_X if columns.fit_intercept else np.zeros(X.shape[1])
+
+    def _blocks(self):
+        """Columns that are taken together: which, and their numbers (n, k)."""
+        (n, p), c = self.X.shape, self.columns
+        for some in cut(0, p, max(1, _BLOCK // n)):
+            of_X = c.order[some] if c.reorders else some
+            yield some, (self.X[:, of_X] - self.mean[of_X]) / c.unit[of_X]
+        if c.fit_intercept:
+            yield slice(p, p + 1), np.ones((n, 1))
+
+    def outer(self, w):
+        """X W X' (n, n). w : (q,)."""
+        n = len(self.X)
+        total = np.zeros((n, n), order="F")
+        for some, block in self._blocks():
+            total = dsyrk(1.0, (block * np.sqrt(w[some])).T, 1.0, total, trans=1, lower=1, overwrite_c=1)
+        return total + np.tril(total, -1).T
+
+    def forms(self, L, root):
+        """The squares of the lengths of L^-1 F^(1/2) x_j; (q,). root : (n,) the roots of F."""
+        out = np.empty(len(self.columns.q_order))
+        for some, block in self._blocks():
+            out[some] = (solve_triangular(L, block * root[:, None], lower=True, check_finite=False) ** 2).sum(axis=0)
+        return out
+
+
+class _SparseColumns:
+    """The same of a CSR matrix, whose means are taken off what is asked for."""
+
+    def __init__(self, X, columns):
+        unit = columns.unit[columns.order]
+        self.X = X.astype(np.float64).tocsc()[:, columns.order].multiply(1.0 / unit).tocsc()
+        mean = columns.mean_of_X if columns.fit_intercept else np.zeros(len(unit))
+        self.mean, self.fit_intercept = mean[columns.order] / unit, columns.fit_intercept
+
+    def outer(self, w):
+        p = len(self.mean)
+        scaled = self.X.multiply(w[:p]).tocsr()
+        across = scaled @ self.mean
+        total = (scaled @ self.X.T).toarray() - across[:, None] - across
+        return total + (self.mean @ (w[:p] * self.mean) + (w[p] if self.fit_intercept else 0.0))
+
+    def forms(self, L, root):
+        inverse = solve_triangular(L, np.diag(root), lower=True, check_finite=False)
+        P, out = inverse.T @ inverse, np.empty(len(self.mean))
+        quadratic_forms(self.X.indptr, self.X.indices, self.X.data, P, out)
+        ones = P.sum(axis=0)
+        return out - 2.0 * self.mean * (self.X.T @ ones) + self.mean**2 * ones.sum()
