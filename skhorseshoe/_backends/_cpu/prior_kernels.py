@@ -10,19 +10,24 @@ centre) / size.
 import math
 
 import numpy as np
-from numba import uint32
+from numba import int32, uint32, uint64
 
 from .. import MOMENTUM
 from ..horseshoe_quantile import COARSE, EDGE, END, FINE, FIRST_COARSE, LEAST_LOG, STARTS
-from .jit import device, kernel
+from .jit import REORDER_SUMS, device, kernel
 from .philox import normal_and_unit, stream
 
 _LAST = int(END * COARSE) - 1  # of v COARSE, as a whole number
 _SMOOTH = 0.1  # of v, below which the second derivative of g, which has a pole at zero, is taken down to zero
 _FAR = 0.5  # of tau g(v) / d, above which logarithms are the better way to v
-_ENOUGH = 1e-3  # of a step, relative, that a series takes
+_ENOUGH = 1e-4  # of a step, relative, that a series takes
 _ROUGH, _CLOSE = 1e-3, 1e-5  # steps of Newton's, the second relative, after which a few digits, and ten, are right
 _MOST = 30  # of those
+_LEAST = 1e-300  # of v, by which something is divided
+
+_TILE, _PARTS = 128, 15  # columns that are placed together, and numbers of each in between
+_W, _RATIO, _V, _G, _G1, _G2, _STEP, _R, _A, _A1, _A2, _A3, _GROWTH, _BETA, _SLOPE = range(0, _PARTS * _TILE, _TILE)
+_CARRIED, _PULL = _A, _A1  # where cubics have been
 
 
 @kernel
@@ -81,57 +86,143 @@ def prior_coordinates(coordinates, beta, tau_sq_inv, out):
 
 @device
 def _place(c, coordinates, u, beta, tau_sq_inv, made):
+    """One chain. Columns go by as many as fit beside one another into the fastest memory, in loops that vectorise: the
+    arrays that these see are parts of one, so that none can be taken for another."""
     centre, size, distance, tau_0, table = coordinates
-    slope, carried, pull, pull_of_tau, energy = made
+    _, _, _, pull_of_tau, energy = made
     p, q = distance.shape[0], beta.shape[1]
     log_tau = centre[q] + size[q] * u[c, q]
     tau, tau_sq_inv[c] = math.exp(log_tau), math.exp(-2.0 * log_tau)
+    work, places = np.empty(_PARTS * _TILE), np.empty(_TILE, np.uint32)
     squares, of_tau, log_total, product = 0.0, 0.0, 0.0, 1.0
-    for j in range(p):
-        w = centre[j] + size[j] * u[c, j]
-        ratio = tau / distance[j]
-        v, g, g1, g2 = _solve(abs(w), ratio, table[0])
-        growth = 1.0 + ratio * g1  # of w with v
-        shrink, side = 1.0 / growth, math.copysign(1.0, w)
-        by_tau = -ratio * g * shrink  # of v
-        beta[c, j] = side * tau * g
-        slope[c, j] = tau * g1 * shrink
-        carried[c, j] = side * tau * g * shrink
-        pull[c, j] = -side * shrink * (v + ratio * g2 * shrink)
-        of_tau -= v * by_tau + ratio * (g1 + g2 * by_tau) * shrink
-        squares += v * v
-        product *= growth
-        if product > 1e100:
-            log_total, product = log_total + math.log(product), 1.0
+    for first in range(0, p, _TILE):
+        m = min(_TILE, p - first)
+        for k in range(m):
+            work[_W + k] = centre[first + k] + size[first + k] * u[c, first + k]
+        for k in range(m):
+            work[_RATIO + k] = tau / distance[first + k]
+        _solve_tile(work, places, m, table[0].reshape(-1))
+        for k in range(m):
+            if work[_STEP + k] > _ENOUGH:
+                solved = _solve(abs(work[_W + k]), work[_RATIO + k], table[0])
+                work[_V + k], work[_G + k], work[_G1 + k], work[_G2 + k] = solved
+        more, of_tile = _derive_tile(work, m, tau)
+        squares, of_tau = squares + more, of_tau + of_tile
+        for k in range(m):
+            product *= work[_GROWTH + k]
+            if product > 1e100:
+                log_total, product = log_total + math.log(product), 1.0
+        _write_tile(c, first, work, m, beta, made)
     beta[c, p:] = centre[p:q] + size[p:q] * u[c, p:q]
     odds = (tau / tau_0) ** 2
     energy[c] = 0.5 * squares + log_total + math.log(product) - log_tau + math.log1p(odds)
     pull_of_tau[c] = of_tau + (1.0 - odds) / (1.0 + odds)
 
 
+@device(fastmath=REORDER_SUMS)
+def _solve_tile(work, places, m, cubics):
+    """v with v + ratio g(v) = abs(w), and g, g', g'' there, as ``_solve`` has them where two of its steps are enough;
+    and how far the last step was, relative to v, infinite where the way there is another one."""
+    for k in range(m):
+        work[_V + k] = abs(work[_W + k])
+    _quantile_tile(work, places, m, cubics)
+    for k in range(m):
+        ratio, v = work[_RATIO + k], work[_V + k]
+        inverse = 1.0 / (1.0 + ratio * work[_G1 + k])
+        by = ratio * work[_G + k]
+        step = by * inverse
+        work[_STEP + k] = math.inf if by > _FAR else 0.0
+        work[_V + k] = max(v - step * (1.0 + 0.5 * step * ratio * work[_G2 + k] * inverse), 0.0)
+    _quantile_tile(work, places, m, cubics)
+    for k in range(m):
+        ratio, v, g, g1, g2 = work[_RATIO + k], work[_V + k], work[_G + k], work[_G1 + k], work[_G2 + k]
+        step = (v + ratio * g - abs(work[_W + k])) / (1.0 + ratio * g1)
+        work[_STEP + k] += abs(step) / max(v, _LEAST)
+        work[_V + k] = v - step
+        work[_G + k] = g - step * (g1 - 0.5 * step * g2)
+        work[_G1 + k] = g1 - step * g2
+
+
+@device(fastmath=REORDER_SUMS)
+def _quantile_tile(work, places, m, cubics):
+    """g, g' and g'' at the v of a tile, as ``_quantile``."""
+    for k in range(m):
+        v = work[_V + k]
+        at = v * FINE if v < EDGE else v * COARSE
+        i = int32(min(at, EDGE * FINE if v < EDGE else float(_LAST)))
+        work[_R + k] = at - i
+        places[k] = uint32(i + (0 if v < EDGE else FIRST_COARSE))
+    for k in range(m):
+        i = uint64(places[k]) * uint64(4)
+        work[_A + k], work[_A1 + k] = cubics[i], cubics[i + uint64(1)]
+        work[_A2 + k], work[_A3 + k] = cubics[i + uint64(2)], cubics[i + uint64(3)]
+    for k in range(m):
+        v, r, a1, a2, a3 = work[_V + k], work[_R + k], work[_A1 + k], work[_A2 + k], work[_A3 + k]
+        scale = FINE if v < EDGE else COARSE
+        work[_G + k] = work[_A + k] + r * (a1 + r * (a2 + r * a3))
+        work[_G1 + k] = (a1 + r * (2.0 * a2 + r * 3.0 * a3)) * scale
+        work[_G2 + k] = (2.0 * a2 + 6.0 * a3 * r) * scale * scale * min(1.0, v * (1.0 / _SMOOTH))
+
+
+@device(fastmath=REORDER_SUMS)
+def _derive_tile(work, m, tau):
+    """beta and its derivatives, in the places of what they come from; the sum of v^2, and that of the derivatives of
+    the logarithm of the prior by log tau."""
+    squares, of_tau = 0.0, 0.0
+    for k in range(m):
+        ratio, v, g, g1, g2 = work[_RATIO + k], work[_V + k], work[_G + k], work[_G1 + k], work[_G2 + k]
+        side = math.copysign(1.0, work[_W + k])
+        growth = 1.0 + ratio * g1  # of w with v
+        shrink = 1.0 / growth
+        by_tau = -ratio * g * shrink  # of v
+        of_tau -= v * by_tau + ratio * (g1 + g2 * by_tau) * shrink
+        squares += v * v
+        work[_GROWTH + k] = growth
+        work[_BETA + k] = side * tau * g
+        work[_SLOPE + k] = tau * g1 * shrink
+        work[_CARRIED + k] = side * tau * g * shrink
+        work[_PULL + k] = -side * shrink * (v + ratio * g2 * shrink)
+    return squares, of_tau
+
+
 @device
+def _write_tile(c, first, work, m, beta, made):
+    slope, carried, pull, _, _ = made
+    for k in range(m):
+        beta[c, first + k] = work[_BETA + k]
+    for k in range(m):
+        slope[c, first + k] = work[_SLOPE + k]
+    for k in range(m):
+        carried[c, first + k] = work[_CARRIED + k]
+    for k in range(m):
+        pull[c, first + k] = work[_PULL + k]
+
+
+@device(fastmath=REORDER_SUMS)
 def _kick(c, angle, fixed, size, beta, loglik, score, path, made):
+    """One chain, in loops that have few arrays each, so that they vectorise."""
     anchor, diagonal = fixed
     u, v, force, total = path
     slope, carried, pull, pull_of_tau, energy = made
     p, q = slope.shape[1], beta.shape[1]
-    level, log_density, of_tau, kinetic = 0.0, loglik[c] - energy[c], pull_of_tau[c], 0.0
+    level, squares, of_tau, kinetic = 0.0, 0.0, pull_of_tau[c], 0.0
     for j in range(q):
         level += anchor[j] * beta[c, j]
-    log_density -= 0.5 * level * level
     for j in range(q):
-        held = diagonal[j] * beta[c, j]
-        log_density -= 0.5 * held * beta[c, j]
-        of_data = score[c, j] - level * anchor[j] - held
-        if j < p:
-            of_tau += carried[c, j] * of_data
-            of_data = pull[c, j] + slope[c, j] * of_data
-        force[c, j] = -size[j] * of_data - u[c, j]
+        squares += diagonal[j] * beta[c, j] * beta[c, j]
+    for j in range(q):  # of the logarithm of the likelihood and the fixed prior
+        force[c, j] = score[c, j] - level * anchor[j] - diagonal[j] * beta[c, j]
+    for j in range(p):
+        of_tau += carried[c, j] * force[c, j]
+    for j in range(p):
+        force[c, j] = -size[j] * (pull[c, j] + slope[c, j] * force[c, j]) - u[c, j]
+    for j in range(p, q):
+        force[c, j] = -size[j] * force[c, j] - u[c, j]
     force[c, q] = -size[q] * of_tau - u[c, q]
     for j in range(q + 1):
         v[c, j] -= 0.5 * angle * force[c, j]
         kinetic += v[c, j] * v[c, j]
-    total[c] = 0.5 * kinetic - log_density
+    total[c] = 0.5 * (kinetic + level * level + squares) - loglik[c] + energy[c]
 
 
 @device(inline="always")

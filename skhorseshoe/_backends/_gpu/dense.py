@@ -37,7 +37,7 @@ def using(name):
     """A context in which everything is computed on this GPU, as in "cuda:0"."""
     with _card(name):
         before = VERDICT.minors, CLOCK.zero, CLOCK.attempts  # of a fit in which this is a prediction
-        VERDICT.minors, CLOCK.zero, CLOCK.attempts = {}, None, ATTEMPTS
+        VERDICT.minors, CLOCK.zero, CLOCK.attempts = None, None, ATTEMPTS
         try:
             yield
         except BaseException as error:
