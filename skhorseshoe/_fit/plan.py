@@ -115,7 +115,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
         watched = min(n, MOST_ROWS)
         draws += n_chains * n_draws * 8 * watched + (4 * watched + 16) * q
     if sampler == "prior":
-        matrices = 5 * min(n_threads, n_chains) * n * n  # over the rows, of the shrinkage factors
+        matrices = 4 * min(n_threads, n_chains) * n * n  # over the rows, of the shrinkage factors
         vectors = (40 * n_chains + 40) * q
         blocks = 4 * n_threads * max(2**20, n)
         return draws, 8 * (matrices + vectors + blocks) + 40 * 2**20

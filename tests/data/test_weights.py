@@ -13,7 +13,6 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.labels import encode_labels
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._data.weights import is_wide
-from skhorseshoe._fit import plan
 from skhorseshoe._utils.threads import Threads
 
 
@@ -172,23 +171,6 @@ def test_weights_that_leave_few_rows_are_told_with_their_cure(n, make, told, sai
         cured = "w * len(w) / w.sum()"
         assert cured in texts[0]
         assert not said(model, X, y, "rows count as", sample_weight=eval(cured, {"w": weight, "len": len}))
-
-
-WIDE = np.random.default_rng(0).standard_normal((20, 60))
-
-
-@pytest.mark.parametrize(("params", "sample_weight", "says"), [
-    ({}, None, None),
-    ({"class_weight": {0: 1, 1: 3}}, None, None),
-    ({"class_weight": {0: 1, 1: 2.5}, "sampler": "hmc"}, None, None),
-    ({"class_weight": {0: 1, 1: 2.5}}, None, "Without class_weight"),
-    ({}, np.linspace(0.5, 1.5, 20), "Integer weights are much faster"),
-])  # fmt: skip
-def test_weights_that_make_a_wide_table_slow_are_said(params, sample_weight, says, monkeypatch, said):
-    monkeypatch.setattr(plan, "_SLOW", 40)
-    model = short_model(n_iter=4, burn_in=4, **params)
-    texts = said(model, WIDE, WIDE[:, 0] > 0, "not integers, so the sampler is 'hmc'", sample_weight=sample_weight)
-    assert [says in text for text in texts] == [True] * (says is not None)
 
 
 @pytest.mark.parametrize(("sampler", "times", "used"), [

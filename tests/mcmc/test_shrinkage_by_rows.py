@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skhorseshoe._backends._cpu import dense, sparse
+from skhorseshoe._backends._cpu import dense, shrinkage_by_rows, sparse
 from skhorseshoe._backends._cpu.normal_tail import fisher_weight
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._utils.threads import Threads
 
-N, P = 12, 30
+N, P = 200, 30  # so many rows that NumPy computes in place, in the order of columns
 RNG = np.random.default_rng(5)
 X = np.where(RNG.random((N, P)) < 0.4, RNG.standard_normal((N, P)) + 1.0, 0.0)
 X[:, 7] = 0.0  # a constant column, of which the data tell nothing
@@ -40,7 +40,8 @@ def by_definition(rows, fixed, beta, precision):
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["no weights", "weights"])
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sp.csr_array], ids=["dense", "float32", "sparse"])
-def test_shrinkage_by_rows_is_a_ratio_of_variances(form, weight, standardize, fit_intercept):
+def test_shrinkage_by_rows_is_a_ratio_of_variances(form, weight, standardize, fit_intercept, monkeypatch):
+    monkeypatch.setattr(shrinkage_by_rows, "_BLOCK", 1000)  # several blocks of rows, and of columns
     unpenalized = np.arange(P) == 3
     ops = sparse if form is sp.csr_array else dense
     how = {"weight": weight, "unpenalized": unpenalized, "standardize": standardize}

@@ -48,7 +48,7 @@ class ShrinkageByRows:
     def _of_chain(self, w):
         root, n = self.root, len(self.root)
         V = self.columns.outer(np.append(w, self.variances)) * (root[:, None] * root)
-        V.reshape(-1)[:: n + 1] += 1.0
+        V[range(n), range(n)] += 1.0
         L = np.linalg.cholesky(V)
         return np.clip(1.0 - w * self.columns.forms(L, root)[: self.n_shrunk], 0.0, 1.0)
 
