@@ -58,7 +58,7 @@ class PriorChains(PlainChains):
         distance, precision, self.width = self._units(square)
         self.exchanges = None
         if (square > 0).sum() >= _FEWEST:
-            self.exchanges = ops.Exchanges(fixed, precision, square)
+            self.exchanges = ops.Exchanges(fixed, precision, square, rows.threads)
         self._tune_from(_FIRST_STEP)
         self.accepted = np.zeros(3)  # sums of both rates after burn-in, and the number
         self.centre, self.size = self._first_sizes(start)

@@ -1,11 +1,15 @@
 """Chains in the coordinates of the prior: where they are chosen, how they go on, and what they have learnt."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from laws import draws_of, same_draws, same_law
+from laws import ALONE, draws_of, same_draws, same_law
 from scipy import sparse
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends import Path
+from skhorseshoe._backends._cpu.prior_coordinates import PriorCoordinates
 from skhorseshoe._fit.checkpoint import Checkpoint
 from skhorseshoe._mcmc.hmc_prior_burn_in import PriorChains
 
@@ -111,3 +115,36 @@ def test_a_prior_scale_far_above_the_posterior_leaves_the_step_large(wide, seed)
     """Chains begin with values of tau about that scale, of which no step may be learnt that holds them there."""
     fitted = model(burn_in=100, n_iter=20, global_scale=50.0, random_state=seed).fit(*wide)
     assert fitted.tuning_["step"] > 0.05
+
+
+def test_a_path_is_driven_by_the_gradient_of_its_energy():
+    """Columns are placed in tiles, most of them alike and a few, far from zero or at it, in another way."""
+    p, rng = 300, np.random.default_rng(1)
+    q = p + 1
+    fixed = SimpleNamespace(anchor=rng.random(q) / 10, diagonal=rng.random(q))
+    centre, size = np.append(rng.standard_normal(q) / 9, -3.0), np.append(rng.uniform(0.1, 1, q), 0.5)
+    coordinates = PriorCoordinates(fixed, rng.uniform(0.1, 2, p), 0.05, centre, size, 1, ALONE)
+    u, pull = rng.standard_normal((1, q + 1)), rng.standard_normal((1, q))
+    u[0, :9] *= 30
+    w = centre + size * u[0]
+    u[0, :p] += (np.sign(w) * 0.2 / size)[:p]  # the force has no second derivative of the quantile near its pole
+    u[0, 9] = -centre[9] / size[9]  # w = 0, where beta is
+    path = Path(u, 0 * u, 0 * u, np.zeros(1))
+
+    def energy():
+        beta, _ = coordinates.place(path)
+        coordinates.kick(path, 0.0, beta, (pull * beta).sum(axis=1), pull)
+        return path.total[0]
+
+    energy()
+    force, steps = path.force[0] + u[0], np.array([*range(9), *range(10, 14), 127, 128, 255, 256, *range(297, q + 1)])
+    for j in steps:
+        ends = []
+        for side in (1e-5, -1e-5):
+            u[0, j] += side
+            ends.append(energy())
+            u[0, j] -= side
+        slope = (ends[0] - ends[1]) / 2e-5
+        assert abs(slope - force[j]) < 1e-3 * (1 + abs(slope)), j
+    beta, tau_sq_inv = coordinates.place(path)
+    np.testing.assert_allclose(coordinates.of(beta, tau_sq_inv)[0], centre + size * u[0], rtol=1e-6, atol=1e-9)

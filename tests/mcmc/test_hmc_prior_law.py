@@ -75,7 +75,7 @@ def geweke(
     precision, fixed = 0.0 if slab is None else slab**-2, fixed_prior(0.0 if believed is None else believed**-2)
     centre, size = np.array([0.2, -0.1, 0.0, 0.1, np.log(TAU_0)]), np.array([0.8, 1.0, 1.1, 0.7, 0.9])
     coordinates = ops.PriorCoordinates(fixed, np.array([0.5, 1.0, 2.0]), TAU_0, centre, size, n_chains, ALONE)
-    swaps = ops.Exchanges(fixed, np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 1.5])) if exchanges else None
+    swaps = ops.Exchanges(fixed, np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 1.5]), ALONE) if exchanges else None
     accepted = []
 
     def advance(parameters, y, k):

@@ -19,12 +19,13 @@ _LARGEST = 600.0  # of the logarithm of a weight
 
 
 @kernel
-def take_out(beta, precision, uniform, out, log_chance, without):
+def take_out(first, last, beta, precision, uniform, out, log_chance, without):
     """Column j of each chain, the logarithm of its probability, and the coefficients without it.
 
-    precision : (p,). uniform : (n_chains,). out : (n_chains,) integer. without : like beta, overwritten.
+    Of the chains first to last - 1, as all kernels here. precision : (p,). uniform : (n_chains,). out : (n_chains,)
+    integer. without : like beta, overwritten.
     """
-    for c in range(beta.shape[0]):
+    for c in range(first, last):
         total, below, j = _sum_of_sizes(beta[c], precision), 0.0, -1
         while below <= uniform[c] * total and j < precision.shape[0] - 1:
             j += 1
@@ -35,14 +36,14 @@ def take_out(beta, precision, uniform, out, log_chance, without):
 
 
 @kernel
-def put_in(beta, out, score, square, slab_precision, uniform, standard, column, log_density, new, without):
+def put_in(first, last, beta, out, score, square, slab_precision, uniform, standard, column, log_density, new, without):
     """Column k and its value; ``new`` coefficients, those without column k, and the logarithm of the density of the
     proposal.
 
     score : (n_chains, q) without column j. square : (p,) of the spreads of the columns. standard : (n_chains,) normal.
     """
     weights = np.empty(square.shape[0])
-    for c in range(beta.shape[0]):
+    for c in range(first, last):
         information = _information(score[c], square)
         largest, total = _weigh(score[c], square, slab_precision, information, out[c], weights)
         below, k = 0.0, -1
@@ -61,14 +62,16 @@ def put_in(beta, out, score, square, slab_precision, uniform, standard, column, 
 
 
 @kernel
-def weigh_exchange(old, new, out, column, score, precision, square, slab_precision, fixed, tau_sq_inv, logs, change):
+def weigh_exchange(
+    first, last, old, new, out, column, score, precision, square, slab_precision, fixed, tau_sq_inv, logs, change
+):
     """Minus the logarithm of the Metropolis ratio of each chain.
 
     old, new : beta and log-likelihood. score : (n_chains, q) without column k. fixed : anchor and diagonal of the
     ``FixedPrior``. logs : what ``take_out`` and ``put_in`` gave.
     """
     weights = np.empty(square.shape[0])
-    for c in range(change.shape[0]):
+    for c in range(first, last):
         j, k = out[c], column[c]
         before, after = old[0][c, j], new[0][c, k]
         information = _information(score[c], square)
@@ -122,7 +125,7 @@ def _weigh(score, square, slab_precision, information, excluded, weights):
             precision = information * square[k] + slab_precision
             mean = score[k] / precision
             gain = min(0.5 * mean * score[k], _LARGEST)
-            weights[k] = gain - 0.5 * math.log(precision) - math.log(mean * mean + 1.0 / precision)
+            weights[k] = gain - math.log(math.sqrt(precision) * (mean * mean + 1.0 / precision))
             largest = max(largest, weights[k])
     for k in range(square.shape[0]):
         total += math.exp(weights[k] - largest)

@@ -54,11 +54,7 @@ class PriorCoordinates:
         return path
 
     def _share(self, some):
-        n_chains, p = self.made[0].shape
-        if n_chains * p < _SHARED:
-            some(0, n_chains)
-        else:
-            self.threads.run(some, n_chains)
+        _share(self.threads, self.made[0].shape, some)
 
 
 class Exchanges:
@@ -68,13 +64,15 @@ class Exchanges:
     spreads of the columns, 0 for those that take no part.
     """
 
-    def __init__(self, fixed, precision, square):
+    def __init__(self, fixed, precision, square, threads):
         self.fixed, self.precision, self.square = fixed, precision * (square > 0), square
+        self.threads = threads
 
     def take_out(self, beta, uniform):
         """The columns that go out, the logarithms of their probabilities, and the coefficients without them."""
         out, chance, without = np.empty(len(beta), np.int64), np.empty(len(beta)), np.empty_like(beta)
-        take_out(beta, self.precision, uniform, out, chance, without)
+        how = beta, self.precision, uniform, out, chance, without
+        _share(self.threads, beta.shape, lambda *chains: take_out(*chains, *how))
         return out, chance, without
 
     def put_in(self, beta, out, score, uniform, standard):
@@ -83,12 +81,23 @@ class Exchanges:
         column, density = np.empty(len(beta), np.int64), np.empty(len(beta))
         new, without = np.empty_like(beta), np.empty_like(beta)
         prior = self.square, self.fixed.slab_precision
-        put_in(beta, out, score, *prior, uniform, standard, column, density, new, without)
+        how = beta, out, score, *prior, uniform, standard, column, density, new, without
+        _share(self.threads, beta.shape, lambda *chains: put_in(*chains, *how))
         return column, density, new, without
 
     def weigh(self, old, new, out, column, score, tau_sq_inv, logs):
         """Minus the logarithm of the Metropolis ratio (n_chains,). old, new : beta and log-likelihood."""
         change, fixed = np.empty(len(out)), (self.fixed.anchor, self.fixed.diagonal)
         prior = self.precision, self.square, self.fixed.slab_precision, fixed
-        weigh_exchange(old, new, out, column, score, *prior, tau_sq_inv, logs, change)
+        how = old, new, out, column, score, *prior, tau_sq_inv, logs, change
+        _share(self.threads, score.shape, lambda *chains: weigh_exchange(*chains, *how))
         return change
+
+
+def _share(threads, shape, some):
+    """Call ``some`` with the first and the last of chains, for all of them. shape : (n_chains, p)."""
+    n_chains, p = shape
+    if n_chains * p < _SHARED:
+        some(0, n_chains)
+    else:
+        threads.run(some, n_chains)
