@@ -87,7 +87,7 @@ class Collapsed:
         self.w, self.light = empty((n_chains, q)), empty((n_chains, q))
         self.w[:, self.n_shrunk :] = place(variances)
         self.P, self.spare, self.log_det = empty((n_chains, n, n)), empty((n_chains, n, n)), empty(n_chains)
-        self.moving = None if slab_precision else empty((n_chains, n, n))  # the part of V that grows with tau^2
+        self.moving = None if np.any(slab_precision) else empty((n_chains, n, n))  # the part of V that grows with tau^2
         self.joined = [None] * n_chains  # of the matrices that were made last
 
     # Draws -----------------------------------------------------------------------------------------------------------

@@ -42,7 +42,8 @@ class Plan(NamedTuple):
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of earlier fits, to go on with."""
     many, heavy = is_without_factor(data.shape[1]), data.times > _REPEATED and not data.wide
-    sampler = choose(params.sampler, params.burn_in, data.whole and (many or not heavy), data.wide, many)
+    wide = data.wide and params.slab_scale != AUTO  # "collapsed" has one slab for all columns
+    sampler = choose(params.sampler, params.burn_in, data.whole and (many or not heavy), wide, many)
     if params.sampler == "auto" and fits_prior(params, data) and is_tuned(params.burn_in):
         sampler = "hmc"
     of_prior = sampler == "hmc" and fits_prior(params, data)
@@ -104,7 +105,8 @@ def _costs(params, data, settings, heavy):
     if heavy and sampler != "hmc":
         facts = {"sampler": sampler, "rows": data.shape[0], "repeated": data.times * data.shape[0]}
         return [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]
-    if params.sampler != "auto" or sampler != "hmc" or data.shape[1] <= _SLOW or not data.wide or settings.of_prior:
+    is_slow = params.sampler == "auto" and sampler == "hmc" and data.shape[1] > _SLOW and data.wide
+    if not is_slow or settings.of_prior or params.slab_scale == AUTO:
         return []
     name = "sample_weight" if params.class_weight is None else "class_weight"
     cure = "Integer weights are much faster: they allow 'collapsed', whose matrices are n_samples x n_samples."
@@ -127,6 +129,8 @@ def _choose_device(params, sampler, X):
         return found if asked != "auto" else _device.with_room(found, X, params.n_chains, sampler)
     if _device.is_sparse(X):
         raise ValueError("sampler='collapsed' reads dense rows, and X is sparse: use another one, or X.toarray().")
+    if params.slab_scale == AUTO:
+        raise ValueError("sampler='collapsed' has one slab for all columns: set standardize=True, or slab_scale=2.")
     if asked == "auto":
         return _device.resolve("cpu")._replace(reason="it is the faster one for sampler='collapsed'")
     return _device.resolve(asked)

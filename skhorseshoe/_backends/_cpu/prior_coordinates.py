@@ -82,13 +82,13 @@ class Exchanges:
         them."""
         column, density = np.empty(len(beta), np.int64), np.empty(len(beta))
         new, without = np.empty_like(beta), np.empty_like(beta)
-        prior = self.square, self.fixed.slab_precision
+        prior = self.square, self.fixed.diagonal
         put_in(beta, out, score, *prior, uniform, standard, column, density, new, without)
         return column, density, new, without
 
     def weigh(self, old, new, out, column, score, tau_sq_inv, logs):
         """Minus the logarithm of the Metropolis ratio (n_chains,). old, new : beta and log-likelihood."""
         change, fixed = np.empty(len(out)), (self.fixed.anchor, self.fixed.diagonal)
-        prior = self.precision, self.square, self.fixed.slab_precision, fixed
+        prior = self.precision, self.square, fixed
         weigh_exchange(old, new, out, column, score, *prior, tau_sq_inv, logs, change)
         return change
