@@ -27,7 +27,7 @@ def chains(rhat=WELL, ess=900 * WELL, n_draws=4000, stopped_by="n_iter", is_all=
 
 def said(judged=None, unbounded=None, columns=(), **params):
     """What a classifier says of such chains, after findings about its columns."""
-    params = {"n_iter": 4000, "burn_in": 1000, **params}
+    params = {"n_iter": 4000, "burn_in": 1000, "slab_scale": None, **params}
     judged = (judged or chains())._replace(burn_in=params["burn_in"], sweeps=params["n_iter"])
     params = SimpleNamespace(**HorseshoeProbitClassifier(**params).get_params())
     found = of_outcome(params, judged, Unbounded(**(unbounded or {})), columns)
