@@ -18,7 +18,7 @@ def test_common_check(estimator, check):
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [HorseshoeProbitClassifier(n_iter=20, burn_in=10, sampler="collapsed", random_state=0)],
+    [HorseshoeProbitClassifier(n_iter=20, burn_in=10, sampler="collapsed", slab_scale=None, random_state=0)],
     expected_failed_checks=lambda estimator: {
         "check_class_weight_classifiers": "weights that are not whole numbers are refused by name: see test_weights.py"
     },

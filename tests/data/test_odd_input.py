@@ -62,7 +62,8 @@ def test_degenerate_data_give_finite_draws(data, sampler, dtype, fit_intercept, 
     X = X.astype(dtype)
     many = sampler == "collapsed" and len(X) > 100  # whose matrices are as large as the rows are many
     few = {"n_iter": 4, "burn_in": 2, "n_chains": 1} if many else {"n_iter": 40, "burn_in": 60}
-    model = short_fit(X, y, **few, fit_intercept=fit_intercept, sampler=sampler)
+    slab_scale = None if sampler == "collapsed" else "auto"
+    model = short_fit(X, y, **few, fit_intercept=fit_intercept, sampler=sampler, slab_scale=slab_scale)
     for draws in model.coef_draws_, model.intercept_draws_, model.global_scale_draws_, model.shrinkage_:
         assert np.isfinite(draws).all()
     probability = model.predict_proba(X)

@@ -208,7 +208,7 @@ def test_the_slab_that_is_advised_is_one_for_scaled_columns(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, X[:, 0] - X[:, 1] > 0)
-    says = "for columns of standard deviation 1"
+    says = "slab_scale=2 with standardize=True bounds them"
     assert says in " ".join(model.summary().attrs["header"].split())
     with pytest.warns(UserWarning, match=says):
         HorseshoeSelector(model, rule="fsr", prefit=True).fit(X)
