@@ -141,7 +141,7 @@ def stopped_after_30_sweeps(monkeypatch, sweep):
 def test_the_reason_for_the_device_is_told(device, why, short_fit, caplog):
     caplog.set_level(logging.INFO, OURS.name)
     X = np.random.default_rng(0).standard_normal((20, 60))
-    short_fit(X, np.arange(20) % 2, n_iter=5, verbose=1, device=device)
+    short_fit(X, np.arange(20) % 2, n_iter=5, slab_scale=None, verbose=1, device=device)
     assert f"{why})" in caplog.messages[0]
 
 
