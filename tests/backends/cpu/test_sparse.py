@@ -176,7 +176,7 @@ def test_the_sampler_of_dense_rows_is_refused_by_name():
     X, y = made(30, 60, 3)
     assert model().fit(X, y).sampler_ == "pxda"
     assert model(burn_in=100, n_iter=4).fit(X, y).sampler_ == "hmc"
-    assert model().fit(X.toarray(), y).sampler_ == "collapsed"
+    assert model(slab_scale=None).fit(X.toarray(), y).sampler_ == "collapsed"
     with pytest.raises(ValueError, match=r"sampler='collapsed' reads dense rows, and X is sparse.*X\.toarray"):
         model(sampler="collapsed").fit(X, y)
 
