@@ -210,8 +210,7 @@ def fit(X, y, case, sampler, seed, **sweeps):
     reporter = progress.reporter
     progress.reporter = lambda *args: lambda t: times.__setitem__(t, time.perf_counter())
     params = {"global_scale": 1.0, "n_chains": N_CHAINS, "n_jobs": 2, "random_state": seed, **sweeps}
-    if case.slab:
-        params["slab_scale"] = case.slab
+    params["slab_scale"] = case.slab
     model = HorseshoeProbitClassifier(sampler=sampler, fit_intercept=case.fit_intercept, **params)
     try:
         with warnings.catch_warnings():

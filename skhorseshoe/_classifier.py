@@ -31,8 +31,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     predicted probabilities are averages over the draws.
 
     Four parameters are what most fits need: ``standardize=True`` if the columns have different units; ``slab_scale=2``
-    (with standardised columns) if columns may separate the classes; ``expected_nonzero``, if there is a guess of how
-    many columns matter; and ``random_state``, for the same draws again. The length adapts to the data.
+    (with standardised columns) if columns may separate the classes, which is the default for more columns than rows;
+    ``expected_nonzero``, if there is a guess of how many columns matter; and ``random_state``, for the same draws
+    again. The length adapts to the data.
 
     Parameters
     ----------
@@ -64,11 +65,13 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         It gives tau_0 = p0 / (p - p0) s / sqrt(n), n being the rows or the sum of their weights, and
         s^2 = r (1 - r) / phi(Phi^-1(r))^2 with r the share of the second class, by weight (Piironen & Vehtari 2017).
         With columns of unit variance and no slab, ``prior_["m_eff_at_tau_0"]`` is then p0.
-    slab_scale : float or None, default=None
+    slab_scale : float, "auto" or None, default="auto"
         Standard deviation c of a Gaussian slab that bounds large coefficients: beta_j is also N(0, c^2), as in the
         regularised horseshoe of Nishimura & Suchard (2023), where the slab also makes the prior of tau smaller, more so
         with more columns. None is the horseshoe itself. If the classes can be separated completely, the data do not
-        bound the coefficients; a slab of about 2 does.
+        bound the coefficients; a slab of about 2 does. "auto" is None, but with more columns than rows (n_features >
+        n_samples, whatever the rows weigh) c is 2 / standard deviation of the column, whatever ``standardize`` is;
+        without an intercept and ``standardize``, the root mean square replaces the standard deviation.
     unpenalized : array-like of names, indices or bool, or None, default=None
         Columns that are not shrunk, such as age and sex or the design of a study: their coefficients have a wide prior,
         N(0, (100 / standard deviation of the column)^2); without an intercept, the root mean square replaces the
@@ -184,9 +187,11 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         slowest coefficients move with the global one. In the coordinates of the prior: "step", "n_steps" (their mean),
         "acceptance" of paths, and "exchanged", that of exchanges of coefficients. Empty for samplers without tuning.
     prior_ : dict
-        The prior as it was used: "tau_0", the scale of tau; "slab_scale", or None; "tau_median", the prior median of
-        tau, which is tau_0 without a slab and smaller with one; "m_eff", the prior mean of the effective number of
-        nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0 (Piironen & Vehtari 2017).
+        The prior as it was used: "tau_0", the scale of tau; "slab_scale", None without a slab, and an array of shape
+        (n_features,) where "auto" gives each column its own, infinite for columns that have none; "tau_median", the
+        prior median of tau, which is tau_0 without a slab and smaller with one; "m_eff", the prior mean of the
+        effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0 (Piironen &
+        Vehtari 2017).
     device_ : str
         Where the model was fitted: "cpu", "cuda:0", ... For rows on a cluster, where the sampler ran: "cpu".
     n_features_in_ : int
@@ -235,7 +240,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         fit_intercept: bool = True,
         global_scale: float | None = None,
         expected_nonzero: float | None = None,
-        slab_scale: float | None = None,
+        slab_scale: float | Literal["auto"] | None = "auto",
         unpenalized: ArrayLike | None = None,
         standardize: bool = False,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,

@@ -8,6 +8,7 @@ import numpy as np
 from .._data.separation import COMPLETE, NONE, QUASI
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
+from .._mcmc.prior import SLAB, slab_of
 from .._posterior.estimates import interval, others
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
@@ -16,7 +17,6 @@ from .warnings import SUMS, Finding
 from .watched import WATCHED, groups_of
 
 LOOSE = 10  # standard deviations of the score by a standard deviation of the column, where its prior says 100
-SLAB = 2  # slab_scale that is advised
 FAR_SLAB = 20  # scores between the ends of a usual column, from where a slab hardly bounds its coefficient
 FARTHEST_SLAB = 500  # the same of a column of which few values differ from the others
 _COLUMN = 5  # standard deviations between the ends of a usual column
@@ -71,6 +71,7 @@ class Unbounded(NamedTuple):
     loose: np.ndarray = ()  # columns that are not shrunk, and that only their wide prior bounds
     loosened: str = ""  # how the columns that are not shrunk separate the classes by themselves
     levels: np.ndarray = ()  # those of these columns that hold two values, as the level of a category has
+    advised: object = SLAB  # slab_scale that bounds the shrunk ones; "auto" where columns outnumber rows
 
     def have_levels(self, columns):
         """Whether some of these columns are levels."""
@@ -84,7 +85,7 @@ def of_outcome(params, chains, unbounded, columns=()):
     """
     found = list(columns)
     if unbounded.loosened and not len(unbounded.free):
-        cure = "Remove them from unpenalized and set slab_scale=2."
+        cure = f"Remove them from unpenalized{_and_bound(params, unbounded)}."
         found.append(Finding("separated, unpenalized", unbounded.loose, cure, {"how": unbounded.loosened}))
     elif len(unbounded.loose) and not (unbounded.separated == COMPLETE or len(unbounded.free)):
         with_levels = unbounded.have_levels(unbounded.loose)
@@ -93,13 +94,14 @@ def of_outcome(params, chains, unbounded, columns=()):
         example = "one-hot columns for every level of a category" if with_levels else "one that is the sum of others"
         found.append(Finding("undetermined", unbounded.loose, cure, {"example": f"for example, {example}"}))
     if unbounded.separated:
-        changes = {"slab_scale": SLAB} | ({} if is_bound(SLAB, unbounded.widest) else {"standardize": True})
+        is_enough = unbounded.advised == AUTO or is_bound(SLAB, unbounded.widest)
+        changes = {"slab_scale": unbounded.advised} | ({} if is_enough else {"standardize": True})
         found.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
     if len(unbounded.shrunk):
         found.append(_one_sided("one-sided", unbounded.shrunk, unbounded, *_bound(params, unbounded)))
     if len(unbounded.free):
         merge = " merge a rare level with another," if unbounded.have_levels(unbounded.free) else ""
-        cure = f"Remove the column from unpenalized and set slab_scale=2,{merge} or drop the column."
+        cure = f"Remove the column from unpenalized{_and_bound(params, unbounded)},{merge} or drop the column."
         found.append(_one_sided("one-sided, unpenalized", unbounded.free, unbounded, cure))
     if any(finding.changes for finding in found):  # of another model, whose chains begin anew
         params = SimpleNamespace(**{**vars(params), "warm_start": False, "checkpoint": None})
@@ -173,12 +175,12 @@ def unbounded_in(fitted, names, run, slab_scale, ends):
     rows, found, spans = run.problem.rows, ends.one_sided, ends.spans
     free = rows.columns.unpenalized[found]
     # Of what is noise to the model the posterior keeps to zero, whatever the likelihood does beyond.
-    shrunk = ~free & (fitted.shrinkage_[found] < NOISE) & ~is_bound(slab_scale, spans, FARTHEST_SLAB)
+    shrunk = ~free & (fitted.shrinkage_[found] < NOISE) & ~are_bound(slab_scale, ends, rows.columns)
     ranges = _COLUMN * rows.columns.sd_of_X / rows.columns.scale
     widest = ranges[~rows.columns.unpenalized].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
     waits = run.stopped_by != "interrupt"  # whoever asks
-    separated = _separated(rows, run) if waits and not is_bound(slab_scale, widest) else ""
+    separated = _separated(rows, run) if waits and slab_scale != AUTO and not is_bound(slab_scale, widest) else ""
     if separated == QUASI and len(found):  # which explains it, be it noise
         separated = ""
     loosened = _separated(rows, run, rows.columns.unpenalized) if waits and len(loose) else ""
@@ -205,16 +207,30 @@ def is_bound(slab_scale, span, far=FAR_SLAB):
     return np.zeros(np.shape(span), bool) if slab_scale is None else slab_scale * span <= far
 
 
+def are_bound(slab_scale, ends, columns):
+    """Whether a slab bounds the coefficients of the columns of ``Ends``, were they shrunk. columns : ``Columns``."""
+    slab = slab_of(slab_scale, columns.sd[columns.place][ends.one_sided])
+    return is_bound(slab, ends.spans, FARTHEST_SLAB)
+
+
+def _and_bound(params, unbounded):
+    """What is to be done beside making a column one that is shrunk."""
+    return "" if params.slab_scale == AUTO else f" and set slab_scale={unbounded.advised!r}"
+
+
 def _bound(params, unbounded):
     """The cure in words and the changes for the shrunk columns on one side."""
-    changes = {} if params.slab_scale is not None and params.slab_scale <= SLAB else {"slab_scale": SLAB}
+    slab_scale, is_per_sd = params.slab_scale, params.slab_scale == AUTO
+    if unbounded.advised == AUTO and slab_scale is None:
+        return "", {"slab_scale": AUTO}
+    changes = {} if slab_scale is not None and not is_per_sd and slab_scale <= SLAB else {"slab_scale": SLAB}
     if is_bound(SLAB, unbounded.span, FARTHEST_SLAB):
         return "", changes
-    if not params.standardize:
+    if not params.standardize and not is_per_sd:
         return "", changes | {"standardize": True}
     with_levels = unbounded.have_levels(unbounded.shrunk)
     first = "Merge so rare a level with another" if with_levels else "Clip its values far out"
-    return f"{first}, or drop the column.", changes
+    return f"{first}, or drop the column.", {} if is_per_sd else changes
 
 
 def _loose(draws, free, spread):

@@ -19,8 +19,9 @@ from .._data.column_checks import check_size
 from .._data.column_names import column_mask
 from .._data.rows import Rows
 from .._data.weights import is_whole, is_wide, rows_that_count
+from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import STORED
-from .._mcmc.prior import FixedPrior, describe_prior, tau_scale
+from .._mcmc.prior import SLAB, FixedPrior, describe_prior, tau_scale
 from .._mcmc.run import Problem, Run
 from .._posterior import estimates
 from .._utils import progress
@@ -52,6 +53,7 @@ class Data(NamedTuple):
     weighted_by: str  # in words, "" if nothing has weighted the rows
     whole: bool  # whether rows can be repeated in place of their weights
     times: float  # as many rows there are then
+    outnumber: bool  # whether X as given has more columns than rows, whatever these weigh
     more_columns: bool  # whether X has clearly more columns than rows
     given: object = None  # X before the checks, which may have made a copy
     rows: tuple | None = None  # X, y as 0 and 1, and the weights or None; None on a cluster
@@ -92,6 +94,7 @@ def fit(model, X, y, sample_weight, lease):
     """``Fitted``, by ``HorseshoeProbitClassifier.fit``; ``model`` stays as it is. lease : learns the device."""
     params = parameters.checked(model)
     data = _validate(model, params, X, y, sample_weight)
+    params.slab_scale = parameters.settled_slab(params, data.outnumber)
     earlier = warm_start.earlier(model) if params.warm_start else None
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
     data = data._replace(given=None, rows=None)  # of which the plan may have a copy
@@ -113,7 +116,7 @@ def fit(model, X, y, sample_weight, lease):
             ends, (factors, sums) = rows.ends(), rows.factors()
             problem = _problem(params, rows)
             watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
-            unbounded = ends.one_sided[~findings.is_bound(params.slab_scale, ends.spans, findings.FARTHEST_SLAB)]
+            unbounded = ends.one_sided[~findings.are_bound(params.slab_scale, ends, rows.columns)]
             of_columns = input_findings.of_columns(rows, ends, names, params.standardize)
             warnings.say([*early, *input_findings.first(params, data, rows, ends, sums, names)])
             try:
@@ -124,12 +127,14 @@ def fit(model, X, y, sample_weight, lease):
                 raise
             with listening():  # one Ctrl-C loses none of the draws
                 fitted = _summarise(params, data, plan, run, known, factors)
+                fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
                 informative = rows.columns.informative
                 judged = None if watched is None else watched.worst(run.draws)
                 chains = findings.chains_of(fitted, names, informative, sweep, judged)
                 are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, informative)
                 chains = chains._replace(are_sums_well=are_well)
                 unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, ends)
+                unbounded = unbounded._replace(advised=AUTO if data.outnumber else SLAB)
     fitted._separated, fitted._rough = unbounded.separated, stricter(chains)
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))
@@ -146,14 +151,16 @@ def _validate(model, params, X, y, sample_weight):
 
         shape, classes, open_rows = prepare(noted, X, y, sample_weight)
         facts = {"whole": not by, "times": 1, "more_columns": False, "open_on_cluster": open_rows}
+        facts["outnumber"] = shape[1] > shape[0]
     else:
         given = X
         X, y = validation.check_X_and_y(noted, X, y)
+        outnumber = X.shape[1] > X.shape[0]
         X, y, weight, classes = rows_that_count(X, y, sample_weight, params.class_weight)
         shape, whole = X.shape, is_whole(weight)
         times = weight.sum() / len(weight) if whole and weight is not None else 1
         facts = {"whole": whole, "times": times, "given": given, "rows": (X, y, weight)}
-        facts["more_columns"] = is_wide(X, weight)
+        facts |= {"more_columns": is_wide(X, weight), "outnumber": outnumber}
     columns = {name: value for name, value in vars(noted).items() if name in _OF_COLUMNS}
     unpenalized = column_mask(params.unpenalized, names_of(noted))
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
@@ -285,7 +292,7 @@ def _log(verbose, run):
 def _summarise(params, data, plan, run, known, factors):
     """The attributes of a fitted model, all NumPy. known : those that it has had before the run. factors : the
     categories with a column for every level."""
-    draws, rows, prior = run.draws, run.problem.rows, (run.problem.tau_0, params.slab_scale)
+    draws, (rows, fixed, tau_0, _) = run.draws, run.problem
     fitted = SimpleNamespace(**known)
     for name in STORED:
         setattr(fitted, f"{name}_draws_", getattr(draws, name))
@@ -301,7 +308,10 @@ def _summarise(params, data, plan, run, known, factors):
     fitted.n_iter_, fitted.burn_in_, fitted.stopped_by_ = run.done, run.burn_in, run.stopped_by
     fitted.tuning_ = run.chains.tuning
     n, columns = rows.size(), rows.columns
-    fitted.prior_ = describe_prior(*prior, columns.sd[: columns.n_shrunk], n, rows.share())
+    fitted.prior_ = describe_prior(tau_0, fixed.slab_scale, columns.sd[: columns.n_shrunk], n, rows.share())
+    if np.ndim(fixed.slab_scale):
+        free = np.full(len(columns.order) - columns.n_shrunk, np.inf)
+        fitted.prior_["slab_scale"] = np.append(fixed.slab_scale, free)[columns.place]
     fitted._column_means = columns.mean_of_X  # by weight; what contributions are measured from
     fitted._column_sd = columns.sd_of_X  # by weight; the unit of effects
     fitted._factors = [factor._asdict() for factor in factors]

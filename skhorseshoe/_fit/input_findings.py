@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from .._mcmc.burn_in import AUTO
+from .._mcmc.prior import SLAB
 from .._utils.warn import fold_of
-from .findings import FARTHEST_SLAB, SLAB, is_bound
+from .findings import are_bound
 from .warnings import Finding
 
 _SCALE_RATIO = 1e3  # of the standard deviations of two columns
@@ -50,13 +52,14 @@ def first(params, data, rows, ends, sums, names):
         more = f" (and {len(sums) - 1} more such sets)" if len(sums) > 1 else ""
         found.append(Finding("dependent", names[sums[0].columns], "", {"more": more}))
     columns, sided = rows.columns, ends.one_sided
+    slab = f"slab_scale={AUTO!r}" if data.outnumber else f"slab_scale={SLAB} with standardize=True"
     if params.slab_scale is None and columns.n_shrunk > n:
-        return [*found, Finding("wide", [], "", {"p": rows.shape[1], "n": n})]
-    bound = is_bound(params.slab_scale, ends.spans, FARTHEST_SLAB) & ~columns.unpenalized[sided]
+        return [*found, Finding("wide", [], f"{slab} bounds them.", {"p": rows.shape[1], "n": n})]
+    bound = are_bound(params.slab_scale, ends, columns) & ~columns.unpenalized[sided]
     told = names[sided[(ends.evidence >= _EVIDENCE) & ~bound]]
     if len(told) and not fold_of():  # where a search says it after the fit
         free = columns.unpenalized[sided].any()
-        cure = f"{'If it is not unpenalized, ' if free else ''}slab_scale={SLAB} with standardize=True bounds it."
+        cure = f"{'If it is not unpenalized, ' if free else ''}{slab} bounds it."
         found.append(Finding("one-sided first", told, cure, {}))
     return found
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._backends import MAX_CHAINS
 from .._backends.device import NAMES
 from .._mcmc.burn_in import AUTO
-from .._mcmc.prior import LARGEST_SCALE, LEAST_SCALE
+from .._mcmc.prior import LARGEST_SCALE, LEAST_SCALE, SLAB
 from .._utils import sklearn_compat
 from .._utils.sklearn_compat import StrOptions
 from ..diagnostics import MIN_ESS_PER_CHAIN
@@ -49,7 +49,7 @@ CONSTRAINTS = {  # of each parameter by itself, which scikit-learn checks
     "fit_intercept": ["boolean"],
     "global_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
     "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
-    "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
+    "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), StrOptions({"auto"}), None],
     "unpenalized": ["array-like", None],
     "standardize": ["boolean"],
     "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -95,6 +95,16 @@ def checked(model):
     if params.checkpoint is not None and params.warm_start:
         raise ValueError("checkpoint and warm_start=True cannot be combined: raise n_iter and fit again to go on.")
     return params
+
+
+def settled_slab(params, outnumber):
+    """``slab_scale`` for an X: a number, None, or "auto" for ``PER_SD`` of columns in their own units.
+
+    outnumber : whether X has more columns than rows.
+    """
+    if params.slab_scale != AUTO or not outnumber:
+        return None if params.slab_scale == AUTO else params.slab_scale
+    return float(SLAB) if params.standardize else AUTO
 
 
 def target_of(params):

@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 
 from .._mcmc.draws import STORED
+from .._mcmc.prior import PER_SD
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
 
@@ -43,7 +44,7 @@ def check_seed(saved, problem, random_state):
 
 def described(problem, settings):
     """All that the draws depend on, beside the seed and the number of sweeps, by name."""
-    rows, columns = problem.rows, problem.rows.columns
+    rows, columns, slab_scale = problem.rows, problem.rows.columns, problem.fixed.slab_scale
     return {
         "sampler": settings.kind,
         "burn_in": settings.burn_in,
@@ -53,7 +54,7 @@ def described(problem, settings):
         "draws_dtype": settings.draws_dtype,
         "fit_intercept": columns.fit_intercept,
         "global_scale": problem.tau_0,
-        "slab_scale": problem.fixed.slab_scale,
+        "slab_scale": PER_SD if np.ndim(slab_scale) else slab_scale,
         "standardize": columns.standardize,
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "shape of X": rows.shape,

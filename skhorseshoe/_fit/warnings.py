@@ -43,7 +43,7 @@ TEMPLATES = {
     ),
     "wide": (
         "X has more columns ({p}) than rows ({n}), and no slab bounds the coefficients. Some plane then nearly always "
-        "separates the classes, and the coefficients have no mean. slab_scale=2 with standardize=True bounds them."
+        "separates the classes, and the coefficients have no mean. {cure}"
     ),
     "one-sided first": (
         "{columns}: one class has no value beyond those of the other (separation), so the data do not bound the "

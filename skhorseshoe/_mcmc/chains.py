@@ -123,4 +123,5 @@ def shrinkage(information, state, fixed, ops):
     """
     p = state.lambda_sq_inv.shape[1]
     d = gibbs.prior_precision(state, ops)
-    return ops.to_host((d + fixed.slab_precision) * information.inverse_diagonal(d, state.sweep))[:, :p]
+    precision, variance = (ops.to_host(x)[:, :p] for x in (d, information.inverse_diagonal(d, state.sweep)))
+    return (precision + fixed.slab_precision) * variance

@@ -8,8 +8,12 @@ from math import log, pi
 import numpy as np
 from scipy.special import ndtri
 
+from .burn_in import AUTO
+
 LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100
 WIDE = 100.0  # standard deviation of the intercept and of unpenalised coefficients; wide on the probit scale
+SLAB = 2  # per standard deviation of a column, where coefficients need a bound
+PER_SD = f"{SLAB} per standard deviation of each column"
 
 
 def tau_scale(global_scale, expected_nonzero, p, n, rate):
@@ -39,19 +43,31 @@ def tau_scale(global_scale, expected_nonzero, p, n, rate):
     return found
 
 
+def slab_of(slab_scale, sd):
+    """Standard deviations of the slab, as given: None or a number for all columns; with "auto" one for each (p,).
+
+    sd : (p,) of the columns, in the unit in which the prior holds. A column that does not vary has no slab: inf.
+    """
+    if slab_scale != AUTO:
+        return None if slab_scale is None else float(slab_scale)
+    return np.divide(SLAB, sd, out=np.full(len(sd), np.inf), where=sd > 0)
+
+
 class FixedPrior:
     """The part of the prior that does not depend on the scales: Gaussian, with a precision of rank one and a diagonal.
 
     The slab is an observation "0 with standard deviation c" of each shrunk coefficient (Nishimura & Suchard 2023). The
     intercept's prior is that of the intercept at the mean of the columns: it does not matter where their zero is. An
     unpenalised coefficient has a prior that is wide for a column of its standard deviation.
+
+    slab_scale : a number, None, or "auto" for ``PER_SD``.
     """
 
     def __init__(self, columns, slab_scale):
         p = len(columns.mean)
         self.anchor = np.append(columns.mean, 1.0) / WIDE if columns.fit_intercept else np.zeros(p)
-        self.slab_scale = None if slab_scale is None else float(slab_scale)
-        self.slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
+        self.slab_scale = slab_of(slab_scale, columns.sd[: columns.n_shrunk])
+        self.slab_precision = 0.0 if self.slab_scale is None else self.slab_scale**-2.0
         self.diagonal = np.zeros(len(self.anchor))
         self.diagonal[: columns.n_shrunk] = self.slab_precision
         sd = columns.sd[columns.n_shrunk :]
@@ -92,40 +108,88 @@ def row_information(rate):
 def describe_prior(tau_0, slab_scale, sd, n, rate):
     """The fitted attribute ``prior_``: the scales, and the prior mean of m_eff, for columns as if orthogonal.
 
-    sd : (p,) of the columns whose coefficients are shrunk, in the unit in which the prior holds. n : number of rows,
-    or the sum of their weights. rate : share of the second class. "m_eff" is the mean over the prior of tau,
-    "m_eff_at_tau_0" that given tau = tau_0 (Piironen & Vehtari 2017, section 3), "tau_median" the median of tau.
+    slab_scale : as ``slab_of`` gives it. sd : (p,) of the columns whose coefficients are shrunk, in the unit in which
+    the prior holds. n : number of rows, or the sum of their weights. rate : share of the second class. "m_eff" is the
+    mean over the prior of tau, "m_eff_at_tau_0" that given tau = tau_0 (Piironen & Vehtari 2017, section 3),
+    "tau_median" the median of tau.
 
     The working model of the probit likelihood is Gaussian with the Fisher information of a row at the base rate. Column
-    j then has information h_j = n sd_j^2 times that, and 1 - kappa_j = h_j / (h_j + 1 / (tau lambda_j)^2 + 1/c^2).
+    j then has information h_j = n sd_j^2 times that, and 1 - kappa_j = h_j / (h_j + 1 / (tau lambda_j)^2 + 1/c_j^2).
 
-    The slab is the factor N(beta_j; 0, c^2) beside the horseshoe's, so that the prior of the scales has the factor
-    (1 + (tau lambda_j / c)^2)^(-1/2) for each column: without a slab tau ~ C+(0, tau_0), with one it is smaller, the
+    The slab is the factor N(beta_j; 0, c_j^2) beside the horseshoe's, so that the prior of the scales has the factor
+    (1 + (tau lambda_j / c_j)^2)^(-1/2) for each column: without a slab tau ~ C+(0, tau_0), with one it is smaller, the
     more so the more columns there are. All of it depends on tau lambda_j alone, whose logarithm is a sum: means over
     both scales are a convolution.
     """
+    information = n * row_information(rate)
+    if np.ndim(slab_scale) and (sd > 0).any():
+        log_tau, of_tau, m_eff = _with_a_slab_per_sd(tau_0, sd[sd > 0], information)
+    else:
+        log_tau, of_tau, m_eff = _with_one_slab(
+            tau_0, slab_scale if np.ndim(slab_scale) == 0 else None, sd, information
+        )
+    median = tau_0 * np.exp(np.interp(0.5, np.cumsum(of_tau) - of_tau / 2, log_tau))
+    return {"tau_0": tau_0, "slab_scale": slab_scale, "tau_median": float(median), **m_eff}
+
+
+def _with_one_slab(tau_0, slab_scale, sd, information):
+    """Logarithms of tau in units of tau_0, their probabilities, and both m_eff. information : of a column of sd 1."""
     slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
     below = ENDS if slab_scale is None else ENDS + max(0.0, log(tau_0 / slab_scale))
-    log_tau = STEP * np.arange(-round(below / STEP), round(ENDS / STEP) + 1)  # in units of tau_0
-    log_lambda = STEP * np.arange(-round(ENDS / STEP), round(ENDS / STEP) + 1)
+    log_tau, log_lambda = _grid(-below), _grid(-ENDS)
     first = log_tau[0] + log_lambda[0]
     product = tau_0 * np.exp(first + STEP * np.arange(len(log_tau) + len(log_lambda) - 1))  # tau lambda
     square, slab = product**2, 1 / np.hypot(1.0, product * slab_precision**0.5)
-    of_lambda, of_tau = _half_cauchy(log_lambda), _half_cauchy(log_tau)
+    of_lambda = _half_cauchy(log_lambda)
     factor = np.correlate(slab, of_lambda, "valid")  # of a column, given tau
-    of_tau *= np.exp(len(sd) * np.log(factor / factor.max()))
-    of_tau /= of_tau.sum()
-    at_tau_0 = (log_tau == 0.0).astype(float)
+    of_tau = _prior_of_tau(log_tau, len(sd) * np.log(factor / factor.max()))
 
-    log_h = log(n * row_information(rate)) + 2 * np.log(sd[sd > 0])  # whose square may be beyond float64
+    log_h = log(information) + 2 * np.log(sd[sd > 0])  # whose square may be beyond float64
     log_h, times = np.unique(log_h, return_counts=True)
     m_eff = {}
-    for name, weight in {"m_eff": of_tau, "m_eff_at_tau_0": at_tau_0}.items():
+    for name, weight in {"m_eff": of_tau, "m_eff_at_tau_0": (log_tau == 0.0).astype(float)}.items():
         of_square = slab * np.convolve(weight / factor, of_lambda)
         kept = (k * (of_square @ _kept(at, square, slab_precision)) for at, k in zip(log_h, times, strict=True))
         m_eff[name] = float(sum(kept))
-    median = tau_0 * np.exp(np.interp(0.5, np.cumsum(of_tau) - of_tau / 2, log_tau))
-    return {"tau_0": tau_0, "slab_scale": slab_scale, "tau_median": float(median), **m_eff}
+    return log_tau, of_tau, m_eff
+
+
+def _with_a_slab_per_sd(tau_0, sd, information):
+    """The same where the slab is ``SLAB`` in the unit of each column. There all columns are alike, but for tau sd_j in
+    place of tau, whose logarithms are again on a grid."""
+    log_tau, log_lambda = _grid(-ENDS - max(0.0, log(tau_0) + log(sd.sum() / SLAB))), _grid(-ENDS)
+    first, counts = on_grid(np.log(sd))
+    size = len(log_tau) + len(counts) - 1
+    log_product = log_tau[0] + STEP * first + log_lambda[0] + STEP * np.arange(size + len(log_lambda) - 1)
+    product = np.exp(log(tau_0) + log_product)  # tau lambda_j sd_j
+    slab, of_lambda = 1 / np.hypot(1.0, product / SLAB), _half_cauchy(log_lambda)
+    factor = np.correlate(slab, of_lambda, "valid")  # of a column, given tau sd_j
+    kept = np.correlate(slab * _kept(log(information), product**2, SLAB**-2.0), of_lambda, "valid") / factor
+    log_factor, kept = (np.correlate(of_column, counts, "valid") for of_column in (np.log(factor), kept))
+    of_tau = _prior_of_tau(log_tau, log_factor - log_factor.max())
+    return log_tau, of_tau, {"m_eff": float(of_tau @ kept), "m_eff_at_tau_0": float(kept[log_tau == 0.0][0])}
+
+
+def on_grid(x):
+    """Weights of points, multiples of ``STEP``, that stand for the values x: the sum of a smooth function over x is its
+    weighted sum over the points, by cubic interpolation. Returns which multiple is the first, and the weights."""
+    place = np.floor(x / STEP).astype(np.int64)
+    r, first = x / STEP - place, int(place.min()) - 1
+    near = (1 - r) * (2 - r) * np.stack([-r / 6, (1 + r) / 2])
+    far = r * (1 + r) * np.stack([(2 - r) / 2, (r - 1) / 6])
+    points = place - first + np.arange(-1, 3)[:, None]
+    return first, np.bincount(points.ravel(), np.concatenate([near, far]).ravel())
+
+
+def _grid(low):
+    """From about low to ``ENDS``, with 0."""
+    return STEP * np.arange(round(low / STEP), round(ENDS / STEP) + 1)
+
+
+def _prior_of_tau(log_tau, log_factor):
+    """Probabilities of the points of a grid: half-Cauchy, times the factor of the slabs."""
+    of_tau = _half_cauchy(log_tau) * np.exp(log_factor)
+    return of_tau / of_tau.sum()
 
 
 def _half_cauchy(log_x):
@@ -136,5 +200,5 @@ def _half_cauchy(log_x):
 
 def _kept(log_h, square, slab_precision):
     """1 - kappa = 1 / (1 + (1 / (tau lambda)^2 + 1 / c^2) / h), for (tau lambda)^2."""
-    with np.errstate(over="ignore"):  # of a column that tells nothing
+    with np.errstate(over="ignore", divide="ignore"):  # of a column that tells nothing
         return 1 / (1 + np.exp(np.log(1 / square + slab_precision) - log_h))

@@ -10,7 +10,7 @@ from math import log, pi
 import numpy as np
 from scipy.special import logsumexp
 
-from .._mcmc.prior import ENDS, STEP, WIDE
+from .._mcmc.prior import ENDS, STEP, WIDE, on_grid
 from .._utils.names import names_of
 from .._version import __version__
 from . import predict
@@ -65,16 +65,32 @@ def log_prior(model, max_draws):
 
 
 def log_global_scale(tau, tau_0, slab_scale, p):
-    """log p(tau): half-Cauchy, times a factor of the slab for each of the p columns that are shrunk."""
+    """log p(tau): half-Cauchy, times a factor of the slab for each of the p columns that are shrunk.
+
+    slab_scale : None, a number for all of them, or those of all columns, infinite where there is none.
+    """
+    slabs, counts = _distinct(slab_scale, p)
 
     def density(log_x):  # of tau / tau_0, before it is normalised
-        of_slab = 0.0 if slab_scale is None else p * _log_slab(tau_0 * np.exp(log_x) / slab_scale)
+        of_slab = sum(k * _log_slab(tau_0 * np.exp(log_x) / c) for c, k in zip(slabs, counts, strict=True))
         return log(2 / pi) - np.logaddexp(0.0, 2 * log_x) + of_slab
 
-    below = ENDS if slab_scale is None else ENDS + max(0.0, log(tau_0) + log(p) - log(slab_scale))
+    below = ENDS if len(slabs) == 0 else ENDS + max(0.0, log(tau_0) + log((counts / slabs).sum()))
     log_x = STEP * np.arange(-round(below / STEP), round(ENDS / STEP) + 1)
     total = logsumexp(density(log_x) + log_x) + log(STEP)
     return density(np.log(tau) - log(tau_0)) - log(tau_0) - total
+
+
+def _distinct(slab_scale, p):
+    """Slabs, and how many columns have each, as far as sums over columns go."""
+    if np.ndim(slab_scale) == 0:
+        return (np.empty(0), np.empty(0)) if slab_scale is None else (np.array([slab_scale]), np.array([p]))
+    finite = slab_scale[np.isfinite(slab_scale)]
+    if len(finite) == 0:
+        return finite, finite
+    first, counts = on_grid(np.log(finite))
+    (at,) = counts.nonzero()
+    return np.exp(STEP * (first + at)), counts[at]
 
 
 def _log_slab(a):

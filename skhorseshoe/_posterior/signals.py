@@ -59,8 +59,13 @@ def check_bounds(model, name):
         warn(
             f"{name} states a rate of false claims, but the columns separate the classes ({model._separated} "
             "separation) and no slab bounds the coefficients: effects of noise are large too, and the rate does not "
-            "hold. Fit with slab_scale=2, for columns of standard deviation 1 (standardize=True)."
+            f"hold. {slab_that_bounds(model)} bounds them."
         )
+
+
+def slab_that_bounds(model):
+    """The parameters that bound the coefficients, in words."""
+    return "slab_scale='auto'" if model._asked.get("outnumber") else "slab_scale=2 with standardize=True"
 
 
 def factors_of(model):

@@ -5,11 +5,12 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
+from .._mcmc.prior import PER_SD
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .estimates import interval, others
 from .group_weights import weights_of
-from .signals import column_intervals, factors_of, lfsr
+from .signals import column_intervals, factors_of, lfsr, slab_that_bounds
 from .table import Summary
 
 
@@ -98,14 +99,14 @@ def header(model, frame, level):
     lines = {
         "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
         + ("" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}")
-        + ("" if prior["slab_scale"] is None else f", slab of standard deviation {prior['slab_scale']:g}"),
+        + _slab(model),
         "Weights": asked["weights"],  # None for none
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
         "Draws": f"{kept}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "
         f"{model.n_iter_} sweeps",
         "Separation": model._separated
         and f"the columns separate the classes ({model._separated} separation), so the data do not bound the "
-        "coefficients; slab_scale=2 does, for columns of standard deviation 1",
+        f"coefficients; {slab_that_bounds(model)} bounds them",
         "Categories": _categories(model),
         "Stricter": model._rough and f"single columns are as sure as the rest with {model._rough[1]}",
         "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
@@ -115,6 +116,16 @@ def header(model, frame, level):
     }
     details = [in_lines(f"{name + ':':<13}{text}", 13) for name, text in lines.items() if text]
     return "\n".join([in_lines(_outcome(model, frame, level)), *details])
+
+
+def _slab(model):
+    """The slab, in words."""
+    slab_scale = model.prior_["slab_scale"]
+    if slab_scale is None:
+        return ""
+    if model._asked.get("slab_scale") == "auto":
+        return f", slab of {PER_SD}, chosen because columns outnumber rows"
+    return f", slab of standard deviation {slab_scale:g}"
 
 
 def in_lines(text, indent=0):

@@ -179,14 +179,16 @@ def draws_of(model):
 
 @pytest.mark.parametrize(("n", "p", "params", "told"), [
     (20, 40, {}, 1), (20, 40, {"sampler": "hmc"}, 1), (20, 40, {"slab_scale": 2.0}, 0), (20, 20, {}, 0),
-    (20, 22, {"unpenalized": [0, 1]}, 0), (20, 22, {"unpenalized": [0]}, 1),
+    (20, 22, {"unpenalized": [0, 1]}, 0), (20, 22, {"unpenalized": [0]}, 1), (20, 40, {"slab_scale": "auto"}, 0),
 ])  # fmt: skip
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
 def test_more_columns_than_rows_are_told_to_need_a_slab_before_sampling(n, p, params, told, kind, stop_at):
     stop_at(1, InterruptedError)
     X = kind(np.random.default_rng(0).standard_normal((n, p)))
-    texts = early(short_model(**params), X, np.arange(n) % 2, f"more columns ({p}) than rows ({n}), and no slab")
+    model = short_model(**{"slab_scale": None, **params})
+    texts = early(model, X, np.arange(n) % 2, f"more columns ({p}) than rows ({n}), and no slab")
     assert len(texts) == told
+    assert all("slab_scale='auto' bounds them" in text for text in texts)
 
 
 def test_a_level_that_is_noise_to_the_model_is_not_named(seed, said):

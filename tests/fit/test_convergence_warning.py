@@ -27,7 +27,7 @@ def chains(rhat=WELL, ess=900 * WELL, n_draws=4000, stopped_by="n_iter", is_all=
 
 def said(judged=None, unbounded=None, columns=(), **params):
     """What a classifier says of such chains, after findings about its columns."""
-    params = {"n_iter": 4000, "burn_in": 1000, **params}
+    params = {"n_iter": 4000, "burn_in": 1000, "slab_scale": None, **params}
     judged = (judged or chains())._replace(burn_in=params["burn_in"], sweeps=params["n_iter"])
     params = SimpleNamespace(**HorseshoeProbitClassifier(**params).get_params())
     found = of_outcome(params, judged, Unbounded(**(unbounded or {})), columns)
@@ -208,7 +208,7 @@ def test_the_slab_that_is_advised_is_one_for_scaled_columns(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, X[:, 0] - X[:, 1] > 0)
-    says = "for columns of standard deviation 1"
+    says = "slab_scale=2 with standardize=True bounds them"
     assert says in " ".join(model.summary().attrs["header"].split())
     with pytest.warns(UserWarning, match=says):
         HorseshoeSelector(model, rule="fsr", prefit=True).fit(X)

@@ -55,7 +55,7 @@ def test_the_limits_of_containers_and_jobs_count(version, tmp_path):
 def test_matrices_that_cannot_fit_are_refused_with_another_cure(p, cure, monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 2**20)
     with pytest.raises(MemoryError, match=rf"only 1 MiB are available\. {cure}"):
-        HorseshoeProbitClassifier(n_iter=10, sampler="hmc").fit(np.zeros((30, p)), Y)
+        HorseshoeProbitClassifier(n_iter=10, sampler="hmc", slab_scale=None).fit(np.zeros((30, p)), Y)
 
 
 def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Columns, Rows
-from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, tau_scale
+from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, slab_of, tau_scale
 from skhorseshoe.diagnostics import mcse_mean
 
 
@@ -98,15 +98,15 @@ def test_target_ess_out_of_reach_ends_with_n_iter():
     assert (model.stopped_by_, model.n_iter_) == ("n_iter", 150)
 
 
-@pytest.mark.parametrize("slab_scale", [None, 0.5])
+@pytest.mark.parametrize("slab_scale", [None, 0.5, "auto"])
 def test_prior_m_eff_is_the_mean_over_the_scales(slab_scale, seed):
     """Of sum_j (1 - kappa_j), kappa_j the share of the prior in the precision, the likelihood a Gaussian."""
     sd, n, rate, tau_0 = np.array([1.0, 0.3, 2.0, 0.0]), 50, 0.3, 0.1
     information = n * sd**2 * stats.norm.pdf(stats.norm.ppf(rate)) ** 2 / (rate * (1 - rate))
     rng = np.random.default_rng(seed)
     tau, lam = tau_0 * abs(rng.standard_cauchy((200_000, 1))), abs(rng.standard_cauchy((200_000, 4)))
-    prior = describe_prior(tau_0, slab_scale, sd, n, rate)
-    slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
+    prior = describe_prior(tau_0, slab_of(slab_scale, sd), sd, n, rate)
+    slab_precision = {None: 0.0, 0.5: 4.0, "auto": sd**2 / 4}[slab_scale]
     for name, scale in {"m_eff": tau * lam, "m_eff_at_tau_0": tau_0 * lam}.items():
         m_eff = (information / (information + scale**-2.0 + slab_precision)).sum(axis=1)
         weight = np.sqrt(1 / (1 + scale**2 * slab_precision)).prod(axis=1)  # what the slab is to the scales

@@ -43,6 +43,17 @@ def test_density_of_the_global_scale_is_that_by_quadrature(tau_0, slab, p):
     )
 
 
+def test_slabs_of_columns_in_their_own_units_are_those_of_each_column():
+    tau, slabs = np.array([1e-3, 0.1, 1.0, 5.0]), np.array([0.05, 0.7, 3.0, np.inf, 40.0])  # one column has none
+    found = arviz.log_global_scale(tau, 0.4, slabs, 4)
+    expected = halfcauchy.logpdf(tau, scale=0.4)
+    expected += sum(np.log([of_slab(t, slab) for t in tau]) for slab in slabs[np.isfinite(slabs)])
+    np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-5)
+    same = arviz.log_global_scale(tau, 0.4, np.full(4, np.exp(0.05)), 4)  # of a slab that is a point of the grid
+    np.testing.assert_allclose(same, arviz.log_global_scale(tau, 0.4, np.exp(0.05), 4), rtol=1e-9)
+    assert np.array_equal(arviz.log_global_scale(tau, 0.4, slabs[3:4], 0), arviz.log_global_scale(tau, 0.4, None, 1))
+
+
 def test_extreme_scales_have_finite_densities():
     tau = np.array([1e-100, 1e-3, 1.0, 1e100])
     for tau_0 in (1e-100, 1.0, 1e100):

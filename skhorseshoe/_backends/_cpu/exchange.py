@@ -36,21 +36,22 @@ def take_out(first, last, beta, precision, uniform, out, log_chance, without):
 
 
 @kernel
-def put_in(first, last, beta, out, score, square, slab_precision, uniform, standard, column, log_density, new, without):
+def put_in(first, last, beta, out, score, square, diagonal, uniform, standard, column, log_density, new, without):
     """Column k and its value; ``new`` coefficients, those without column k, and the logarithm of the density of the
     proposal.
 
-    score : (n_chains, q) without column j. square : (p,) of the spreads of the columns. standard : (n_chains,) normal.
+    score : (n_chains, q) without column j. square : (p,) of the spreads of the columns. diagonal : of the
+    ``FixedPrior``, in which the slab is. standard : (n_chains,) normal.
     """
     weights = np.empty(square.shape[0])
     for c in range(first, last):
         information = _information(score[c], square)
-        largest, total = _weigh(score[c], square, slab_precision, information, out[c], weights)
+        largest, total = _weigh(score[c], square, diagonal, information, out[c], weights)
         below, k = 0.0, -1
         while below <= uniform[c] * total and k < square.shape[0] - 1:
             k += 1
             below += math.exp(weights[k] - largest)
-        precision = information * square[k] + slab_precision
+        precision = information * square[k] + diagonal[k]
         value = score[c, k] / precision + standard[c] / math.sqrt(precision)
         column[c] = k
         log_density[c] = weights[k] - largest - math.log(total) + _log_normal(standard[c], precision)
@@ -62,21 +63,19 @@ def put_in(first, last, beta, out, score, square, slab_precision, uniform, stand
 
 
 @kernel
-def weigh_exchange(
-    first, last, old, new, out, column, score, precision, square, slab_precision, fixed, tau_sq_inv, logs, change
-):
+def weigh_exchange(first, last, old, new, out, column, score, precision, square, fixed, tau_sq_inv, logs, change):
     """Minus the logarithm of the Metropolis ratio of each chain.
 
     old, new : beta and log-likelihood. score : (n_chains, q) without column k. fixed : anchor and diagonal of the
     ``FixedPrior``. logs : what ``take_out`` and ``put_in`` gave.
     """
-    weights = np.empty(square.shape[0])
+    weights, diagonal = np.empty(square.shape[0]), fixed[1]
     for c in range(first, last):
         j, k = out[c], column[c]
         before, after = old[0][c, j], new[0][c, k]
         information = _information(score[c], square)
-        largest, total = _weigh(score[c], square, slab_precision, information, k, weights)
-        own = information * square[j] + slab_precision
+        largest, total = _weigh(score[c], square, diagonal, information, k, weights)
+        own = information * square[j] + diagonal[j]
         back = weights[j] - largest - math.log(total)
         back += _log_normal((before - score[c, j] / own) * math.sqrt(own), own)
         back += _log_share(new[0][c], precision, k, _sum_of_sizes(new[0][c], precision))
@@ -116,13 +115,13 @@ def _information(score, square):
 
 
 @device
-def _weigh(score, square, slab_precision, information, excluded, weights):
+def _weigh(score, square, diagonal, information, excluded, weights):
     """The logarithms of the weights of columns, their largest, and the sum in units of it."""
     largest, total = -math.inf, 0.0
     for k in range(square.shape[0]):
         weights[k] = -math.inf
         if square[k] > 0.0 and k != excluded:
-            precision = information * square[k] + slab_precision
+            precision = information * square[k] + diagonal[k]
             mean = score[k] / precision
             gain = min(0.5 * mean * score[k], _LARGEST)
             weights[k] = gain - math.log(math.sqrt(precision) * (mean * mean + 1.0 / precision))

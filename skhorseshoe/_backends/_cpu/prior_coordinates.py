@@ -80,7 +80,7 @@ class Exchanges:
         them."""
         column, density = np.empty(len(beta), np.int64), np.empty(len(beta))
         new, without = np.empty_like(beta), np.empty_like(beta)
-        prior = self.square, self.fixed.slab_precision
+        prior = self.square, self.fixed.diagonal
         how = beta, out, score, *prior, uniform, standard, column, density, new, without
         _share(self.threads, beta.shape, lambda *chains: put_in(*chains, *how))
         return column, density, new, without
@@ -88,7 +88,7 @@ class Exchanges:
     def weigh(self, old, new, out, column, score, tau_sq_inv, logs):
         """Minus the logarithm of the Metropolis ratio (n_chains,). old, new : beta and log-likelihood."""
         change, fixed = np.empty(len(out)), (self.fixed.anchor, self.fixed.diagonal)
-        prior = self.precision, self.square, self.fixed.slab_precision, fixed
+        prior = self.precision, self.square, fixed
         how = old, new, out, column, score, *prior, tau_sq_inv, logs, change
         _share(self.threads, score.shape, lambda *chains: weigh_exchange(*chains, *how))
         return change

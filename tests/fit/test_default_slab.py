@@ -1,0 +1,130 @@
+"""slab_scale="auto": by the shape of X alone, and said wherever the prior is."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from laws import same_draws
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+from skhorseshoe import HorseshoeProbitClassifier, disk
+from skhorseshoe._posterior.arviz import log_prior
+
+CHOSEN = "slab of 2 per standard deviation of each column, chosen because columns outnumber rows"
+
+
+@pytest.fixture(scope="module")
+def wide(seed):
+    """20 rows of 30 columns in different units."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 30))
+    return X * np.exp(rng.standard_normal(30)), X[:, 0] + rng.standard_normal(20) > 0
+
+
+def model(**params):
+    return HorseshoeProbitClassifier(**{"n_iter": 20, "burn_in": 100, "random_state": 0, **params})
+
+
+def header(fitted):
+    return " ".join(fitted.summary().attrs["header"].split())
+
+
+@pytest.mark.parametrize(("p", "has_one"), [(19, False), (20, False), (21, True), (30, True)])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_columns_that_outnumber_rows_have_a_slab(wide, p, has_one, standardize):
+    X, y = wide[0][:, :p], wide[1]
+    fitted = model(standardize=standardize).fit(X, y)
+    slab = fitted.prior_["slab_scale"]
+    assert (CHOSEN in header(fitted)) == has_one
+    if has_one and not standardize:
+        np.testing.assert_allclose(slab, 2 / X.std(axis=0), rtol=1e-9)
+    else:
+        assert slab == (2.0 if has_one else None)
+        assert same_draws(fitted, model(standardize=standardize, slab_scale=slab).fit(X, y))
+    assert np.isfinite(log_prior(fitted, None)["global_scale"]).all()
+
+
+def test_what_the_rows_weigh_does_not_matter(wide):
+    X, y = wide
+    for weight in (np.arange(20) % 3, np.full(20, 5), np.linspace(0.1, 9, 20)):
+        assert model(standardize=True).fit(X, y, weight).prior_["slab_scale"] == 2.0
+        assert model(standardize=True).fit(X[:, :20], y, weight).prior_["slab_scale"] is None
+    assert model(class_weight={0: 3, 1: 4}, standardize=True).fit(X, y).prior_["slab_scale"] == 2.0
+    weight = np.linspace(0.1, 9, 20)
+    sd = np.sqrt(np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight))
+    np.testing.assert_allclose(model().fit(X, y, weight).prior_["slab_scale"], 2 / sd, rtol=1e-9)
+
+
+@pytest.mark.parametrize("params", [{"slab_scale": None}, {"slab_scale": 1.5}])
+def test_none_and_a_number_are_that_for_every_shape(wide, params):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = model(**params).fit(*wide)
+    assert fitted.prior_["slab_scale"] == params["slab_scale"]
+    assert CHOSEN not in header(fitted)
+    texts = [str(w.message) for w in caught if "slab_scale='auto' bounds them" in str(w.message)]
+    assert len(texts) == (params["slab_scale"] is None)
+
+
+def test_a_clone_asks_again(wide):
+    X, y = wide
+    fitted = model(standardize=True).fit(X, y)
+    assert fitted.slab_scale == clone(fitted).slab_scale == "auto"
+    assert clone(fitted).fit(X[:, :5], y).prior_["slab_scale"] is None
+    found = GridSearchCV(model(standardize=True), {"slab_scale": ["auto", None, 1.0]}, cv=2).fit(X, y)
+    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
+
+
+def test_a_model_saved_before_there_was_this_choice_is_read(wide):
+    for slab, words in ((None, None), (2.0, "slab of standard deviation 2")):
+        fitted = model(slab_scale=slab).fit(*wide)
+        for name in ("slab_scale", "outnumber"):
+            del fitted._asked[name]
+        text = header(pickle.loads(pickle.dumps(fitted)))
+        assert (words in text) if words else ("slab of" not in text)
+
+
+def test_chains_go_on_with_the_same_prior_alone(wide, tmp_path):
+    own, scaled = model(warm_start=True), model(warm_start=True, standardize=True)
+    for start, same, other, told in (
+        (scaled, 2.0, 1.0, r"slab_scale \(was 2.0, is 1.0\)"),
+        (own, "auto", 2.0, r"slab_scale \(was 2 per standard deviation of each column, is 2.0\)"),
+    ):
+        whole = clone(start).set_params(n_iter=40).fit(*wide)
+        fitted = start.fit(*wide).set_params(slab_scale=same)
+        assert same_draws(fitted.fit(*wide), whole)
+        with pytest.raises(ValueError, match=told):
+            fitted.set_params(slab_scale=other).fit(*wide)
+    kept = model(checkpoint=tmp_path / "run").fit(*wide).set_params(n_iter=40)
+    assert same_draws(kept.fit(*wide), model(n_iter=40).fit(*wide))
+    with pytest.raises(ValueError, match="was 2 per standard deviation"):
+        kept.set_params(slab_scale=2).fit(*wide)
+
+
+def test_rows_on_disk_have_it(wide, tmp_path):
+    X, y = disk.convert(wide[0], tmp_path / "rows", y=wide[1])
+    fitted = model().fit(X, y)
+    np.testing.assert_allclose(fitted.prior_["slab_scale"], 2 / wide[0].std(axis=0), rtol=1e-9)
+    assert fitted.sampler_ == "hmc"
+
+
+def test_one_that_is_no_number_for_all_columns_is_refused_by_name(wide):
+    with pytest.raises(ValueError, match=r"'collapsed' has one slab for all columns: set standardize=True"):
+        model(sampler="collapsed").fit(*wide)
+
+
+def test_separated_classes_are_bound_by_it(wide):
+    """Columns without a slab are told to have it, those that have it nothing."""
+    X, y = wide[0], wide[0][:, 0] > 0
+    for slab, told in ((None, True), ("auto", False)):
+        fitted = model(slab_scale=slab, n_iter=300)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted.fit(X, y)
+        texts = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+        assert any("separate the classes" in text for text in texts) == told
+        assert any("Fit again with slab_scale='auto'" in text for text in texts) == told
+        assert ("slab_scale='auto' bounds them" in header(fitted)) == told
