@@ -282,8 +282,8 @@ def paper(record, folder):
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(folder / "paper.png", dpi=120)
     parts = [picture("paper", "seconds of 10,000 sweeps over rows and columns"), paper_table(record)]
-    if wide := newest("paper-10000-columns"):
-        parts.append(f"10,000 columns:\n\n{where_and_when(wide)}\n\n{paper_table(wide)}")
+    wide = [record for name in ("paper-wide", "paper-10000-columns") if (record := newest(name))]
+    parts += [f"10,000 columns:\n\n{where_and_when(one)}\n\n{paper_table(one)}" for one in wide]
     if real := record["figures"].get("real"):
         head = ["rows", "sampler", "seconds", "least ESS", "worst R-hat"]
         rows = [
