@@ -14,9 +14,11 @@ from skhorseshoe import HorseshoeProbitClassifier
 
 N_CHAINS, N_DRAWS = 3, 33  # of each chain, so that a rank is one of 100
 TAU_0 = 0.5
-WIDE = 100.0  # standard deviation of a coefficient that is not shrunk, of a column of unit size
+FREE = 100.0  # standard deviation of a coefficient that is not shrunk, of a column of unit size
 SLAB = 1.0
 TRIALS = 3
+WIDE_SHAPE = 10, 14  # more columns than rows: "hmc" is in the coordinates of the prior
+RANKED = 4  # coefficients at most
 
 
 class Case(NamedTuple):
@@ -39,16 +41,16 @@ def prior(rng, p=3, slab=np.inf):
             return beta, tau
 
 
-def plain(rng, slab=np.inf):
-    beta, tau = prior(rng, slab=slab)
-    X = rng.standard_normal((40, 3))
+def plain(rng, slab=np.inf, shape=(40, 3)):
+    beta, tau = prior(rng, shape[1], slab)
+    X = rng.standard_normal(shape)
     return X, response(rng, X @ beta), None, beta, 0.0, tau
 
 
-def with_intercept(rng):
-    beta, tau = prior(rng)
-    X = rng.standard_normal((40, 3)) + 0.3
-    intercept = WIDE * rng.standard_normal() - X.mean(axis=0) @ beta
+def with_intercept(rng, slab=np.inf, shape=(40, 3)):
+    beta, tau = prior(rng, shape[1], slab)
+    X = rng.standard_normal(shape) + 0.3
+    intercept = FREE * rng.standard_normal() - X.mean(axis=0) @ beta
     return X, response(rng, X @ beta + intercept), None, beta, intercept, tau
 
 
@@ -56,7 +58,7 @@ def unpenalised(rng):
     """The first column is not shrunk; data sets that it separates alone are passed over."""
     beta, tau = prior(rng)
     X = rng.standard_normal((40, 3))
-    beta[0] = WIDE / np.sqrt((X[:, 0] ** 2).mean()) * rng.standard_normal()
+    beta[0] = FREE / np.sqrt((X[:, 0] ** 2).mean()) * rng.standard_normal()
     y = response(rng, X @ beta)
     separated = (y == (X[:, 0] > 0)).mean() in (0.0, 1.0)
     return X, np.zeros(40, bool) if separated else y, None, beta, 0.0, tau
@@ -96,6 +98,14 @@ def slab(rng):
     return plain(rng, SLAB)
 
 
+def wide(rng):
+    return plain(rng, SLAB, WIDE_SHAPE)
+
+
+def wide_with_intercept(rng):
+    return with_intercept(rng, SLAB, WIDE_SHAPE)
+
+
 def response(rng, eta):
     return eta + rng.standard_normal(len(eta)) > 0
 
@@ -109,14 +119,17 @@ CASES = {
     "hmc, standardised": Case("hmc", standardised, {"standardize": True}),
     "hmc, sparse": Case("hmc", sparse_rows),
     "hmc, float32": Case("hmc", single),
+    "hmc, wide": Case("hmc", wide, {"slab_scale": SLAB}),
+    "hmc, wide, intercept": Case(
+        "hmc", wide_with_intercept, {"slab_scale": SLAB, "fit_intercept": True}, intercept=True
+    ),
     "pxda": Case("pxda", plain, thin=100),
-    "collapsed": Case("collapsed", plain, thin=10, n_sets=50),
     "gibbs": Case("gibbs", plain, thin=1000, n_sets=100),
 }
 
 
 def ranks(name, seed):
-    """Ranks, 0 to 99, of the coefficients, the intercept if there is one, and tau."""
+    """Ranks, 0 to 99, of the first coefficients, tau, and the intercept if there is one."""
     case, rng = CASES[name], np.random.default_rng([seed, 12])
     while True:
         X, y, weight, beta, intercept, tau = case.simulate(rng)
@@ -127,8 +140,8 @@ def ranks(name, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = HorseshoeProbitClassifier(sampler=case.sampler, **lengths, **settings).fit(X, y, sample_weight=weight)
-    draws = [*model.coef_draws_.reshape(-1, len(beta)).T, model.global_scale_draws_.ravel()]
-    truth = [*beta, tau]
+    draws = [*model.coef_draws_.reshape(-1, len(beta)).T[:RANKED], model.global_scale_draws_.ravel()]
+    truth = [*beta[:RANKED], tau]
     if case.intercept:
         draws.append(model.intercept_draws_.ravel())
         truth.append(intercept)

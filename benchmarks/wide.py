@@ -1,19 +1,27 @@
-"""More columns than rows: effective draws a second of processor time, one thread, beside "collapsed".
+"""More columns than rows: effective draws a second of processor time, one thread, beside an earlier version.
 
-    python benchmarks/wide.py            # a quarter of an hour on a free core
-    python benchmarks/wide.py --quick    # does it run?
+    python benchmarks/wide.py                                  # a quarter of an hour on a free core
+    python benchmarks/wide.py --beside CHECKOUT                # an hour; of a version that has "collapsed"
+    python benchmarks/wide.py --beside CHECKOUT --sampler auto # of any other
+    python benchmarks/wide.py --quick                          # does it run?
 
 Of the worst of: the coefficients, tau, the probabilities of the rows, and the sums over groups of columns. Four chains,
-burn-in included, compilation not; the two samplers in turns, in one process. The data are made here. "collapsed" reads
-no sparse rows: it has them as an array. Where it is slow it makes fewer sweeps, so that its figure is a rough one.
+burn-in included, compilation not; each fit in a process of its own, those of the two versions in turns, of two data
+sets each, which are made here. "collapsed" reads no sparse rows: it has them as an array. Where it is slow it makes
+fewer sweeps, so that its figure is a rough one.
 """
 
 import argparse
+import json
+import os
+import subprocess
+import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
-from _measure import figure, ratio, run_sections
+from _measure import HERE, figure, ratio, run_sections
 from scipy import sparse
 from scipy.special import ndtr
 
@@ -21,6 +29,8 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.diagnostics import ess_bulk, rhat
 
 SETTINGS = {"slab_scale": 2.0, "n_jobs": 1, "n_chains": 4, "target_ess": None}
+SETS = 1, 2  # seeds of the data
+BURN_IN = 300
 
 
 def blocks(rng, n, p):
@@ -59,12 +69,14 @@ def genotypes(rng, n, p):
     return (own < common).sum(axis=0).astype(np.int8), signals(p, (p // 60) * np.array([0, 10, 20, 40, 50])) * 1.5
 
 
-# Maker, rows, columns, kept sweeps of "hmc" and of "collapsed", and how many times as many there should be.
+# Maker, rows, columns, kept sweeps now and of the earlier version, and how many times as many draws there should be.
 DATA = {
     "100 x 300, AR(.6)": (chain_of_columns, 100, 300, 1000, 1000, 8),
     "120 x 300, blocks": (blocks, 120, 300, 1000, 1000, 8),
     "120 x 3000, blocks": (blocks, 120, 3000, 700, 700, 6),
+    "100 x 7000, blocks": (blocks, 100, 7000, 700, 700, 4),
     "500 x 1000": (independent, 500, 1000, 500, 150, 40),
+    "1000 x 3000": (independent, 1000, 3000, 300, 40, 40),
     "200 x 2765, sparse counts": (counts, 200, 2765, 500, 300, 0),
     "300 x 2000, genotypes": (genotypes, 300, 2000, 500, 200, 0),
 }
@@ -80,12 +92,12 @@ def signals(p, where):
     return beta
 
 
-def data(name):
+def data(name, which, quick):
     make, n, p, *_ = DATA[name]
-    rng = np.random.default_rng(1)
-    X, beta = make(rng, n, p)
+    rng = np.random.default_rng(which)
+    X, beta = make(rng, n // 5, p // 5) if quick else make(rng, n, p)
     eta = X @ beta
-    return X, (eta - np.median(eta) + rng.standard_normal(n) > 0).astype(int)
+    return X, (eta - np.median(eta) + rng.standard_normal(len(eta)) > 0).astype(int)
 
 
 def measured(model, X, seconds):
@@ -103,38 +115,59 @@ def measured(model, X, seconds):
     return {"ess": ess, "worst a second": min(ess.values()) / seconds, "seconds": seconds, "rhat": worst}
 
 
-def fitted(sampler, X, y, n_iter, burn_in, seed):
-    """What is measured of a fit."""
+def fitted(name, which, quick, sampler, n_iter, burn_in, seed):
+    """What is measured of a fit by the version that this process has."""
+    X, y = data(name, which, quick)
     X = X.toarray() if sampler == "collapsed" and sparse.issparse(X) else X
     how = {**SETTINGS, "sampler": sampler, "expected_nonzero": 5, "random_state": seed}
     HorseshoeProbitClassifier(**how, n_iter=4, burn_in=4).fit(X, y)  # compiles
     begin = time.process_time()
     model = HorseshoeProbitClassifier(**how, n_iter=n_iter, burn_in=burn_in).fit(X, y)
-    return measured(model, X, time.process_time() - begin)
+    return measured(model, X, time.process_time() - begin) | {"sampler": model.sampler_, "data": which}
+
+
+def of_checkout(folder, **given):
+    """``fitted`` by the library in that folder, in a process of its own."""
+    command = [sys.executable, __file__, "fit", json.dumps(given)]
+    env = {**os.environ, "PYTHONPATH": str(folder.absolute()), "OMP_NUM_THREADS": "1"}
+    return json.loads(subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def section(name):
     def run(report, options):
-        *_, n_iter, n_collapsed, wanted = DATA[name]
-        X, y = data(name)
-        found = {"hmc": [], "collapsed": []}
-        for seed in range(1 if options.quick else options.seeds):
-            lengths = {"hmc": (n_iter, 300), "collapsed": (n_collapsed, min(300, n_collapsed))}
-            for sampler, (kept, burn_in) in lengths.items():
-                kept, burn_in = (8, 8) if options.quick else (kept, burn_in)
-                found[sampler].append(fitted(sampler, X, y, kept, burn_in, seed))
-                print(name, sampler, found[sampler][-1], flush=True)
+        *_, n_iter, n_before, wanted = DATA[name]
+        versions = {"now": (HERE.parent, "hmc", n_iter, BURN_IN)}
+        if options.beside:
+            versions["before"] = options.beside, options.sampler, n_before, min(BURN_IN, n_before)
+        found = {version: [] for version in versions}
+        for which in SETS[:1] if options.quick else SETS:
+            for seed in range(1 if options.quick else options.seeds):
+                for version, (folder, sampler, *lengths) in versions.items():
+                    given = dict(zip(("n_iter", "burn_in"), (8, 8) if options.quick else lengths, strict=True))
+                    given |= {"name": name, "which": which, "quick": options.quick, "sampler": sampler, "seed": seed}
+                    found[version].append(of_checkout(folder, **given))
+                    print(name, version, found[version][-1], flush=True)
         report.figures[name] = found
-        rates = {sampler: figure([fit["worst a second"] for fit in fits]) for sampler, fits in found.items()}
-        for sampler, rate in rates.items():
-            report.add(f'{name}: effective draws a second of the worst, "{sampler}"', rate)
-        report.add(f"{name}: times as many", ratio(rates["hmc"], rates["collapsed"]), at_least=wanted or None)
+        rates = {version: figure([fit["worst a second"] for fit in fits]) for version, fits in found.items()}
+        for version, rate in rates.items():
+            report.add(f'{name}: effective draws a second of the worst, "{versions[version][1]}", {version}', rate)
+        if options.beside:
+            report.add(f"{name}: times as many", ratio(rates["now"], rates["before"]), at_least=wanted or None)
 
     return run
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--beside", type=Path, help="folder of a checkout of an earlier version")
+    parser.add_argument("--sampler", default="collapsed", help="of that version")
+    parser.add_argument("--seeds", type=int, default=1, help="of the chains, for each data set")
+    run_sections("wide", {name: section(name) for name in DATA}, parser)
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=1, help="of the chains")
-    run_sections("wide", {name: section(name) for name in DATA}, parser)
+    if sys.argv[1:2] == ["fit"]:
+        print(json.dumps(fitted(**json.loads(sys.argv[2]))))
+    else:
+        main()

@@ -89,24 +89,21 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
     credible_level : float, default=0.9
         Level, in (0, 1), of the equal-tailed credible intervals of ``coef_summary="selected"`` and, by default, of
         ``summary`` and the displays. ``predict_interval`` and ``HorseshoeSelector`` have their own levels.
-    sampler : {"auto", "hmc", "collapsed", "pxda", "gibbs"}, default="auto"
+    sampler : {"auto", "hmc", "pxda", "gibbs"}, default="auto"
         Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
-        during burn-in; where X has more than 1.2 times as many columns as rows, lies in the memory of the host and is
-        fitted there, and there is a slab, its paths are in coordinates of the prior, lambda integrated out. "gibbs" is
-        the data augmentation of Terenin, Dong & Draper (2019), cheaper per sweep but strongly autocorrelated; "pxda"
-        adds a move of the scale of its latent variables. "collapsed" integrates out the coefficients when it draws
-        everything else, with n_samples x n_samples matrices: it is for dense X with more columns than rows. "auto"
-        takes the first that applies: "hmc" for weights that are not integers, or with more columns than rows as said
-        above, unless ``burn_in`` is below 100; "collapsed" for dense X, not on a cluster, with more than 1.2 times as
-        many columns as rows; "pxda" for more than 8000 columns (it solves by conjugate gradients where "hmc" would
+        during burn-in; with more than 1.2 times as many columns as rows and a slab, but not on a cluster, its paths are
+        in coordinates of the prior, lambda integrated out. "gibbs" is the data augmentation of Terenin, Dong & Draper
+        (2019), cheaper per sweep but strongly autocorrelated; "pxda" adds a move of the scale of its latent variables.
+        "auto" takes the first that applies: "hmc" for weights that are not integers, or in the coordinates of the
+        prior where they apply; "pxda" for more than 8000 columns (it solves by conjugate gradients where "hmc" would
         factorise several n_features x n_features matrices in every sweep), or for ``burn_in`` below 100 (too short for
         tuning) if the weights, by which "pxda" would repeat rows, sum to at most ten times the number of rows; "hmc".
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error and never falls back
         to the CPU. "auto" is a GPU if a working one is found and X is dense with more than about four million elements,
-        else the CPU, and always the CPU for "collapsed" and the coordinates of the prior;
-        ``skhorseshoe.show_versions()`` says what was found. A CuPy array or CSR matrix X is read on the GPU that it is
-        on. A model that was fitted on a GPU predicts there, or on the CPU where there is none.
+        else the CPU, and always the CPU for the coordinates of the prior; ``skhorseshoe.show_versions()`` says what was
+        found. A CuPy array or CSR matrix X is read on the GPU that it is on. A model that was fitted on a GPU predicts
+        there, or on the CPU where there is none.
     n_jobs : int or None, default=None
         Number of threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS
         and OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a joblib task never more than
