@@ -111,11 +111,6 @@ def test_rows_on_disk_have_it(wide, tmp_path):
     assert fitted.sampler_ == "hmc"
 
 
-def test_one_that_is_no_number_for_all_columns_is_refused_by_name(wide):
-    with pytest.raises(ValueError, match=r"'collapsed' has one slab for all columns: set standardize=True"):
-        model(sampler="collapsed").fit(*wide)
-
-
 def test_separated_classes_are_bound_by_it(wide):
     """Columns without a slab are told to have it, those that have it nothing."""
     X, y = wide[0], wide[0][:, 0] > 0

@@ -200,7 +200,7 @@ P_VALUE = 1e-4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "few"), [("hmc", 100), ("gibbs", 40)])
+@pytest.mark.parametrize(("sampler", "few"), [("hmc", 100), ("hmc, wide, intercept", 40), ("gibbs", 40)])
 def test_ranks_of_the_truth_are_uniform_over_data_sets(sampler, few):
     with ProcessPoolExecutor(2) as pool:
         found = np.array(list(pool.map(partial(ranks, sampler), range(repeated(few, 200)))))
