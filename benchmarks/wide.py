@@ -24,6 +24,7 @@ import numpy as np
 from _measure import HERE, figure, ratio, run_sections
 from scipy import sparse
 from scipy.special import ndtr
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.diagnostics import ess_bulk, rhat
@@ -92,6 +93,10 @@ def signals(p, where):
     return beta
 
 
+# Seconds that a default fit may take, on two cores.
+DEFAULT_FITS = {"120 x 3000, blocks": 60, "200 x 2765, sparse counts": 120, "300 x 2000, genotypes": 60}
+
+
 def data(name, which, quick):
     make, n, p, *_ = DATA[name]
     rng = np.random.default_rng(which)
@@ -157,12 +162,53 @@ def section(name):
     return run
 
 
+def whole(name, limit):
+    """Default fits on all threads: seconds of wall time, and whether there is a warning."""
+
+    def run(report, options):
+        found = []
+        for which in SETS[:1] if options.quick else SETS:
+            X, y = data(name, which, options.quick)
+            how = {"standardize": not sparse.issparse(X), "expected_nonzero": 5, "random_state": which}
+            how |= {"n_iter": 8, "burn_in": 8} if options.quick else {}
+            HorseshoeProbitClassifier(**how | {"n_iter": 4, "burn_in": 4}).fit(X, y)  # compiles
+            begin = time.perf_counter()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model = HorseshoeProbitClassifier(**how).fit(X, y)
+            said = [str(one.message) for one in caught]
+            found.append({"seconds": time.perf_counter() - begin, "n_iter": model.n_iter_, "warnings": said})
+            print(name, "default fit", found[-1], flush=True)
+        report.figures[f"default fit of {name}"] = found
+        report.add(f"{name}: seconds of a default fit", figure([fit["seconds"] for fit in found]), at_most=limit)
+        report.add(f"{name}: default fits with a warning", sum(len(fit["warnings"]) > 0 for fit in found), at_most=0)
+
+    return run
+
+
+def nested(report, options):
+    """Five outer and three inner folds, two guesses of ``expected_nonzero``, two processes."""
+    X, y = data("120 x 3000, blocks", 1, options.quick)
+    length = {"n_iter": 8, "burn_in": 8} if options.quick else {"n_iter": 300, "burn_in": 100}
+    clf = HorseshoeProbitClassifier(standardize=True, n_jobs=1, random_state=0, **length)
+    clf.fit(X, y)  # compiles
+    search = GridSearchCV(clf, {"expected_nonzero": [2, 10]}, scoring="neg_log_loss", cv=3)
+    begin = time.perf_counter()
+    scores = cross_val_score(search, X, y, scoring="neg_log_loss", cv=5, n_jobs=2)
+    minutes = (time.perf_counter() - begin) / 60
+    report.figures["nested"] = {"minutes": minutes, "log loss": (-scores).tolist()}
+    report.add("120 x 3000: minutes of a nested 5 x 3 cross-validation", minutes, at_most=15)
+    report.add("120 x 3000: its log loss", figure((-scores).tolist()))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--beside", type=Path, help="folder of a checkout of an earlier version")
     parser.add_argument("--sampler", default="collapsed", help="of that version")
     parser.add_argument("--seeds", type=int, default=1, help="of the chains, for each data set")
-    run_sections("wide", {name: section(name) for name in DATA}, parser)
+    sections = {name: section(name) for name in DATA}
+    sections |= {f"default fit of {name}": whole(name, limit) for name, limit in DEFAULT_FITS.items()}
+    run_sections("wide", sections | {"nested": nested}, parser)
 
 
 if __name__ == "__main__":

@@ -148,3 +148,17 @@ def test_a_path_is_driven_by_the_gradient_of_its_energy():
         assert abs(slope - force[j]) < 1e-3 * (1 + abs(slope)), j
     beta, tau_sq_inv = coordinates.place(path)
     np.testing.assert_allclose(coordinates.of(beta, tau_sq_inv)[0], centre + size * u[0], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("where", [np.nan, np.inf, -np.inf, 1e300])
+def test_a_path_that_has_diverged_ends_as_one_that_is_refused(where):
+    """No place of the table is beyond its ends."""
+    fixed = SimpleNamespace(anchor=np.zeros(31), diagonal=np.ones(31))
+    coordinates = PriorCoordinates(fixed, np.ones(30), 0.05, np.zeros(32), np.ones(32), 1, ALONE)
+    for j in (3, 31):  # a coefficient, and log tau
+        u = np.zeros((1, 32))
+        u[0, j] = where
+        path = Path(u, 0 * u, 0 * u, np.zeros(1))
+        beta, _ = coordinates.place(path)
+        coordinates.kick(path, 0.3, beta, np.zeros(1), np.zeros((1, 31)))
+        assert not path.total[0] < 1e100

@@ -149,7 +149,8 @@ def _quantile_tile(work, places, m, cubics):
     for k in range(m):
         v = work[_V + k]
         at = v * FINE if v < EDGE else v * COARSE
-        i = int32(min(at, EDGE * FINE if v < EDGE else float(_LAST)))
+        last = EDGE * FINE if v < EDGE else float(_LAST)
+        i = int32(at if at < last else last)  # the last of a path that has diverged to NaN, too
         work[_R + k] = at - i
         places[k] = uint32(i + (0 if v < EDGE else FIRST_COARSE))
     for k in range(m):

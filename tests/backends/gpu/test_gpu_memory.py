@@ -35,7 +35,8 @@ def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card,
     # Then rows are asked on the card.
     monkeypatch.setattr("skhorseshoe._data.rows.Rows.separation", lambda *given: None)
     X, y, _ = make_sparse_probit(n, p, random_state=0)
-    check_forecast(card, X, y, sampler, n_chains, 2**21, short_fit, burn_in=8, n_iter=4)
+    length = {"burn_in": 8, "n_iter": 4, "slab_scale": None}
+    check_forecast(card, X, y, sampler, n_chains, 2**21, short_fit, **length)
 
 
 @pytest.mark.filterwarnings("ignore:X has more columns")
