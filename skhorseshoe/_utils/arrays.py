@@ -24,7 +24,7 @@ def is_missing(values):
     """``pandas.isna``, also of the signaling NaN of a Decimal, for which it raises an error or, before pandas 2.2, is
     wrong."""
     objects = np.ravel(values)
-    if objects.dtype != object or pd.api.types.infer_dtype(objects) not in ("decimal", "mixed"):
+    if objects.dtype != object:
         return pd.isna(values)
     is_nan = np.fromiter((isinstance(one, Decimal) and one.is_nan() for one in objects), bool)
     return pd.isna(np.where(is_nan, np.nan, objects)).reshape(np.shape(values))

@@ -73,7 +73,6 @@ def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):
 
 @pytest.mark.parametrize("sizes", [
     [(300, 1300, 1), (1000, 1300, 1)],
-    pytest.param([(4, 20_000, 1), (4, 50_000, 1)], marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_the_forecast_grows_with_chains_and_columns(sizes, short_fit):
     """Threads have matrices of the size of the rows, and columns what vectors have of them."""
