@@ -1,14 +1,14 @@
 """More columns than rows: effective draws a second of processor time, one thread, beside an earlier version.
 
-    python benchmarks/wide.py                                  # a quarter of an hour on a free core
-    python benchmarks/wide.py --beside CHECKOUT                # an hour; of a version that has "collapsed"
+    python benchmarks/wide.py                                  # an hour or so; wants two free cores
+    python benchmarks/wide.py --beside CHECKOUT                # some more; of a version that has "collapsed"
     python benchmarks/wide.py --beside CHECKOUT --sampler auto # of any other
     python benchmarks/wide.py --quick                          # does it run?
 
 Of the worst of: the coefficients, tau, the probabilities of the rows, and the sums over groups of columns. Four chains,
 burn-in included, compilation not; each fit in a process of its own, those of the two versions in turns, of two data
 sets each, which are made here. "collapsed" reads no sparse rows: it has them as an array. Where it is slow it makes
-fewer sweeps, so that its figure is a rough one.
+fewer sweeps, so that its figure is a rough one. And the wall time of default fits, and of a nested cross-validation.
 """
 
 import argparse

@@ -62,7 +62,7 @@ def plan_fit(params, data, done):
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
     X, *labels = arrange(X, *labels, sampler)
     copied = copied or made_of(data.given, X)
-    return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, _costs(params, data, settings, heavy))
+    return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, _costs(data, sampler, heavy))
 
 
 def fits_prior(params, data):
@@ -86,9 +86,8 @@ def choose(burn_in, whole_weights, many):
     return "hmc" if ((burn_in == AUTO or burn_in >= _TUNING) and not many) or not whole_weights else "pxda"
 
 
-def _costs(params, data, settings, heavy):
+def _costs(data, sampler, heavy):
     """A ``Finding`` where weights make the fit slow."""
-    sampler = settings.sampler
     if heavy and sampler != "hmc":
         facts = {"sampler": sampler, "rows": data.shape[0], "repeated": data.times * data.shape[0]}
         return [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]

@@ -73,11 +73,12 @@ def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):
 
 @pytest.mark.parametrize("sizes", [
     [(300, 1300, 1), (1000, 1300, 1)],
+    pytest.param([(4, 20_000, 1), (4, 50_000, 1)], marks=pytest.mark.slow),
 ])  # fmt: skip
-def test_the_forecast_grows_with_chains_and_columns(sizes, short_fit):
+def test_the_forecast_grows_with_rows_and_columns(sizes, short_fit):
     """Threads have matrices of the size of the rows, and columns what vectors have of them."""
     given, taken = {"slab_scale": 2.0, "n_iter": 1, "burn_in": 1, "n_jobs": 1}, []
-    short_fit(X[:3], Y[:3], **given)  # which loads the kernels
+    short_fit(X[:3, [0, 1, 2, 0, 1, 2]], Y[:3], **given)  # which loads the kernels
     for n, p, n_chains in sizes:
         data = np.random.default_rng(0).standard_normal((n, p))
         taken.append(peak_memory(partial(short_fit, data, np.arange(n) % 2, n_chains=n_chains, **given)))

@@ -33,7 +33,7 @@ class PriorCoordinates:
         path = Path(*np.empty((3, len(state.beta), len(self.centre))), np.empty(len(state.beta)))
         given = state.beta, state.tau_sq_inv, state.loglik, state.score
         how = self.fixed, self.coordinates, given, state.sweep, *key
-        self._share(lambda *chains: begin_prior_path(*how, *chains, path, self.made))
+        _share(self.threads, path.u.shape, lambda *chains: begin_prior_path(*how, *chains, path, self.made))
         return path
 
     def turn(self, path, angle):
@@ -44,17 +44,15 @@ class PriorCoordinates:
     def place(self, path):
         """beta and tau^-2."""
         beta, tau_sq_inv = np.empty((len(path.u), path.u.shape[1] - 1)), np.empty(len(path.u))
-        self._share(lambda *chains: place_prior_path(self.coordinates, path.u, *chains, beta, tau_sq_inv, self.made))
+        how = beta, tau_sq_inv, self.made
+        _share(self.threads, beta.shape, lambda *chains: place_prior_path(self.coordinates, path.u, *chains, *how))
         return beta, tau_sq_inv
 
     def kick(self, path, angle, beta, loglik, score):
         """A half-kick at beta; with it the path knows its force and its energy there."""
         how = angle, self.fixed, self.coordinates, beta, loglik, score
-        self._share(lambda *chains: kick_prior_path(*how, *chains, path, self.made))
+        _share(self.threads, path.u.shape, lambda *chains: kick_prior_path(*how, *chains, path, self.made))
         return path
-
-    def _share(self, some):
-        _share(self.threads, self.made[0].shape, some)
 
 
 class Exchanges:
@@ -95,9 +93,9 @@ class Exchanges:
 
 
 def _share(threads, shape, some):
-    """Call ``some`` with the first and the last of chains, for all of them. shape : (n_chains, p)."""
-    n_chains, p = shape
-    if n_chains * p < _SHARED:
+    """Call ``some`` with the first and the last of chains, for all of them. shape : (n_chains, columns)."""
+    n_chains, n_columns = shape
+    if n_chains * n_columns < _SHARED:
         some(0, n_chains)
     else:
         threads.run(some, n_chains)

@@ -6,11 +6,11 @@ the Fisher information F of the rows, a diagonal, it is 1 - w_j x_j' (F^-1 + X W
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.linalg.blas import dsyrk
 from scipy.sparse import issparse
 
 from ..._utils.memmap import cut
 from ..device import to_host
+from .lapack import ROUTINES, add_products
 from .normal_tail import information_weights
 from .sparse_passes import quadratic_forms
 
@@ -49,7 +49,7 @@ class ShrinkageByRows:
         root, n = self.root, len(self.root)
         V = self.columns.outer(np.append(w, self.variances)) * (root[:, None] * root)
         V[range(n), range(n)] += 1.0
-        L = np.linalg.cholesky(V)
+        L = np.linalg.cholesky(V)  # of the lower triangle
         return np.clip(1.0 - w * self.columns.forms(L, root)[: self.n_shrunk], 0.0, 1.0)
 
 
@@ -70,12 +70,11 @@ class _DenseColumns:
             yield slice(p, p + 1), np.ones((n, 1))
 
     def outer(self, w):
-        """X W X' (n, n). w : (q,)."""
-        n = len(self.X)
-        total = np.zeros((n, n), order="F")
+        """The lower triangle, at least, of X W X' (n, n). w : (q,)."""
+        total = np.zeros((len(self.X), len(self.X)))
         for some, block in self._blocks():
-            total = dsyrk(1.0, (block * np.sqrt(w[some])).T, 1.0, total, trans=1, lower=1, overwrite_c=1)
-        return total + np.tril(total, -1).T
+            add_products(np.ascontiguousarray(block * np.sqrt(w[some])), total, of_columns=False, routines=ROUTINES)
+        return total
 
     def forms(self, L, root):
         """The squares of the lengths of L^-1 F^(1/2) x_j; (q,). root : (n,) the roots of F."""
