@@ -81,7 +81,7 @@ def test_the_forecast_is_enough_where_sweeps_are_recorded(sampler, p, n_chains, 
     for of_chains in (hmc_burn_in, _chains):
         monkeypatch.setattr(of_chains, "every", lambda rows: every)
     X, y, _ = make_sparse_probit(60, p, random_state=0)
-    check_forecast(card, X, y, sampler, n_chains, 2**22, short_fit, burn_in=32, n_iter=10)
+    check_forecast(card, X, y, sampler, n_chains, 2**22, short_fit, burn_in=32, n_iter=10, slab_scale=None)
 
 
 @pytest.mark.parametrize("n_chains", [4, 17, 32])
