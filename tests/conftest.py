@@ -13,6 +13,11 @@ from cuda_emulator import COMPILER, fake_cupy
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
+import build_core
+
+if "PYTEST_XDIST_WORKER" not in os.environ:  # the checkout's own core, before anything imports it
+    build_core.refresh()
+
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
 from skhorseshoe._utils import progress

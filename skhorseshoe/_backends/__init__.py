@@ -10,16 +10,31 @@ from typing import NamedTuple
 import numpy as np
 from numpy.linalg import LinAlgError
 
-# The purposes: which conditional law a random number is for.
-LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT, EXPAND = range(11)
-LOCAL_SLICE, HELD, LENGTH = 11, 13, 14
-PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HELD, EXCHANGE = range(16, 22)
+from .constants import (  # noqa: F401 - the purposes, by which every back end draws the same numbers
+    ACCEPT,
+    COEF,
+    EXCHANGE,
+    EXPAND,
+    GLOBAL,
+    GLOBAL_AUX,
+    HELD,
+    JITTERS,
+    LATENT,
+    LENGTH,
+    LINE,
+    LINE_HELD,
+    LOCAL,
+    LOCAL_AUX,
+    LOCAL_SLICE,
+    MOMENTUM,
+    PERTURB,
+    PROBE,
+    PROBE_ROWS,
+    SWAP,
+    SWAP_ACCEPT,
+)
 
 MAX_CHAINS = 256  # the counter has 8 bits for the chain
-
-# Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. What that changes is
-# the prior of a direction that the data do not determine.
-JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 
 # Share of z'z below which z'z - z'X S X'z is a matter of rounding, and "pxda" leaves z as it is. That is exact: the
 # move does not change the share.

@@ -1,4 +1,13 @@
-"""Numbers that kernels of the CPU and of the GPU share; the CUDA sources are compiled with all names of this file."""
+"""Numbers that Python, the core and the CUDA sources share. It imports nothing: the build reads it by itself."""
+
+# The purposes: which conditional law a random number is for.
+LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT, EXPAND = range(11)
+LOCAL_SLICE, HELD, LENGTH = 11, 13, 14
+PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HELD, EXCHANGE = range(16, 22)
+
+# Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. What that changes is
+# the prior of a direction that the data do not determine.
+JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 
 # The law of tau given beta, and of lambda_j given beta_j.
 LEAST_B = 1e-290  # e^b E1(b) grows like -log(b): far below it nothing changes but the exponent's range
@@ -53,3 +62,21 @@ def horner(coefficients):
     for c in coefficients[1:]:
         text = f"({text} * u {'-' if c < 0 else '+'} {abs(c)!r})"
     return text
+
+
+POLYNOMIALS = "ERFCX", "E1_NEAR", "E1_FAR"
+
+
+def header():
+    """All of this as the text of a C++ header; a polynomial is a function of the same name in small letters."""
+    lines = ["#pragma once"]
+    for name, value in globals().items():
+        if not name.isupper() or name == "POLYNOMIALS":
+            continue
+        if name in POLYNOMIALS:
+            lines.append(f"HD double {name.lower()}_polynomial(double u) {{ return {horner(value)}; }}")
+        elif isinstance(value, tuple):
+            lines.append(f"constexpr double {name}[] = {{{', '.join(map(repr, value))}}};")
+        else:
+            lines.append(f"constexpr {'u32' if isinstance(value, int) else 'double'} {name} = {value!r};")
+    return "\n".join(lines) + "\n"

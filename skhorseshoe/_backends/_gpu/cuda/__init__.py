@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ... import GLOBAL, LATENT, LENGTH, LOCAL, LOCAL_SLICE, constants
+from ... import constants
 
 _OF_SIZE_P = "block_sum", "add_blocks", "variates", "scales", "line_moves", "local_moves", "gaussian", "cholesky"
 # A module is compiled as one text: the definitions, and these files one after the other. None includes anything.
@@ -39,15 +39,14 @@ def source(module):
 
 def _definitions():
     """The numbers that Python and the kernels share: purposes, sizes, and the constants of the CPU's kernels."""
-    purposes = {"LATENT": LATENT, "LOCAL": LOCAL, "GLOBAL": GLOBAL, "LENGTH": LENGTH, "LOCAL_SLICE": LOCAL_SLICE}
     sizes = {"THREADS": THREADS, "WARPS": WARPS, "TILE": SPARSE_TILE, "STRIP": STRIP}
-    of_kernels = {name: value for name, value in vars(constants).items() if name.isupper()}
+    shared = {name: value for name, value in vars(constants).items() if name.isupper()}
     lines = []
-    for name, value in {**purposes, **sizes, **of_kernels}.items():
-        if isinstance(value, tuple):
+    for name, value in {**sizes, **shared}.items():
+        if name in constants.POLYNOMIALS:
             begin = f"__device__ __forceinline__ double {name.lower()}_polynomial(double u)"
             lines.append(f"{begin} {{ return {constants.horner(value)}; }}")
-        else:
+        elif not isinstance(value, tuple):
             lines.append(f"#define {name} {value!r}")
     return "\n".join(lines)
 

@@ -1,0 +1,137 @@
+"""Compiles the core, C++ without a library of its own, into shared libraries: one for each level of the processor.
+
+    python build_core.py            # for this machine, into the package: what an editable install runs
+    python build_core.py wheels     # a wheel for every platform, into dist/
+
+The compiler is Clang as the package ``ziglang`` brings it, pinned, so that all builds of a version draw the same
+numbers; or ``CXX`` of the environment, whose draws may differ in their last bits.
+"""
+
+import os
+import platform
+import runpy
+import shlex
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from zlib import crc32
+
+ROOT = Path(__file__).parent
+BACKENDS = ROOT / "skhorseshoe" / "_backends"
+CORE, EXPORTS = BACKENDS / "core", BACKENDS / "_cpu" / "exports"
+HOME = "skhorseshoe/_backends/_cpu/lib"  # of the libraries in the package
+
+# Nothing may assume that inf or NaN cannot occur, nor reorder a sum, nor round a b + c once but where the text says so:
+# so all levels that have the instruction draw the same numbers.
+FLAGS = [
+    *("-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"),
+    *("-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"),
+    *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
+]
+
+# By platform: the compiler's target, the tag of a wheel, and the levels, of which the last that runs is used.
+_X86 = {"baseline": "x86_64", "avx2": "x86_64_v3", "avx512": "x86_64_v4"}
+PLATFORMS = {
+    "linux-x86_64": ("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", _X86),
+    "linux-aarch64": ("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64", {"baseline": "generic"}),
+    "musl-x86_64": ("x86_64-linux-musl", "musllinux_1_1_x86_64", _X86),
+    "musl-aarch64": ("aarch64-linux-musl", "musllinux_1_1_aarch64", {"baseline": "generic"}),
+    "macos-arm64": ("aarch64-macos.11.0", "macosx_11_0_arm64", {"baseline": "apple_m1"}),
+    "macos-x86_64": ("x86_64-macos.11.0", "macosx_11_0_x86_64", _X86),
+    "windows-x86_64": ("x86_64-windows-gnu", "win_amd64", _X86),
+}
+SUFFIX = {"linux": "so", "musl": "so", "macos": "dylib", "windows": "dll"}
+
+
+def here():
+    """The name of the platform that runs this."""
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
+    if sys.platform == "darwin":
+        return "macos-" + ("arm64" if machine == "aarch64" else machine)
+    if sys.platform == "win32":
+        return f"windows-{machine}"
+    is_musl = "musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or "")
+    return f"{'musl' if is_musl else 'linux'}-{machine}"
+
+
+def sources():
+    """All files that the libraries are made of."""
+    return [BACKENDS / "constants.py", *sorted(CORE.glob("*.hpp")), *sorted(EXPORTS.glob("*.cpp"))]
+
+
+def checksum():
+    """Of the sources; a library knows its own, so that a stale one can be told."""
+    return crc32(b"".join(path.read_bytes() for path in sources()))
+
+
+def compile_libraries(name, folder, macros=(), flags=()):
+    """Compile all levels for a platform into a folder; returns the files. macros : "NAME" or "NAME=value", of planted
+    errors. flags : of the compiler, beside those of ``FLAGS``."""
+    if name not in PLATFORMS:
+        raise SystemExit(f"skhorseshoe knows no platform {name!r}; it is built for {', '.join(PLATFORMS)}.")
+    target, _, levels = PLATFORMS[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    with tempfile.TemporaryDirectory() as generated:
+        constants = runpy.run_path(str(BACKENDS / "constants.py"))
+        Path(generated, "constants.hpp").write_text(constants["header"]())
+        for level, cpu in levels.items():
+            made.append(folder / f"core-{level}.{SUFFIX[name.partition('-')[0]]}")
+            defined = [f"-D{macro}" for macro in (*macros, f"CHECKSUM={checksum()}u")]
+            includes = [f"-I{CORE}", f"-I{generated}"]
+            files = map(str, sorted(EXPORTS.glob("*.cpp")))
+            # Written aside and renamed: a process that has the old one loaded keeps it.
+            aside = made[-1].with_suffix(".part")
+            _run([*_compiler(target, cpu), *FLAGS, *flags, *defined, *includes, *files, "-o", str(aside)])
+            aside.replace(made[-1])
+    return made
+
+
+def refresh():
+    """Compile into the checkout where the libraries that are there are not of these sources."""
+    stamp = ROOT / HOME / "checksum"
+    if not stamp.exists() or stamp.read_text() != str(checksum()):
+        compile_libraries(here(), ROOT / HOME)
+        stamp.write_text(str(checksum()))
+
+
+def _compiler(target, cpu):
+    if cxx := os.environ.get("CXX"):
+        is_x86 = cpu.startswith("x86_64")
+        return [
+            *shlex.split(cxx),
+            *([f"-march={cpu.replace('_v', '-v').replace('x86_64', 'x86-64')}"] if is_x86 else []),
+        ]
+    zig = [sys.executable, "-m", "ziglang", "c++", "-target", target, f"-mcpu={cpu}"]
+    return [*zig, "-nostdlib++", "-fno-sanitize=undefined"]
+
+
+def _run(command):
+    try:
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    except OSError as error:
+        raise SystemExit(f"skhorseshoe: the compiler {command[0]!r} could not be started ({error}). {_CURE}") from None
+    if done.returncode:
+        raise SystemExit(f"skhorseshoe: the core could not be compiled by {command[0]!r}. {_CURE}\n{done.stderr}")
+
+
+_CURE = (
+    "Install a wheel, for which nothing is compiled; or the build requirement `ziglang` of pyproject.toml, which brings "
+    "a compiler; or set CXX to a C++17 compiler."
+)
+
+
+def build_wheels():
+    """A wheel for every platform."""
+    for name in PLATFORMS:
+        env = {**os.environ, "SKHORSESHOE_PLATFORM": name}
+        subprocess.run([sys.executable, "-m", "build", "--wheel", str(ROOT)], env=env, check=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["wheels"]:
+        build_wheels()
+    else:
+        refresh()

@@ -1,0 +1,30 @@
+// What the exported functions share. Python reads their prototypes, so each stands on lines of its own and its types are
+// those that ``library.py`` knows. They return 0, NO_MEMORY, or what their comment says. Arrays are C-contiguous.
+#pragma once
+#include "base.hpp"
+
+#ifdef _WIN32
+#define EXPORT extern "C" __declspec(dllexport)
+#else
+#define EXPORT extern "C" __attribute__((visibility("default")))
+#endif
+constexpr i32 NO_MEMORY = -1000;
+
+// Scratch that is given back at the end of its scope; of small types, uninitialised.
+template <class T> struct Scratch {
+    T* data;
+    explicit Scratch(i64 n) : data(static_cast<T*>(malloc(sizeof(T) * (n > 0 ? n : 1)))) {}
+    ~Scratch() { free(data); }
+    Scratch(const Scratch&) = delete;
+    operator T*() const { return data; }
+    bool failed() const { return !data; }
+};
+
+// The team of the host: one thread.
+struct OneThread {
+    template <class F> double sum_logs(i64 n, F f) const {
+        LogSum logs;
+        for (i64 j = 0; j < n; ++j) logs.add(f(j));
+        return logs.value();
+    }
+};

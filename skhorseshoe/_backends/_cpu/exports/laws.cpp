@@ -1,0 +1,53 @@
+// Random numbers of one purpose, and the scales, for all chains.
+#include "export.hpp"
+#include "scales.hpp"
+
+EXPORT i32 fill_normal(double* out, i64 n_chains, i64 m, u32 attempt, u32 purpose, u32 sweep, u32 k0, u32 k1) {
+    for (i64 c = 0; c < n_chains; ++c) {
+        const Stream stream({sweep, k0, k1}, u32(c), purpose);
+        for (i64 j = 0; j < m; ++j) out[c * m + j] = normal(stream, u32(j), attempt);
+    }
+    return 0;
+}
+
+EXPORT i32 fill_uniform(double* out, i64 n_chains, i64 m, u32 purpose, u32 sweep, u32 k0, u32 k1) {
+    for (i64 c = 0; c < n_chains; ++c) {
+        const Stream stream({sweep, k0, k1}, u32(c), purpose);
+        for (i64 j = 0; j < m; ++j) out[c * m + j] = uniform(stream, u32(j));
+    }
+    return 0;
+}
+
+EXPORT i32 fill_exponential(double* out, i64 n_chains, i64 m, u32 purpose, u32 sweep, u32 k0, u32 k1) {
+    for (i64 c = 0; c < n_chains; ++c) {
+        const Stream stream({sweep, k0, k1}, u32(c), purpose);
+        for (i64 j = 0; j < m; ++j) out[c * m + j] = exponential(stream, u32(j));
+    }
+    return 0;
+}
+
+// Gamma with one shape and a rate for each chain.
+EXPORT i32 fill_gamma(double shape, const double* rate, double* out, i64 n_chains, u32 purpose, u32 sweep, u32 k0, u32 k1) {
+    for (i64 c = 0; c < n_chains; ++c)
+        out[c] = gamma_variate(shape, Stream({sweep, k0, k1}, u32(c), purpose), 0) / rate[c];
+    return 0;
+}
+
+EXPORT i32 global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double* out, i64 n_chains, i64 p,
+                        u32 sweep, u32 k0, u32 k1) {
+    for (i64 c = 0; c < n_chains; ++c)
+        out[c] = draw_tau(OneThread(), beta + c * p, p, tau_sq_inv[c], tau_0, Stream({sweep, k0, k1}, u32(c), GLOBAL));
+    return 0;
+}
+
+EXPORT i32 local_scales(const double* beta, const double* tau_sq_inv, double* out, i64 n_chains, i64 p, u32 sweep,
+                        u32 k0, u32 k1) {
+    for (i64 c = 0; c < n_chains; ++c) {
+        const Stream stream({sweep, k0, k1}, u32(c), LOCAL);
+        for (i64 j = 0; j < p; ++j) {
+            const double b = largest(0.5 * beta[c * p + j] * beta[c * p + j] * tau_sq_inv[c], LEAST_B);
+            out[c * p + j] = draw_local_precision(b, stream, u32(j));
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,55 @@
+// What every file of the core begins with: the words for both devices, fixed-width integers, and views of memory.
+#pragma once
+#ifdef __CUDACC_RTC__
+#define HD __device__ __forceinline__
+#define HD_MEMBER __device__ __forceinline__
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int i32;
+typedef long long i64;
+#else
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#define HD static inline __attribute__((always_inline))
+#define HD_MEMBER inline __attribute__((always_inline))
+typedef uint8_t u8;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t i32;
+typedef int64_t i64;
+#endif
+#include "constants.hpp"
+
+// The first line of a function whose sums and products a b + c are rounded once, where the processor can.
+#ifdef __clang__
+#define CONTRACT _Pragma("clang fp contract(on)")
+#else
+#define CONTRACT
+#endif
+
+template <class T> HD T least(T a, T b) { return b < a ? b : a; }
+template <class T> HD T largest(T a, T b) { return a < b ? b : a; }
+
+// sum_j f(j), j < n, in eight parts: so it vectorises, and has the same bits for every width of the registers.
+template <class F> HD double sum(i64 n, F f) {
+    double part[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    i64 j = 0;
+    for (; j + 8 <= n; j += 8)
+        for (int k = 0; k < 8; ++k) part[k] += f(j + k);
+    for (int k = 0; j < n; ++j, ++k) part[k] += f(j);
+    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
+// A sum of many logarithms that takes few of them: log of a product as long as that is in range.
+struct LogSum {
+    double total = 0.0, product = 1.0;
+    HD_MEMBER void add(double factor) {
+        const double next = product * factor;
+        if (1e-150 < next && next < 1e150) product = next;
+        else total += log(product), product = factor;
+    }
+    HD_MEMBER double value() const { return total + log(product); }
+};

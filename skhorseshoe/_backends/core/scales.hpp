@@ -1,0 +1,65 @@
+// The scales given the coefficients: tau with every lambda_j integrated out, then lambda_j given tau, both exact.
+//
+// With b_j = beta_j^2 / (2 tau^2), the horseshoe's marginal law of a coefficient (Carvalho, Polson & Scott 2010) is
+// p(beta_j | tau) = (2 pi^3)^(-1/2) tau^-1 e^b E1(b), E1 being the exponential integral, and x = lambda_j^-2 given beta_j
+// and tau has a density proportional to e^(-b x) / (1 + x). Drawing (tau, lambda) together leaves no memory of the old
+// scales beside beta: it is what repeating the one-at-a-time updates for ever would give.
+#pragma once
+#include "random.hpp"
+
+// e^b E1(b) for b > 0, relative error below 1e-13: the power series below 1, above it an expansion in (b - 4) / (b + 2).
+HD double scaled_exponential_integral(double b) {
+    if (b < 1.0) return exp(b) * (e1_near_polynomial(b) * b - log(b) - EULER);
+    return e1_far_polynomial((b - 4.0) / (b + 2.0)) / b;
+}
+
+// log p(log tau | beta) up to a constant: the half-Cauchy prior, the Jacobian, and sum_j log p(beta_j | tau). A Team is
+// one thread of the host, or the threads of a block; its sum_logs(p, f) has sum_j log f(j) for all of them.
+template <class Team> HD double log_density_of_tau(const Team& team, const double* beta, i64 p, double log_tau, double tau_0) {
+    const double half = 0.5 * exp(-2.0 * log_tau), ratio = exp(log_tau) / tau_0;
+    const double terms = team.sum_logs(
+        p, [=](i64 j) { return scaled_exponential_integral(largest(beta[j] * beta[j] * half, LEAST_B)); });
+    return log_tau - log1p(ratio * ratio) - p * log_tau + terms;
+}
+
+// tau^-2 given beta: a slice step in log tau from the current one, the interval stepped out and then shrunk (Neal 2003).
+template <class Team>
+HD double draw_tau(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0, const Stream& stream) {
+    const double now = -0.5 * log(tau_sq_inv);
+    const double level = log_density_of_tau(team, beta, p, now, tau_0) - exponential(stream, 0);
+    double low = now - TAU_WIDTH * uniform(stream, 1), high = low + TAU_WIDTH;
+    while (low > -FARTHEST && log_density_of_tau(team, beta, p, low, tau_0) > level) low -= TAU_WIDTH;
+    while (high < FARTHEST && log_density_of_tau(team, beta, p, high, tau_0) > level) high += TAU_WIDTH;
+    for (u32 attempt = 0; attempt < 200; ++attempt) {
+        const double proposed = low + (high - low) * uniform(stream, 2, attempt);
+        if (log_density_of_tau(team, beta, p, proposed, tau_0) >= level) return exp(-2.0 * proposed);
+        (proposed < now ? low : high) = proposed;
+    }
+    return exp(-2.0 * now);  // the slice has shrunk to the current point
+}
+
+// x = lambda_j^-2 given b. Rejection, on y = 1 + x, whose density is e^(-b y) / y above 1: from e^(-b y) where b > 1;
+// else from 1 / y below 1 / b and from b e^(-b y) above.
+HD double draw_local_precision(double b, const Stream& stream, u32 j) {
+    double x = 0.0;
+    const double log_range = -log(b), below = log_range * exp(-b);
+    for (u32 attempt = 0; attempt < 500; ++attempt) {  // each accepts with probability > 0.4
+        const double e = exponential(stream, j, 2 * attempt);
+        const Words w = stream.words(j, 2 * attempt + 1);
+        const double u = unit(w.v[0], w.v[1]), v = unit(w.v[2], w.v[3]);
+        if (b > 1.0) {
+            x = e / b;
+            if (v * (1.0 + x) < 1.0) break;
+            continue;
+        }
+        const double share = below / (below + 0.36787944117144233);
+        if (u < share) {
+            x = expm1(u / share * log_range);
+            if (v < exp(-b * x)) break;
+        } else {
+            x = (1.0 + e) / b - 1.0;
+            if (v * (1.0 + e) < 1.0) break;
+        }
+    }
+    return x;
+}
