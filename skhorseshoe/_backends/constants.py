@@ -21,6 +21,11 @@ LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: 
 
 ROUNDING = 1e-16
 
+# The table of the horseshoe's quantiles g: intervals to a unit of v, below ``EDGE`` and from there on.
+FINE, COARSE = 4096.0, 64.0
+EDGE, END = 0.125, 14.0  # beyond the end is 1e-44 of the law
+STARTS, LEAST_LOG = 20.0, -11.0  # intervals to a unit of log x in the table of the way back, and where it begins
+
 # Truncated normals, and the tail of the normal distribution.
 GAUSSIAN_ABOVE = 0.47  # mean from which a truncated normal is proposed by an untruncated one
 DENSITY_AT_0 = 0.3989422804014327  # phi(0)

@@ -13,10 +13,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import exp1, ndtri, ndtri_exp
 
-FINE, COARSE = 4096.0, 64.0  # intervals to a unit of v: below ``EDGE``, and from there on
-EDGE, END = 0.125, 14.0  # beyond the end is 1e-44 of the law
-FIRST_COARSE = int(EDGE * (FINE - COARSE))  # what v COARSE is below the number of its interval
-STARTS, LEAST_LOG = 20.0, -11.0  # intervals to a unit of log x in the table of the way back, and where it begins
+from .constants import COARSE, EDGE, END, FINE, LEAST_LOG, STARTS
 
 _STEP, _FROM, _TO = 0.01, -60.0, 105.0  # of log x, in quadrature
 _FAR = 300.0  # of b, from where e^b E1(b) is its asymptotic series

@@ -7,7 +7,7 @@ part turns every coordinate of u = L'(beta - m), M = L L', on a circle, exactly;
 before and after (Shahbaba, Lan, Johnson & Neal 2014, "Split Hamiltonian Monte Carlo"). The turn does not depend on the
 scales in these coordinates, so tau and some lambda_j move with u held, and take beta along: on the way where the
 Gaussian is good, else after the path, with a test of their own. A Metropolis test makes all of it exact for any r, g
-and H. Then tau and lambda are drawn given beta (``_backends/_cpu/scales.py``).
+and H. Then tau and lambda are drawn given beta (``_backends/core/scales.hpp``).
 """
 
 from typing import NamedTuple

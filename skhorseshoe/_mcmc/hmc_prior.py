@@ -2,14 +2,14 @@
 
 No quadratic describes the likelihood there, but most of the posterior is nearly the prior: each coefficient has a
 coordinate that is standard normal under the prior, lambda integrated out, and measures the coefficient itself where
-that is far from zero (``_backends/_cpu/prior_kernels.py``). log tau and the coefficients that are not shrunk are
+that is far from zero (``_backends/core/prior_coordinates.hpp``). log tau and the coefficients that are not shrunk are
 coordinates beside them. With a centre and a size for each, learnt in burn-in, a turn of all coordinates is exact for a
 standard normal law, half-kicks before and after are for the rest, and a Metropolis test makes it exact. So the columns
 that are noise cost no accuracy, however many they are.
 
 The posterior has several modes: which of some correlated columns explains the rows. Exchanges go from one to another:
 a coefficient is taken out, the score without it says which columns may take its place, and a Metropolis test weighs
-both ways (``_backends/_cpu/exchange.py``). Rows are asked for the score alone.
+both ways (``_backends/core/exchange.hpp``). Rows are asked for the score alone.
 """
 
 from typing import NamedTuple

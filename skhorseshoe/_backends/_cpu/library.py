@@ -16,6 +16,7 @@ _LEVELS = "baseline", "avx2", "avx512"
 _SCALARS = {"i64": ctypes.c_int64, "i32": ctypes.c_int32, "u32": ctypes.c_uint32, "double": ctypes.c_double}
 _ARRAYS = {"double": "d", "float": "f", "u8": "B", "u32": "I", "i32": "i", "i64": "q"}  # type codes of NumPy
 _PROTOTYPE = re.compile(r"^EXPORT (i32|u32) (\w+)\(([^)]*)\)", re.MULTILINE)
+_RECORD = re.compile(r"^struct (\w+) {  // filled by Python\n(.*?)^};", re.MULTILINE | re.DOTALL)
 
 
 def _load():
@@ -44,12 +45,13 @@ def _load():
 level, _library = _load()
 
 
-def _prototypes():
-    text = "\n".join(path.read_text() for path in sorted((_FOLDER / "exports").glob("*.cpp")))
-    return {name: (result, parameters) for result, name, parameters in _PROTOTYPE.findall(text)}
+def _sources():
+    return "\n".join(path.read_text() for path in sorted((_FOLDER / "exports").glob("*.?pp")))
 
 
-_known = _prototypes()
+_text = _sources()
+_prototypes = {name: parameters.split(",") for _, name, parameters in _PROTOTYPE.findall(_text)}
+_records = {name: re.findall(r"^\s+([^/\n]+);", fields, re.MULTILINE) for name, fields in _RECORD.findall(_text)}
 
 
 def checksum():
@@ -60,15 +62,9 @@ def checksum():
 
 def function(name):
     """An exported function as one of Python; it returns what the core returns, an integer, and raises MemoryError."""
-    _, parameters = _known[name]
-    raw, convert, types = getattr(_library, name), [], []
-    for parameter in filter(None, map(str.strip, parameters.split(","))):
-        *kind, _ = parameter.replace("*", " * ").replace("const ", "").split()
-        is_array = kind[-1] == "*"
-        types.append(ctypes.c_void_p if is_array else _SCALARS[kind[0]])
-        number = float if kind[0] == "double" else int
-        convert.append(partial(_address, _ARRAYS.get(kind[0], ""), name) if is_array else number)
-    raw.argtypes, raw.restype = types, ctypes.c_int32
+    declared = [_declared(parameter, name) for parameter in _prototypes[name] if parameter.strip()]
+    convert, raw = [of for _, _, of in declared], getattr(_library, name)
+    raw.argtypes, raw.restype = [kind for _, kind, _ in declared], ctypes.c_int32
 
     def call(*values):
         status = raw(*[of(value) for of, value in zip(convert, values, strict=True)])
@@ -79,17 +75,50 @@ def function(name):
     return call
 
 
+def record(name, **values):
+    """What a function takes by address: a structure of the core with these fields, and the arrays that it points to."""
+    declared = [_declared(field, name) for field in _records[name]]
+    made = type(name, (ctypes.Structure,), {"_fields_": [(field, kind) for field, kind, _ in declared]})
+    return Record(made(*[of(values[field]) for field, _, of in declared]), values)
+
+
+class Record:
+    """A structure, and what must live as long as it is used."""
+
+    def __init__(self, structure, values):
+        self.structure, self.values = structure, values
+        self.address = ctypes.addressof(structure)
+
+
+def _declared(text, name):
+    """A parameter or a field: its name, its type for ctypes, and what makes a value one of the type."""
+    *kind, own = text.replace("*", " * ").replace("const ", "").split()
+    if kind[-1] == "*":
+        return own, ctypes.c_void_p, partial(_address, _ARRAYS.get(kind[0], ""), f"{name}, {own}")
+    return own, _SCALARS[kind[0]], float if kind[0] == "double" else int
+
+
 def _address(code, name, array):
-    """Of an array, whose type is looked at; an integer is an address already, and None is none."""
-    if array is None or type(array) is int:
-        return array
+    """Of an array, whose type is looked at; None is none."""
+    if array is None:
+        return None
+    if type(array) is Record:
+        return array.address
     char = array.dtype.char
-    if (code and char != code and char not in _SAME.get(code, ())) or not array.flags.c_contiguous:
+    try:
+        if code and char != code and char not in _SAME.get(code, ()):
+            raise TypeError
+        if array.flags.writeable:  # a third of the time of the other way; no other order of an array has it
+            return ctypes.addressof(_NOTHING.from_buffer(array))
+        if not array.flags.c_contiguous:
+            raise TypeError
+    except TypeError:
         raise TypeError(
             f"{name}: an array of type {code or 'any'} in C order is needed, not one of {array.dtype}, shape "
             f"{array.shape}, strides {array.strides}."
-        )
+        ) from None
     return array.ctypes.data
 
 
+_NOTHING = ctypes.c_char * 0
 _SAME = {"q": "lpn", "B": "?"}  # other names of a type, where it has as many bytes

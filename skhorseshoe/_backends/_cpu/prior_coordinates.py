@@ -4,36 +4,42 @@ import numpy as np
 
 from .. import Path
 from ..horseshoe_quantile import quantile_table
-from .exchange import put_in, take_out, weigh_exchange
+from .library import function, record
 from .path_kernels import turn_path
-from .prior_kernels import begin_prior_path, kick_prior_path, place_prior_path, prior_coordinates
+
+_coordinates, _begin = function("prior_coordinates"), function("begin_prior_path")
+_place, _kick = function("place_prior_path"), function("kick_prior_path")
+_take_out, _put_in, _weigh = function("take_out"), function("put_in"), function("weigh_exchange")
 
 _SHARED = 2**11  # coefficients of all chains, whose coordinates outweigh handing a chain to another thread
 
 
 class PriorCoordinates:
-    """u = (w - centre) / size, w the coordinates of ``prior_kernels.py``. What is made on a path is overwritten.
+    """u = (w - centre) / size, w the coordinates of ``core/prior_coordinates.hpp``. What is made on a path is overwritten.
 
     fixed : ``FixedPrior``. distance : (p,) d of the shrunk columns. tau_0 : scale of tau. centre, size : (q + 1,).
     """
 
     def __init__(self, fixed, distance, tau_0, centre, size, n_chains, threads):
-        self.centre, self.size, self.threads = centre, size, threads
-        self.fixed, self.coordinates = (fixed.anchor, fixed.diagonal), (centre, size, distance, tau_0, quantile_table())
-        self.made = *np.empty((3, n_chains, len(distance))), *np.empty((2, n_chains))
+        self.threads, p, table = threads, len(distance), quantile_table()
+        made = dict(zip(("slope", "carried", "pull"), np.empty((3, n_chains, p)), strict=True))
+        made |= dict(zip(("pull_of_tau", "energy"), np.empty((2, n_chains)), strict=True))
+        how = {"anchor": fixed.anchor, "diagonal": fixed.diagonal, "centre": centre, "size": size, "distance": distance}
+        how |= {"cubics": table.cubics, "starts": table.starts, "n_starts": len(table.starts), "tau_0": tau_0}
+        self.record = record("PriorCoordinates", **how, **made, p=p, q=len(centre) - 1)
+        self.shape = n_chains, len(centre)
 
     def of(self, beta, tau_sq_inv):
         """The w of coefficients, the other coefficients, and log tau; (n_chains, q + 1)."""
         out = np.empty((len(beta), beta.shape[1] + 1))
-        prior_coordinates(self.coordinates, beta, tau_sq_inv, out)
+        _coordinates(self.record, np.ascontiguousarray(beta), tau_sq_inv, len(beta), out)
         return out
 
     def begin(self, state, key):
         """A ``Path`` from a state, with fresh v."""
-        path = Path(*np.empty((3, len(state.beta), len(self.centre))), np.empty(len(state.beta)))
-        given = state.beta, state.tau_sq_inv, state.loglik, state.score
-        how = self.fixed, self.coordinates, given, state.sweep, *key
-        _share(self.threads, path.u.shape, lambda *chains: begin_prior_path(*how, *chains, path, self.made))
+        path = Path(*np.empty((3, *self.shape)), np.empty(self.shape[0]))
+        how = self.record, *map(np.ascontiguousarray, (state.beta, state.tau_sq_inv, state.loglik, state.score))
+        _share(self.threads, self.shape, lambda *chains: _begin(*how, state.sweep, *key, *chains, *path))
         return path
 
     def turn(self, path, angle):
@@ -44,51 +50,50 @@ class PriorCoordinates:
     def place(self, path):
         """beta and tau^-2."""
         beta, tau_sq_inv = np.empty((len(path.u), path.u.shape[1] - 1)), np.empty(len(path.u))
-        how = beta, tau_sq_inv, self.made
-        _share(self.threads, beta.shape, lambda *chains: place_prior_path(self.coordinates, path.u, *chains, *how))
+        _share(self.threads, beta.shape, lambda *chains: _place(self.record, path.u, *chains, beta, tau_sq_inv))
         return beta, tau_sq_inv
 
     def kick(self, path, angle, beta, loglik, score):
         """A half-kick at beta; with it the path knows its force and its energy there."""
-        how = angle, self.fixed, self.coordinates, beta, loglik, score
-        _share(self.threads, path.u.shape, lambda *chains: kick_prior_path(*how, *chains, path, self.made))
+        how = self.record, angle, beta, loglik, np.ascontiguousarray(score)
+        _share(self.threads, path.u.shape, lambda *chains: _kick(*how, *chains, *path))
         return path
 
 
 class Exchanges:
-    """Exchanges of shrunk coefficients, see ``exchange.py``.
+    """Exchanges of shrunk coefficients, see ``core/exchange.hpp``.
 
     fixed : ``FixedPrior``. precision : (p,) of what a coefficient that is away from zero has. square : (p,) of the
     spreads of the columns, 0 for those that take no part.
     """
 
     def __init__(self, fixed, precision, square, threads):
-        self.fixed, self.precision, self.square = fixed, precision * (square > 0), square
         self.threads = threads
+        how = {"precision": precision * (square > 0), "square": square, "p": len(square), "q": len(fixed.anchor)}
+        self.record = record("ExchangePrior", **how, anchor=fixed.anchor, diagonal=fixed.diagonal)
 
     def take_out(self, beta, uniform):
         """The columns that go out, the logarithms of their probabilities, and the coefficients without them."""
-        out, chance, without = np.empty(len(beta), np.int64), np.empty(len(beta)), np.empty_like(beta)
-        how = beta, self.precision, uniform, out, chance, without
-        _share(self.threads, beta.shape, lambda *chains: take_out(*chains, *how))
-        return out, chance, without
+        out, log_chance, without = np.empty(len(beta), np.int64), np.empty(len(beta)), np.empty(beta.shape)
+        how = self.record, beta, np.ascontiguousarray(uniform)
+        _share(self.threads, beta.shape, lambda *chains: _take_out(*how, *chains, out, log_chance, without))
+        return out, log_chance, without
 
     def put_in(self, beta, out, score, uniform, standard):
         """The columns that come in, the logarithms of the densities of that, and the coefficients with and without
         them."""
-        column, density = np.empty(len(beta), np.int64), np.empty(len(beta))
-        new, without = np.empty_like(beta), np.empty_like(beta)
-        prior = self.square, self.fixed.diagonal
-        how = beta, out, score, *prior, uniform, standard, column, density, new, without
-        _share(self.threads, beta.shape, lambda *chains: put_in(*chains, *how))
-        return column, density, new, without
+        column, log_density = np.empty(len(beta), np.int64), np.empty(len(beta))
+        new, without = np.empty(beta.shape), np.empty(beta.shape)
+        how = self.record, beta, out, *map(np.ascontiguousarray, (score, uniform, standard))
+        _share(self.threads, beta.shape, lambda *chains: _put_in(*how, *chains, column, log_density, new, without))
+        return column, log_density, new, without
 
     def weigh(self, old, new, out, column, score, tau_sq_inv, logs):
         """Minus the logarithm of the Metropolis ratio (n_chains,). old, new : beta and log-likelihood."""
-        change, fixed = np.empty(len(out)), (self.fixed.anchor, self.fixed.diagonal)
-        prior = self.precision, self.square, fixed
-        how = old, new, out, column, score, *prior, tau_sq_inv, logs, change
-        _share(self.threads, score.shape, lambda *chains: weigh_exchange(*chains, *how))
+        change = np.empty(len(out))
+        how = *old, *new, out, column, score, tau_sq_inv, *logs
+        how = self.record, *map(np.ascontiguousarray, how)
+        _share(self.threads, score.shape, lambda *chains: _weigh(*how, *chains, change))
         return change
 
 

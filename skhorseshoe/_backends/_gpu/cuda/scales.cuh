@@ -1,4 +1,4 @@
-// Twin: _cpu/scales.py, which has the formulas and the reasons.
+// Twin: core/scales.hpp, which has the formulas and the reasons.
 // The scales given the coefficients.
 
 // e^b E1(b) for b > 0.

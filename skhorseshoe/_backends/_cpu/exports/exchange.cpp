@@ -1,0 +1,90 @@
+// Exchanges of shrunk coefficients, of the chains first to last - 1.
+#include "exchange.hpp"
+
+#include "export.hpp"
+
+struct ExchangePrior {  // filled by Python
+    const double* precision;  // (p,) of a coefficient that is away from zero
+    const double* square;     // (p,) spreads of the columns, 0 of those that take no part
+    const double* anchor;     // (q,) of the fixed prior
+    const double* diagonal;   // (q,)
+    i64 p;
+    i64 q;
+};
+
+// The first index at which the running sum of value(j) exceeds a share of the total; the last index at most.
+template <class F> static i64 first_above(double limit, i64 n, F value) {
+    double below = 0.0;
+    i64 j = -1;
+    while (below <= limit && j < n - 1) below += value(++j);
+    return j;
+}
+
+// Column j of each chain, the logarithm of its probability, and the coefficients without it (n_chains, q).
+EXPORT i32 take_out(const void* prior, const double* beta, const double* uniform, i64 first, i64 last, i64* out,
+                    double* log_chance, double* without) {
+    const ExchangePrior& of = *static_cast<const ExchangePrior*>(prior);
+    for (i64 c = first; c < last; ++c) {
+        const double *own = beta + c * of.q, total = sum_of_sizes(own, of.precision, of.p);
+        const i64 j = first_above(uniform[c] * total, of.p,
+                                  [&](i64 k) { return share_of_size(own[k], of.precision[k]); });
+        out[c] = j, log_chance[c] = log_chance_out(own[j], of.precision[j], total);
+        memcpy(without + c * of.q, own, sizeof(double) * of.q);
+        without[c * of.q + j] = 0.0;
+    }
+    return 0;
+}
+
+// Column k and its value; ``with`` it, ``without`` it, and the logarithm of the density of the proposal.
+// score : (n_chains, q) without column j. standard : (n_chains,) normal.
+EXPORT i32 put_in(const void* prior, const double* beta, const i64* out, const double* score, const double* uniform,
+                  const double* standard, i64 first, i64 last, i64* column, double* log_density, double* with,
+                  double* without) {
+    const ExchangePrior& of = *static_cast<const ExchangePrior*>(prior);
+    Scratch<double> log_weights(of.p);
+    if (log_weights.failed()) return NO_MEMORY;
+    for (i64 c = first; c < last; ++c) {
+        const double *own = beta + c * of.q, *own_score = score + c * of.q;
+        const double information = information_of_score(own_score, of.square, of.p);
+        const Weights weights =
+            weigh_columns(own_score, of.square, of.diagonal, information, of.p, out[c], log_weights);
+        const i64 k = first_above(uniform[c] * weights.total, of.p,
+                                  [&](i64 j) { return exp(log_weights[j] - weights.log_largest); });
+        const double precision = information * of.square[k] + of.diagonal[k];
+        column[c] = k;
+        log_density[c] = weights.log_chance(log_weights[k]) + log_normal_density(standard[c], precision);
+        double *own_with = with + c * of.q, *own_without = without + c * of.q;
+        memcpy(own_with, own, sizeof(double) * of.q);
+        own_with[out[c]] = own[k], own_with[k] = own_score[k] / precision + standard[c] / sqrt(precision);
+        memcpy(own_without, own_with, sizeof(double) * of.q);
+        own_without[k] = 0.0;
+    }
+    return 0;
+}
+
+// Minus the logarithm of the Metropolis ratio of each chain. score : (n_chains, q) without column k. log_chance,
+// log_density : what the functions above gave.
+EXPORT i32 weigh_exchange(const void* prior, const double* beta, const double* loglik, const double* new_beta,
+                          const double* new_loglik, const i64* out, const i64* column, const double* score,
+                          const double* tau_sq_inv, const double* log_chance, const double* log_density, i64 first,
+                          i64 last, double* change) {
+    const ExchangePrior& of = *static_cast<const ExchangePrior*>(prior);
+    Scratch<double> log_weights(of.p);
+    if (log_weights.failed()) return NO_MEMORY;
+    for (i64 c = first; c < last; ++c) {
+        const i64 j = out[c], k = column[c];
+        const double *old = beta + c * of.q, *now = new_beta + c * of.q, *own_score = score + c * of.q;
+        const double before = old[j], after = now[k];
+        const double information = information_of_score(own_score, of.square, of.p);
+        const Weights weights = weigh_columns(own_score, of.square, of.diagonal, information, of.p, k, log_weights);
+        const double precision = information * of.square[j] + of.diagonal[j];
+        double back = weights.log_chance(log_weights[j]);
+        back += log_normal_density((before - own_score[j] / precision) * sqrt(precision), precision);
+        back += log_chance_out(after, of.precision[k], sum_of_sizes(now, of.precision, of.p));
+        double gain = new_loglik[c] - loglik[c];
+        gain += log_fixed_prior(now, of.anchor, of.diagonal, of.q) - log_fixed_prior(old, of.anchor, of.diagonal, of.q);
+        gain += log_horseshoe(after, tau_sq_inv[c]) - log_horseshoe(before, tau_sq_inv[c]);
+        change[c] = log_chance[c] + log_density[c] - gain - back;
+    }
+    return 0;
+}

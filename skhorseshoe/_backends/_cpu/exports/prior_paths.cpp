@@ -1,0 +1,205 @@
+// Paths of the chains in the coordinates of the prior: u = (w - centre) / size of each coordinate.
+#include "export.hpp"
+#include "prior_coordinates.hpp"
+#include "random.hpp"
+
+struct PriorCoordinates {  // filled by Python
+    const double* anchor;      // (q,) of the fixed prior
+    const double* diagonal;    // (q,)
+    const double* centre;      // (q + 1,)
+    const double* size;        // (q + 1,)
+    const double* distance;    // (p,) d
+    double tau_0;
+    const double* cubics;      // of the table of quantiles
+    const double* starts;
+    i64 n_starts;
+    i64 p;                     // shrunk coefficients
+    i64 q;                     // all coefficients
+    double* slope;             // (n_chains, p) derivatives of beta_j by w_j, made on the path
+    double* carried;           // (n_chains, p) those by log tau
+    double* pull;              // (n_chains, p) those of the logarithm of the prior by w_j
+    double* pull_of_tau;       // (n_chains,) its derivative by log tau
+    double* energy;            // (n_chains,) minus the logarithm itself
+};
+
+constexpr i64 TILE = 128;  // columns placed together: their numbers fit into the fastest memory
+
+// A tile of columns of a chain: coordinates, and what they lead to. Each loop over it sees few of its arrays.
+struct Tile {
+    double w[TILE], ratio[TILE], v[TILE], g[TILE], g1[TILE], g2[TILE], growth[TILE];
+    double within[TILE], a0[TILE], a1[TILE], a2[TILE], a3[TILE], is_enough[TILE];
+    i32 interval[TILE];
+};
+
+// g and its derivatives at v: loops that vectorise, around one that looks up the cubics.
+static void quantiles_of_tile(Tile& t, i64 m, const double* cubics) {
+    for (i64 k = 0; k < m; ++k) {
+        const Place at = place_in_table(t.v[k]);
+        t.within[k] = at.within, t.interval[k] = at.interval;
+    }
+    for (i64 k = 0; k < m; ++k) {
+        const double* a = cubics + 4 * i64(t.interval[k]);
+        t.a0[k] = a[0], t.a1[k] = a[1], t.a2[k] = a[2], t.a3[k] = a[3];
+    }
+    for (i64 k = 0; k < m; ++k) {
+        const Quantile at = of_cubic(t.v[k], t.within[k], t.a0[k], t.a1[k], t.a2[k], t.a3[k]);
+        t.g[k] = at.g, t.g1[k] = at.g1, t.g2[k] = at.g2;
+    }
+}
+
+// v and the derivatives of g for the w of a tile: by two steps where these are enough, as they are for noise.
+static void solve_tile(Tile& t, i64 m, const double* cubics) {
+    for (i64 k = 0; k < m; ++k) t.v[k] = fabs(t.w[k]);
+    quantiles_of_tile(t, m, cubics);
+    for (i64 k = 0; k < m; ++k) {
+        t.is_enough[k] = t.ratio[k] * t.g[k] <= FAR_OUT ? 1.0 : 0.0;
+        t.v[k] = first_step(t.v[k], t.ratio[k], {t.g[k], t.g1[k], t.g2[k]});
+    }
+    quantiles_of_tile(t, m, cubics);
+    for (i64 k = 0; k < m; ++k) {
+        const Quantile at = {t.g[k], t.g1[k], t.g2[k]};
+        const double step = solving_step(t.v[k], at, t.ratio[k], fabs(t.w[k]));
+        t.is_enough[k] = fabs(step) <= SERIES_STEP * t.v[k] ? t.is_enough[k] : 0.0;
+        const Solved s = after_series(t.v[k], step, at);
+        t.v[k] = s.v, t.g[k] = s.at.g, t.g1[k] = s.at.g1, t.g2[k] = s.at.g2;
+    }
+    for (i64 k = 0; k < m; ++k) {
+        if (t.is_enough[k] == 1.0) continue;
+        const Solved s = solve_from(fabs(t.w[k]), fabs(t.w[k]), t.ratio[k], cubics);
+        t.v[k] = s.v, t.g[k] = s.at.g, t.g1[k] = s.at.g1, t.g2[k] = s.at.g2;
+    }
+}
+
+// beta and its derivatives at a tile; the sum of v^2, and what the tile adds to the derivative by log tau.
+static void derive_tile(Tile& t, i64 m, double tau, double* __restrict beta, double* __restrict slope,
+                        double* __restrict carried, double* __restrict pull, double* squares, double* of_tau) {
+    CONTRACT
+    *squares += sum(m, [&](i64 k) { return t.v[k] * t.v[k]; });
+    *of_tau -= sum(m, [&](i64 k) {
+        CONTRACT
+        const double shrink = 1.0 / (1.0 + t.ratio[k] * t.g1[k]), by_tau = -t.ratio[k] * t.g[k] * shrink;  // of v
+        return t.v[k] * by_tau + t.ratio[k] * (t.g1[k] + t.g2[k] * by_tau) * shrink;
+    });
+    for (i64 k = 0; k < m; ++k) {
+        const double side = copysign(1.0, t.w[k]);
+        t.growth[k] = 1.0 + t.ratio[k] * t.g1[k];  // of w with v
+        const double shrink = 1.0 / t.growth[k];
+        beta[k] = side * tau * t.g[k];
+        slope[k] = tau * t.g1[k] * shrink;
+        carried[k] = side * tau * t.g[k] * shrink;
+        pull[k] = -side * shrink * (t.v[k] + t.ratio[k] * t.g2[k] * shrink);
+    }
+}
+
+// beta and tau^-2 of a chain at u, and what the force needs beside the score.
+static void place(const PriorCoordinates& at, i64 c, const double* u, double* beta, double* tau_sq_inv) {
+    const i64 p = at.p, q = at.q;
+    const double log_tau = at.centre[q] + at.size[q] * u[q], tau = exp(log_tau);
+    *tau_sq_inv = exp(-2.0 * log_tau);
+    double squares = 0.0, of_tau = 0.0;
+    LogSum growth;
+    Tile t;
+    for (i64 first = 0; first < p; first += TILE) {
+        const i64 m = least(TILE, p - first);
+        for (i64 k = 0; k < m; ++k) {
+            CONTRACT
+            t.w[k] = at.centre[first + k] + at.size[first + k] * u[first + k];
+            t.ratio[k] = tau / at.distance[first + k];
+        }
+        solve_tile(t, m, at.cubics);
+        const i64 here = c * p + first;
+        derive_tile(t, m, tau, beta + first, at.slope + here, at.carried + here, at.pull + here, &squares, &of_tau);
+        for (i64 k = 0; k < m; ++k) growth.add(t.growth[k]);
+    }
+    for (i64 j = p; j < q; ++j) beta[j] = at.centre[j] + at.size[j] * u[j];
+    const double odds = (tau / at.tau_0) * (tau / at.tau_0);
+    at.energy[c] = 0.5 * squares + growth.value() - log_tau + log1p(odds);
+    at.pull_of_tau[c] = of_tau + (1.0 - odds) / (1.0 + odds);
+}
+
+// The force at beta, a half-kick of v, and the energy of a chain.
+static void kick(const PriorCoordinates& at, i64 c, double angle, const double* __restrict beta, double loglik,
+                 const double* __restrict score, const double* __restrict u, double* __restrict v,
+                 double* __restrict force, double* total) {
+    CONTRACT
+    const i64 p = at.p, q = at.q;
+    const double *slope = at.slope + c * p, *carried = at.carried + c * p, *pull = at.pull + c * p;
+    const double *anchor = at.anchor, *diagonal = at.diagonal, *size = at.size;
+    const double level = sum(q, [=](i64 j) { CONTRACT return anchor[j] * beta[j]; });
+    const double squares = sum(q, [=](i64 j) { CONTRACT return diagonal[j] * beta[j] * beta[j]; });
+    for (i64 j = 0; j < q; ++j)  // of the logarithm of the likelihood and the fixed prior
+        force[j] = score[j] - level * anchor[j] - diagonal[j] * beta[j];
+    const double of_tau = at.pull_of_tau[c] + sum(p, [=](i64 j) { CONTRACT return carried[j] * force[j]; });
+    for (i64 j = 0; j < p; ++j) force[j] = -size[j] * (pull[j] + slope[j] * force[j]) - u[j];
+    for (i64 j = p; j < q; ++j) force[j] = -size[j] * force[j] - u[j];
+    force[q] = -size[q] * of_tau - u[q];
+    for (i64 j = 0; j <= q; ++j) v[j] -= 0.5 * angle * force[j];
+    const double kinetic = sum(q + 1, [=](i64 j) { CONTRACT return v[j] * v[j]; });
+    *total = 0.5 * (kinetic + level * level + squares) - loglik + at.energy[c];
+}
+
+static void coordinates_of(const PriorCoordinates& at, const double* beta, double tau_sq_inv, double* out) {
+    const double tau_inverse = sqrt(tau_sq_inv);
+    for (i64 j = 0; j < at.p; ++j)
+        out[j] = prior_coordinate(beta[j], tau_inverse, at.distance[j], at.cubics, at.starts, at.n_starts);
+    for (i64 j = at.p; j < at.q; ++j) out[j] = beta[j];
+    out[at.q] = -0.5 * log(tau_sq_inv);
+}
+
+// w of the shrunk coefficients, the other coefficients, and log tau; out (n_chains, q + 1).
+EXPORT i32 prior_coordinates(const void* coordinates, const double* beta, const double* tau_sq_inv, i64 n_chains,
+                             double* out) {
+    const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
+    for (i64 c = 0; c < n_chains; ++c) coordinates_of(at, beta + c * at.q, tau_sq_inv[c], out + c * (at.q + 1));
+    return 0;
+}
+
+// u of a state, v ~ N(0, I), the force there and the energy, of the chains first to last - 1.
+EXPORT i32 begin_prior_path(const void* coordinates, const double* beta, const double* tau_sq_inv, const double* loglik,
+                            const double* score, u32 sweep, u32 k0, u32 k1, i64 first, i64 last, double* u, double* v,
+                            double* force, double* total) {
+    const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
+    const i64 q = at.q;
+    Scratch<double> again(q);
+    if (again.failed()) return NO_MEMORY;
+    for (i64 c = first; c < last; ++c) {
+        const i64 here = c * (q + 1);
+        double *own_u = u + here, *own_v = v + here, tau_again;
+        coordinates_of(at, beta + c * q, tau_sq_inv[c], own_u);
+        for (i64 j = 0; j <= q; ++j) own_u[j] = (own_u[j] - at.centre[j]) / at.size[j];
+        const Stream stream({sweep, k0, k1}, u32(c), MOMENTUM);
+        for (i64 j = 0; j <= q; ++j) own_v[j] = normal(stream, u32(j));
+        place(at, c, own_u, again, &tau_again);
+        kick(at, c, 0.0, beta + c * q, loglik[c], score + c * q, own_u, own_v, force + here, total + c);
+    }
+    return 0;
+}
+
+// beta and tau^-2 at u.
+EXPORT i32 place_prior_path(const void* coordinates, const double* u, i64 first, i64 last, double* beta,
+                            double* tau_sq_inv) {
+    const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
+    for (i64 c = first; c < last; ++c) place(at, c, u + c * (at.q + 1), beta + c * at.q, tau_sq_inv + c);
+    return 0;
+}
+
+// A half-kick at beta; with it the path knows its force and its energy there.
+EXPORT i32 kick_prior_path(const void* coordinates, double angle, const double* beta, const double* loglik,
+                           const double* score, i64 first, i64 last, const double* u, double* v, double* force,
+                           double* total) {
+    const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
+    for (i64 c = first; c < last; ++c) {
+        const i64 own = c * at.q, here = c * (at.q + 1);
+        kick(at, c, angle, beta + own, loglik[c], score + own, u + here, v + here, force + here, total + c);
+    }
+    return 0;
+}
+
+// g, g' and g'' from the table at each v; for tests.
+EXPORT i32 horseshoe_quantiles(const double* cubics, const double* v, i64 n, double* out) {
+    for (i64 i = 0; i < n; ++i) {
+        const Quantile at = quantile(v[i], cubics);
+        out[3 * i] = at.g, out[3 * i + 1] = at.g1, out[3 * i + 2] = at.g2;
+    }
+    return 0;
+}

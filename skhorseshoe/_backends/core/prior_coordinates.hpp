@@ -1,0 +1,127 @@
+// The coordinates of the prior, in which a coefficient of the horseshoe is nearly a standard normal variable.
+//
+// A coefficient that is shrunk is tau g(v), with g the quantiles of ``horseshoe_quantile.py`` and v a standard normal
+// variable. Its coordinate is w = v + tau g(v) / d. Near zero that is v. Far from zero the coefficient moves by d while
+// w moves by 1: some standard deviations of what the data know. The logarithm of the density of w is
+// -v^2 / 2 - log(1 + tau g'(v) / d). The other coordinates are the coefficients that are not shrunk, and log tau.
+#pragma once
+#include "base.hpp"
+
+constexpr i32 FIRST_COARSE = i32(EDGE * (FINE - COARSE));  // v COARSE is so much below the number of its interval
+constexpr double LAST_FINE = EDGE * FINE, LAST_COARSE = END * COARSE - 1.0;
+constexpr double SMOOTH = 0.1;        // v below which the second derivative of g, which has a pole at zero, goes to zero
+constexpr double FAR_OUT = 0.5;       // tau g(v) / d above which logarithms are the better way to v
+constexpr double SERIES_STEP = 1e-4;  // relative step that a series may take
+constexpr double ROUGH = 1e-3, CLOSE = 1e-5;  // relative steps of Newton's method after which a few digits, or ten, are right
+constexpr int MOST_STEPS = 30;                // of Newton's method
+
+// g, g' and g'' at some v. The last is smoothed: as a part of a force it need not be exact.
+struct Quantile {
+    double g, g1, g2;
+};
+
+// Where v >= 0 is in the table: the number of its interval, and the place within that, from 0 to 1.
+struct Place {
+    double within;
+    i32 interval;
+};
+
+// The last interval for a path that has diverged to NaN, too.
+HD Place place_in_table(double v) {
+    const bool is_fine = v < EDGE;
+    const double at = v * (is_fine ? FINE : COARSE), last = is_fine ? LAST_FINE : LAST_COARSE;
+    const i32 i = i32(at < last ? at : last);
+    return {at - i, i + (is_fine ? 0 : FIRST_COARSE)};
+}
+
+// From the four coefficients of the cubic.
+HD Quantile of_cubic(double v, double r, double a0, double a1, double a2, double a3) {
+    CONTRACT
+    const double scale = v < EDGE ? FINE : COARSE, smooth = v < SMOOTH ? v * (1.0 / SMOOTH) : 1.0;
+    return {a0 + r * (a1 + r * (a2 + r * a3)), (a1 + r * (2.0 * a2 + r * 3.0 * a3)) * scale,
+            (2.0 * a2 + 6.0 * a3 * r) * scale * scale * smooth};
+}
+
+HD Quantile quantile(double v, const double* cubics) {
+    const Place at = place_in_table(v);
+    const double* a = cubics + 4 * at.interval;
+    return of_cubic(v, at.within, a[0], a[1], a[2], a[3]);
+}
+
+// v >= 0 with v + ratio g(v) = w, and g, g', g'' there.
+struct Solved {
+    double v;
+    Quantile at;
+};
+
+HD double solving_step(double v, const Quantile& at, double ratio, double w) {
+    CONTRACT
+    return (v + ratio * at.g - w) / (1.0 + ratio * at.g1);
+}
+
+// A step of Halley's method, from w itself or from where the last one led.
+HD double halley(double step, const Quantile& at, double ratio) {
+    CONTRACT
+    return step * (1.0 + 0.5 * step * ratio * at.g2 / (1.0 + ratio * at.g1));
+}
+
+// After the last step, which is small, g and its derivatives follow by a series about the point before.
+HD Solved after_series(double v, double step, const Quantile& at) {
+    CONTRACT
+    return {v - step, {at.g - step * (at.g1 - 0.5 * step * at.g2), at.g1 - step * at.g2, at.g2}};
+}
+
+// The solution where the second term is large, roughly: Newton's method for the logarithms.
+HD double solve_far_out(double w, double ratio, const double* cubics) {
+    double v = least(w, sqrt(2.0 * log(1.0 + 2.0 * w / ratio)));
+    for (int k = 0; k < MOST_STEPS; ++k) {
+        v = least(v, 0.9999 * w);
+        const Quantile at = quantile(v, cubics);
+        const double step = log(ratio * at.g / (w - v)) / (at.g1 / at.g + 1.0 / (w - v));
+        v = largest(v - step, 1e-3 * v);
+        if (fabs(step) < ROUGH) break;
+    }
+    return least(v, 0.9999 * w);
+}
+
+// The solution from any start.
+HD Solved solve_from(double v, double w, double ratio, const double* cubics) {
+    Quantile at = quantile(v, cubics);
+    if (ratio * at.g > FAR_OUT) v = solve_far_out(w, ratio, cubics), at = quantile(v, cubics);
+    double step = solving_step(v, at, ratio, w);
+    for (int k = 0; k < MOST_STEPS && fabs(step) > SERIES_STEP * v; ++k) {
+        v -= halley(step, at, ratio);
+        at = quantile(v, cubics);
+        step = solving_step(v, at, ratio, w);
+    }
+    return after_series(v, step, at);
+}
+
+// The first of two steps that mostly are enough: from w, where g is ``start``, without a branch.
+HD double first_step(double w, double ratio, const Quantile& start) {
+    CONTRACT
+    const double v = w - halley(solving_step(w, start, ratio, w), start, ratio);
+    return v > 0.0 ? v : 0.0;
+}
+
+// w of a coefficient: v = g^-1(|beta| / tau), by a table of starts and Newton's method.
+HD double prior_coordinate(double beta, double tau_inverse, double distance, const double* cubics, const double* starts,
+                           i64 n_starts) {
+    const double x = fabs(beta) * tau_inverse;
+    double v;
+    if (x <= cubics[1]) {  // the end of the first interval
+        v = x / (cubics[1] * FINE);
+    } else {
+        const double at = (log(x) - LEAST_LOG) * STARTS;
+        const i64 last = n_starts - 2, i = at < double(last) ? i64(at) : last;
+        v = starts[i] + (at - i) * (starts[i + 1] - starts[i]);
+        for (int k = 0; k < MOST_STEPS; ++k) {
+            const Quantile q = quantile(v, cubics);
+            const double step = fabs(x - q.g) > 0.01 * x ? log(x / q.g) * q.g / q.g1 : (x - q.g) / q.g1;
+            v += step;
+            if (fabs(step) < CLOSE * v) break;
+        }
+    }
+    const double w = v + fabs(beta) / distance;
+    return beta > 0.0 ? w : -w;
+}
