@@ -118,8 +118,8 @@ def _run(command):
 
 
 _CURE = (
-    "Install a wheel, for which nothing is compiled; or the build requirement `ziglang` of pyproject.toml, which brings "
-    "a compiler; or set CXX to a C++17 compiler."
+    "Install a wheel, for which nothing is compiled; or the build requirement `ziglang` of pyproject.toml, which "
+    "brings a compiler; or set CXX to a C++17 compiler."
 )
 
 

@@ -183,10 +183,10 @@ def test_planted_errors_are_caught(error):
 
 def test_quantiles_are_those_of_the_horseshoe():
     """g' is the density of v by that of x, and w leads back to the coefficient."""
-    v = np.array([0.01, 0.12, 0.13, 0.6, 1.5, 3.0, 5.0, 7.0])
-    found = np.empty((len(v), 3))
-    function("horseshoe_quantiles")(quantile_table().cubics, v, len(v), found)
-    for v, (x, slope, _) in zip(v, found, strict=True):
+    grid = np.array([0.01, 0.12, 0.13, 0.6, 1.5, 3.0, 5.0, 7.0])
+    found = np.empty((len(grid), 3))
+    function("horseshoe_quantiles")(quantile_table().cubics, grid, len(grid), found)
+    for v, (x, slope, _) in zip(grid, found, strict=True):
         b = x * x / 2
         scaled = np.exp(b) * exp1(b) if b < 300 else 1 / b - 1 / b**2
         assert slope * scaled / np.sqrt(2 * np.pi**3) == pytest.approx(norm.pdf(v), rel=1e-5)

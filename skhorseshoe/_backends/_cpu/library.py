@@ -24,8 +24,8 @@ def _load():
     files = {path.stem.removeprefix("core-"): path for path in (_FOLDER / "lib").glob("core-*.*")}
     if "baseline" not in files:
         raise ImportError(
-            f"skhorseshoe has no compiled core for this machine in {_FOLDER / 'lib'}. Install it by pip, which compiles "
-            "it or fetches a wheel; in a checkout run `python build_core.py`."
+            f"skhorseshoe has no compiled core for this machine in {_FOLDER / 'lib'}. Install it by pip, which "
+            "compiles it or fetches a wheel; in a checkout run `python build_core.py`."
         )
     try:
         baseline = ctypes.CDLL(str(files["baseline"]))

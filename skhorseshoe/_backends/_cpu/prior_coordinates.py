@@ -15,7 +15,8 @@ _SHARED = 2**11  # coefficients of all chains, whose coordinates outweigh handin
 
 
 class PriorCoordinates:
-    """u = (w - centre) / size, w the coordinates of ``core/prior_coordinates.hpp``. What is made on a path is overwritten.
+    """u = (w - centre) / size, w the coordinates of ``core/prior_coordinates.hpp``. What is made on a path is
+    overwritten.
 
     fixed : ``FixedPrior``. distance : (p,) d of the shrunk columns. tau_0 : scale of tau. centre, size : (q + 1,).
     """
