@@ -58,7 +58,7 @@ def here():
 
 def sources():
     """All files that the libraries are made of."""
-    return [BACKENDS / "constants.py", *sorted(CORE.glob("*.hpp")), *sorted(EXPORTS.glob("*.cpp"))]
+    return [BACKENDS / "constants.py", *sorted(CORE.glob("*.hpp")), *sorted(EXPORTS.glob("*.?pp"))]
 
 
 def checksum():

@@ -35,7 +35,8 @@ TAIL_END = 37.3  # where the tail is 1e-304; it is held there, so that it is nev
 EULER = 0.5772156649015329
 
 # Polynomials, the highest power first: (1 + 2x) erfcx(x) in (x - 3.75) / (x + 3.75), a Chebyshev expansion to 1.3e-16
-# rewritten in powers; the power series of E1 below 1, and its expansion in (b - 4) / (b + 2) above.
+# rewritten in powers; the power series of E1 below 1, and its expansion in (b - 4) / (b + 2) above; and that of e^r,
+# for |r| <= log(2) / 2 to 1e-17 beside rounding.
 # fmt: off
 ERFCX = (
     -2.623107347133476e-09, -1.9551358868985616e-09, 3.197926671666804e-08, 1.879082322370048e-08,
@@ -58,6 +59,11 @@ E1_FAR = (
     -5.2190644965630525e-05, 0.00016177252736568137, -0.0003379862490006253, 0.001128955491913729,
     -0.00250785254295449, 0.010133650750139046, -0.024300313655040845, 0.1903694970313361, 0.8253825996042264,
 )
+EXP = (
+    1.6059043836821613e-10, 2.08767569878681e-09, 2.505210838544172e-08, 2.755731922398589e-07, 2.7557319223985893e-06,
+    2.48015873015873e-05, 0.0001984126984126984, 0.001388888888888889, 0.008333333333333333, 0.041666666666666664,
+    0.16666666666666666, 0.5, 1.0, 1.0,
+)
 # fmt: on
 
 
@@ -69,7 +75,7 @@ def horner(coefficients):
     return text
 
 
-POLYNOMIALS = "ERFCX", "E1_NEAR", "E1_FAR"
+POLYNOMIALS = "ERFCX", "E1_NEAR", "E1_FAR", "EXP"
 
 
 def header():
@@ -79,7 +85,7 @@ def header():
         if not name.isupper() or name == "POLYNOMIALS":
             continue
         if name in POLYNOMIALS:
-            lines.append(f"HD double {name.lower()}_polynomial(double u) {{ return {horner(value)}; }}")
+            lines.append(f"HD double {name.lower()}_polynomial(double u) {{ CONTRACT return {horner(value)}; }}")
         elif isinstance(value, tuple):
             lines.append(f"constexpr double {name}[] = {{{', '.join(map(repr, value))}}};")
         else:

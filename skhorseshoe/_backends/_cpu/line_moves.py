@@ -17,8 +17,7 @@ import numpy as np
 from ..lines import EACH, HELD, LARGEST, ONE, PROPOSALS, SPLIT
 from .arithmetic import dot, multiply_in
 from .jit import REORDER_SUMS, device, kernel
-from .normal_tail import cdf_parts, mills_ratio, mostly_certain
-from .passes import log_likelihood
+from .normal_tail_numba import cdf_parts, log_likelihood, mills_ratio, mostly_certain
 
 # The fourth derivative of log Phi is at least -0.18897 and at most 0.11484. Its sign changes at 1.0023.
 _LEAST_FOURTH, _LARGEST_FOURTH, _TURN = -0.19, 0.1152, (1.0, 1.003)

@@ -15,7 +15,7 @@ from numba import uint32
 from numba.extending import overload
 
 from .jit import COMPILED, REORDER_SUMS, device, kernel
-from .normal_tail import cdf_parts, mills_ratio, sum_log_cdf, sum_logs
+from .normal_tail_numba import cdf_parts, log_likelihood, mills_ratio, sum_logs
 from .truncated_normal import truncate_tile
 
 
@@ -113,19 +113,6 @@ def line_pass(X, y, row_weight, both, steps, bounds, logliks):
                 line = eta[c], eta[n_chains + c], side, own_weight
                 for k in range(steps.shape[1]):
                     logliks[block, c, k] += log_likelihood(line, steps[c, k], work)
-
-
-@device
-def log_likelihood(line, step, work):
-    """sum w log Phi(s (eta + step change)). line : eta, its change, y and w, of which y has as many as there are rows.
-    work : (4, at least as many) float64."""
-    eta, change, y, row_weight = line
-    rows = y.shape[0]
-    t = work[0, :rows]
-    for r in range(rows):
-        value = eta[r] + step * change[r]
-        t[r] = value if y[r] else -value
-    return sum_log_cdf(t, row_weight, work[1, :rows], work[2, :rows], work[3, :rows])
 
 
 @device(fastmath=REORDER_SUMS)

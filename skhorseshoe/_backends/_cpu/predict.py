@@ -4,7 +4,7 @@ import numpy as np
 
 from ..._utils.memmap import ahead, cut
 from .jit import CONTRACT, REORDER_SUMS, device, kernel
-from .normal_tail import upper_tail
+from .normal_tail_numba import upper_tail
 
 _ROWS = 48  # of a block
 _FEW_ROWS = 8  # where the draws do not stay in cache

@@ -21,7 +21,6 @@ typedef uint64_t u64;
 typedef int32_t i32;
 typedef int64_t i64;
 #endif
-#include "constants.hpp"
 
 // The first line of a function whose sums and products a b + c are rounded once, where the processor can.
 #ifdef __clang__
@@ -29,6 +28,7 @@ typedef int64_t i64;
 #else
 #define CONTRACT
 #endif
+#include "constants.hpp"
 
 template <class T> HD T least(T a, T b) { return b < a ? b : a; }
 template <class T> HD T largest(T a, T b) { return a < b ? b : a; }

@@ -11,22 +11,14 @@ from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
 from skhorseshoe._backends import MOMENTUM
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import normal_tail, scales
+from skhorseshoe._backends._cpu import scales
+from skhorseshoe._backends._cpu.normal_tail import log_cdf_and_ratio
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 from skhorseshoe._utils.threads import open_threads
 
 P_VALUE = 1e-4
 
-cdf_parts, mills_ratio, scaled_exponential_integral = map(
-    from_python, (normal_tail.cdf_parts, normal_tail.mills_ratio, scales.scaled_exponential_integral)
-)
-
-
-def log_cdf_and_ratio(t):
-    squares, e, v, ratio = np.empty((4, len(t)))
-    cdf_parts(t, squares, e, v)
-    mills_ratio(t, e, v, ratio)
-    return np.log(v) - squares, ratio
+scaled_exponential_integral = from_python(scales.scaled_exponential_integral)
 
 
 def test_log_cdf_and_its_derivative_are_accurate_to_1e_12():
