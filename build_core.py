@@ -58,7 +58,7 @@ def here():
 
 def sources():
     """All files that the libraries are made of."""
-    return [BACKENDS / "constants.py", *sorted(CORE.glob("*.hpp")), *sorted(EXPORTS.glob("*.?pp"))]
+    return [BACKENDS / "constants.py", *sorted(CORE.glob("*.hpp")), *sorted(EXPORTS.glob("*.[ch]pp"))]
 
 
 def checksum():
@@ -66,9 +66,9 @@ def checksum():
     return crc32(b"".join(path.read_bytes() for path in sources()))
 
 
-def compile_libraries(name, folder, macros=(), flags=()):
-    """Compile all levels for a platform into a folder; returns the files. macros : "NAME" or "NAME=value", of planted
-    errors. flags : of the compiler, beside those of ``FLAGS``."""
+def compile_libraries(name, folder, macros=(), flags=(), only=None):
+    """Compile for a platform into a folder; returns the files. macros : "NAME" or "NAME=value", of planted errors.
+    flags : of the compiler, beside those of ``FLAGS``. only : a level; all by default."""
     if name not in PLATFORMS:
         raise SystemExit(f"skhorseshoe knows no platform {name!r}; it is built for {', '.join(PLATFORMS)}.")
     target, _, levels = PLATFORMS[name]
@@ -78,6 +78,8 @@ def compile_libraries(name, folder, macros=(), flags=()):
         constants = runpy.run_path(str(BACKENDS / "constants.py"))
         Path(generated, "constants.hpp").write_text(constants["header"]())
         for level, cpu in levels.items():
+            if only not in (None, level):
+                continue
             made.append(folder / f"core-{level}.{SUFFIX[name.partition('-')[0]]}")
             defined = [f"-D{macro}" for macro in (*macros, f"CHECKSUM={checksum()}u")]
             includes = [f"-I{CORE}", f"-I{generated}"]

@@ -4,7 +4,8 @@ import importlib
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # the checkout's own core, before a
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
+from skhorseshoe._backends._cpu import library
 from skhorseshoe._utils import progress
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_sparse_probit
@@ -120,6 +122,27 @@ def stop_at(watched_sampler):
         watched_sampler(watch)
 
     return stop
+
+
+@pytest.fixture(scope="session")
+def _with_errors(tmp_path_factory):
+    """A function that compiles the core with an error, once in a session."""
+
+    @cache
+    def compiled(macro):
+        folder = tmp_path_factory.mktemp(macro.lower())
+        (file,) = build_core.compile_libraries(build_core.here(), folder, [macro], only=library.level)
+        return file
+
+    return compiled
+
+
+@pytest.fixture
+def plant(_with_errors):
+    """A function that has the core run with an error that its sources hold in ``#ifdef PLANT_...``, to the end of the
+    test; it takes what follows ``PLANT_``."""
+    with ExitStack() as until_the_end:
+        yield lambda name: until_the_end.enter_context(library.use(_with_errors(f"PLANT_{name}")))
 
 
 @pytest.fixture

@@ -7,8 +7,10 @@ call releases the GIL. Arrays are passed by their address: their type and their 
 import ctypes
 import os
 import re
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from weakref import WeakSet
 
 _FOLDER = Path(__file__).parent
 _NO_MEMORY = -1000
@@ -60,19 +62,47 @@ def checksum():
     return _library.core_checksum()
 
 
-def function(name):
-    """An exported function as one of Python; it returns what the core returns, an integer, and raises MemoryError."""
-    declared = [_declared(parameter, name) for parameter in _prototypes[name] if parameter.strip()]
-    convert, raw = [of for _, _, of in declared], getattr(_library, name)
-    raw.argtypes, raw.restype = [kind for _, kind, _ in declared], ctypes.c_int32
+_functions = WeakSet()
 
-    def call(*values):
-        status = raw(*[of(value) for of, value in zip(convert, values, strict=True)])
+
+class function:
+    """An exported function as one of Python; it returns what the core returns, an integer, and raises MemoryError."""
+
+    def __init__(self, name):
+        declared = [_declared(parameter, name) for parameter in _prototypes[name] if parameter.strip()]
+        self.name = name
+        self._types, self._convert = [kind for _, kind, _ in declared], [of for _, _, of in declared]
+        _functions.add(self)
+        self._find()
+
+    def _find(self):
+        self._raw = getattr(_library, self.name)
+        self._raw.argtypes, self._raw.restype = self._types, ctypes.c_int32
+
+    def __call__(self, *values):
+        status = self._raw(*[of(value) for of, value in zip(self._convert, values, strict=True)])
         if status == _NO_MEMORY:
-            raise MemoryError(f"no memory for the working space of {name}")
+            raise MemoryError(f"no memory for the working space of {self.name}")
         return status
 
-    return call
+
+@contextmanager
+def use(file):
+    """A context in which every ``function`` is that of another library of the same prototypes: so tests plant errors in
+    the core."""
+    kept = _library
+    _take(ctypes.CDLL(str(file)))
+    try:
+        yield
+    finally:
+        _take(kept)
+
+
+def _take(library):
+    global _library
+    _library = library
+    for one in _functions:
+        one._find()
 
 
 def record(name, **values):
