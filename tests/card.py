@@ -4,15 +4,12 @@ import importlib
 import sys
 
 import laws
-import numba
 import numpy as np
 import scipy.sparse as sp
 from scipy import stats
 from scipy.special import log_ndtr
 
-from skhorseshoe._backends import LATENT
-from skhorseshoe._backends._cpu.philox import stream
-from skhorseshoe._backends._cpu.truncated_normal import truncated_normal
+from skhorseshoe._backends._cpu.truncated_normal import truncated_normals as _truncated_normals
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._fit import fit
 
@@ -26,14 +23,10 @@ def module(name):
     return importlib.import_module(f"skhorseshoe._backends._gpu.{name}")
 
 
-@numba.njit
 def truncated_normals(means, sweep, first, k0, k1, chain=0):
-    """The CPU's draws of a chain for the rows from the first on, by the code for one row, as kernels call it."""
-    out = np.empty_like(means)
-    for i in range(len(means)):
-        row, st = numba.uint32(first + i), stream(chain, LATENT, first + i)
-        out[i] = truncated_normal(means[i], means, 0, numba.uint32(sweep), row, st, k0, k1)
-    return out
+    """The CPU's draws of a chain for the rows from the first on, by the code for one row."""
+    positive = np.ones(len(means), np.uint8)
+    return _truncated_normals(means, positive, sweep, (k0, k1), first, chain, one_by_one=True)
 
 
 def log_phi_and_ratio(t):

@@ -26,6 +26,9 @@ FINE, COARSE = 4096.0, 64.0
 EDGE, END = 0.125, 14.0  # beyond the end is 1e-44 of the law
 STARTS, LEAST_LOG = 20.0, -11.0  # intervals to a unit of log x in the table of the way back, and where it begins
 
+# Rows in an array are read by tiles. Sums over rows leave X's own type for float64 after at most FLUSH_ROWS.
+TILE_BYTES, FLUSH_ROWS = 2**18, 256  # half of a common second-level cache
+
 # Truncated normals, and the tail of the normal distribution.
 GAUSSIAN_ABOVE = 0.47  # mean from which a truncated normal is proposed by an untruncated one
 DENSITY_AT_0 = 0.3989422804014327  # phi(0)

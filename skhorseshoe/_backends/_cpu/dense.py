@@ -121,7 +121,7 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, pieces=pieces):
     def some(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
             beta, place = of_columns.astype(x.dtype, copy=False), first_row + rows.start
-            latent_pass(x, y[rows], beta, edges, place, sweep, *key, sums[blocks], squares[blocks])
+            latent_pass(x, y[rows], beta, edges, place, sweep, key, sums[blocks], squares[blocks])
 
     threads.run(some, n_blocks)
     return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)

@@ -102,7 +102,7 @@ class _SparseColumns:
 
     def forms(self, L, root):
         inverse = solve_triangular(L, np.diag(root), lower=True, check_finite=False)
-        P, out = inverse.T @ inverse, np.empty(len(self.mean))
-        quadratic_forms(self.X.indptr, self.X.indices, self.X.data, P, out)
+        P = inverse.T @ inverse
+        out = quadratic_forms(self.X, P)
         ones = P.sum(axis=0)
         return out - 2.0 * self.mean * (self.X.T @ ones) + self.mean**2 * ones.sum()

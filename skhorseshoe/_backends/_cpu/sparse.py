@@ -12,7 +12,8 @@ from ..centring import finish, uncentred
 from . import dense
 from .dense import add_pairs, by_chain, by_column, sum_of_parts
 from .normal_tail import information_weights
-from .sparse_passes import column_moments, csr, gram_pass, noise_pass, product_pass
+from .passes import product_pass
+from .sparse_passes import column_moments, gram_pass, noise_pass
 
 NEAR_ROWS = 0
 SEGMENTED = False  # CSR is not cut without a copy of its starts
@@ -32,7 +33,7 @@ def hold(X, y, weight):
 
 def pieces(X, bounds, first, last):
     """As those of an array; they are one, in which the kernels find the blocks."""
-    return ((csr(X), slice(0, X.shape[0]), bounds[first : last + 1], slice(first, last)),)
+    return ((X, slice(0, X.shape[0]), bounds[first : last + 1], slice(first, last)),)
 
 
 latent, score, line = (partial(function, pieces=pieces) for function in (dense.latent, dense.score, dense.line))
@@ -43,20 +44,19 @@ def gram_product(X, weight, vectors, bounds, threads):
 
     weight : (n,) or (0,) for none. q = p or p + 1, with or without the column of ones.
     """
-    rows, of_columns = csr(X), by_column(vectors)
+    of_columns = by_column(vectors)
 
     def some(edges, sums):
-        product_pass(rows, weight, of_columns, edges, sums)
+        product_pass(X, weight, of_columns, edges, sums)
 
     return _sum(some, vectors.shape, bounds, threads)
 
 
 def gram_noise(X, weight, shape, bounds, attempt, sweep, purpose, key, threads):
     """Gaussian vectors whose covariance is the matrix of ``gram_product``; shape = (n_chains, q)."""
-    rows, n_chains = csr(X), shape[0]
 
     def some(edges, sums):
-        noise_pass(rows, weight, n_chains, edges, attempt, sweep, purpose, *key, sums)
+        noise_pass(X, weight, shape[0], edges, attempt, sweep, purpose, key, sums)
 
     return _sum(some, shape, bounds, threads)
 
@@ -77,7 +77,6 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     """
     n, p = X.shape
     q = p + fit_intercept
-    held = csr(X)
     stored = sum(np.bincount(X.indices[at : at + _TOGETHER], minlength=p) for at in range(0, X.nnz, _TOGETHER))
     shift = np.where(stored == n, centre, 0.0)
     coef = None if beta is None else uncentred(beta, centre, scale, p)
@@ -92,7 +91,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
             if coef is not None:
                 information = information_weights(X[start:stop], *coef)
                 squared = squared * information if len(squared) else information
-            sums[1][part] += gram_pass(held, squared, shift, start, stop, total, sums[0][part, :p])
+            sums[1][part] += gram_pass(X, squared, shift, start, stop, total, sums[0][part, :p])
 
     H = sum_of_parts(add, q, 2, spare, threads)
     finish(H, sums[0].sum(axis=0)[:p], sums[1].sum(), centre - shift, scale)
@@ -101,8 +100,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 
 def moments(X, weight):
     """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
-    mean, square, stored = np.empty((3, X.shape[1]))
-    size = column_moments(csr(X), weight, mean, square, stored)
+    mean, square, size = column_moments(X, weight)
     return mean, square / size
 
 

@@ -56,6 +56,7 @@ HD double mills_ratio(double t, double e, double v) { return DENSITY_AT_0 * (t <
 
 static inline void cdf_parts(i64 n, const double* __restrict t, double* __restrict squares, double* __restrict e,
                              double* __restrict v) {
+    SIDE_BY_SIDE
     for (i64 i = 0; i < n; ++i) {
         const CdfParts parts = cdf_parts(t[i]);
         squares[i] = parts.square, e[i] = parts.e, v[i] = parts.v;
@@ -83,8 +84,8 @@ static inline i64 leave_out_certain(i64 n, double* t, const double* weight) {
     return left;
 }
 
-// sum w (log v - squares); v is overwritten. Without weights, logarithms are taken of products of up to 16 numbers, none
-// of which is below 1e-19 for t above -1e18.
+// sum w (log v - squares); v is overwritten. Without weights, logarithms are taken of products of up to 16 numbers,
+// none of which is below 1e-19 for t above -1e18.
 static inline double sum_logs(i64 n, const double* __restrict weight, const double* __restrict squares,
                               double* __restrict v) {
     if (weight) return sum(n, [=](i64 i) { return weight[i] * (log(v[i]) - squares[i]); });

@@ -21,9 +21,6 @@ P_VALUE = 1e-4  # of a test that a right kernel fails once in 10,000 keys
 DTYPES = [np.float32, np.float64]
 
 philox, stream = map(from_python, (_philox.philox, _philox.stream))
-cos_sin_turn, minus_log_unit, truncate_tile = (
-    from_python(getattr(_truncated_normal, name)) for name in ("cos_sin_turn", "minus_log_unit", "truncate_tile")
-)
 
 
 @pytest.mark.parametrize(("counter", "key", "words"), PHILOX_ANSWERS)
@@ -55,14 +52,9 @@ def test_draws_differ_between_sweeps_chains_and_purposes():
 
 
 def truncated(means, dtype, positive=True, sweep=5):
-    """Truncated normals for the given means, through the vectorised path, 64 rows at a time."""
-    z = np.array(means, dtype=dtype)
-    y = np.full(len(z), positive, dtype=np.uint8)
-    scratch = np.empty((4, 64), np.uint32), np.empty((5, 64), np.float32), np.empty((2, 64), dtype)
-    for start in range(0, len(z), 64):
-        rows = slice(start, start + 64)
-        truncate_tile(z[rows], y[rows], start, 0, np.uint32(sweep), *KEY, *scratch)
-    return z
+    """Truncated normals for the given means, through the vectorised path."""
+    means = np.array(means, dtype=dtype)
+    return _truncated_normal.truncated_normals(means, np.full(len(means), positive, dtype=np.uint8), sweep, KEY)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -97,11 +89,9 @@ def test_vectorised_and_row_by_row_proposals_are_the_same(dtype):
 def test_polynomials_of_variates_are_accurate_to_float32():
     word = np.random.default_rng(1).integers(0, 2**32, 100_000, dtype=np.uint32)
     word[:4] = [0, 1, 2**31, 2**32 - 1]
-    out, cosine, sine, scratch = np.empty((4, len(word)), dtype=np.float32)
-    minus_log_unit(len(word), word, scratch, out)
+    out, cosine, sine = _truncated_normal.standard_variates(word)
     unit = np.minimum(word.astype(np.float32) * np.float32(2**-32) + np.float32(2**-33), np.float32(1 - 2**-24))
     np.testing.assert_allclose(out, -np.log(unit.astype(np.float64)), rtol=2e-7)
-    cos_sin_turn(len(word), word, cosine, sine)
     angle = 2 * np.pi * (word + 0.5) / 2**32
     np.testing.assert_allclose(cosine, np.cos(angle), atol=2e-7)
     np.testing.assert_allclose(sine, np.sin(angle), atol=2e-7)

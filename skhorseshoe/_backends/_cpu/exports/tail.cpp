@@ -4,6 +4,7 @@
 
 // P(N > |t|).
 EXPORT i32 upper_tails(const double* t, double* out, i64 n) {
+    SIDE_BY_SIDE
     for (i64 i = 0; i < n; ++i) out[i] = upper_tail(t[i]);
     return 0;
 }

@@ -1,0 +1,54 @@
+// What the passes do with rows in CSR form. The random numbers are those of the same rows in an array. Sums over rows
+// are held in float64 from the start: a row touches few of them.
+#pragma once
+#include "four.hpp"
+
+template <class D, class I> struct CsrRows {
+    typedef D number;
+    typedef double precise;
+    const D* data;
+    const I *indices, *indptr;
+    i64 n, p;
+    static constexpr i64 tile = 256, most = 256;
+
+    CsrRows(const void* data, const void* indices, const void* indptr, i64 n, i64 p)
+        : data(static_cast<const D*>(data)), indices(static_cast<const I*>(indices)),
+          indptr(static_cast<const I*>(indptr)), n(n), p(p) {}
+
+    // As those of ``DenseRows``.
+    template <class C> void linear_predictor(const C* coef, i64 q, i64 width, i64 start, i64 rows, C* out) const {
+        for (i64 c = 0; c < width; c += 4)
+            for (i64 r = 0; r < rows; ++r) {
+                Four<C> total = q > p ? load_four(coef + p * width + c) : Four<C>{};
+                for (i64 k = indptr[start + r]; k < i64(indptr[start + r + 1]); ++k)
+                    total = add_times(total, load_four(coef + i64(indices[k]) * width + c), C(data[k]));
+                for (int i = 0; i < 4; ++i) out[(c + i) * tile + r] = total[i];
+            }
+    }
+
+    template <class W>
+    void add_weighted_rows(const W* weights, i64 q, i64 width, i64 start, i64 rows, W*, double* total) const {
+        for (i64 c = 0; c < width; c += 4)
+            for (i64 r = 0; r < rows; ++r) {
+                const W* w = weights + c * tile + r;
+                const Four<double> factors = {double(w[0]), double(w[tile]), double(w[2 * tile]), double(w[3 * tile])};
+                for (i64 k = indptr[start + r]; k < i64(indptr[start + r + 1]); ++k) {
+                    double* at = total + i64(indices[k]) * width + c;
+                    store_four(at, add_times(load_four(at), factors, double(data[k])));
+                }
+                if (q > p) store_four(total + p * width + c, load_four(total + p * width + c) + factors);
+            }
+    }
+
+    i64 partial_size(i64, i64) const { return 0; }
+    template <class W> void flush(i64, W*, double*) const {}
+};
+
+// answer(rows) for rows of kind 2 to 5: 2, and 1 more for float64, and 2 more for indices of 64 bits.
+template <class F>
+static i32 on_csr_rows(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, F answer) {
+    if (kind == 2) return answer(CsrRows<float, i32>(data, indices, indptr, n, p));
+    if (kind == 3) return answer(CsrRows<double, i32>(data, indices, indptr, n, p));
+    if (kind == 4) return answer(CsrRows<float, i64>(data, indices, indptr, n, p));
+    return answer(CsrRows<double, i64>(data, indices, indptr, n, p));
+}
