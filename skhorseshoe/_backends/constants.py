@@ -21,6 +21,12 @@ LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: 
 
 ROUNDING = 1e-16
 
+# Moves along lines.
+LINE_PROPOSALS = 16  # of a slice
+LINE_SPLIT, LINE_ONE, LINE_ALL = range(3)  # kinds of moves
+LINE_HELD_SIZE = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held half of the time
+LARGEST_ODDS = 1e250  # of holding a column
+
 # The table of the horseshoe's quantiles g: intervals to a unit of v, below ``EDGE`` and from there on.
 FINE, COARSE = 4096.0, 64.0
 EDGE, END = 0.125, 14.0  # beyond the end is 1e-44 of the law

@@ -23,18 +23,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import LINE, LINE_HELD
+from .constants import LARGEST_ODDS as LARGEST
+from .constants import LINE, LINE_HELD
+from .constants import LINE_ALL as ALL
+from .constants import LINE_HELD_SIZE as HELD
+from .constants import LINE_ONE as ONE
+from .constants import LINE_PROPOSALS as PROPOSALS
+from .constants import LINE_SPLIT as SPLIT
 
-PROPOSALS = 16
 EACH = 3 + PROPOSALS  # uniforms for a move: of its level, its interval, its line, and its proposals
 LOG_WIDTH = 12.0  # of a slice in log units, at most
 _LEAST_WIDTH = 1e-3
 _DEVIATIONS = 8.0  # in the width of a slice for a coefficient that is not shrunk
 FEW_ROWS = 2**15  # of which evaluations of the likelihood cost little beside the matrices over the columns
 SELDOM = 8  # sweeps, of which one has these moves where little asks for them
-SPLIT, ONE, ALL = range(3)  # kinds of moves
-HELD = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held half of the time
-LARGEST = 1e250
 SPLITS = 2  # split moves in a sweep of few rows
 SINGLES = 4, 16  # coefficients that move by themselves in a sweep: in burn-in, and at most after it
 

@@ -8,7 +8,7 @@ import ctypes
 import os
 import re
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from weakref import WeakSet
 
@@ -107,9 +107,15 @@ def _take(library):
 
 def record(name, **values):
     """What a function takes by address: a structure of the core with these fields, and the arrays that it points to."""
+    made, convert = _structure(name)
+    return Record(made(*[of(values[field]) for field, of in convert]), values)
+
+
+@cache
+def _structure(name):
     declared = [_declared(field, name) for field in _records[name]]
     made = type(name, (ctypes.Structure,), {"_fields_": [(field, kind) for field, kind, _ in declared]})
-    return Record(made(*[of(values[field]) for field, _, of in declared]), values)
+    return made, [(field, of) for field, _, of in declared]
 
 
 class Record:
