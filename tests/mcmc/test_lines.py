@@ -368,7 +368,7 @@ def test_random_numbers_of_a_sweep_have_different_purposes(sampler, weak_problem
 
     def told(fill):
         def filled(*args):
-            drawn.append(args[-4:-2])  # sweep and purpose
+            drawn.append(args[-4:-2])  # purpose and sweep
             fill(*args)
 
         return filled
@@ -380,4 +380,4 @@ def test_random_numbers_of_a_sweep_have_different_purposes(sampler, weak_problem
     for _ in range(40):
         chains.advance()
     assert len(set(drawn)) == len(drawn)
-    assert sum(purpose == LINE for _, purpose in drawn) >= 5
+    assert sum(purpose == LINE for purpose, _ in drawn) >= 5
