@@ -17,6 +17,7 @@ FARTHEST = 300.0  # in log tau: coefficients that are all exactly zero have no l
 # Moves of single lambda_j, all coefficients integrated out.
 LOCAL_WIDTH = 16.0  # of the slice in log lambda_j, around the current value: it reaches from noise to signal
 HALF_HELD = 10.0  # lambda_j^2 tau^2 H_jj of a column that is held half of the time while tau moves
+LARGEST = 1e250  # odds of holding a column, at most
 LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: lambda_j then stays
 
 ROUNDING = 1e-16

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import LINE, LINE_HELD
+from .constants import LARGEST
 
 PROPOSALS = 16
 EACH = 3 + PROPOSALS  # uniforms for a move: of its level, its interval, its line, and its proposals
@@ -34,7 +35,6 @@ FEW_ROWS = 2**15  # of which evaluations of the likelihood cost little beside th
 SELDOM = 8  # sweeps, of which one has these moves where little asks for them
 SPLIT, ONE, ALL = range(3)  # kinds of moves
 HELD = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held half of the time
-LARGEST = 1e250
 SPLITS = 2  # split moves in a sweep of few rows
 SINGLES = 4, 16  # coefficients that move by themselves in a sweep: in burn-in, and at most after it
 
