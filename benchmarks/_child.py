@@ -98,7 +98,7 @@ def _reserve_blas(n_threads):
     OpenBLAS reserves 32 MiB for each and keeps them, and SciPy has an OpenBLAS of its own. It hardly fills them, but
     a limit counts what is reserved.
     """
-    from skhorseshoe._backends._cpu.lapack import ROUTINES, add_products
+    from skhorseshoe._backends._cpu.dense import add_products
     from skhorseshoe._utils.threads import open_threads
 
     A, total, together = np.zeros((1000, 1000)), np.zeros((n_threads, 1000, 1000)), threading.Barrier(n_threads)
@@ -107,7 +107,7 @@ def _reserve_blas(n_threads):
         together.wait()
         np.matmul(A, A, out=total[first])
         together.wait()
-        add_products(A, total[first], of_columns=True, routines=ROUTINES)
+        add_products(A, *A.shape, total[first], True)
 
     with open_threads(n_threads) as threads:
         threads.run(multiply, n_threads)

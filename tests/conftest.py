@@ -130,7 +130,7 @@ def _with_errors(tmp_path_factory):
 
     @cache
     def compiled(macro):
-        folder = tmp_path_factory.mktemp(macro.lower())
+        folder = tmp_path_factory.mktemp("core")
         (file,) = build_core.compile_libraries(build_core.here(), folder, [macro], only=library.level)
         return file
 

@@ -16,10 +16,16 @@ FARTHEST = 300.0  # in log tau: coefficients that are all exactly zero have no l
 
 # Moves of single lambda_j, all coefficients integrated out.
 LOCAL_WIDTH = 16.0  # of the slice in log lambda_j, around the current value: it reaches from noise to signal
+LARGEST_ODDS = 1e250  # of holding a column
 HALF_HELD = 10.0  # lambda_j^2 tau^2 H_jj of a column that is held half of the time while tau moves
 LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: lambda_j then stays
 
 ROUNDING = 1e-16
+
+# Moves along lines.
+LINE_PROPOSALS = 16  # of a slice
+LINE_SPLIT, LINE_ONE, LINE_ALL = range(3)  # kinds of moves
+LINE_HELD_SIZE = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held half of the time
 
 # The table of the horseshoe's quantiles g: intervals to a unit of v, below ``EDGE`` and from there on.
 FINE, COARSE = 4096.0, 64.0

@@ -11,30 +11,35 @@ Jacobian leave r. A global move takes the shrunk coefficients, or all of them, w
 
 A split move is a global one of some coefficients. The others are held: beta_j and lambda_j tau stay, lambda_j goes to
 e^-r lambda_j, which adds -r - log(1 + e^-2r lambda_j^2). A column is held with probability h / (1 + h), h_j =
-lambda_j^2 tau^2 x_j'x_j / ``HELD``, drawn before: the choice is an unknown of its own, and where it is not to hold, its
+lambda_j^2 tau^2 x_j'x_j / ``LINE_HELD_SIZE``, drawn before: the choice is an unknown of its own, and where it is not to hold, its
 probability adds -log(1 + e^2r h_j).
 
 The slice is an interval of fixed width that is laid about 0 at random and shrinks towards 0 (Neal 2003). On which side
 it shrinks depends on the sign of a proposal alone, so all proposals are known beforehand: one pass over X has their
-log-likelihoods. After ``PROPOSALS`` of them r stays 0, which is exact, for the way back would end there too.
+log-likelihoods. After ``LINE_PROPOSALS`` of them r stays 0, which is exact, for the way back would end there too.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from . import LINE, LINE_HELD
+from .constants import (
+    LARGEST_ODDS,
+    LINE,
+    LINE_ALL,
+    LINE_HELD,
+    LINE_HELD_SIZE,
+    LINE_ONE,
+    LINE_PROPOSALS,
+    LINE_SPLIT,
+)
 
-PROPOSALS = 16
-EACH = 3 + PROPOSALS  # uniforms for a move: of its level, its interval, its line, and its proposals
+EACH = 3 + LINE_PROPOSALS  # uniforms for a move: of its level, its interval, its line, and its proposals
 LOG_WIDTH = 12.0  # of a slice in log units, at most
 _LEAST_WIDTH = 1e-3
 _DEVIATIONS = 8.0  # in the width of a slice for a coefficient that is not shrunk
 FEW_ROWS = 2**15  # of which evaluations of the likelihood cost little beside the matrices over the columns
 SELDOM = 8  # sweeps, of which one has these moves where little asks for them
-SPLIT, ONE, ALL = range(3)  # kinds of moves
-HELD = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held half of the time
-LARGEST = 1e250
 SPLITS = 2  # split moves in a sweep of few rows
 SINGLES = 4, 16  # coefficients that move by themselves in a sweep: in burn-in, and at most after it
 
@@ -94,11 +99,11 @@ def move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
     p = lambda_sq_inv.shape[1]
     for i, kind in enumerate(kinds(lines)):
         u = uniform[:, i * EACH : (i + 1) * EACH]
-        if kind == ONE:
+        if kind == LINE_ONE:
             beta, lambda_sq_inv = _move_one(beta, lambda_sq_inv, rows, lines, u)
             continue
         chance = None
-        if kind == SPLIT:
+        if kind == LINE_SPLIT:
             chance, chances = chances[:, :p], chances[:, p:]
         beta, lambda_sq_inv, tau_sq_inv = _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, u, chance)
     return beta, lambda_sq_inv, tau_sq_inv
@@ -106,8 +111,8 @@ def move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
 
 def kinds(lines):
     """What the moves of a sweep are, in their order."""
-    half = [SPLIT] * (lines.n_splits // 2)
-    return [*half, *[ONE] * lines.n_columns, ALL, *half]
+    half = [LINE_SPLIT] * (lines.n_splits // 2)
+    return [*half, *[LINE_ONE] * lines.n_columns, LINE_ALL, *half]
 
 
 def random_numbers(beta, lines, ops, key, sweep):
@@ -128,7 +133,7 @@ def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, chan
     steps = rows.ops.growth(r)
     prior = r * (1.0 + n_others * with_others)[:, None] - np.log1p(np.exp(2.0 * r) * ratio[:, None])
     if chance is not None:
-        odds = np.minimum(lines.square / (tau_sq_inv[:, None] * lambda_sq_inv * HELD), LARGEST)
+        odds = np.minimum(lines.square / (tau_sq_inv[:, None] * lambda_sq_inv * LINE_HELD_SIZE), LARGEST_ODDS)
         held = chance * (1.0 + odds) < odds
         direction[:, :p] = where(held, 0.0, beta[:, :p])
         growth = np.exp(2.0 * r)[:, :, None]
@@ -166,21 +171,21 @@ def _first_in_the_slice(steps, prior, beta, direction, rows, fixed, uniform):
 
 
 def proposals(uniform, width):
-    """0 and the proposals, one after the other; (n_chains, 1 + PROPOSALS). uniform : (n_chains, EACH)."""
+    """0 and the proposals, one after the other; (n_chains, 1 + LINE_PROPOSALS). uniform : (n_chains, EACH)."""
     out = np.zeros_like(uniform[:, 2:])
     low = -width * uniform[:, 1]
     high = low + width
-    for k in range(1, 1 + PROPOSALS):
+    for k in range(1, 1 + LINE_PROPOSALS):
         at = out[:, k] = low + (high - low) * uniform[:, 2 + k]
         low, high = np.where(at < 0.0, at, low), np.where(at < 0.0, high, at)
     return out
 
 
 def first_inside(value, steps, uniform):
-    """The first of the steps (n_chains, 1 + PROPOSALS) whose log-density ``value`` is not below the level, which is
+    """The first of the steps (n_chains, 1 + LINE_PROPOSALS) whose log-density ``value`` is not below the level, which is
     that of step 0 plus log ``uniform``; step 0 if none is."""
     inside = value >= (value[:, 0] + np.log(uniform))[:, None]
     found = 0.0 * steps[:, 0]
-    for k in range(PROPOSALS, 0, -1):
+    for k in range(LINE_PROPOSALS, 0, -1):
         found = np.where(inside[:, k], steps[:, k], found)
     return found

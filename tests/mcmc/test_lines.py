@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from laws import ALONE, KEY, along_lines, chains_of, from_python, grid_cdf, in_full
+from laws import ALONE, KEY, along_lines, chains_of, grid_cdf, in_full
 from scipy import stats
 from scipy.special import log_ndtr
 
 from skhorseshoe._backends import LINE
 from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import line_moves, sparse, variates
+from skhorseshoe._backends._cpu import sparse, variates
+from skhorseshoe._backends._cpu.library import function
 from skhorseshoe._backends._cpu.normal_tail import sum_log_cdf
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import gibbs, hmc, hmc_burn_in
@@ -82,9 +83,14 @@ def test_log_likelihoods_along_lines_equal_scipy(n, p, kind, weighted, seed, tmp
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=rounding)
 
 
-derive, sum_terms, narrower, bound = (
-    from_python(getattr(line_moves, name)) for name in ("_derive", "_sum_terms", "_narrower", "_bound")
-)
+line_bounds = function("line_bounds")
+
+
+def bounds_at(eta, change, y, weight, step):
+    """Whether derivatives are worth it; the bounds at a step, those when made narrower, and of s^4 in these."""
+    out = np.empty(6)
+    is_worth_it = line_bounds(eta, change, y, weight if len(weight) else None, len(eta), step, out)
+    return bool(is_worth_it), out[:2], out[2:4], out[4:]
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
@@ -94,21 +100,18 @@ def test_log_likelihoods_are_within_their_bounds(spread, seed):
     for draw in range(100):
         eta, change = spread * rng.standard_normal((2, n)) * np.exp(rng.standard_normal((2, 1)))
         y, weight = rng.integers(0, 2, n).astype(np.uint8), rng.exponential(size=n) if draw % 2 else NONE
-        derivatives, bounds = np.empty((3, n)), np.empty(5)
         t = (2.0 * y - 1) * eta
         worth_it = (t > -100).all() and (len(weight) > 0 or 2 * (t >= 8.3).sum() < n)
-        assert derive(eta, y, weight, np.empty((4, n)), derivatives) == worth_it
-        if not worth_it:
-            continue
-        sum_terms(change, derivatives, weight, bounds)
         for step in (*np.geomspace(1e-3, 1e3, 13), *-np.geomspace(1e-3, 1e3, 13)):
+            said, wide, tight, _ = bounds_at(eta, change, y, weight, step)
+            assert said == worth_it
+            if not worth_it:
+                continue
             change_of_sum = log_ndtr((2.0 * y - 1) * (eta + step * change)) - log_ndtr((2.0 * y - 1) * eta)
-            right, (least, most) = change_of_sum @ (weight if len(weight) else np.ones(n)), bound(step, bounds)
-            assert least <= right <= most
-            gaps.append(most - least)
-            least, most = bound(step, narrower((eta, change, y, weight), step, bounds))
-            assert least <= right <= most
-            narrow.append(most - least)
+            right = change_of_sum @ (weight if len(weight) else np.ones(n))
+            for (least, most), found in ((wide, gaps), (tight, narrow)):
+                assert least <= right <= most
+                found.append(most - least)
     assert min(gaps) < 1e-4
     assert (np.array(narrow) <= np.array(gaps) * (1 + 1e-9)).all()
     assert np.median(np.array(narrow) / gaps) < 0.7
@@ -123,8 +126,8 @@ def test_the_fourth_derivative_of_a_row_is_within_its_bounds():
     fourth += ratio * ((1 - ratio * total) * (2 * total + ratio) - ratio * total**2)
     for i in range(0, 401, 7):
         for k in range(401):
-            line, on_the_way = (grid[[i]], np.ones(1), np.ones(1, np.uint8), NONE), fourth[min(i, k) : max(i, k) + 1]
-            *_, least, most = narrower(line, grid[k] - grid[i], np.zeros(5))
+            on_the_way = fourth[min(i, k) : max(i, k) + 1]
+            *_, (least, most) = bounds_at(grid[[i]], np.ones(1), np.ones(1, np.uint8), NONE, grid[k] - grid[i])
             assert 24 * least <= min(0.0, on_the_way.min())
             assert 24 * most >= max(0.0, on_the_way.max())
 

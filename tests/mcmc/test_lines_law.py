@@ -16,7 +16,6 @@ from laws import (
     TAU_0,
     RowsOfManyDataSets,
     bounded,
-    from_python,
     mostly_slow,
     near_of_many,
     repeated,
@@ -165,78 +164,31 @@ def test_split_moves_pass_gewekes_joint_test(is_near, near):
     assert geweke(is_near=is_near, n_batches=24 if is_near else 6, n_splits=4) < 4
 
 
-# Planted errors, in what the kernel's slice steps are given; n_moved : coefficients that move. Rows that are not near
-# move alike to the bit, see test_lines.py.
-
-
-def jacobian_of_the_global(step, n_moved):
-    return {"jacobian": max(step["jacobian"] - (n_moved > 1), 1e-300 * (step["jacobian"] > 0))}
-
+# Planted errors, in what the slice steps of near rows are given. Rows that are not near move alike to the bit, see
+# test_lines.py.
 
 ERRORS = {
-    "the Jacobian of the global move": jacobian_of_the_global,
-    "the Jacobian of a local move": lambda step, n: {"jacobian": step["jacobian"] * (1.0 if n > 1 else 1e-300)},
-    "the Jacobian of the others": lambda step, n: {"jacobian": min(step["jacobian"], 1.0)},
-    "the prior of tau": lambda step, n: {"ratio": step["ratio"] * (n == 1)},
-    "the prior of lambda": lambda step, n: {"ratio": step["ratio"] * (n > 1)},
+    "the Jacobian of the global move": "if (n_moved > 1) density.jacobian = largest(density.jacobian - 1, 1e-300)",
+    "the Jacobian of a local move": "if (n_moved == 1 && density.jacobian > 0) density.jacobian = 1e-300",
+    "the Jacobian of the others": "density.jacobian = least(density.jacobian, 1.0)",
+    "the prior of tau": "if (n_moved > 1) density.ratio = 0",
+    "the prior of lambda": "if (n_moved == 1) density.ratio = 0",
 }
-DENSITY = "slope", "curvature", "jacobian", "ratio", "terms", "n_held"
-SLICE = "rows", *DENSITY, "bounds", "width", "u", "loglik", "work"
-IN_KERNEL = (
-    "_slice",
-    "_derive",
-    "_sum_terms",
-    "_narrower",
-    "_multiply",
-    "_take",
-    "_hold",
-    "_of_own_columns",
-    "_move_all",
-)
-IN_KERNEL += "_of_prior", "dot"
-
-
-@pytest.fixture
-def near_in_python(monkeypatch):
-    """A function that has the slice steps of near rows be given something else; the kernel is plain Python then."""
-
-    def replace(change):
-        for name in IN_KERNEL:
-            monkeypatch.setattr(line_moves, name, from_python(getattr(line_moves, name)))
-        right, along, taken = line_moves._slice, line_moves._of_prior, []
-
-        def of_many(beta, direction, prior):
-            taken.append(np.count_nonzero(direction))
-            return along(beta, direction, prior)
-
-        def changed(rows, density, *rest):
-            step = dict(zip(SLICE, (rows, *density, *rest), strict=True))
-            rows, *rest = (step | change(step, taken.pop() if taken else 1)).values()
-            return right(rows, tuple(rest[: len(DENSITY)]), *rest[len(DENSITY) :])
-
-        monkeypatch.setattr(line_moves, "_of_prior", of_many)
-        monkeypatch.setattr(line_moves, "_slice", changed)
-        monkeypatch.setattr(cpu, "move_near", near_of_many(line_moves.move_near.py_func))
-
-    return replace
-
-
-@pytest.mark.slow
-def test_plain_python_passes_gewekes_joint_test(near_in_python):
-    near_in_python(lambda step, n_moved: {})
-    assert geweke(n_batches=12) < 4
+SPLIT_ERRORS = {
+    "the Jacobian of the columns that are held": "density.n_held = 0",
+    "their prior and the law of the choice": "density.n_terms = 0",
+}
 
 
 @pytest.mark.parametrize("error", mostly_slow(ERRORS))
-def test_gewekes_joint_test_catches_moves_without(error, near_in_python):
-    near_in_python(ERRORS[error])
+def test_gewekes_joint_test_catches_moves_without(error, near, plant):
+    plant(f"SLICE={ERRORS[error]}")
     assert geweke(n_batches=4) > 6
 
 
-@pytest.mark.parametrize("error", mostly_slow(["n_held", "terms"]))
-def test_gewekes_joint_test_catches_split_moves_without(error, near_in_python):
-    """n_held : the Jacobian of the columns that are held; terms : their prior, and the law of the choice."""
-    near_in_python(lambda step, n_moved: {error: 0 if error == "n_held" else np.zeros(0)})
+@pytest.mark.parametrize("error", mostly_slow(SPLIT_ERRORS))
+def test_gewekes_joint_test_catches_split_moves_without(error, near, plant):
+    plant(f"SLICE={SPLIT_ERRORS[error]}")
     assert geweke(n_batches=8, n_splits=4) > 6
 
 
@@ -270,38 +222,18 @@ def test_gewekes_joint_test_catches_columns_chosen_by_the_state(monkeypatch):
     assert geweke() > 6
 
 
-@pytest.mark.slow
-def test_gewekes_joint_test_catches_old_predictors(near_in_python, monkeypatch):
-    kept = {"move": 0}
-
-    def before(step, n_moved):
-        kept["move"] += 1
-        return {"rows": (kept["eta"], *step["rows"][1:])}
-
-    near_in_python(before)
-    right = line_moves._derive
-
-    def derive(eta, *rest):
-        if kept["move"] % 5 == 0:  # the first of a chain
-            kept["eta"] = eta.copy()
-        return right(kept["eta"], *rest)
-
-    monkeypatch.setattr(line_moves, "_derive", derive)
-    assert geweke(n_batches=24) > 6
+SLICE_ERRORS = {
+    "old predictors": "OLD_PREDICTORS",
+    "bounds that do not hold": "SLICE=bounds.second *= 0.5, bounds.least_fourth = bounds.fourth = 0",
+    "widths of the state": "SLICE=width = 0.2 + 4 * least(density.ratio, 1.0)",  # as if learning went on
+}
 
 
 @pytest.mark.slow
-def test_gewekes_joint_test_catches_bounds_that_do_not_hold(near_in_python):
-    """As of derivatives that are too small."""
-    near_in_python(lambda step, n_moved: {"bounds": step["bounds"] * [1.0, 0.5, 1.0, 0.0, 0.0]})
-    assert geweke(n_batches=12) > 6
-
-
-@pytest.mark.slow
-def test_gewekes_joint_test_catches_widths_of_the_state(near_in_python):
-    """As of slices that go on learning after burn-in."""
-    near_in_python(lambda step, n_moved: {"width": 0.2 + 4.0 * min(step["ratio"], 1.0)})
-    assert geweke(n_batches=12) > 6
+@pytest.mark.parametrize("error", SLICE_ERRORS)
+def test_gewekes_joint_test_catches(error, near, plant):
+    plant(SLICE_ERRORS[error])
+    assert geweke(n_batches=48, n_splits=4) > 6
 
 
 # How rows are given ---------------------------------------------------------------------------------------------------

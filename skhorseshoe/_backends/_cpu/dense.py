@@ -14,11 +14,10 @@ from ..lines import first_inside, proposals  # noqa: F401 - part of what a back 
 from ..moments import combine_moments
 from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
-from .lapack import ROUTINES, add_products
+from .library import function
 from .line_moves import growth, move_near  # noqa: F401 - as is growth
 from .normal_tail import information_weights
 from .passes import latent_pass, line_pass, score_pass
-from .path_kernels import accept_paths
 from .predict import (  # noqa: F401 - part of what a back end offers
     SCORES_TOGETHER,
     average_phi,
@@ -30,6 +29,7 @@ from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - as ar
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
+_accept_paths, add_products = function("accept_paths"), function("add_products")
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
 exp, minimum = np.exp, np.minimum
 using = nullcontext
@@ -175,8 +175,11 @@ def by_chain(sums, m):
 def metropolis(change, new, old, key, sweep):
     """``new`` for the chains whose change of energy a Metropolis test accepts, else ``old``, tuples of the arrays of a
     state; and the probabilities of acceptance (n_chains,). ``new`` may be overwritten."""
-    chance = np.empty(len(change))
-    accept_paths(change, new, old, sweep, *key, chance)
+    accepted, chance = np.empty(len(change), bool), np.empty(len(change))
+    _accept_paths(change, len(change), sweep, *key, accepted, chance)
+    if not accepted.all():
+        for now, was in zip(new, old, strict=True):
+            now[~accepted] = was[~accepted]
     return *new, chance
 
 
@@ -230,7 +233,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
                 squared = squared * information_weights(rows, beta, 0.0)
             if np.ndim(squared):
                 rows *= np.sqrt(squared)[:, None]
-            add_products(rows, total, of_columns=True, routines=ROUTINES)
+            add_products(rows, *rows.shape, total, True)
 
     return sum_of_parts(add, q, n_parts, spare, threads)
 

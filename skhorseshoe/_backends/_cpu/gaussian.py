@@ -5,8 +5,11 @@ from scipy.linalg.blas import dtrmm, dtrsv
 from scipy.linalg.lapack import dpotri
 
 from .. import COEF, LEAST_REST, Path, not_definite
-from .lapack import LOWER, ROUTINES, factorise
-from .path_kernels import begin_path, kick_path, move_scales, place_path, turn_path
+from .library import function
+
+_upper_factor = function("upper_factor")
+_begin_path, turn_path, _place_path = function("begin_path"), function("turn_path"), function("place_path")
+_kick_path, _move_scales = function("kick_path"), function("move_scales")
 
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
 
@@ -64,7 +67,7 @@ class Precision:
 
 def _lower_factor(H, d, work):
     """The lower Cholesky factor of H + diag(d) in Fortran order, in this memory; its upper triangle is not cleared."""
-    minor = factorise(H, d, LOWER, ROUTINES, work)
+    minor = _upper_factor(H, np.ascontiguousarray(d), len(H), work)  # which Fortran's order makes the lower one
     if minor:
         raise not_definite(len(H), minor)
     return work.T
@@ -85,7 +88,7 @@ class Whitening:
     """For each chain N(m, M^-1) with M = H + diag(d) = L L' and m = M^-1 b, in the coordinates u = L'(beta - m).
 
     H : (q, q) float64. b : (q,) float64. d is tau^-2 lambda^-2 for the first p coefficients, 0 for the others. What is
-    computed for a chain is one call of a kernel (``path_kernels.py``); in a path everything is overwritten.
+    computed for some chains is one call of the core (``exports/paths.cpp``); in a path everything is overwritten.
     """
 
     def __init__(self, H, b, n_chains, p, threads, memory_of=None):
@@ -95,7 +98,7 @@ class Whitening:
         n_workers = threads.n if q >= _SHARED_SIZE else 1
         self.spare = memory_of.work if memory_of else [np.empty((q, q)) for _ in range(n_workers)]
         self.factors, self.mean, self.log_norm = np.empty((n_chains, q, q)), np.empty((n_chains, q)), np.empty(n_chains)
-        self._made = self.factors, self.mean, self.log_norm
+        self._sizes, self._made = (p, q), (self.factors, self.mean, self.log_norm)
 
     def refer(self, H, b):
         """Take another H and b."""
@@ -106,25 +109,25 @@ class Whitening:
         """A ``Path`` from the coefficients and the scales of a state, with fresh v. same_scales : whether these are the
         scales of the path before."""
         path = Path(*np.empty((3, *state.beta.shape)), np.empty(len(state.beta)))
-        how = self.H, self.b, reference[:3], state[:5], state.sweep, *key, same_scales, ROUTINES
-        self._share(lambda spare, *chains: begin_path(*how, *chains, self._made, path))
+        how = *reference[:3], *map(np.ascontiguousarray, state[:5]), state.sweep, *key, same_scales
+        self._share(lambda spare, *chains: _begin_path(self.H, self.b, *self._sizes, *how, *chains, *self._made, *path))
         return path
 
     def turn(self, path, angle):
         """A half-kick, and a turn of (u, v)."""
-        turn_path(angle, *path[:3])
+        turn_path(angle, *path[:3], path.u.size)
         return path
 
     def place(self, path):
         """beta = m + L^-T u."""
         beta = np.empty_like(path.u)
-        self._share(lambda spare, *chains: place_path(self.factors, self.mean, *chains, path.u, beta))
+        self._share(lambda spare, *chains: _place_path(self.factors, self.mean, self._sizes[1], *chains, path.u, beta))
         return beta
 
     def kick(self, path, angle, reference, beta, loglik, score):
         """A half-kick at beta; with it the path knows its force and its energy there."""
-        how = angle, reference[:3], self.factors, beta, loglik, score
-        self._share(lambda spare, *chains: kick_path(*how, *chains, path))
+        how = angle, *reference[:3], self.factors, beta, loglik, np.ascontiguousarray(score), self._sizes[1]
+        self._share(lambda spare, *chains: _kick_path(*how, *chains, *path))
         return path
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
@@ -133,8 +136,8 @@ class Whitening:
         """
         scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
         slow = np.asarray(tuning.slow, np.int64)
-        how = tau_0, tuning.tau_step, tuning.tau_moves, slow, sweep, *key, ROUTINES
-        self._share(lambda spare, *chains: move_scales(self.H, self.b, *how, *chains, spare, self._made, scales))
+        how = *self._sizes, tau_0, tuning.tau_step, tuning.tau_moves, slow, len(slow), sweep, *key
+        self._share(lambda spare, *chains: _move_scales(self.H, self.b, *how, *chains, spare, *self._made, *scales))
         return scales
 
     def _share(self, some):

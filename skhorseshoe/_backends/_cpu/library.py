@@ -8,9 +8,11 @@ import ctypes
 import os
 import re
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from weakref import WeakSet
+
+from .lapack import ROUTINES
 
 _FOLDER = Path(__file__).parent
 _NO_MEMORY = -1000
@@ -30,13 +32,13 @@ def _load():
             "compiles it or fetches a wheel; in a checkout run `python build_core.py`."
         )
     try:
-        baseline = ctypes.CDLL(str(files["baseline"]))
+        baseline = _open(files["baseline"])
         wanted = os.environ.get("SKHORSESHOE_LEVEL")
         if wanted not in (None, *_LEVELS):
             raise ImportError(f"SKHORSESHOE_LEVEL is {wanted!r}: it may be {', '.join(_LEVELS)}, or not be set.")
         best = baseline.core_level() if wanted is None else min(_LEVELS.index(wanted), baseline.core_level())
         level = [name for name in _LEVELS[: best + 1] if name in files][-1]
-        return level, baseline if level == "baseline" else ctypes.CDLL(str(files[level]))
+        return level, baseline if level == "baseline" else _open(files[level])
     except OSError as error:
         raise ImportError(
             f"skhorseshoe cannot load its compiled core ({error}). It was built for another machine: install it anew "
@@ -44,11 +46,18 @@ def _load():
         ) from None
 
 
+def _open(file):
+    library = ctypes.CDLL(str(file))
+    library.set_routines(ctypes.c_void_p(ROUTINES.ctypes.data))
+    return library
+
+
 level, _library = _load()
 
 
 def _sources():
-    return "\n".join(path.read_text() for path in sorted((_FOLDER / "exports").glob("*.?pp")))
+    folders = _FOLDER / "exports", _FOLDER.parent / "core"
+    return "\n".join(path.read_text() for folder in folders for path in sorted(folder.glob("*.?pp")))
 
 
 _text = _sources()
@@ -91,7 +100,7 @@ def use(file):
     """A context in which every ``function`` is that of another library of the same prototypes: so tests plant errors in
     the core."""
     kept = _library
-    _take(ctypes.CDLL(str(file)))
+    _take(_open(file))
     try:
         yield
     finally:
@@ -107,9 +116,15 @@ def _take(library):
 
 def record(name, **values):
     """What a function takes by address: a structure of the core with these fields, and the arrays that it points to."""
+    made, convert = _structure(name)
+    return Record(made(*[of(values[field]) for field, of in convert]), values)
+
+
+@cache
+def _structure(name):
     declared = [_declared(field, name) for field in _records[name]]
     made = type(name, (ctypes.Structure,), {"_fields_": [(field, kind) for field, kind, _ in declared]})
-    return Record(made(*[of(values[field]) for field, _, of in declared]), values)
+    return made, [(field, of) for field, _, of in declared]
 
 
 class Record:

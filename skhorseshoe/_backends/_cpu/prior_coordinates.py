@@ -4,8 +4,8 @@ import numpy as np
 
 from .. import Path
 from ..horseshoe_quantile import quantile_table
+from .gaussian import turn_path
 from .library import function, record
-from .path_kernels import turn_path
 
 _coordinates, _begin = function("prior_coordinates"), function("begin_prior_path")
 _place, _kick = function("place_prior_path"), function("kick_prior_path")
@@ -45,7 +45,7 @@ class PriorCoordinates:
 
     def turn(self, path, angle):
         """A half-kick, and a turn of (u, v)."""
-        turn_path(angle, *path[:3])
+        turn_path(angle, *path[:3], path.u.size)
         return path
 
     def place(self, path):

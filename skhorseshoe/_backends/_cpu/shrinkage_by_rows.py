@@ -10,10 +10,11 @@ from scipy.sparse import issparse
 
 from ..._utils.memmap import cut
 from ..device import to_host
-from .lapack import ROUTINES, add_products
+from .library import function
 from .normal_tail import information_weights
 from .sparse_passes import quadratic_forms
 
+_add_products = function("add_products")
 _BLOCK = 2**20  # numbers of X that are taken together
 
 
@@ -73,7 +74,8 @@ class _DenseColumns:
         """The lower triangle, at least, of X W X' (n, n). w : (q,)."""
         total = np.zeros((len(self.X), len(self.X)))
         for some, block in self._blocks():
-            add_products(np.ascontiguousarray(block * np.sqrt(w[some])), total, of_columns=False, routines=ROUTINES)
+            scaled = np.ascontiguousarray(block * np.sqrt(w[some]))
+            _add_products(scaled, *scaled.shape, total, False)
         return total
 
     def forms(self, L, root):

@@ -6,6 +6,7 @@ from .library import function
 
 _fill_normal, _fill_uniform = function("fill_normal"), function("fill_uniform")
 _fill_exponential, _fill_gamma = function("fill_exponential"), function("fill_gamma")
+_exponential_integrals = function("exponential_integrals")
 _draw_global_scale, _draw_local_scales = function("global_scale"), function("local_scales")
 
 
@@ -48,4 +49,11 @@ def local_scales(beta, tau_sq_inv, key, sweep):
     """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current ones."""
     out = np.empty(beta.shape)
     _draw_local_scales(np.ascontiguousarray(beta), tau_sq_inv, out, *beta.shape, sweep, *key)
+    return out
+
+
+def scaled_exponential_integral(b):
+    """e^b E1(b), which the law of tau is made of; b (n,) positive."""
+    out = np.empty_like(b)
+    _exponential_integrals(b, out, b.size)
     return out

@@ -17,8 +17,7 @@ from .. import (
     log_half_cauchy,
     not_definite,
 )
-from ..constants import HALF_HELD
-from ..lines import LARGEST
+from ..constants import HALF_HELD, LARGEST_ODDS
 from .cuda import THREADS
 from .host_streaming import brought
 from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspace_for, workspaces_for
@@ -336,7 +335,7 @@ class Whitening:
     def _hold(self, x, tau_sq_inv, growth, chances):
         """As ``_hold`` of the CPU for all chains: x of a proposal, and what that adds to the log-density."""
         square = self.H.reshape(-1)[:: len(self.H) + 1][: self.p]
-        odds = cp.minimum(square / (tau_sq_inv[:, None] * x * HALF_HELD), LARGEST)
+        odds = cp.minimum(square / (tau_sq_inv[:, None] * x * HALF_HELD), LARGEST_ODDS)
         held = chances * (1.0 + odds) < odds
         moved = cp.where(held, x * growth, x)
         of_free = -cp.log((1.0 + growth * odds) / (1.0 + odds))

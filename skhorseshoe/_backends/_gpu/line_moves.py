@@ -7,7 +7,9 @@ from .cuda import MAX_CHAINS, THREADS
 from .launch import blocks_for, i32, kernel, launch
 
 NEAR_ROWS = 0  # of which there would be another way to move than with a pass for all proposals
-TOGETHER = min(MAX_CHAINS // 2, THREADS // (1 + _lines.PROPOSALS))  # lines of a launch: each step of each has a thread
+TOGETHER = min(
+    MAX_CHAINS // 2, THREADS // (1 + _lines.LINE_PROPOSALS)
+)  # lines of a launch: each step of each has a thread
 
 
 def proposals(uniform, width):

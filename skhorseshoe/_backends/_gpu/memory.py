@@ -15,7 +15,7 @@ BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are com
 WIDENED = 2**25  # elements of X converted to float64 at a time
 _VECTORS = 60  # numbers for each coefficient and chain that a sweep has at a time
 _OF_A_TURN, _OF_A_MOVE = 36, 56  # those that a recorded one keeps of each turn, and of each move along a line
-_OF_A_SPLIT = 6 * (1 + lines.PROPOSALS)  # and beside these of a split move
+_OF_A_SPLIT = 6 * (1 + lines.LINE_PROPOSALS)  # and beside these of a split move
 _MOST_TURNS = MAX_STEPS + 1  # of a sweep: those of a path, and one of no angle for scales that move apart
 _LEAST = 512  # bytes of an array
 ANSWERED = 1024  # rows whose linear predictors are computed together
@@ -36,7 +36,7 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
     chains = compiled_chains(min(n_chains, MAX_CHAINS)) * -(-n_chains // MAX_CHAINS)  # of all launches of a pass
     sums = 8 * MOST_BLOCKS * multiprocessors * (q + 1) * chains
-    of_a_move, vectors = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + lines.PROPOSALS), _VECTORS
+    of_a_move, vectors = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + lines.LINE_PROPOSALS), _VECTORS
     if q <= THREADS:  # a recorded sweep keeps all that it has in between
         turns, moves = 2 * _MOST_TURNS * (sampler == "hmc"), moves_kept(sampler)
         sums = sums * passes_kept(sampler) + of_a_move * moves
@@ -61,7 +61,7 @@ def sparse_working_set(X, n_chains, sampler, part=None):
     recorded = not part and n <= SPARSE_ROWS and p < THREADS
     passes, moves = (passes_kept(sampler), moves_kept(sampler)) if recorded else (1, 0)  # where a sweep may be recorded
     of_a_pass = 8 * chains * (n_rows + most_pieces(size, p) + 2 * blocks_of(n_rows))
-    of_a_move = 8 * n_chains * (1 + lines.PROPOSALS) * blocks_of(n_rows)
+    of_a_move = 8 * n_chains * (1 + lines.LINE_PROPOSALS) * blocks_of(n_rows)
     values = 25 * n + 3 * 8 * min(WIDENED, n * n_chains)
     rest = 8 * together * (p + 1) * 40 if iterative else working_set(0, p, n_chains, sampler, 0)
     return by_column + values + passes * of_a_pass + (1 + moves) * of_a_move + rest

@@ -41,12 +41,17 @@ template <class T> HD T largest(T a, T b) { return a < b ? b : a; }
 
 // sum_j f(j), j < n, in eight parts: so it vectorises, and has the same bits for every width of the registers.
 template <class F> HD double sum(i64 n, F f) {
-    double part[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
-    i64 j = 0;
-    for (; j + 8 <= n; j += 8)
-        for (int k = 0; k < 8; ++k) part[k] += f(j + k);
-    for (int k = 0; j < n; ++j, ++k) part[k] += f(j);
-    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+    double a[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, rest = 0.0;
+    const i64 end = n & ~i64(7);
+    for (i64 j = 0; j < end; j += 8)
+        for (int k = 0; k < 8; ++k) a[k] += f(j + k);
+    i64 j = end;
+    if (j + 4 <= n) {
+        for (int k = 0; k < 4; ++k) a[k] += f(j + k);
+        j += 4;
+    }
+    for (; j < n; ++j) rest += f(j);
+    return (((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))) + rest;
 }
 
 // A sum of many logarithms that takes few of them: log of a product as long as that is in range.

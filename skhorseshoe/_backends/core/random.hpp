@@ -48,6 +48,11 @@ HD double uniform(const Stream& stream, u32 index, u32 attempt = 0) {
     return unit(w.v[0], w.v[1]);
 }
 
+// The same for n indices from the first on.
+HD void uniforms(double* __restrict out, i64 n, const Stream& stream, u32 first) {
+    for (i64 i = 0; i < n; ++i) out[i] = uniform(stream, first + u32(i));
+}
+
 // Exp(1), in [1e-16, 36.8].
 HD double exponential(const Stream& stream, u32 index, u32 attempt = 0) { return -log(uniform(stream, index, attempt)); }
 

@@ -6,6 +6,7 @@
 // scales beside beta: it is what repeating the one-at-a-time updates for ever would give.
 #pragma once
 #include "random.hpp"
+#include "slice.hpp"
 
 // e^b E1(b) for b > 0, relative error below 1e-13: the power series below 1, above it an expansion in (b - 4) / (b + 2).
 HD double scaled_exponential_integral(double b) {
@@ -22,20 +23,16 @@ template <class Team> HD double log_density_of_tau(const Team& team, const doubl
     return log_tau - log1p(ratio * ratio) - p * log_tau + terms;
 }
 
-// tau^-2 given beta: a slice step in log tau from the current one, the interval stepped out and then shrunk (Neal 2003).
+// tau^-2 given beta: a slice step in log tau from the current one, the interval stepped out and then shrunk.
 template <class Team>
 HD double draw_tau(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0, const Stream& stream) {
-    const double now = -0.5 * log(tau_sq_inv);
-    const double level = log_density_of_tau(team, beta, p, now, tau_0) - exponential(stream, 0);
+    const auto log_density = [&](double log_tau) { return log_density_of_tau(team, beta, p, log_tau, tau_0); };
+    const double now = -0.5 * log(tau_sq_inv), level = log_density(now) - exponential(stream, 0);
     double low = now - TAU_WIDTH * uniform(stream, 1), high = low + TAU_WIDTH;
-    while (low > -FARTHEST && log_density_of_tau(team, beta, p, low, tau_0) > level) low -= TAU_WIDTH;
-    while (high < FARTHEST && log_density_of_tau(team, beta, p, high, tau_0) > level) high += TAU_WIDTH;
-    for (u32 attempt = 0; attempt < 200; ++attempt) {
-        const double proposed = low + (high - low) * uniform(stream, 2, attempt);
-        if (log_density_of_tau(team, beta, p, proposed, tau_0) >= level) return exp(-2.0 * proposed);
-        (proposed < now ? low : high) = proposed;
-    }
-    return exp(-2.0 * now);  // the slice has shrunk to the current point
+    while (low > -FARTHEST && log_density(low) > level) low -= TAU_WIDTH;
+    while (high < FARTHEST && log_density(high) > level) high += TAU_WIDTH;
+    const auto uniform_of = [&](u32 attempt) { return uniform(stream, 2, attempt); };
+    return exp(-2.0 * shrink_slice(now, level, low, high, log_density, uniform_of));
 }
 
 // x = lambda_j^-2 given b. Rejection, on y = 1 + x, whose density is e^(-b y) / y above 1: from e^(-b y) where b > 1;

@@ -5,20 +5,19 @@ from functools import partial
 
 import numpy as np
 import pytest
-from laws import ALONE, KEY, N_CHAINS, TAU_0, from_python, grid_cdf
+from laws import ALONE, KEY, N_CHAINS, TAU_0, grid_cdf
 from scipy import stats
 from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
-from skhorseshoe._backends import MOMENTUM
+from skhorseshoe._backends import HELD, MOMENTUM, SWAP, SWAP_ACCEPT, log_half_cauchy
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import scales
 from skhorseshoe._backends._cpu.normal_tail import log_cdf_and_ratio
+from skhorseshoe._backends._cpu.variates import scaled_exponential_integral
+from skhorseshoe._backends.constants import HALF_HELD
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 from skhorseshoe._utils.threads import open_threads
 
 P_VALUE = 1e-4
-
-scaled_exponential_integral = from_python(scales.scaled_exponential_integral)
 
 
 def test_log_cdf_and_its_derivative_are_accurate_to_1e_12():
@@ -41,10 +40,10 @@ def test_log_cdf_is_finite_and_right_far_beyond():
 
 def test_exponential_integral_is_accurate_to_1e_12():
     b = np.concatenate([np.geomspace(1e-290, 700, 20_000), np.linspace(0.9, 1.1, 2001)])
-    got = np.array([scaled_exponential_integral(x) for x in b])
+    got = scaled_exponential_integral(b)
     np.testing.assert_allclose(got, np.exp(b) * exp1(b), rtol=1e-12)
-    for b in (1e6, 1e100, 1e300):
-        assert abs(scaled_exponential_integral(b) * b - (1 - 1 / b)) < 1e-11
+    b = np.array([1e6, 1e100, 1e300])
+    assert (abs(scaled_exponential_integral(b) * b - (1 - 1 / b)) < 1e-11).all()
 
 
 @pytest.mark.parametrize("b", [1e-6, 1e-3, 0.1, 0.9, 1.0, 1.1, 5.0, 50.0])
@@ -197,6 +196,38 @@ def test_moves_of_the_scales_take_the_gaussian_along(n_threads, slow, tau_step):
     else:
         np.testing.assert_array_equal(taus, tau_sq_inv)
         np.testing.assert_array_equal(lambdas[:, others], lambda_sq_inv[:, others])
+
+
+def test_moves_of_tau_equal_dense_formulas():
+    """Each with random numbers of its own, and an answer of its own to which columns are held."""
+    rng, tau_step = np.random.default_rng(8), 0.8
+    start, n_moves = (np.exp(rng.standard_normal((5, 2))), np.exp(rng.standard_normal(5))), 6
+    H, b, gauss = whitening(5)
+    begun(gauss, *start)
+    got = gauss.move_scales(*start, TAU_0, tuned(n_moves, tau_step), 3, KEY)
+    step, level = cpu.normal((5, n_moves), KEY, 3, SWAP), cpu.exponential(np.ones((5, n_moves)), KEY, 3, SWAP_ACCEPT)
+    chance = cpu.uniform((5, 2 * n_moves), KEY, 3, HELD).reshape(5, n_moves, 2)
+
+    def log_law(x, tau_sq_inv, free):
+        """The log-density of the scales and of the choice of columns."""
+        odds = H.diagonal()[:2] / (tau_sq_inv * x * HALF_HELD)
+        choice = np.where(free, -np.log1p(odds), np.log(odds) - np.log1p(odds)).sum()
+        prior = log_half_cauchy(tau_sq_inv * TAU_0**2) + log_half_cauchy(x).sum()
+        return dense(H, b, np.append(tau_sq_inv * x, 0.0), 2)[2] + prior + choice
+
+    accepted = np.zeros(5)
+    for c, (x, tau_sq_inv) in enumerate(zip(*start, strict=True)):
+        for k in range(n_moves):
+            odds = H.diagonal()[:2] / (tau_sq_inv * x * HALF_HELD)
+            free = chance[c, k] * (1 + odds) >= odds
+            proposed = tau_sq_inv * np.exp(-2 * tau_step * step[c, k])
+            new = np.where(free, x, x * tau_sq_inv / proposed)
+            if log_law(new, proposed, free) > log_law(x, tau_sq_inv, free) - level[c, k]:
+                x, tau_sq_inv, accepted[c] = new, proposed, accepted[c] + 1 / n_moves
+        np.testing.assert_allclose(got[0][c], x, rtol=1e-12)
+        np.testing.assert_allclose(got[1][c], tau_sq_inv, rtol=1e-12)
+    np.testing.assert_allclose(got[2], accepted, rtol=1e-12)
+    assert 0.2 < accepted.mean() < 0.8
 
 
 def moved_scales(gauss, log_lambda, log_tau, tuning, rounds=1):

@@ -12,7 +12,7 @@ from skhorseshoe._backends._gpu import cuda
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior
 
-K = 1 + _lines.PROPOSALS
+K = 1 + _lines.LINE_PROPOSALS
 SETTINGS = {"plain": {}, "other columns": {"unpenalized": np.arange(9) == 4, "standardize": True}}
 
 

@@ -14,7 +14,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._backends._gpu import cuda
 
-K = 1 + lines.PROPOSALS
+K = 1 + lines.LINE_PROPOSALS
 slow = partial(pytest.param, marks=pytest.mark.slow)
 # Rows, columns, chains and type: one row, one column, ragged tiles of all kinds, several times as many blocks as run at
 # a time (p = 300), more chains than one launch carries.

@@ -51,3 +51,9 @@ EXPORT i32 local_scales(const double* beta, const double* tau_sq_inv, double* ou
     }
     return 0;
 }
+
+// e^b E1(b).
+EXPORT i32 exponential_integrals(const double* b, double* out, i64 n) {
+    for (i64 i = 0; i < n; ++i) out[i] = scaled_exponential_integral(b[i]);
+    return 0;
+}

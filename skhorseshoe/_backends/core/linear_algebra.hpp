@@ -1,0 +1,49 @@
+// Vectors, and small work with matrices, by one thread. Matrices (q, q) are row by row; of L the lower triangle is read.
+// Products and sums are rounded once; the parts of a sum, and so its bits, are the same for every width of registers.
+#pragma once
+#include "base.hpp"
+
+// a'b of n numbers.
+HD double dot(const double* a, const double* b, i64 n) {
+    CONTRACT
+    double part[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, rest = 0.0;
+    i64 j = 0;
+    for (; j + 8 <= n; j += 8)
+        for (int k = 0; k < 8; ++k) part[k] += a[j + k] * b[j + k];
+    for (; j < n; ++j) rest += a[j] * b[j];
+    if (n < 8) return rest;
+    return (((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]))) + rest;
+}
+
+// y += factor x.
+HD void add_multiple(double* __restrict y, double factor, const double* __restrict x, i64 n) {
+    CONTRACT
+    for (i64 j = 0; j < n; ++j) y[j] += factor * x[j];
+}
+
+// x = L^-1 b; x may be b.
+HD void solve(const double* L, const double* b, double* x, i64 q) {
+    for (i64 i = 0; i < q; ++i) x[i] = (b[i] - dot(L + i * q, x, i)) / L[i * q + i];
+}
+
+// x = L^-T b; x may be b.
+HD void solve_transposed(const double* L, const double* b, double* x, i64 q) {
+    for (i64 i = 0; i < q; ++i) x[i] = b[i];
+    for (i64 i = q - 1; i >= 0; --i) {
+        x[i] /= L[i * q + i];
+        add_multiple(x, -x[i], L + i * q, i);
+    }
+}
+
+// out = L'x.
+HD void transposed_product(const double* L, const double* x, double* out, i64 q) {
+    for (i64 i = 0; i < q; ++i) {
+        out[i] = 0.0;
+        add_multiple(out, x[i], L + i * q, i + 1);
+    }
+}
+
+// P += factor g g'.
+HD void add_square(double* P, double factor, const double* g, i64 q) {
+    for (i64 i = 0; i < q; ++i) add_multiple(P + i * q, factor * g[i], g, q);
+}

@@ -1,0 +1,56 @@
+// Moves of single lambda_j, all coefficients integrated out.
+//
+// Without column j's own prior, of precision d_j = tau^-2 lambda_j^-2, the law of beta_j alone is N(c, v), v = P_jj /
+// (1 - d_j P_jj), c = m_j / (1 - d_j P_jj), with P = M^-1. So lambda_j given the other scales has a density proportional
+// to
+//
+//     N(c; 0, v + lambda_j^2 tau^2) / (1 + lambda_j^2)
+//
+// and with another d_j, P and m follow by the formula of Sherman & Morrison.
+#pragma once
+#include "linear_algebra.hpp"
+#include "random.hpp"
+#include "slice.hpp"
+
+// Log-density of log lambda_j, up to a constant; it falls at both ends at least like exp(-|log lambda_j|).
+struct LocalLaw {
+    double v, c, tau_sq_inv;
+    HD_MEMBER double operator()(double log_lambda) const {
+        const double lambda_sq = exp(2.0 * log_lambda), variance = v + lambda_sq / tau_sq_inv;
+        if (v > (1.0 - LEAST_FREE) * variance) return -INFINITY;
+        const double odds = 1.0 + lambda_sq;
+        return log_lambda - 0.5 * (log(odds * odds * variance) + c * c / variance);
+    }
+};
+
+// The next log lambda_j, by a slice step in an interval laid about the current one at random. step : of those that have
+// this stream.
+HD double draw_log_lambda(double now, const LocalLaw& law, const Stream& stream, u32 step) {
+    const double level = law(now) - exponential(stream, step);
+    if (level == -INFINITY) return now;
+    const double low = now - LOCAL_WIDTH * uniform(stream, step, 1);
+    const auto uniform_of = [&](u32 attempt) { return uniform(stream, step, 2 + attempt); };
+    return shrink_slice(now, level, low, low + LOCAL_WIDTH, law, uniform_of);
+}
+
+// Moves of k columns, from the first to the last and back to the first: so the move is its own mirror image. x (k,) =
+// lambda_j^-2 in place. P (k, k), m (k,) : of these columns; overwritten. column : (k,) scratch.
+HD void move_local_scales(double* P, double* m, double* x, i64 k, double tau_sq_inv, const Stream& stream,
+                          double* column) {
+    for (i64 step = 0; step < 2 * k; ++step) {
+        const i64 j = step < k ? step : 2 * k - 1 - step;
+        const double own = P[j * k + j], d = tau_sq_inv * x[j], free = 1.0 - d * own;
+        if (!(free > LEAST_FREE)) continue;
+        LocalLaw law{own / free, m[j] / free, tau_sq_inv};
+#if defined(PLANT_LARGER_MEAN)
+        law.c *= 3.0;
+#elif defined(PLANT_SMALLER_TAU)
+        law.tau_sq_inv *= 100.0;
+#endif
+        x[j] = exp(-2.0 * draw_log_lambda(-0.5 * log(x[j]), law, stream, u32(step)));
+        const double change = tau_sq_inv * x[j] - d, factor = -change / (1.0 + change * own), mean = m[j];
+        for (i64 a = 0; a < k; ++a) column[a] = P[j * k + a];
+        add_multiple(m, factor * mean, column, k);
+        add_square(P, factor, column, k);
+    }
+}
