@@ -1,0 +1,83 @@
+// What a fitted model answers: blocks of rows under all draws.
+#include "export.hpp"
+#include "four.hpp"
+#include "normal_tail.hpp"
+
+HD Four<double> wide_four(const double* from) { return load_four(from); }
+HD Four<double> wide_four(const float* from) { return __builtin_convertvector(load_four(from), Four<double>); }
+
+// Four sums over j of x[j] coef[s][j], each in eight parts: they share each load of x.
+template <class C>
+static void multiply_four(const double* __restrict x, const C* const* coef, i64 p, double* __restrict out) {
+    CONTRACT
+    Four<double> low[4] = {}, high[4] = {};
+    i64 j = 0;
+    for (; j + 8 <= p; j += 8)
+#pragma unroll
+        for (int s = 0; s < 4; ++s) {
+            low[s] += load_four(x + j) * wide_four(coef[s] + j);
+            high[s] += load_four(x + j + 4) * wide_four(coef[s] + j + 4);
+        }
+    for (; j + 4 <= p; j += 4)
+#pragma unroll
+        for (int s = 0; s < 4; ++s) low[s] += load_four(x + j) * wide_four(coef[s] + j);
+    for (int s = 0; s < 4; ++s) {
+        const Four<double> both = low[s] + high[s];
+        double total = (both[0] + both[2]) + (both[1] + both[3]);
+        for (i64 k = j; k < p; ++k) total += x[k] * double(coef[s][k]);
+        out[s] = total;
+    }
+}
+
+template <class C> static void multiply_rows(const double* X, const C* coef, i64 n, i64 n_draws, i64 p, double* out) {
+    constexpr i64 held = i64(1) << 15;  // coefficients of draws that stay in cache for all rows
+    const i64 together = largest(i64(4), held / p / 4 * 4);
+    for (i64 first = 0; first < n_draws; first += together) {
+        const i64 last = least(n_draws, first + together) - 1;
+        for (i64 i = 0; i < n; ++i)
+            for (i64 s = first; s <= last; s += 4) {
+                const C* own[4];
+                double product[4];
+                for (int k = 0; k < 4; ++k) own[k] = coef + least(s + k, last) * p;
+                multiply_four(X + i * p, own, p, product);
+                for (int k = 0; k < 4 && s + k <= last; ++k) out[i * n_draws + s + k] = product[k];
+            }
+    }
+}
+
+// out = X coef' for few rows, four draws at a time; X (n, p), coef (n_draws, p), float32 if is_single, out (n, n_draws).
+EXPORT i32 multiply(const double* X, i32 is_single, const void* coef, i64 n, i64 n_draws, i64 p, double* out) {
+    if (is_single) multiply_rows(X, static_cast<const float*>(coef), n, n_draws, p, out);
+    else multiply_rows(X, static_cast<const double*>(coef), n, n_draws, p, out);
+    return 0;
+}
+
+// Averages of Phi(-eta) and Phi(eta) over the draws, eta (n, n_draws), out (n, 2). Both tails are summed, so that a small
+// probability keeps its relative accuracy.
+EXPORT i32 average_phi(const double* eta, i64 n, i64 n_draws, double* out) {
+    constexpr i64 DRAWS = 256;  // of a row, whose probabilities are computed together
+    double tail[DRAWS];
+    for (i64 i = 0; i < n; ++i) {
+        double lower = 0.0, upper = 0.0;
+        for (i64 start = 0; start < n_draws; start += DRAWS) {
+            const double* __restrict t = eta + i * n_draws + start;
+            const i64 some = least(DRAWS, n_draws - start);
+            SIDE_BY_SIDE
+            for (i64 s = 0; s < some; ++s) tail[s] = upper_tail(t[s]);
+            lower += sum(some, [&](i64 s) { return t[s] > 0.0 ? tail[s] : 1.0 - tail[s]; });
+            upper += sum(some, [&](i64 s) { return t[s] > 0.0 ? 1.0 - tail[s] : tail[s]; });
+        }
+        out[2 * i] = lower / double(n_draws);
+        out[2 * i + 1] = upper / double(n_draws);
+    }
+    return 0;
+}
+
+// From He_k(x) f(x) and He_{k-1}(x) f(x), own and before, to He_{k+1}(x) f(x), which overwrites before; f is any function.
+EXPORT i32 next_hermite(const double* x, const double* own, double* before, i64 n, double k) {
+    CONTRACT
+    const double *__restrict at = x, *__restrict now = own;
+    double* __restrict to = before;
+    for (i64 i = 0; i < n; ++i) to[i] = at[i] * now[i] - k * to[i];
+    return 0;
+}
