@@ -1,4 +1,4 @@
-"""The back end for the CPU: NumPy arrays, kernels compiled by Numba, LAPACK from SciPy.
+"""The back end for the CPU: NumPy arrays, the core in C++, LAPACK from SciPy.
 
 Every array that describes the chains has them as its leading axis. Arrays of size p are float64.
 """
