@@ -297,7 +297,7 @@ class RowsOfManyDataSets:
     def _row_alone(self, sampler, i, ones):
         """Row i, whose columns are not taken for constant."""
         row = self.given.rows(sampler, self.ops, [i], ones)
-        row._translate = self.ops.to_device(self.columns)
+        row.columns, row._translate = self.columns, self.ops.to_device(self.columns)
         return row
 
     def _sum(self, answers):
