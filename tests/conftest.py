@@ -26,6 +26,9 @@ from skhorseshoe._utils import progress
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
+if core := os.environ.get("SKHORSESHOE_TEST_CORE"):  # another build of the core, as with a sanitizer
+    library.use(core).__enter__()
+
 
 def pytest_configure(config):
     """Short chains and forks are meant here; tests of the warning of short chains see it nevertheless."""

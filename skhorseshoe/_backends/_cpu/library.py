@@ -23,12 +23,12 @@ _PROTOTYPE = re.compile(r"^EXPORT (i32|u32) (\w+)\(([^)]*)\)", re.MULTILINE)
 _RECORD = re.compile(r"^struct (\w+) {  // filled by Python\n(.*?)^};", re.MULTILINE | re.DOTALL)
 
 
-def _load():
-    """The library of the best level that this processor runs. SKHORSESHOE_LEVEL names a lower one."""
-    files = {path.stem.removeprefix("core-"): path for path in (_FOLDER / "lib").glob("core-*.*")}
+def load(folder):
+    """The best level that this processor runs, and its library. SKHORSESHOE_LEVEL names a lower one."""
+    files = {path.stem.removeprefix("core-"): path for path in folder.glob("core-*.*")}
     if "baseline" not in files:
         raise ImportError(
-            f"skhorseshoe has no compiled core for this machine in {_FOLDER / 'lib'}. Install it by pip, which "
+            f"skhorseshoe has no compiled core for this machine in {folder}. Install it by pip, which "
             "compiles it or fetches a wheel; in a checkout run `python build_core.py`."
         )
     try:
@@ -52,7 +52,7 @@ def _open(file):
     return library
 
 
-level, _library = _load()
+level, _library = load(_FOLDER / "lib")
 
 
 def _sources():
