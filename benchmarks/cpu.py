@@ -5,7 +5,6 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import numba
 import numpy as np
 from _measure import Report, child, combine, figure, in_turns, per_sweep, ratio
 from reference_gibbs import reference_gibbs
@@ -14,8 +13,7 @@ from sklearn.preprocessing import scale
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu.jit import REORDER_SUMS
-from skhorseshoe._backends._cpu.passes import add_weighted_rows, flush, linear_predictor, scratch
+from skhorseshoe._backends._cpu.passes import product_pass
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.gibbs import sweep
 from skhorseshoe._mcmc.run import initial_state
@@ -146,43 +144,26 @@ class DryRows(Rows):
 
     def latent(self, beta, sweep, key):
         coef = cpu.by_column(beta).astype(self.X.dtype)
-        sums = np.empty((len(self.bounds) - 1, *coef.shape))
-        self.threads.run(lambda first, last: _dry_pass(self.X, coef, self.bounds, first, last, sums), len(sums))
+        sums = np.zeros((len(self.bounds) - 1, *coef.shape))
+
+        def some(first, last):
+            product_pass(self.X, np.empty(0), coef, self.bounds[first : last + 1], sums[first:last])
+
+        self.threads.run(some, len(sums))
         return cpu.by_chain(sums.sum(axis=0), len(beta)), np.zeros(len(beta))
 
 
-@numba.njit(nogil=True)
-def _dry_pass(X, coef, bounds, first, last, sums):
-    """``latent_pass`` without its truncated normals."""
-    tile, most, z, partial = scratch(X, coef)
-    for block in range(first, last):
-        sums[block] = 0.0
-        held = 0
-        for start in range(bounds[block], bounds[block + 1], tile):
-            rows = min(tile, bounds[block + 1] - start)
-            linear_predictor(X, coef, start, rows, z)
-            add_weighted_rows(X, z, start, rows, partial, sums[block])
-            held += rows
-            if held > most or start + rows == bounds[block + 1]:
-                flush(partial, sums[block])
-                held = 0
-
-
 def read(rows):
-    """The sum of X, by the same blocks and threads as a pass."""
-    sums = np.empty(len(rows.bounds) - 1)
-    rows.threads.run(lambda first, last: _sum_blocks(rows.X, rows.bounds, first, last, sums), len(sums))
-    return sums.sum()
+    """The sum of the squares of X, by the same blocks and threads as a pass, by BLAS."""
+    squares = np.empty(len(rows.bounds) - 1)
 
+    def some(first, last):
+        for block in range(first, last):
+            x = rows.X[rows.bounds[block] : rows.bounds[block + 1]].reshape(-1)
+            squares[block] = x @ x
 
-@numba.njit(nogil=True, fastmath=REORDER_SUMS)
-def _sum_blocks(X, bounds, first, last, sums):
-    for block in range(first, last):
-        total = X.dtype.type(0)
-        x = X[bounds[block] : bounds[block + 1]].reshape(-1)
-        for i in range(x.size):  # an index, not an iterator: only this vectorises
-            total += x[i]
-        sums[block] = total
+    rows.threads.run(some, len(squares))
+    return squares.sum()
 
 
 def _data(n, p, dtype):
