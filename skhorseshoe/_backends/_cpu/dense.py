@@ -70,10 +70,7 @@ def times_symmetric(v, M, threads=None):
 
 def hold(X, y, weight):
     """The rows as the passes read them, where they read them."""
-    # Kernels are compiled once per type, and a read-only array is a type of its own.
-    X = X.astype(np.float32) if X.dtype == np.float16 and not is_on_disk(X) else X.view()
-    X.flags.writeable = False
-    return X, y, weight
+    return X.astype(np.float32) if X.dtype == np.float16 and not is_on_disk(X) else X, y, weight
 
 
 def place(X, n_chains, sampler):

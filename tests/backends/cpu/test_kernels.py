@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import log_ndtr
 
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import sparse
+from skhorseshoe._backends._cpu import passes, sparse
 from skhorseshoe._backends._cpu import truncated_normal as _truncated_normal
 from skhorseshoe._backends._cpu.gaussian import Precision
 from skhorseshoe._backends._cpu.library import function
@@ -142,6 +142,32 @@ def test_score_pass_equals_plain_scipy(rows):
     loglik, score = cpu.score(X, y, np.empty(0), coef, bounds, ALONE)
     np.testing.assert_allclose(loglik, log_ndtr(t).sum(axis=1), *close)
     np.testing.assert_allclose(score, slope @ bordered, *close)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+def test_an_offset_is_a_further_column_whose_coefficient_is_one(kind, dtype, seed):
+    """Of every pass, in tiles of all lengths."""
+    rng = np.random.default_rng(seed)
+    n, p = 531, 3
+    X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
+    offset = rng.standard_normal(n).astype(dtype)
+    bounds, steps, given = np.array([0, 200, n]), rng.standard_normal((2, 3)), []
+    coef, direction = rng.standard_normal((2, 2, p))
+    for column in (False, True):
+        rows = kind(np.column_stack([X, offset]) if column else X)
+        ends = [np.column_stack([one, np.full(2, end)]) if column else one for one, end in ((coef, 1), (direction, 0))]
+        of_columns, both = cpu.by_column(ends[0]).astype(dtype), cpu.by_column(np.concatenate(ends))
+        gradient, draws, logliks, squares, lines = (np.zeros((2, *shape)) for shape in (
+            of_columns.shape, of_columns.shape, (2,), (2,), steps.shape
+        ))  # fmt: skip
+        own = None if column else offset.astype(np.float64)
+        passes.score_pass(rows, y, np.empty(0), of_columns, bounds, gradient, logliks, own)
+        passes.latent_pass(rows, y, of_columns, bounds, 5, 9, KEY, draws, squares, own)
+        passes.line_pass(rows, y, np.empty(0), both, steps, bounds, lines, own)
+        given.append((gradient[:, :p, :2], logliks, draws[:, :p, :2], squares, lines))
+    for got, want in zip(*given, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-10 if dtype == np.float64 else 1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("sparse_rows", [False, True])

@@ -1,4 +1,4 @@
-// Twin: _cpu/dense_passes.py, with the loops of _cpu/passes.py.
+// Twin: _cpu/exports/dense_rows.hpp, with the loops of passes.cpp.
 // The fused passes over the rows of X: linear predictors of all chains, what is drawn or derived from them, and the
 // sums over rows, while a tile of rows is at hand. X is read from global memory once (STAGED) for all chains.
 //

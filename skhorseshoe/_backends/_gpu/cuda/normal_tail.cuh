@@ -1,4 +1,4 @@
-// Twin: _cpu/normal_tail.py, with the same formulas.
+// Twin: core/normal_tail.hpp, with the same formulas.
 // The normal distribution in the log scale and its tails, float64; the exponential and the logarithm are those of CUDA's own
 // library.
 

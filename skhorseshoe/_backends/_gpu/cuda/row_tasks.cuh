@@ -1,4 +1,4 @@
-// Twin: what _cpu/passes.py does with a row.
+// Twin: what _cpu/exports/passes.cpp does with a row.
 // What is drawn or derived from the linear predictor of a row, in a pass over dense or sparse rows, and its totals over a
 // block. Compiled for CHAINS (1, 2, 4, 8 or 16) and REAL, in which rows are computed.
 

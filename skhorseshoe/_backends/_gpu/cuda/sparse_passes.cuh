@@ -1,4 +1,4 @@
-// Twin: _cpu/sparse_passes.py, with the loops of _cpu/passes.py.
+// Twin: _cpu/exports/sparse.cpp and csr_rows.hpp, with the loops of passes.cpp.
 // The passes over sparse rows: linear predictors of all chains and what is drawn or derived from them, row by row; then
 // the sums over rows, column by column, from a copy of the stored numbers by columns. So X is read twice, and between the
 // two a value for each row and chain is in global memory.

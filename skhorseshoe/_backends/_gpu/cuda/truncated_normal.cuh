@@ -1,4 +1,4 @@
-// Twin: _cpu/truncated_normal.py.
+// Twin: core/truncated_normal.hpp.
 // N(mean, 1) given that it is positive: the two-branch rejection sampler of Terenin, Dong & Draper (2019), section 3,
 // with the same proposals in the same order. Standard variates have the resolution of float32 and are combined with the
 // mean in R, the type in which the rows are computed. ``first``: the block of random words to begin with.
