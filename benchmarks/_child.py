@@ -15,7 +15,7 @@ warnings.simplefilter("ignore")
 def memory(n, p, dtype, n_draws, when, n_chains=4, stored=None):
     """Resident bytes: what a fit adds at its peak, what of it are libraries, the whole process. Linux only.
 
-    when : "later fit", after a small one that has loaded Numba and its code, or "first fit". stored : numbers of
+    when : "later fit", after a small one that has loaded all libraries, or "first fit". stored : numbers of
     sparse rows, which are dense without it.
     """
     from scipy.sparse import random_array

@@ -154,7 +154,7 @@ def now():
 
 def provenance():
     """The machine, the versions and the state of the source."""
-    packages = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pandas")
+    packages = ("numpy", "scipy", "scikit-learn", "pandas")
     libraries = ("internal_api", "version", "architecture", "num_threads")
     return {
         "machine": {

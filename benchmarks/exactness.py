@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # before Numba is there, for the processes that follow
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the processes that follow
 
 import numpy as np
 from _calibration import CASES, N_CHAINS, N_DRAWS, ranks

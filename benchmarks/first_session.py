@@ -45,11 +45,10 @@ def install(folder, cache):
     return time.perf_counter() - begin, python
 
 
-def session(python, cache):
+def session(python, folder):
     """Seconds of importing and fitting in a fresh process, and of all of it."""
     begin = time.perf_counter()
-    # In the empty folder of the cache, where Python cannot import the checkout.
-    settings = {"cwd": cache, "env": {**os.environ, "NUMBA_CACHE_DIR": str(cache)}}
+    settings = {"cwd": folder}  # an empty one, where Python cannot import the checkout
     done = subprocess.run([python, "-c", SESSION], **settings, capture_output=True, text=True, check=True)
     return {**json.loads(done.stdout), "process": time.perf_counter() - begin}
 
@@ -57,14 +56,14 @@ def session(python, cache):
 def one_round(quick):
     """All figures of one session, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        wheels, compiled = Path(folder, "wheels"), Path(folder, "compiled")
-        compiled.mkdir()
+        wheels, empty = Path(folder, "wheels"), Path(folder, "empty")
+        empty.mkdir()
         seconds, python = {}, sys.executable
         if not quick:
             seconds["install, with downloads"], python = install(Path(folder, "first"), wheels)
             seconds["install, wheels in pip's cache"], _ = install(Path(folder, "second"), wheels)
         for turn in ("first", "second"):
-            parts = session(python, compiled)
+            parts = session(python, empty)
             seconds |= {f"{turn} fit": parts["fit"], f"{turn} fit, whole process": parts["process"]}
         return seconds
 

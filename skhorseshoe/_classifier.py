@@ -105,9 +105,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         found. A CuPy array or CSR matrix X is read on the GPU that it is on. A model that was fitted on a GPU predicts
         there, or on the CPU where there is none.
     n_jobs : int or None, default=None
-        Number of threads. None uses all cores that the process may use (the environment variables NUMBA_NUM_THREADS
-        and OMP_NUM_THREADS limit it), a negative number all but ``-n_jobs - 1``; inside a joblib task never more than
-        the task's share. The draws do not depend on it.
+        Number of threads. None uses all cores that the process may use (the environment variable OMP_NUM_THREADS limits
+        it), a negative number all but ``-n_jobs - 1``; inside a joblib task never more than the task's share. The draws
+        do not depend on it.
     target_ess : float or None, default=None
         Stop when every coefficient of a column that is not constant, the intercept and tau have this bulk effective
         sample size over all chains and an R-hat of at most 1.01; with more columns than rows, also the probabilities of

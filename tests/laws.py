@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -39,12 +38,6 @@ PHILOX_ANSWERS = [
         "d16cfe09 94fdcceb 5001e420 24126ea1",
     ),
 ]
-
-
-def from_python(function):
-    """A function that only kernels call, compiled once more, so that tests can call it too."""
-    options = ("nogil", "error_model", "fastmath", "inline")
-    return numba.njit(**{name: function.targetoptions[name] for name in options})(function.py_func)
 
 
 def same_draws(one, other):
@@ -304,7 +297,7 @@ class RowsOfManyDataSets:
     def _row_alone(self, sampler, i, ones):
         """Row i, whose columns are not taken for constant."""
         row = self.given.rows(sampler, self.ops, [i], ones)
-        row._translate = self.ops.to_device(self.columns)
+        row.columns, row._translate = self.columns, self.ops.to_device(self.columns)
         return row
 
     def _sum(self, answers):

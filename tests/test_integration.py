@@ -35,5 +35,5 @@ before = set(sys.modules)
 import skhorseshoe
 print(*(set(sys.modules) - before))
 """
-    assert not {"numba", "matplotlib", "arviz", "cupy", "dask"} & set(run_python(code).split())
+    assert not {"matplotlib", "arviz", "cupy", "dask"} & set(run_python(code).split())
     assert set(dir(skhorseshoe)) == {*skhorseshoe.__all__, "__version__"}

@@ -11,8 +11,8 @@ Jacobian leave r. A global move takes the shrunk coefficients, or all of them, w
 
 A split move is a global one of some coefficients. The others are held: beta_j and lambda_j tau stay, lambda_j goes to
 e^-r lambda_j, which adds -r - log(1 + e^-2r lambda_j^2). A column is held with probability h / (1 + h), h_j =
-lambda_j^2 tau^2 x_j'x_j / ``LINE_HELD_SIZE``, drawn before: the choice is an unknown of its own, and where it is not to hold, its
-probability adds -log(1 + e^2r h_j).
+lambda_j^2 tau^2 x_j'x_j / ``LINE_HELD_SIZE``, drawn before: the choice is an unknown of its own, and where it is not to
+hold, its probability adds -log(1 + e^2r h_j).
 
 The slice is an interval of fixed width that is laid about 0 at random and shrinks towards 0 (Neal 2003). On which side
 it shrinks depends on the sign of a proposal alone, so all proposals are known beforehand: one pass over X has their
@@ -182,8 +182,8 @@ def proposals(uniform, width):
 
 
 def first_inside(value, steps, uniform):
-    """The first of the steps (n_chains, 1 + LINE_PROPOSALS) whose log-density ``value`` is not below the level, which is
-    that of step 0 plus log ``uniform``; step 0 if none is."""
+    """The first of the steps (n_chains, 1 + LINE_PROPOSALS) whose log-density ``value`` is not below the level, which
+    is that of step 0 plus log ``uniform``; step 0 if none is."""
     inside = value >= (value[:, 0] + np.log(uniform))[:, None]
     found = 0.0 * steps[:, 0]
     for k in range(LINE_PROPOSALS, 0, -1):

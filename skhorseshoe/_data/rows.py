@@ -192,6 +192,8 @@ class Rows:
 
     def score(self, beta):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
+        if self.is_near and (found := self.ops.near_score(self, beta)) is not None:
+            return found
         loglik, score = self._total("score", self._translate.of_X(beta))
         return loglik, self._translate.gradient(score)
 
@@ -262,7 +264,8 @@ class Columns:
         """The sampler's coefficients (m, q) as those of X's own columns and its intercept; (m, q)."""
         if not self.translated:
             return beta
-        ordered = beta[:, self.q_place] if self.reorders else beta
+        # A copy is in C order, in which the sum below is rounded as the core rounds it.
+        ordered = beta[:, self.q_place].copy() if self.reorders else beta
         out = ordered / self.q_unit + 0.0  # which makes zeros of constant columns positive
         if self.fit_intercept:
             out[:, -1] -= (out * self.q_centre).sum(axis=1)

@@ -76,6 +76,9 @@ def _path(state, rows, reference, tuning, tau_0, ops, key, same_scales=False):
 
     same_scales : whether these are the scales of the path before.
     """
+    given = state, rows, reference, tuning, tau_0, key, same_scales
+    if rows.is_near and (new := ops.near_path(*given)) is not None:
+        return HmcState(*new)
     t, tau_chance, gauss = state.sweep, state.tau_acceptance, reference.whitening
     # In the middle of an odd number of turns, so that the path is its own mirror image.
     swap_at = tuning.n_steps // 2 if tuning.tau_moves else None

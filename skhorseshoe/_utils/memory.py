@@ -1,6 +1,5 @@
 """How much memory can still be had, and the errors where something has no room."""
 
-import sys
 from contextlib import suppress
 from importlib import import_module
 from math import inf
@@ -8,7 +7,7 @@ from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
 _THREAD = 136 * 2**20  # bytes of addresses that a thread reserves: its stack, and twice the 64 MiB of an arena
-_LIBRARIES = 64 * 2**20, 320 * 2**20  # that code takes beside, where the compiler has been loaded, and where not
+_LIBRARIES = 64 * 2**20  # that code takes beside
 
 
 def available():
@@ -75,7 +74,7 @@ def _left_by_limits(*kinds):
 def _addresses_left(n_threads):
     """Bytes that a limit of addresses (``ulimit -v``) leaves beside those that are reserved and never used; a list."""
     left = _left_by_limits("RLIMIT_AS")
-    return [value - _LIBRARIES["numba" not in sys.modules] - n_threads * _THREAD for value in left]
+    return [value - _LIBRARIES - n_threads * _THREAD for value in left]
 
 
 def check_copy(n_bytes, why, cure=""):

@@ -91,14 +91,13 @@ def count_threads(n_jobs):
     n_jobs = None if n_jobs is None else int(n_jobs)
     cores = joblib.cpu_count()
     share = cores
-    stated = [os.environ.get(name, "") for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")]
-    for value in stated:
-        outermost = value.partition(",")[0].strip()  # of nested teams
-        if outermost.isdigit():
-            share = min(share, max(1, int(outermost)))
+    stated = os.environ.get("OMP_NUM_THREADS", "")
+    outermost = stated.partition(",")[0].strip()  # of nested teams
+    if outermost.isdigit():
+        share = min(share, max(1, int(outermost)))
     backend, configured = get_active_backend()
     nested = backend.nesting_level > 0
-    if nested and (not any(stated) or threading.current_thread() is not threading.main_thread()):
+    if nested and (not stated or threading.current_thread() is not threading.main_thread()):
         share = 1
     n_jobs = configured if n_jobs is None else n_jobs
     if n_jobs is None:

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from laws import ALONE, chains_of, load_gold, mostly_slow, start_further
+from laws import ALONE, KEY, chains_of, load_gold, mostly_slow, start_further
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
@@ -67,6 +67,44 @@ def test_tau_moves_on_the_way_unless_proposals_suffer(fair, record, short_fit, w
 
 def test_a_small_step_makes_more_turns():
     assert [enough_steps(step, 1.335) for step in (1.5, 0.5, 0.3, 0.04, 1e-3)] == [1, 3, 5, 35, 47]
+
+
+# Rows, columns, chains; dtype; what else ``Rows`` is told. The reordered ones have unpenalised columns.
+NEAR = {
+    "plain": (40, 7, 4, np.float64, {"fit_intercept": False}),
+    "an intercept": (40, 7, 3, np.float64, {"fit_intercept": True}),
+    "float32, weights": (40, 12, 1, np.float32, {"fit_intercept": True, "weight": np.linspace(0.5, 2.0, 40)}),
+    "reordered": (60, 100, 5, np.float64, {"fit_intercept": True, "unpenalized": np.arange(100) % 3 == 0}),
+    "standardised": (60, 60, 4, np.float64, {"fit_intercept": True, "standardize": True}),
+}
+NEAR_TUNINGS = {
+    "tau alone": _hmc.Tuning(0.7, 3, 4, 0.8),
+    "lambda too": _hmc.Tuning(1.2, 1, 2, 0.5, (0, 1)),
+    "apart": _hmc.Tuning(0.7, 3, 2, 0.8, (1, 3), True),
+    "given beta": _hmc.Tuning(0.5, 5, 0, 0.5),
+}
+
+
+@pytest.mark.parametrize("tuning", NEAR_TUNINGS)
+@pytest.mark.parametrize("name", NEAR)
+def test_a_path_in_one_call_has_the_bits_of_its_steps(name, tuning):
+    n, p, m, dtype, told = NEAR[name]
+    rng = np.random.default_rng(p)
+    X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
+    rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []
+    q, n_shrunk = p + told["fit_intercept"], rows.columns.n_shrunk
+    H, point, slope = rows.information(np.zeros((1, q))), np.zeros(q), 0.1 * rng.standard_normal(q)
+    gauss = cpu.Whitening(H + np.eye(q), slope, m, n_shrunk, ALONE)
+    for rows.is_near in (True, False):
+        beta = 0.1 * np.ones((m, q))
+        state = _hmc.HmcState(beta, np.ones((m, n_shrunk)), np.ones(m), *rows.score(beta), 0, *np.zeros((2, m)))
+        for _ in range(10):
+            reference = _hmc.Reference(point, slope, H, gauss)
+            state = _hmc.sweep(state, rows, reference, NEAR_TUNINGS[tuning], 0.3, cpu, KEY)
+        states.append(state)
+    for near, step_by_step in zip(*states, strict=True):
+        np.testing.assert_array_equal(near, step_by_step)
+    assert (states[0].beta != beta).any()
 
 
 def test_a_start_without_burn_in_has_random_numbers_of_its_own(weak_problem, monkeypatch):

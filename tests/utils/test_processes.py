@@ -38,8 +38,7 @@ def serial(long_problem, short_fit):
 
 @pytest.fixture
 def free_of_thread_settings(monkeypatch):
-    for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
 
 def test_the_long_problem_is_several_blocks(long_problem):
@@ -116,32 +115,17 @@ def test_a_fresh_process_draws_the_same_bits(serial, seed, run_python):
     assert bytes.fromhex(run_python(FRESH, seed)) == bits(serial)
 
 
-@pytest.mark.slow
-def test_a_fit_survives_that_no_kernel_can_be_cached(serial, seed, run_python, tmp_path):
-    refuse = """
-from numba.core import caching
-
-def refuse(self):
-    raise OSError("read-only")
-
-caching._CacheLocator.ensure_cache_path = refuse
-"""
-    drawn = run_python(refuse + FRESH, seed, NUMBA_CACHE_DIR=str(tmp_path))
-    assert bytes.fromhex(drawn) == bits(serial)
-    assert not list(tmp_path.rglob("*.nbi"))
-
-
 @pytest.mark.parametrize(("n_jobs", "threads"), [(None, 8), (20, 20), (-1, 8), (-3, 6), (-99, 1)])
 def test_number_of_threads_of_a_fit_of_its_own(free_of_thread_settings, monkeypatch, n_jobs, threads):
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
     assert count_threads(n_jobs) == threads
 
 
-@pytest.mark.parametrize(("name", "value", "threads"), [("OMP_NUM_THREADS", "4,2", 4), ("NUMBA_NUM_THREADS", "3", 3)])
-def test_the_environment_limits_the_threads_unless_told(free_of_thread_settings, monkeypatch, name, value, threads):
+@pytest.mark.parametrize(("value", "threads"), [("4,2", 4), ("3", 3)])
+def test_the_environment_limits_the_threads_unless_told(free_of_thread_settings, monkeypatch, value, threads):
     """Nested teams of OpenMP are counted by the outermost."""
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
-    monkeypatch.setenv(name, value)
+    monkeypatch.setenv("OMP_NUM_THREADS", value)
     assert count_threads(None) == threads
     assert count_threads(5) == 5
 

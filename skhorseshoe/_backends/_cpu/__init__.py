@@ -1,1 +1,1 @@
-"""The back ends for the CPU: NumPy arrays, kernels compiled by Numba, LAPACK from SciPy."""
+"""The back ends for the CPU: NumPy arrays, the core in C++, LAPACK from SciPy."""

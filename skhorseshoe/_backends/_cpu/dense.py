@@ -1,9 +1,10 @@
-"""The back end for the CPU: NumPy arrays, kernels compiled by Numba, LAPACK from SciPy.
+"""The back end for the CPU: NumPy arrays, the core in C++, LAPACK from SciPy.
 
 Every array that describes the chains has them as its leading axis. Arrays of size p are float64.
 """
 
 from contextlib import nullcontext
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
@@ -14,10 +15,10 @@ from ..lines import first_inside, proposals  # noqa: F401 - part of what a back 
 from ..moments import combine_moments
 from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
-from .library import function
+from .library import function, record
 from .line_moves import growth, move_near  # noqa: F401 - as is growth
 from .normal_tail import information_weights
-from .passes import latent_pass, line_pass, score_pass
+from .passes import latent_pass, line_pass, or_none, score_pass
 from .predict import (  # noqa: F401 - part of what a back end offers
     SCORES_TOGETHER,
     average_phi,
@@ -30,11 +31,15 @@ from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
 _accept_paths, add_products = function("accept_paths"), function("add_products")
+_near_score = function("near_score")
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
 exp, minimum = np.exp, np.minimum
 using = nullcontext
 NEAR_ROWS = 2**15  # in memory, of which linear predictors are kept while coefficients move along lines
 SEGMENTED = True  # rows are asked segment by segment, so that their sums have the bits of those on many machines
+
+_NEAR_COLUMNS = 127  # of matrices that threads do not share
+_records = WeakKeyDictionary()
 
 _SHARED_ROWS = 2**11  # times chains, whose moves outweigh handing a chain to another thread
 _PIECES = 16  # of a large symmetric matrix that threads share
@@ -178,6 +183,38 @@ def metropolis(change, new, old, key, sweep):
         for now, was in zip(new, old, strict=True):
             now[~accepted] = was[~accepted]
     return *new, chance
+
+
+def near_path(state, rows, reference, tuning, tau_0, key, same_scales):
+    """What ``_path`` of ``hmc.py`` answers, in one call of the core, with the same bits; or None, where rows or columns
+    are so many that threads share them, or Python's part is small."""
+    if len(rows.bounds) > 2 or len(reference.point) > _NEAR_COLUMNS:
+        return None
+    return reference.whitening.near_path(state, _near(rows), reference, tuning, tau_0, key, same_scales)
+
+
+def near_score(rows, beta):
+    """Log-likelihood and its gradient, of the sampler's coefficients; or None, as for ``near_path``."""
+    if len(rows.bounds) > 2 or beta.shape[1] > _NEAR_COLUMNS:
+        return None
+    loglik, score = np.empty(len(beta)), np.empty(beta.shape)
+    _near_score(_near(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
+    return loglik, score
+
+
+def _near(rows):
+    """Where the core finds rows."""
+    if rows not in _records:
+        X, y, weight = rows.held
+        columns, (n, p) = rows.columns, X.shape
+        order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
+        _records[rows] = record(
+            "ScoredRows",
+            **{"is_double": X.dtype == np.float64, "X": X, "n": n, "p": p, "y": y, "weight": or_none(weight)},
+            **{"q": len(order), "fit_intercept": columns.fit_intercept, "translated": columns.translated},
+            **{"order": order, "place": place, "unit": unit, "centre": centre},
+        )
+    return _records[rows]
 
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):

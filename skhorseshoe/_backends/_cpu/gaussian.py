@@ -5,11 +5,11 @@ from scipy.linalg.blas import dtrmm, dtrsv
 from scipy.linalg.lapack import dpotri
 
 from .. import COEF, LEAST_REST, Path, not_definite
-from .library import function
+from .library import function, record
 
 _upper_factor = function("upper_factor")
 _begin_path, turn_path, _place_path = function("begin_path"), function("turn_path"), function("place_path")
-_kick_path, _move_scales = function("kick_path"), function("move_scales")
+_kick_path, _move_scales, _near_path = function("kick_path"), function("move_scales"), function("near_path")
 
 _SHARED_SIZE = 128  # of a matrix whose factorisation outweighs handing a chain to another thread
 
@@ -98,19 +98,40 @@ class Whitening:
         n_workers = threads.n if q >= _SHARED_SIZE else 1
         self.spare = memory_of.work if memory_of else [np.empty((q, q)) for _ in range(n_workers)]
         self.factors, self.mean, self.log_norm = np.empty((n_chains, q, q)), np.empty((n_chains, q)), np.empty(n_chains)
-        self._sizes, self._made = (p, q), (self.factors, self.mean, self.log_norm)
+        self._p, self._of_reference = p, None
+        if b is not None:
+            self._record()
 
     def refer(self, H, b):
         """Take another H and b."""
         self.H[...] = H
         self.b = b
+        self._record()
+
+    def _record(self):
+        """Where the core finds all of this."""
+        made = {"factors": self.factors, "mean": self.mean, "log_norm": self.log_norm}
+        self._all = record("Gaussians", H=self.H, b=self.b, p=self._p, q=len(self.H), **made)
+
+    def _recorded(self, reference):
+        if self._of_reference is not reference:
+            point, slope, information, _ = self._of_reference = reference
+            self._reference = record("Reference", point=point, slope=slope, information=information)
+        return self._reference
 
     def begin(self, reference, state, key, same_scales=False):
         """A ``Path`` from the coefficients and the scales of a state, with fresh v. same_scales : whether these are the
         scales of the path before."""
         path = Path(*np.empty((3, *state.beta.shape)), np.empty(len(state.beta)))
-        how = *reference[:3], *map(np.ascontiguousarray, state[:5]), state.sweep, *key, same_scales
-        self._share(lambda spare, *chains: _begin_path(self.H, self.b, *self._sizes, *how, *chains, *self._made, *path))
+        how = (
+            self._all,
+            self._recorded(reference),
+            *map(np.ascontiguousarray, state[:5]),
+            state.sweep,
+            *key,
+            same_scales,
+        )
+        self._share(lambda spare, *chains: _begin_path(*how, *chains, *path))
         return path
 
     def turn(self, path, angle):
@@ -121,12 +142,12 @@ class Whitening:
     def place(self, path):
         """beta = m + L^-T u."""
         beta = np.empty_like(path.u)
-        self._share(lambda spare, *chains: _place_path(self.factors, self.mean, self._sizes[1], *chains, path.u, beta))
+        self._share(lambda spare, *chains: _place_path(self._all, *chains, path.u, beta))
         return beta
 
     def kick(self, path, angle, reference, beta, loglik, score):
         """A half-kick at beta; with it the path knows its force and its energy there."""
-        how = angle, *reference[:3], self.factors, beta, loglik, np.ascontiguousarray(score), self._sizes[1]
+        how = angle, self._all, self._recorded(reference), beta, loglik, np.ascontiguousarray(score)
         self._share(lambda spare, *chains: _kick_path(*how, *chains, *path))
         return path
 
@@ -135,10 +156,18 @@ class Whitening:
         moves of tau that were accepted. The moves of tau are split, so that all are their own mirror image.
         """
         scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
-        slow = np.asarray(tuning.slow, np.int64)
-        how = *self._sizes, tau_0, tuning.tau_step, tuning.tau_moves, slow, len(slow), sweep, *key
-        self._share(lambda spare, *chains: _move_scales(self.H, self.b, *how, *chains, spare, *self._made, *scales))
+        how = self._all, tau_0, *_moves(tuning), sweep, *key
+        self._share(lambda spare, *chains: _move_scales(*how, *chains, spare, *scales))
         return scales
+
+    def near_path(self, state, rows, reference, tuning, tau_0, key, same_scales):
+        """The state after a path and its test, in one call. rows : the record of them."""
+        new = [np.array(part, order="C") for part in state[:5]]
+        turns, chance = (tuning.step, tuning.n_steps), np.empty(len(state.beta))
+        tau_chance = np.empty(len(chance)) if tuning.tau_moves else None
+        how = self._all, self._recorded(reference), rows, *turns, tau_0, *_moves(tuning), state.sweep, *key, same_scales
+        self._check(_near_path(*how, len(chance), self.spare[0], *new, chance, tau_chance))
+        return *new, state.sweep, chance, state.tau_acceptance if tau_chance is None else tau_chance
 
     def _share(self, some):
         """Call some(spare, first, last) for ranges of chains, with scratch that no other thread uses meanwhile."""
@@ -151,6 +180,11 @@ class Whitening:
     def _check(self, minor):
         if minor:
             raise not_definite(len(self.H), minor)
+
+
+def _moves(tuning):
+    slow = np.asarray(tuning.slow, np.int64)
+    return tuning.tau_step, tuning.tau_moves, slow, len(slow)
 
 
 def _share_out(threads, spare, n_chains, one):

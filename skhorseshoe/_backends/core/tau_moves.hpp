@@ -6,16 +6,23 @@
 #include "linear_algebra.hpp"
 #include "random.hpp"
 
-// What all chains have in common, of which p coefficients are shrunk.
-struct Posterior {
-    const double *H, *b;  // (q, q) and (q,)
-    i64 p, q;
+struct Gaussians {  // filled by Python
+    const double* H;   // (q, q)
+    const double* b;   // (q,)
+    i64 p;             // shrunk coefficients
+    i64 q;             // all coefficients
+    double* factors;   // (n_chains, q, q) L in the lower triangles
+    double* mean;      // (n_chains, q) m
+    double* log_norm;  // (n_chains,) the logarithms of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2)
 };
 
-// The Gaussian of a chain, and the logarithm of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2).
-struct Gaussian {
+struct Gaussian {  // of a chain
     double *L, *mean, *log_norm;
 };
+
+HD Gaussian of_chain(const Gaussians& all, i64 c) {
+    return {all.factors + c * all.q * all.q, all.mean + c * all.q, all.log_norm + c};
+}
 
 // lambda^-2 (p,) and tau^-2 of a chain.
 struct Scales {
@@ -37,7 +44,7 @@ HD double log_half_cauchy(double precision) {
 // L, half = L^-1 b and the constant, given the scales. The number of a minor that is not positive, or 0. Team: it has
 // ``factorise(H, d, q, L)``. d : (q,) scratch.
 template <class Team>
-HD i32 factorise(const Team& team, const Posterior& of, const double* lambda_sq_inv, double tau_sq_inv, double* L,
+HD i32 factorise(const Team& team, const Gaussians& of, const double* lambda_sq_inv, double tau_sq_inv, double* L,
                  double* half, double* d, double& log_norm) {
     for (i64 j = 0; j < of.q; ++j) d[j] = j < of.p ? tau_sq_inv * lambda_sq_inv[j] : 0.0;
     const i32 minor = team.factorise(of.H, d, of.q, L);
@@ -64,7 +71,7 @@ HD i32 factorise(const Team& team, const Posterior& of, const double* lambda_sq_
 
 // The Gaussian given the scales; a minor, or 0. work : (2 q,) scratch.
 template <class Team>
-HD i32 set_gaussian(const Team& team, const Posterior& of, const Scales& scales, const Gaussian& gaussian, double* work) {
+HD i32 set_gaussian(const Team& team, const Gaussians& of, const Scales& scales, const Gaussian& gaussian, double* work) {
     const i32 minor = factorise(team, of, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L, work, work + of.q,
                                 *gaussian.log_norm);
     if (!minor) solve_transposed(gaussian.L, work, gaussian.mean, of.q);
@@ -74,7 +81,7 @@ HD i32 set_gaussian(const Team& team, const Posterior& of, const Scales& scales,
 // Columns are held while tau^2 grows by a factor: lambda_j tau stays, and x_j = lambda_j^-2 grows, in place. What that
 // adds to the log-density. A column is held with probability h / (1 + h), h = lambda_j^2 tau^2 H_jj / HALF_HELD. The
 // choice is an unknown of its own: where it is not to hold, its probability is part of the law of tau.
-HD double hold(const Posterior& of, double* x, double tau_sq_inv, double growth, u32 move, const Stream& stream) {
+HD double hold(const Gaussians& of, double* x, double tau_sq_inv, double growth, u32 move, const Stream& stream) {
     constexpr i64 AT_ONCE = 64;
     double chance[AT_ONCE];
     LogSum logs;
@@ -111,7 +118,7 @@ struct TauStreams {
 };
 
 template <class Team>
-HD i32 move_tau(const Team& team, const Posterior& of, double tau_0, double tau_step, const TauStreams& streams,
+HD i32 move_tau(const Team& team, const Gaussians& of, double tau_0, double tau_step, const TauStreams& streams,
                 u32 move, const Scales& scales, const Gaussian& gaussian, double* spare, double* work) {
     double *half = work, *x = work + 2 * of.q, now = *scales.tau_sq_inv, log_norm;
     const double proposed = now * exp(-2.0 * tau_step * normal(streams.step, move)), unit = tau_0 * tau_0;

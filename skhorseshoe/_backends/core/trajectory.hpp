@@ -4,14 +4,21 @@
 #include "tau_moves.hpp"
 
 // The quadratic that stands for the log-likelihood.
-struct Reference {
-    const double *point, *slope, *information;  // (q,), (q,) and (q, q)
+struct Reference {  // filled by Python
+    const double* point;        // (q,)
+    const double* slope;        // (q,)
+    const double* information;  // (q, q)
 };
 
-// Where a chain is on its path: u, v and the force L^-1 grad U (q,); the energy U + (u'u + v'v) / 2.
+// Where a chain is on its path, or all chains, one after the other: u, v and the force L^-1 grad U (q,); the energy
+// U + (u'u + v'v) / 2.
 struct Path {
     double *u, *v, *force, *total;
 };
+
+HD Path of_chain(const Path& all, i64 c, i64 q) {
+    return {all.u + c * q, all.v + c * q, all.force + c * q, all.total + c};
+}
 
 // A half-kick of v and a turn of (u, v) by an angle; for any number of coordinates.
 HD void turn(double angle, double* __restrict u, double* __restrict v, const double* __restrict force, i64 n) {

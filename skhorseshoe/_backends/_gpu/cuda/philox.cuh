@@ -1,4 +1,4 @@
-// Twin: _cpu/philox.py.
+// Twin: core/random.hpp.
 // Philox4x32-10 and the variates of size p that are drawn from it: to the bit in the words, to rounding in what is made of
 // them. No header is included anywhere: NVRTC needs none.
 typedef unsigned int u32;

@@ -1,0 +1,91 @@
+// What a path does with one chain, on the host.
+#pragma once
+#include "lapack.hpp"
+#include "local_moves.hpp"
+#include "trajectory.hpp"
+
+struct Lapack : OneThread {
+    i32 factorise(const double* H, const double* d, i64 q, double* L) const {
+        return ::factorise(H, d, q, Triangle::LOWER, L);
+    }
+};
+
+// The state of all chains.
+struct State {
+    double *beta, *lambda_sq_inv, *tau_sq_inv, *loglik, *score;
+};
+
+static inline Scales scales_of(const State& state, i64 c, i64 p) { return {state.lambda_sq_inv + c * p, state.tau_sq_inv + c}; }
+
+// The beginning of a path, with the Gaussian where it is not there already. work : (2 q,). A minor, or 0.
+static inline i32 begin_chain(const Gaussians& all, const Reference& reference, const State& state, Key key, bool same_scales,
+                              i64 c, const Path& path, double* work) {
+    const i64 q = all.q;
+    const Gaussian gaussian = of_chain(all, c);
+    if (!same_scales)
+        if (const i32 minor = set_gaussian(Lapack(), all, scales_of(state, c, all.p), gaussian, work)) return minor;
+    begin(reference, gaussian, state.beta + c * q, state.loglik[c], state.score + c * q, q,
+          Stream(key, u32(c), MOMENTUM), of_chain(path, c, q), work);
+    return 0;
+}
+
+// Slice steps of the lambda_j in ``slow`` (k,), and the Gaussian with them. work : (2 q,). A minor, NO_MEMORY or 0.
+static inline i32 move_slow(const Gaussians& all, const i64* slow, i64 k, const Stream& stream, const Scales& scales,
+                            const Gaussian& gaussian, double* work) {
+    const i64 q = all.q;
+    Scratch<double> units(q * k), P(k * k), own(3 * k);
+    if (units.failed() || P.failed() || own.failed()) return NO_MEMORY;
+    double *m = own, *x = own + k, *column = own + 2 * k;
+    memset(units, 0, sizeof(double) * q * k);
+    memset(P, 0, sizeof(double) * k * k);
+    for (i64 i = 0; i < k; ++i) {
+        units[slow[i] * k + i] = 1.0;
+        m[i] = gaussian.mean[slow[i]], x[i] = scales.lambda_sq_inv[slow[i]];
+    }
+    solve_all(gaussian.L, q, units, k);
+    add_products(units, q, k, P, true);
+    for (i64 a = 0; a < k; ++a)
+        for (i64 e = 0; e < a; ++e) P[e * k + a] = P[a * k + e];
+    move_local_scales(P, m, x, k, *scales.tau_sq_inv, stream, column);
+    for (i64 i = 0; i < k; ++i) scales.lambda_sq_inv[slow[i]] = x[i];
+#ifdef PLANT_GAUSSIAN_FORGOTTEN
+    double ignored;
+    return factorise(Lapack(), all, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L, work, work + q, ignored);
+#else
+    return set_gaussian(Lapack(), all, scales, gaussian, work);
+#endif
+}
+
+// Moves of tau, an even number, with those of the lambda_j in ``slow`` (k,) in the middle; u is held.
+struct Moves {
+    double tau_0, tau_step;
+    i64 n;
+    const i64* slow;
+    i64 k;
+};
+
+// accepted : the share of the moves of tau that were. spare : (q, q). work : (2 q + p,). A minor, NO_MEMORY or 0.
+static inline i32 move_chain(const Gaussians& all, const Moves& moves, const State& state, Key key, i64 c, double& accepted,
+                             double* spare, double* work) {
+    const Gaussian gaussian = of_chain(all, c);
+    const Scales scales = scales_of(state, c, all.p);
+    const TauStreams streams(key, u32(c));
+    const Stream of_slow(key, u32(c), LOCAL_SLICE);
+    accepted = 0.0;
+    for (i64 move = 0; move < moves.n; ++move) {
+        if (move == moves.n / 2 && moves.k)
+            if (const i32 minor = move_slow(all, moves.slow, moves.k, of_slow, scales, gaussian, work)) return minor;
+        const i32 minor = move_tau(Lapack(), all, moves.tau_0, moves.tau_step, streams, u32(move), scales, gaussian,
+                                   spare, work);
+        if (minor == MOVED) accepted += 1.0 / moves.n;
+        else if (minor) return minor;
+    }
+    return 0;
+}
+
+static inline void kick_chain(double angle, const Gaussians& all, const Reference& reference, const State& at, i64 c,
+                              const Path& path, double* work) {
+    const i64 q = all.q;
+    kick(angle, reference, of_chain(all, c), at.beta + c * q, at.loglik[c], at.score + c * q, q,
+         of_chain(path, c, q), work);
+}
