@@ -46,5 +46,5 @@ def line_pass(X, y, weight, both, steps, bounds, logliks, offset=None):
 
 
 def product_pass(X, weight, vectors, bounds, sums):
-    """Adds X' diag(weight) X vectors, vectors float64 for a CSR matrix, else of X's type."""
+    """Adds X' diag(weight) X vectors, of a CSR matrix; all but X float64."""
     _product_pass(*rows_of(X), or_none(weight), vectors, *vectors.shape, bounds, len(sums), sums)

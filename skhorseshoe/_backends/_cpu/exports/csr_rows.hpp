@@ -5,7 +5,6 @@
 
 template <class D, class I> struct CsrRows {
     typedef D number;
-    typedef double precise;
     const D* data;
     const I *indices, *indptr;
     i64 n, p;

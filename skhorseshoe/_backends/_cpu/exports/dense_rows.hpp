@@ -9,7 +9,7 @@ constexpr i64 SHORT_ROW = 2048;  // bytes
 constexpr int TOGETHER = 8;      // rows that share each load of numbers of four chains
 
 template <class R> struct DenseRows {
-    typedef R number, precise;  // of X; and of products with X'X
+    typedef R number;
     const R* x;
     i64 n, p, tile, most;  // rows; columns; rows to a tile; rows of whole tiles, of which ``partial`` may hold the sum
     i64 ahead;             // rows, as in ``prefetch``

@@ -163,20 +163,19 @@ EXPORT i32 line_pass(i32 kind, const void* data, const void* indices, const void
     });
 }
 
-// X' diag(row_weight) X vectors, of (X, 1) where q = p + 1. vectors : like coef, but float64 for rows in CSR form.
+// X' diag(row_weight) X vectors of rows in CSR form, of (X, 1) where q = p + 1. vectors : like coef, but float64.
 template <class Rows>
 static i32 add_products(const Rows& rows, const Given& given, const Coefficients& vectors, double* sums) {
-    typedef typename Rows::precise C;
-    return sum_tiles<C>(rows, given, vectors, sums, [&](i64, i64 start, i64 n_rows, C* eta) {
+    return sum_tiles<double>(rows, given, vectors, sums, [&](i64, i64 start, i64 n_rows, double* eta) {
         for (i64 c = 0; given.row_weight && c < vectors.width; ++c)
-            for (i64 r = 0; r < n_rows; ++r) eta[c * rows.tile + r] *= C(given.row_weight[start + r]);
+            for (i64 r = 0; r < n_rows; ++r) eta[c * rows.tile + r] *= given.row_weight[start + r];
     });
 }
 
 EXPORT i32 product_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
-                        const double* row_weight, const void* vectors, i64 q, i64 width, const i64* bounds,
+                        const double* row_weight, const double* vectors, i64 q, i64 width, const i64* bounds,
                         i64 n_blocks, double* sums) {
     const Given given = {nullptr, row_weight, nullptr, bounds, n_blocks};
-    return on_rows(kind, data, indices, indptr, n, p,
-                   [&](const auto& rows) { return add_products(rows, given, {vectors, q, width}, sums); });
+    return on_csr_rows(kind, data, indices, indptr, n, p,
+                       [&](const auto& rows) { return add_products(rows, given, {vectors, q, width}, sums); });
 }
