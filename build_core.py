@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
 
@@ -112,11 +113,22 @@ def _compiler(target, cpu):
 
 def _run(command):
     try:
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, env={**_cache(), **os.environ}, stderr=subprocess.PIPE, text=True)
     except OSError as error:
         raise SystemExit(f"skhorseshoe: the compiler {command[0]!r} could not be started ({error}). {_CURE}") from None
     if done.returncode:
         raise SystemExit(f"skhorseshoe: the core could not be compiled by {command[0]!r}. {_CURE}\n{done.stderr}")
+
+
+def _cache():
+    """Where the compiler keeps its own libraries: not at home where that cannot be written, as in some containers."""
+    home = Path(os.path.expanduser("~"), ".cache", "zig")
+    with suppress(OSError):
+        home.mkdir(parents=True, exist_ok=True)
+        if os.access(home, os.W_OK):
+            return {}
+    folder = str(Path(tempfile.gettempdir(), "skhorseshoe-compiler"))
+    return {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
 
 
 _CURE = (
