@@ -105,7 +105,7 @@ def main():
     report.head()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder, open_threads(2) as threads:
         path = Path(folder) / "rows.bin"
-        write(path, 2**28 if options.quick else int(options.gib * 2**30))
+        write(path, 3 * 2**27 if options.quick else int(options.gib * 2**30))
         report.figures["bytes"] = os.path.getsize(path)
         for p in (100, 1000):
             passes(report, path, p, threads, 1 if options.quick else 7)

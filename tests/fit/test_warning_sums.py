@@ -90,7 +90,7 @@ def test_groups_of_genes_are_told_to_look_at_sums(seed):
     for start in range(6):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = HorseshoeProbitClassifier(n_iter=1000, burn_in=300, slab_scale=2, target_ess=400)
+            model = HorseshoeProbitClassifier(n_iter=600, burn_in=300, slab_scale=2, target_ess=400)
             model.set_params(random_state=seed + start).fit(X, y)
         texts += [str(one.message) for one in caught if one.category is ConvergenceWarning]
     text = next(text for text in texts if "group_summary" in text)
