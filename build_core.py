@@ -102,11 +102,8 @@ def refresh():
 
 def _compiler(target, cpu):
     if cxx := os.environ.get("CXX"):
-        is_x86 = cpu.startswith("x86_64")
-        return [
-            *shlex.split(cxx),
-            *([f"-march={cpu.replace('_v', '-v').replace('x86_64', 'x86-64')}"] if is_x86 else []),
-        ]
+        level = cpu.replace("_v", "-v").replace("x86_64", "x86-64")  # as GCC names it, and Clang by itself
+        return [*shlex.split(cxx), *([f"-march={level}"] if cpu.startswith("x86_64") else [])]
     zig = [sys.executable, "-m", "ziglang", "c++", "-target", target, f"-mcpu={cpu}"]
     return [*zig, "-nostdlib++", "-fno-sanitize=undefined"]
 

@@ -15,10 +15,10 @@ class CoreBuildHook(BuildHookInterface):
     """Compiles for the platform of this machine, or for that of ``SKHORSESHOE_PLATFORM``."""
 
     def initialize(self, version, build_data):
-        name = os.environ.get("SKHORSESHOE_PLATFORM") or build_core.here()
         if version == "editable":
-            build_core.compile_libraries(name, Path(self.root, build_core.HOME))
+            build_core.refresh()
             return
+        name = os.environ.get("SKHORSESHOE_PLATFORM") or build_core.here()
         self.folder = tempfile.TemporaryDirectory()
         made = build_core.compile_libraries(name, Path(self.folder.name))
         build_data["pure_python"] = False

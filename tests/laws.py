@@ -15,6 +15,7 @@ from scipy.special import log_ndtr
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_cpu
+from skhorseshoe._backends._cpu.library import record
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._data.weights import arrange, is_whole
 from skhorseshoe._mcmc import run
@@ -339,9 +340,9 @@ class RowsOfManyDataSets:
 def near_of_many(move):
     """``move_near`` for chains of which each has its own y."""
 
-    def moved(X, y, *rest):
-        *given, first, last, state = rest
+    def moved(near, coef, uniform, chances, first, last, *state):
         for c in range(first, last):
-            move(X, y[c], *given, c, c + 1, state)
+            own = record("NearRows", **near.values | {"y": near.values["y"][c]})
+            move(own, coef, uniform, chances, c, c + 1, *state)
 
     return moved

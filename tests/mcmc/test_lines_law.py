@@ -213,7 +213,7 @@ def test_gewekes_joint_test_catches_a_prior_forgotten(kind, error, near):
 @pytest.mark.slow
 def test_gewekes_joint_test_catches_columns_chosen_by_the_state(monkeypatch):
     def move_near(*args):
-        uniform, (beta, *_) = args[10], args[14]
+        uniform, beta = args[2], args[6]
         uniform[:, 2] = (abs(beta[:, :P]).argmax(axis=1) + 0.5) / Q  # chooses the largest coefficient
         near_of_many(line_moves.move_near)(*args)  # the global move comes after that of a single coefficient
 

@@ -16,7 +16,7 @@ from ..moments import combine_moments
 from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from .library import function, record
-from .line_moves import growth, move_near  # noqa: F401 - as is growth
+from .line_moves import growth, move_near, near_lines  # noqa: F401 - as is growth
 from .normal_tail import information_weights
 from .passes import latent_pass, line_pass, or_none, score_pass
 from .predict import (  # noqa: F401 - part of what a back end offers
@@ -222,14 +222,12 @@ def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, s
     if not rows.is_near:
         return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
-    numbers, chances = _lines.random_numbers(beta, lines, rows.ops, key, sweep)
-    numbers = numbers, numbers if chances is None else chances
-    given = *lines.near, lines.widths, lines.square, np.array(_lines.kinds(lines)), tau_0, *numbers
-    given = *rows.held, rows.columns.of_X(beta), *given
+    numbers = _lines.random_numbers(beta, lines, rows.ops, key, sweep)
+    given = near_lines(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
     if rows.n * len(beta) < _SHARED_ROWS:
-        move_near(*given, 0, len(beta), out)
+        move_near(*given, 0, len(beta), *out)
     else:
-        rows.threads.run(lambda first, last: move_near(*given, first, last, out), len(beta))
+        rows.threads.run(lambda first, last: move_near(*given, first, last, *out), len(beta))
     return out
 
 

@@ -1,30 +1,31 @@
 """The moves of ``lines.py`` for rows that are near, by one call of the core (``core/lines.hpp``)."""
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
+from ..lines import kinds
 from .library import function, record
+from .passes import or_none
 
-_move_near, _growth = function("move_near"), function("growth_of")
+move_near, _growth = function("move_near"), function("growth_of")
+_kept = WeakKeyDictionary()  # by the rows: what their last record was made of, and that
 
 
-def move_near(
-    X, y, row_weight, coef, columns, prior, widths, square, kinds, tau_0, uniform, chances, first, last, state
-):
-    """Of the chains first to last - 1 the state, beta (n_chains, q), lambda^-2 (n_chains, p) and tau^-2 (n_chains,), in
-    place.
-
-    coef : (n_chains, q) of X's own columns. columns : (2, q) the number of X's column for each coefficient, and what it
-    is divided by; the last is of ones where there is an intercept. prior : (3, q) the means that go off the columns,
-    the anchor and the diagonal of ``FixedPrior``. widths, square : as in ``Lines``. kinds, uniform, chances : of
-    ``lines.kinds`` and ``lines.random_numbers``.
-    """
-    (n, p_of_X), (_, q), p = X.shape, state[0].shape, state[1].shape[1]
-    how = {"X": X, "letter": ord(X.dtype.kind), "bytes": X.itemsize, "n": n, "p_of_X": p_of_X, "y": y, "offset": None}
-    how |= {"weight": row_weight if len(row_weight) else None, "widths": widths, "square": square, "tau_0": tau_0}
-    how |= dict(zip(("number", "unit", "centre", "anchor", "diagonal"), (*columns, *prior), strict=True))
-    how |= {"kinds": kinds, "n_moves": len(kinds), "n_splits": chances.shape[1] // p if p else 0, "p": p, "q": q}
-    near = record("NearRows", **how)
-    _move_near(near, np.ascontiguousarray(coef), uniform, chances, first, last, *state)
+def near_lines(rows, lines, tau_0):
+    """Rows and the moves along lines as the core takes them: they are the same in all sweeps after burn-in."""
+    X, y, weight = rows.held
+    before = _kept.get(rows)
+    if before is None or before[0] is not lines or before[1] is not y or before[2] != tau_0:
+        columns, prior = lines.near
+        how = {"is_double": X.dtype == np.float64, "X": X, "n": len(X), "p_of_X": X.shape[1], "y": y, "offset": None}
+        how |= dict(zip(("number", "unit", "centre", "anchor", "diagonal"), (*columns, *prior), strict=True))
+        how |= {"weight": or_none(weight), "widths": lines.widths, "square": lines.square, "tau_0": tau_0}
+        moves = np.array(kinds(lines))
+        how |= {"kinds": moves, "n_moves": len(moves), "n_splits": lines.n_splits}
+        made = record("NearRows", **how, p=len(lines.square), q=columns.shape[1])
+        _kept[rows] = before = lines, y, tau_0, made
+    return before[3]
 
 
 def growth(r):

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from .library import function
+from .passes import or_none
 
 _LOG_2PI = math.log(2 * math.pi)
 _upper_tails, _log_cdf_and_ratio, _sum_log_cdfs = map(function, ("upper_tails", "log_cdf_and_ratio", "sum_log_cdfs"))
@@ -38,5 +39,5 @@ def log_cdf_and_ratio(t):
 def sum_log_cdf(t, weight):
     """sum w log Phi(t), float64; weight : w, or (0,) where each is 1."""
     out = np.empty(1)
-    _sum_log_cdfs(t.copy(), weight if len(weight) else None, len(t), out)
+    _sum_log_cdfs(t.copy(), or_none(weight), len(t), out)
     return out[0]

@@ -46,11 +46,12 @@ template <class F> HD double sum(i64 n, F f) {
     for (i64 j = 0; j < end; j += 8)
         for (int k = 0; k < 8; ++k) a[k] += f(j + k);
     i64 j = end;
-    if (j + 4 <= n) {
+    if (end && j + 4 <= n) {
         for (int k = 0; k < 4; ++k) a[k] += f(j + k);
         j += 4;
     }
     for (; j < n; ++j) rest += f(j);
+    if (!end) return rest;
     return (((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))) + rest;
 }
 

@@ -5,14 +5,7 @@
 
 // a'b of n numbers.
 HD double dot(const double* a, const double* b, i64 n) {
-    CONTRACT
-    double part[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, rest = 0.0;
-    i64 j = 0;
-    for (; j + 8 <= n; j += 8)
-        for (int k = 0; k < 8; ++k) part[k] += a[j + k] * b[j + k];
-    for (; j < n; ++j) rest += a[j] * b[j];
-    if (n < 8) return rest;
-    return (((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]))) + rest;
+    return sum(n, [=](i64 j) { CONTRACT return a[j] * b[j]; });
 }
 
 // y += factor x.

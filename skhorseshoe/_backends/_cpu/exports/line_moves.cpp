@@ -3,14 +3,13 @@
 // The same random numbers, and so the same draws as there, but for proposals that miss or reach the slice by rounding.
 #include "lines.hpp"
 
-#include "numbers.hpp"
+#include "export.hpp"
 
 constexpr i64 PATIENCE = 2;  // log-likelihoods more than moves, from which on a chain does without bounds in this sweep
 
 struct NearRows {  // filled by Python
-    const void* X;             // (n, p_of_X)
-    u32 letter;                // of the type of X
-    i64 bytes;
+    i32 is_double;
+    const void* X;             // (n, p_of_X) float32 or float64
     i64 n;
     i64 p_of_X;
     const u8* y;               // (n,)
@@ -31,6 +30,12 @@ struct NearRows {  // filled by Python
     double tau_0;
 };
 
+// use(X) with the rows as numbers of their type.
+template <class F> static void with_numbers(const NearRows& rows, F use) {
+    if (rows.is_double) use(static_cast<const double*>(rows.X));
+    else use(static_cast<const float*>(rows.X));
+}
+
 // What a chain needs for its moves, beside its state.
 struct Work {
     double *eta, *change, *four, *derivatives, *along, *own, *terms;
@@ -44,7 +49,7 @@ struct Work {
 static void multiply(const NearRows& rows, const double* __restrict coef, double* __restrict out) {
     const i64 p = rows.p_of_X;
     const double intercept = rows.q > p ? coef[p] : 0.0;
-    with_numbers(rows.X, rows.letter, rows.bytes, [&](auto* X) {
+    with_numbers(rows, [&](auto* X) {
         for (i64 i = 0; i < rows.n; ++i) {
             const auto* x = X + i * p;
             out[i] = intercept + sum(p, [=](i64 j) { CONTRACT return double(x[j]) * coef[j]; });
@@ -59,7 +64,7 @@ static void take_column(const NearRows& rows, i64 column, double by, double cent
         for (i64 i = 0; i < rows.n; ++i) out[i] = 1.0;
         return;
     }
-    with_numbers(rows.X, rows.letter, rows.bytes, [&](auto* X) {
+    with_numbers(rows, [&](auto* X) {
         for (i64 i = 0; i < rows.n; ++i) out[i] = by * (double(X[i * p + column]) - centre);
     });
 }
@@ -167,7 +172,8 @@ struct MovingChain {
 };
 
 // Of the chains first to last - 1 the state, beta (n_chains, q), lambda^-2 (n_chains, p) and tau^-2 (n_chains,), in
-// place. coef : (n_chains, q) of X's own columns. uniform, chances : of ``lines.random_numbers``.
+// place. coef : (n_chains, q) of X's own columns. uniform, chances : of ``lines.random_numbers``,
+// null without split moves.
 EXPORT i32 move_near(const void* near_rows, const double* coef, const double* uniform, const double* chances, i64 first,
                      i64 last, double* beta, double* lambda_sq_inv, double* tau_sq_inv) {
     const NearRows& rows = *static_cast<const NearRows*>(near_rows);
@@ -176,7 +182,7 @@ EXPORT i32 move_near(const void* near_rows, const double* coef, const double* un
     if (scratch.failed()) return NO_MEMORY;
     for (i64 c = first; c < last; ++c) {
         MovingChain chain(rows, Work(scratch, rows), coef + c * q, beta + c * q, lambda_sq_inv + c * p, tau_sq_inv + c);
-        const double* chance = chances + c * rows.n_splits * p;
+        const double* chance = chances ? chances + c * rows.n_splits * p : nullptr;
         for (i64 move = 0; move < rows.n_moves; ++move) {
             const double* u = uniform + (c * rows.n_moves + move) * (3 + LINE_PROPOSALS);
             if (rows.kinds[move] == LINE_ONE) {
