@@ -11,6 +11,7 @@ from .chains import GibbsChains, PxdaChains
 from .draws import Draws
 from .gibbs import State
 from .hmc_burn_in import HmcChains
+from .hmc_groups import GroupedHmcChains
 from .hmc_prior_burn_in import PriorChains
 from .prior import FixedPrior
 
@@ -24,6 +25,7 @@ _CHAINS = {
     "hmc": HmcChains,
     "prior": PriorChains,
 }
+_GROUPED_CHAINS = {"hmc": GroupedHmcChains}
 
 
 class Problem(NamedTuple):
@@ -88,7 +90,8 @@ class Run:
         rows = problem.rows
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
-        self.chains = _CHAINS[settings.kind](problem, start, settings.burn_in, saved and saved["chains"])
+        of_kind = _CHAINS if problem.rows.groups is None else _GROUPED_CHAINS
+        self.chains = of_kind[settings.kind](problem, start, settings.burn_in, saved and saved["chains"])
         n_draws = settings.n_iter // settings.thin
         self.room = settings.max_draws or _room(settings.room, saved, n_draws)
         self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype)
