@@ -39,9 +39,11 @@ class Rows:
 
     offset = groups = None
 
-    def __init__(self, X, y, fit_intercept, ops, threads, *, weight=None, unpenalized=None, standardize=False, **shift):
-        self.X, self.y = X, y
-        vars(self).update(shift)
+    def __init__(
+        self, X, y, fit_intercept, ops, threads, *,
+        weight=None, unpenalized=None, standardize=False, offset=None, groups=None,
+    ):  # fmt: skip
+        self.X, self.y, self.offset, self.groups = X, y, offset, groups
         self.weight = np.empty(0) if weight is None else weight
         self.held = ops.hold(X, y, self.weight)
         self.ops, self.threads = ops, threads

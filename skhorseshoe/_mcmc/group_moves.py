@@ -7,8 +7,8 @@
                                    be seen stays as it is: Phi(x beta / sqrt(1 + s^2))
 
 In the last, beta_j / (lambda_j tau) stays, so that the horseshoe's Gaussian and the Jacobian leave a factor c for each
-coefficient that is not shrunk, and one for tau: the log-density is l + r - log(1 + e^2r s^2 / scale^2) + (1 + q - p) log c
-- log(1 + c^2 tau^2 / tau_0^2) and the logarithm of the fixed prior.
+coefficient that is not shrunk, and one for tau. Its log-density is l + r - log(1 + e^2r s^2 / scale^2) + (1 + q - p)
+log c - log(1 + c^2 tau^2 / tau_0^2) and the logarithm of the fixed prior.
 """
 
 import numpy as np

@@ -2,10 +2,10 @@
 
     z_i = offset_i + x_i beta + u_g(i) + e_i,   u_g ~ N(0, s^2)
 
-u follows beta along a map that burn-in freezes: u = delta + A (beta - r), and delta is held. With b_g = sum w_i x_i and
-h_g = sum w_i over the rows of a group, w_i being their information, A_g = -b_g / (h_g + s^-2): where beta goes, the most
-likely u_g goes along. What the sampler is told is log p(y, u | beta, s) as a function of beta, with its gradient and its
-information H - sum_g b_g b_g' / (h_g + s^-2). A poor map costs acceptance and nothing else.
+u follows beta along a map that burn-in freezes: u = delta + A (beta - r), and delta is held. With b_g = sum w_i x_i
+and h_g = sum w_i over the rows of a group, w_i being their information, A_g = -b_g / (h_g + s^-2): where beta goes, the
+most likely u_g goes along. What the sampler is told is log p(y, u | beta, s) as a function of beta, with its gradient
+and its information H - sum_g b_g b_g' / (h_g + s^-2). A poor map costs acceptance and nothing else.
 """
 
 import numpy as np

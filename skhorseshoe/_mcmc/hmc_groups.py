@@ -35,3 +35,7 @@ class GroupedHmcChains(HmcChains):
 
     def arrays(self):
         return {**super().arrays(), **self.problem.rows.arrays()}
+
+    def of_groups(self):
+        """u (n_groups, n_chains) and s (n_chains,)."""
+        return self.problem.rows.effects, self.problem.rows.scale

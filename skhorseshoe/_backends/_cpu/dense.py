@@ -125,7 +125,9 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None, pie
     def some(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
             beta, place = of_columns.astype(x.dtype, copy=False), first_row + rows.start
-            latent_pass(x, y[rows], beta, edges, place, sweep, key, sums[blocks], squares[blocks], shift_of(shift, rows))
+            latent_pass(
+                x, y[rows], beta, edges, place, sweep, key, sums[blocks], squares[blocks], shift_of(shift, rows)
+            )
 
     threads.run(some, n_blocks)
     return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)
