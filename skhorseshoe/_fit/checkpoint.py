@@ -269,7 +269,8 @@ _MOMENTS = {"all_n_draws": "", "all_mean": "CM", "all_squares": "CM", "all_posit
 _WHOLE = {"n_iter", "key", "room", "sweep", "extensions", "slow", "every", "stage_length", "stage_n", "seen_n"}
 _WHOLE |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws", "group_stride", "group_all_n_draws"}
 # Of groups, G of them, U draws of their effects: of chains, with a map, and of draws.
-_GROUPS, _GROUP_MAP = {"group_effects": "GC", "group_scale": "C"}, {"group_map": "Gq", "group_information": "G"}
+_GROUPS = {"group_effects": "GC", "group_scale": "C", "group_widths": "2", "group_steps": "3"}
+_GROUP_MAP = {"group_map": "Gq", "group_information": "G"}
 _GROUP_DRAWS = {"group_stride": "", "group_scale_draws": "CU", "group_effect_draws": "CUG", "group_all_n_draws": ""}
 _GROUP_DRAWS |= {f"group_all_{name}": "CG" for name in ("mean", "squares", "positive")}
 _SINGLE = "group_map", "group_effect_draws"  # float32

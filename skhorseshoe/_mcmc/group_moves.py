@@ -17,9 +17,6 @@ from .._backends import GROUP_LINE, GROUP_SCALE, GROUP_SCALE_AUX
 from .._backends.constants import LINE_PROPOSALS
 from .._backends.lines import EACH, proposals
 
-_DEVIATIONS = 14.0  # in a slice, of log s given a likelihood that all groups tell about
-_WIDEST = 4.0
-
 
 def sweep(state, inner, rows, fixed, tau_0):
     """A sweep ``inner`` of beta and the scales with delta held, then of u and s. state : of any sampler that asks rows
@@ -42,29 +39,30 @@ def move(rows, beta, tau_sq_inv, fixed, tau_0, t):
     scale = ops.gamma((rows.n_groups + 1) / 2, rate, key, t, GROUP_SCALE) ** -0.5
 
     uniform = ops.uniform((len(beta), 2 * EACH), key, t, GROUP_LINE)
-    one = np.ones(len(beta))
-    width = min(_WIDEST, _DEVIATIONS / np.sqrt(rows.n_groups))
+    one, energy = np.ones(len(beta)), (fixed.force(beta) * beta).sum(axis=1) / 2
+    n_free, ratio = 1 + beta.shape[1] - rows.columns.n_shrunk, 1.0 / (tau_sq_inv * tau_0**2)
 
     def of_scale(r):
         return r - np.log1p((np.exp(r) * scale / rows.prior_scale) ** 2)
 
-    def together(r, asked):
-        return groups.logliks(predictors, effects, one, np.exp(r), asked) + of_scale(r)
+    def of_factor(c):
+        return n_free * np.log(c) - np.log1p(c**2 * ratio) - (c**2 - 1.0) * energy
 
-    r = _slice(together, width, uniform[:, :EACH])
-    effects, scale = effects * np.exp(r), scale * np.exp(r)
+    def with_effects(r, asked):
+        return groups.logliks(predictors, effects, one, np.exp(r), asked)
 
-    energy = (fixed.force(beta) * beta).sum(axis=1) / 2
-    n_free, ratio = 1 + beta.shape[1] - rows.columns.n_shrunk, 1.0 / (tau_sq_inv * tau_0**2)
+    def with_beta(r, asked):
+        return groups.logliks(predictors, effects, _factor(r, scale), np.exp(r), asked)
 
-    def marginal(r, asked):
-        c = _factor(r, scale)
-        prior = n_free * np.log(c) - np.log1p(c**2 * ratio) - (c**2 - 1.0) * energy
-        return groups.logliks(predictors, effects, c, np.exp(r), asked) + of_scale(r) + prior
-
-    r = _slice(marginal, width, uniform[:, EACH:])
-    c = _factor(r, scale)
-    rows.effects, rows.scale, rows.beta = effects * np.exp(r), scale * np.exp(r), beta * c[:, None]
+    loglik = with_effects(0 * one, one > 0)
+    first, loglik = _slice(loglik, with_effects, of_scale, rows.widths[0], uniform[:, :EACH])
+    effects, scale = effects * np.exp(first), scale * np.exp(first)
+    last, _ = _slice(
+        loglik, with_beta, lambda r: of_scale(r) + of_factor(_factor(r, scale)), rows.widths[1], uniform[:, EACH:]
+    )
+    c = _factor(last, scale)
+    rows.steps += 1, (first**2).mean(), (last**2).mean()
+    rows.effects, rows.scale, rows.beta = effects * np.exp(last), scale * np.exp(last), beta * c[:, None]
     return rows.beta, tau_sq_inv / c**2
 
 
@@ -73,16 +71,16 @@ def _factor(r, scale):
     return np.sqrt((1.0 + (np.exp(r) * scale) ** 2) / (1.0 + scale**2))
 
 
-def _slice(log_density, width, uniform):
-    """A slice step from r = 0 for each chain (``_backends/lines.py``); log_density(r, asked) of the chains asked."""
-    r = proposals(uniform, np.full(1, width))
-    left = np.ones(len(uniform), bool)
-    level = log_density(0.0 * uniform[:, 0], left) + np.log(uniform[:, 0])
-    found = np.zeros(len(uniform))
+def _slice(loglik, loglik_at, prior, width, uniform):
+    """A slice step from r = 0 for each chain (``_backends/lines.py``), and the log-likelihoods there. loglik : at 0.
+    loglik_at(r, asked) : of the chains asked. prior(r) : what is added to it."""
+    steps, found, left = proposals(uniform, np.full(1, width)), 0.0 * loglik, np.ones(len(uniform), bool)
+    level = loglik + prior(found) + np.log(uniform[:, 0])
     for k in range(1, 1 + LINE_PROPOSALS):
-        inside = left & (log_density(r[:, k], left) >= level)
-        found[inside] = r[inside, k]
-        left &= ~inside
+        r = steps[:, k]
+        at = loglik_at(r, left)
+        inside = left & (at + prior(r) >= level)
+        found, loglik, left = np.where(inside, r, found), np.where(inside, at, loglik), left & ~inside
         if not left.any():
             break
-    return found
+    return found, loglik

@@ -14,6 +14,10 @@ from .._backends import EFFECT
 
 _NO_SWEEP = 2**32 - 1  # a number of the counter that no sweep has
 _FIRST_SCALE = 0.7, 0.5  # the median of s where chains start, and the standard deviation of its logarithm
+# Of slices in log s: the width to begin with of one group, the least and the largest, and the width in standard
+# deviations of what it is drawn from, whose square is half of that of a step from one draw to another.
+_FIRST_WIDTH, _WIDTHS, _DEVIATIONS = 14.0, (1e-3, 4.0), 4.5
+_FEWEST = 25  # sweeps whose steps tell the width
 _OF_ROWS = "n", "shape", "dtype", "columns", "ops", "threads", "groups", "offset", "lines", "size", "separated_by"
 
 
@@ -48,6 +52,7 @@ class GroupedRows:
         self.scale = median * np.exp(deviation * standard[:, 0])  # s (n_chains,)
         self.effects = (standard[:, 1:] * self.scale[:, None]).T.copy()  # u (n_groups, n_chains)
         self.information_of_groups = np.zeros(self.n_groups)  # h
+        self.widths, self.steps = np.full(2, min(_WIDTHS[1], _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
 
     def gram(self):
         """As ``Rows.gram``."""
@@ -125,6 +130,13 @@ class GroupedRows:
         H -= products.T @ products
         return H
 
+    def settle(self):
+        """The widths of the slices in log s, by the steps since the last time."""
+        n, *squares = self.steps
+        if n >= _FEWEST:
+            self.widths = np.clip(_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n)), *_WIDTHS)
+        self.steps = np.zeros(3)
+
     def refer(self, point):
         """u follows from this point on, along the map of the last information."""
         if self.pending is not None:
@@ -138,13 +150,14 @@ class GroupedRows:
 
     def arrays(self):
         """All that a later run needs to go on, beside what ``Rows`` has."""
-        out = {"effects": self.effects, "scale": self.scale}
+        out = {"effects": self.effects, "scale": self.scale, "widths": self.widths, "steps": self.steps}
         if self.map is not None:
             out |= {"map": self.map, "information": self.information_of_groups}
         return {f"group_{name}": value for name, value in out.items()}
 
     def _restore(self, saved):
         self.effects, self.scale = saved["group_effects"].copy(), saved["group_scale"].copy()
+        self.widths, self.steps = saved["group_widths"].copy(), saved["group_steps"].copy()
         self.information_of_groups = np.zeros(self.n_groups)
         if "group_map" in saved:
             self.pending, self.follows = (saved["group_map"], saved["group_information"]), True

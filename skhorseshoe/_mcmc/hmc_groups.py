@@ -19,6 +19,10 @@ class GroupedHmcChains(HmcChains):
         _, fixed, tau_0, _ = self.problem
         return partial(group_moves.sweep, inner=sweep, rows=self.problem.rows, fixed=fixed, tau_0=tau_0)
 
+    def _next_phase(self):
+        super()._next_phase()
+        self.problem.rows.settle()
+
     def _mode(self):
         rows = self.problem.rows
         rows.stay()

@@ -6,10 +6,10 @@ from ..._utils.memmap import ahead, cut, is_on_disk
 from .library import function, record
 from .passes import or_none, rows_of
 
-_sum_by_group, _move_effects = function("sum_by_group"), function("move_effects")
+_sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
 _TOGETHER = 2**22  # numbers of X on disk that are read at a time
-_SHARED = 64  # groups to a piece of work of a thread
+_SHARED = 2**9  # groups to a piece of work of a thread
 
 
 class RowGroups:
