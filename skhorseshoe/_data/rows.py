@@ -125,29 +125,29 @@ class Rows:
         (H,) = self._total("gram", c.centre, c.unit, c.fit_intercept, beta, spare=spare)
         return c.matrix(H)
 
-    def information(self, beta, spare=(), effects=None):
+    def information(self, beta, spare=()):
         """Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q).
 
-        spare : matrices of that shape that may be overwritten. effects : (n_groups, m) of the groups, or None.
+        spare : matrices of that shape that may be overwritten.
         """
-        if self.offset is None and effects is None:
+        if self.offset is None:
             return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
-        return self.weighted_gram(self.information_weights(beta, effects), spare)
-
-    def information_weights(self, beta, effects=None):
-        """The information of each row, times its weight, averaged over the rows of beta; (n,). effects : as above."""
-        total = np.zeros(self.n)
+        weight = 0.0
         for i in range(0, len(beta), _POINTS):
-            own = None if effects is None else np.ascontiguousarray(effects[:, i : i + _POINTS])
-            shift = self.shift(len(beta[i : i + _POINTS]), own)
+            shift = self.shift(len(beta[i : i + _POINTS]))
             self.score(beta[i : i + _POINTS], shift)
-            eta = shift.predictors.astype(np.float64)
-            if self.offset is not None:
-                eta += self.offset[:, None]
-            if own is not None:
-                eta += own[self.groups.codes]
-            total += self.ops.fisher_weight(eta).sum(axis=1)
-        return total / len(beta) * (self.weight if len(self.weight) else 1.0)
+            weight = weight + self.information_weights(shift) * (shift.predictors.shape[1] / len(beta))
+        return self.weighted_gram(weight, spare)
+
+    def information_weights(self, shift):
+        """The information of each row, times its weight, averaged over the chains for which a score has left their
+        predictors in ``shift``; (n,)."""
+        eta = shift.predictors.astype(np.float64)
+        if self.offset is not None:
+            eta += self.offset[:, None]
+        if shift.codes is not None:
+            eta += shift.effects[shift.codes]
+        return self.ops.fisher_weight(eta).mean(axis=1) * (self.weight if len(self.weight) else 1.0)
 
     def weighted_gram(self, weight, spare=()):
         """X' diag(weight) X of the sampler's columns, for other weights of the rows (n,); (q, q)."""

@@ -126,10 +126,10 @@ EXPORT i32 move_group_effects(const void* row_groups, const void* predictors, co
     return 0;
 }
 
-// The log-likelihoods of all rows where x beta is times ``of_beta`` (n_chains,) and the effects times ``of_effects``, of the
-// chains that are ``asked`` for. logliks : (n_blocks, n_chains), added to.
-EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const double* effects, const double* of_beta,
-                          const double* of_effects, const u8* asked, const i64* bounds, i64 n_blocks, double* logliks) {
+// The log-likelihoods of all rows where x beta is times ``factor`` (n_chains,), of the chains that are ``asked`` for.
+// effects : (n_groups, n_chains). logliks : (n_blocks, n_chains), added to.
+EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const double* effects, const double* factor,
+                          const u8* asked, const i64* bounds, i64 n_blocks, double* logliks) {
     const RowGroups& groups = groups_at(row_groups);
     const i64 n_chains = groups.n_chains;
     constexpr i64 TILE = 256;
@@ -145,7 +145,7 @@ EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const 
                     const double* u = effects + groups.codes[row] * n_chains;
                     const double sign = groups.y[row] ? 1.0 : -1.0, offset = groups.offset ? groups.offset[row] : 0.0;
                     for (i64 c = 0; c < n_chains; ++c)
-                        eta[c * TILE + i] = sign * (of_beta[c] * double(own[c]) + of_effects[c] * u[c] + offset);
+                        eta[c * TILE + i] = sign * (factor[c] * double(own[c]) + u[c] + offset);
                 }
                 const double* weight = groups.weight ? groups.weight + start : nullptr;
                 for (i64 c = 0; c < n_chains; ++c)
