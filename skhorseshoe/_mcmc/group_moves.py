@@ -7,8 +7,8 @@
                      groups yet to be seen, Phi(x beta / sqrt(1 + s^2)), stays as it is
 
 m_g and d_g are the mean and the standard deviation of u_g given s and beta by what burn-in has learnt of the rows
-(``GroupedRows.conditional``): as far as that is right, s moves as if u were integrated out. With the density of u and the
-Jacobian the log-density of r is
+(``GroupedRows.conditional``): as far as that is right, s moves as if u were integrated out. With the density of u and
+the Jacobian the log-density of r is
 
     l - sum_g u_g^2 / (2 e^2r s^2) - G r + sum_g log d_g + r - log(1 + e^2r s^2 / scale^2)
 
