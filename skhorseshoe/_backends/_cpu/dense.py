@@ -48,11 +48,6 @@ _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
 
 
-def recorded(sweep, rows, q):
-    """A sweep, a function from a state with q coefficients to the next one, in the form that is quickest to repeat."""
-    return sweep
-
-
 def times_symmetric(v, M, threads=None):
     """v M for v (m, q) and a symmetric M (q, q); with threads in pieces, always the same ones."""
     if threads is None:

@@ -14,7 +14,6 @@ from ..sparse_structure import check
 from .async_copy import Outbox, Watch  # noqa: F401
 from .csr import Csr
 from .cuda import TYPES
-from .cuda_graph import recorded  # noqa: F401
 from .dense_passes import gram, hold, latent, line, moments, score  # noqa: F401
 from .gaussian import Precision, Root, Whitening, metropolis, times_symmetric  # noqa: F401
 from .host_streaming import brought
@@ -22,7 +21,6 @@ from .lapack import VERDICT
 from .line_moves import NEAR_ROWS, first_inside, proposals  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
 from .predict import SCORES_TOGETHER, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
-from .sweep_counter import ATTEMPTS, CLOCK
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
@@ -36,8 +34,7 @@ _CHECKED = 2**24  # elements looked at together
 def using(name):
     """A context in which everything is computed on this GPU, as in "cuda:0"."""
     with _card(name):
-        before = VERDICT.minors, CLOCK.zero, CLOCK.attempts  # of a fit in which this is a prediction
-        VERDICT.minors, CLOCK.zero, CLOCK.attempts = None, None, ATTEMPTS
+        before, VERDICT.minors = VERDICT.minors, None  # of a fit in which this is a prediction
         try:
             yield
         except BaseException as error:
@@ -47,7 +44,7 @@ def using(name):
                 raise explained(error) from error
             raise
         finally:
-            VERDICT.minors, CLOCK.zero, CLOCK.attempts = before
+            VERDICT.minors = before
 
 
 def give_back(name):

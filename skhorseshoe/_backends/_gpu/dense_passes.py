@@ -21,12 +21,12 @@ from .launch import (
     launch,
     padded,
     properties,
+    random_arguments,
     resident_blocks,
     shared_limits,
 )
 from .line_moves import TOGETHER, side_by_side
 from .memory import WIDENED
-from .sweep_counter import random_arguments
 
 
 def hold(X, y, weight):

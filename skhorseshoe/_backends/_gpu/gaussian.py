@@ -21,9 +21,8 @@ from ..constants import HALF_HELD, LARGEST_ODDS
 from .cuda import THREADS
 from .host_streaming import brought
 from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspace_for, workspaces_for
-from .launch import blocks_for, i32, i64, kernel, launch, properties
+from .launch import blocks_for, i32, i64, kernel, launch, properties, random_arguments
 from .memory import BESIDE
-from .sweep_counter import CLOCK, random_arguments
 from .variates import exponential, normal, uniform
 
 
@@ -40,15 +39,7 @@ def factor_bytes(q):
 
 def times_symmetric(v, M, threads=None):
     """As ``cpu.times_symmetric``."""
-    return inner_products(v, M) if fits_one_block(len(M)) else v @ M
-
-
-def inner_products(A, B):
-    """A B' for A (m, q) and B (k, q), few numbers: the library cannot be recorded."""
-    (m, q), k = A.shape, len(B)
-    A, B, out = cp.ascontiguousarray(A), cp.ascontiguousarray(B), cp.empty((m, k))
-    launch(kernel("scales", "inner_products"), (blocks_for(32 * k), m), A, B, out, i32(k), i32(q))
-    return out
+    return v @ M
 
 
 class _Cholesky:
@@ -115,7 +106,7 @@ class _Room:
 
     def __init__(self, q):
         self.factors = cp.empty((1, q, q))
-        self.begun = None, None, None  # by whom, for which d, and in which recording
+        self.begun = None, None  # by whom, and for which d
         # Its blocks come before those of the pass that have yet to start: its steps are one after the other.
         self.stream = cp.cuda.Stream(non_blocking=True, priority=-1)
         self.d_is_there, self.are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
@@ -125,7 +116,7 @@ class _Room:
         self.end()
         if len(self.factors) < len(d):
             self.factors = cp.empty((len(d), *self.factors.shape[1:]))
-        self.begun = whose, d, CLOCK.counted
+        self.begun = whose, d
         self.d_is_there.record(cp.cuda.get_current_stream())
         self.stream.wait_event(self.d_is_there)
         with self.stream:
@@ -134,10 +125,9 @@ class _Room:
 
     def end(self):
         """What has been begun, which is done before anything that is queued from now on."""
-        (whose, d, recording), self.begun = self.begun, (None, None, None)
-        if whose is None or recording is not CLOCK.counted:  # a recording that has failed has computed nothing
-            return None, None
-        cp.cuda.get_current_stream().wait_event(self.are_there)
+        (whose, d), self.begun = self.begun, (None, None)
+        if whose is not None:
+            cp.cuda.get_current_stream().wait_event(self.are_there)
         return whose, d
 
 
@@ -352,7 +342,7 @@ class Whitening:
         P = cp.empty((n_chains, k, k))
         for c in range(n_chains):
             (half,) = self.cholesky.solve(self.factors[c : c + 1], self.units[None])
-            P[c] = inner_products(half, half) if self.cholesky.fits else half @ half.T
+            P[c] = half @ half.T
         out, moved = lambda_sq_inv.copy(), cp.ascontiguousarray(lambda_sq_inv[:, at])
         arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), *random_arguments(key, sweep)
         launch(kernel("scales", "move_local_scales"), n_chains, *arguments, shared_bytes=8 * k)

@@ -38,6 +38,11 @@ def launch(function, grid, *arguments, shared_bytes=0):
     function(grid, (THREADS,), arguments, shared_mem=shared_bytes)
 
 
+def random_arguments(key, sweep, *purpose):
+    """The last arguments of every kernel that draws: the sweep, the purpose where it takes one, and the key."""
+    return tuple(np.uint32(value) for value in (sweep, *purpose, *key))
+
+
 def blocks_for(n_threads):
     """Blocks that hold so many threads."""
     return -(-int(n_threads) // THREADS)

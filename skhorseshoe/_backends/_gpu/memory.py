@@ -5,21 +5,18 @@ import cupy as cp
 from ..._utils.memmap import is_on_disk
 from ..._utils.memory import check_copy, in_words
 from .. import lines
-from ..limits import MAX_STEPS, is_without_matrix
+from ..limits import is_without_matrix
 from .csr import Csr, blocks_of, most_pieces
 from .csr_chunks import HostCsr, room_for_sparse_parts
-from .cuda import MAX_CHAINS, MOST_BLOCKS, THREADS, compiled_chains
+from .cuda import MAX_CHAINS, MOST_BLOCKS, compiled_chains
 from .host_streaming import HostRows, room_for_parts
 
 BESIDE = 2**32  # bytes of factors, one for each chain, up to which they are computed beside a pass
 WIDENED = 2**25  # elements of X converted to float64 at a time
 _VECTORS = 60  # numbers for each coefficient and chain that a sweep has at a time
-_OF_A_TURN, _OF_A_MOVE = 36, 56  # those that a recorded one keeps of each turn, and of each move along a line
 _OF_A_SPLIT = 6 * (1 + lines.LINE_PROPOSALS)  # and beside these of a split move
-_MOST_TURNS = MAX_STEPS + 1  # of a sweep: those of a path, and one of no angle for scales that move apart
 _LEAST = 512  # bytes of an array
 ANSWERED = 1024  # rows whose linear predictors are computed together
-SPARSE_ROWS = 2**17  # of a sweep that is recorded: a pass leaves a number of each for each chain, which is kept
 _SORTED = 40  # bytes for each stored number while the columns are sorted, beside their numbers
 _CURE = "Use device='cpu', give X as {}, lower n_chains, or select columns first."
 _NARROW, _NARROW_SPARSE = "float32 or float16", "float32"
@@ -36,13 +33,8 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     blocks = 8 * max(blocks, 2 * min(ANSWERED * q, WIDENED))
     chains = compiled_chains(min(n_chains, MAX_CHAINS)) * -(-n_chains // MAX_CHAINS)  # of all launches of a pass
     sums = 8 * MOST_BLOCKS * multiprocessors * (q + 1) * chains
-    of_a_move, vectors = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + lines.LINE_PROPOSALS), _VECTORS
-    if q <= THREADS:  # a recorded sweep keeps all that it has in between
-        turns, moves = 2 * _MOST_TURNS * (sampler == "hmc"), moves_kept(sampler)
-        sums = sums * passes_kept(sampler) + of_a_move * moves
-        splits = 2 * lines.SPLITS * (sampler == "hmc")  # of sweeps of two kinds, in burn-in
-        vectors += _OF_A_TURN * turns + _OF_A_MOVE * moves + _OF_A_SPLIT * splits
-    vectors *= max(8 * n_chains * q, _LEAST)
+    of_a_move = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + lines.LINE_PROPOSALS)
+    vectors = (_VECTORS + _OF_A_SPLIT * (sampler == "hmc")) * max(8 * n_chains * q, _LEAST)
     return square * (factors + 9) + blocks + sums + of_a_move + vectors + 17 * n + 2**20
 
 
@@ -58,31 +50,11 @@ def sparse_working_set(X, n_chains, sampler, part=None):
     chains = compiled_chains(min(together, MAX_CHAINS)) * (1 if together <= MAX_CHAINS else 2)
     by_column = 0 if part else X.data.nbytes + X.indices.nbytes + _SORTED * X.data.size
     size, n_rows = part or (X.data.size, n)
-    recorded = not part and n <= SPARSE_ROWS and p < THREADS
-    passes, moves = (passes_kept(sampler), moves_kept(sampler)) if recorded else (1, 0)  # where a sweep may be recorded
     of_a_pass = 8 * chains * (n_rows + most_pieces(size, p) + 2 * blocks_of(n_rows))
     of_a_move = 8 * n_chains * (1 + lines.LINE_PROPOSALS) * blocks_of(n_rows)
     values = 25 * n + 3 * 8 * min(WIDENED, n * n_chains)
     rest = 8 * together * (p + 1) * 40 if iterative else working_set(0, p, n_chains, sampler, 0)
-    return by_column + values + passes * of_a_pass + (1 + moves) * of_a_move + rest
-
-
-def passes_kept(sampler):
-    """Passes whose sums are there at a time, at most, where sweeps are recorded: those of such sweeps of three kinds,
-    with all turns that there may be, and of one that is not recorded.
-
-    In burn-in of HMC tau moves in every second sweep. Of many rows one sweep in some has moves along lines: which is
-    always with tau or always without. With few rows all sweeps have them, and one pass more.
-    """
-    return 3 * _MOST_TURNS + 2 if sampler == "hmc" else 3
-
-
-def moves_kept(sampler):
-    """The same of moves along lines: in burn-in of HMC those of two kinds of sweeps, after it those of one, which may
-    have more of them; and those of one kind for "pxda"."""
-    in_burn_in, at_most = (1 + n for n in lines.SINGLES)
-    of_hmc = max(2 * (in_burn_in + lines.SPLITS), at_most + lines.SPLITS)
-    return {"hmc": of_hmc, "pxda": in_burn_in}.get(sampler, 0)
+    return by_column + values + of_a_pass + of_a_move + rest
 
 
 def place(X, n_chains, sampler):

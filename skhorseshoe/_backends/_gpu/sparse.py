@@ -21,12 +21,11 @@ from .csr_chunks import PART, HeldParts, HostCsr, StreamedParts, cut, parts_of, 
 from .cuda import MAX_CHAINS, SPARSE_TILE, STRIP, TYPES, WARPS, compiled_chains, sparse_definitions
 from .dense_passes import information_of
 from .host_streaming import brought
-from .launch import add_blocks, blocks_for, i32, i64, kernel, launch, padded
+from .launch import add_blocks, blocks_for, i32, i64, kernel, launch, padded, random_arguments
 from .line_moves import TOGETHER, side_by_side
 from .memory import WIDENED
 from .memory import place_sparse as place  # noqa: F401 - part of what a back end offers
 from .predict import rows_together
-from .sweep_counter import random_arguments
 
 
 def __getattr__(name):

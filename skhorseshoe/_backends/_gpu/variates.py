@@ -4,8 +4,7 @@ import cupy as cp
 import numpy as np
 
 from .cuda import THREADS
-from .launch import blocks_for, i32, i64, kernel, launch
-from .sweep_counter import random_arguments
+from .launch import blocks_for, i32, i64, kernel, launch, random_arguments
 
 
 def normal(shape, key, sweep, purpose, attempt=0):

@@ -67,23 +67,6 @@ def test_the_forecast_of_sparse_rows_is_enough(sampler, n, p, density, n_chains,
         assert card.memory.most < 8 * n * p + 2**21  # X is never made dense
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sampler", "p", "n_chains", "every"),
-    [("hmc", 24, 20, 4), ("hmc", 100, 3, 1), ("hmc", 100, 3, 4), ("pxda", 40, 20, 1)],
-)
-def test_the_forecast_is_enough_where_sweeps_are_recorded(sampler, p, n_chains, every, card, short_fit, monkeypatch):
-    """A recording keeps what each of its turns and moves takes, and there are several at a time.
-
-    every : sweeps, of which one has moves along lines, as of few rows and of many.
-    """
-    monkeypatch.setattr(hmc_burn_in, "enough_steps", lambda *given: limits.MAX_STEPS)
-    for of_chains in (hmc_burn_in, _chains):
-        monkeypatch.setattr(of_chains, "every", lambda rows: every)
-    X, y, _ = make_sparse_probit(60, p, random_state=0)
-    check_forecast(card, X, y, sampler, n_chains, 2**22, short_fit, burn_in=32, n_iter=10, slab_scale=None)
-
-
 @pytest.mark.parametrize("n_chains", [4, 17, 32])
 def test_the_forecast_has_the_sums_of_all_blocks_and_launches(n_chains, card):
     card.properties["multiProcessorCount"] = 132

@@ -210,9 +210,9 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums)
 extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const unsigned char* y, const REAL* coef, double* sums,
                                               long long n, int p, int q, int chains, int chain0, long long first_row,
                                               int tile, int buffers, long long X_row, int block0, int blocks,
-                                              const u32* since, u32 sweep, u32 k0, u32 k1) {
+                                              u32 sweep, u32 k0, u32 k1) {
     const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, buffers, X_row, block0, blocks};
-    Latent task = {*since + sweep, k0, k1, first_row, 0.0};
+    Latent task = {sweep, k0, k1, first_row, 0.0};
     pass(rows, task, sums);
 }
 

@@ -28,17 +28,6 @@ extern "C" __global__ void transposed_product(const double* L, const double* x, 
     if (lane == 0) out[at + j] = sum;
 }
 
-// out (m, k) = A B' for A (m, q) and B (k, q); row i is blockIdx.y. A warp for each number.
-extern "C" __global__ void inner_products(const double* A, const double* B, double* out, int k, int q) {
-    const int lane = threadIdx.x & 31;
-    const long long j = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5, i = blockIdx.y;
-    if (j >= k) return;
-    double sum = 0.0;
-    for (int e = lane; e < q; e += 32) sum += A[i * q + e] * B[j * q + e];
-    sum = warp_sum(sum);
-    if (lane == 0) out[i * k + j] = sum;
-}
-
 // out[j] = the sum over i >= j of M[j][i]^2: the diagonal of Q^-1 from M = L^-1. A warp for each row.
 extern "C" __global__ void row_squares(const double* M, double* out, int q) {
     const int lane = threadIdx.x & 31;

@@ -28,9 +28,8 @@ __device__ __forceinline__ double local_slice(double now, double v, double c, do
 // P (n_chains, k, k), m and x (n_chains, k), all overwritten; x = lambda^-2. One block for each chain: all its threads
 // take the same decisions, and share the update of P. Shared memory: k numbers.
 extern "C" __global__ void __launch_bounds__(THREADS)
-move_local_scales(double* P, double* m, double* x, const double* tau_sq_inv, int k, const u32* since, u32 sweep, u32 k0,
+move_local_scales(double* P, double* m, double* x, const double* tau_sq_inv, int k, u32 sweep, u32 k0,
                   u32 k1) {
-    sweep += *since;
     DYNAMIC_SHARED(double, column);
     const int chain = blockIdx.x;
     const u32 stream = stream_of(chain, LOCAL_SLICE, 0);

@@ -34,8 +34,7 @@ __device__ __forceinline__ double local_precision(double b, u32 sweep, u32 j, u3
 
 // beta and out (n_chains, p).
 extern "C" __global__ void local_scales(const double* beta, const double* tau_sq_inv, double* out, long long size, int p,
-                                        const u32* since, u32 sweep, u32 k0, u32 k1) {
-    sweep += *since;
+                                        u32 sweep, u32 k0, u32 k1) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= size) return;
     const int c = (int)(i / p), j = (int)(i - (long long)c * p);
@@ -57,9 +56,8 @@ __device__ __forceinline__ double log_density(const double* beta, int p, double 
 // tau^-2 given beta (n_chains, p), every lambda_j integrated out: a slice step in log tau. One block for each chain; all
 // its threads take the same decisions, for they see the same sums.
 extern "C" __global__ void __launch_bounds__(THREADS)
-global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double* out, int p, const u32* since, u32 sweep, u32 k0,
+global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double* out, int p, u32 sweep, u32 k0,
              u32 k1) {
-    sweep += *since;
     DYNAMIC_SHARED(double, shared);
     const int c = blockIdx.x;
     const u32 stream = stream_of(c, GLOBAL, 0);

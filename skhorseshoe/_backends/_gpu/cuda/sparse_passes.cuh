@@ -121,9 +121,9 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, Values* out, 
 extern "C" __global__ void BOUNDS
 latent_rows(const ELEMENT* data, const INDEX* indices, const INDEX* starts, const Values* coef, Values* out, double* sums,
             long long pieces, long long n, int p, int q, int chains, int chain0, int lanes, const unsigned char* y,
-            long long first_row, const u32* since, u32 sweep, u32 k0, u32 k1) {
+            long long first_row, u32 sweep, u32 k0, u32 k1) {
     const Rows rows = {data, indices, starts, y, 0, coef, n, p, q, chains, chain0, lanes};
-    Latent task = {*since + sweep, k0, k1, first_row, 0.0};
+    Latent task = {sweep, k0, k1, first_row, 0.0};
     pass(rows, task, out, SHARES);
 }
 
@@ -163,9 +163,9 @@ product_rows(const ELEMENT* data, const INDEX* indices, const INDEX* starts, con
 extern "C" __global__ void BOUNDS
 noise_rows(const ELEMENT*, const INDEX*, const INDEX*, const Values*, Values* out, double* sums, long long pieces,
            long long n, int, int, int chains, int chain0, int lanes, const double* weight, int weighted,
-           long long first_row, u32 attempt, const u32* since, u32 sweep, u32 purpose, u32 k0, u32 k1) {
+           long long first_row, u32 attempt, u32 sweep, u32 purpose, u32 k0, u32 k1) {
     const Rows rows = {0, 0, 0, 0, weighted ? weight : 0, 0, n, 0, 0, chains, chain0, lanes};
-    Noise task = {attempt, *since + sweep, purpose, k0, k1, first_row, 0.0};
+    Noise task = {attempt, sweep, purpose, k0, k1, first_row, 0.0};
     pass(rows, task, out, SHARES);
 }
 
