@@ -24,8 +24,6 @@ VARIANTS = {
     "scales": ((),),
     "answers": _ROWS,
     "dense_passes": tuple(cuda.definitions(4, dtype, staged) for dtype in cuda.TYPES for staged in (True, False)),
-    "sparse_passes": tuple(cuda.sparse_definitions(4, dtype, "int32") for dtype in ("float32", "float64")),
-    "sparse_gram_moments": tuple(cuda.sparse_definitions(None, dtype, "int32") for dtype in ("float32", "float64")),
 }
 
 

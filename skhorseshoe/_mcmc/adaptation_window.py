@@ -72,7 +72,7 @@ class Window:
         return max(0, self.n - self.length // 2)
 
     def tuning(self, settings, ops):
-        """``settings`` for the next sweep: with the steps as they are tuned by now, and with moves of tau or without."""
+        """``settings`` for the next sweep: with the steps as they are tuned by now, and moves of tau or none."""
         steps = {name: ops.exp(getattr(self, name)[0]) for name in ("step", "tau_step")}  # whose first is a logarithm
         return settings._replace(tau_moves=self.moves * settings.tau_moves, **steps)
 

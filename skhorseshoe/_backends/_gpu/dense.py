@@ -10,9 +10,7 @@ import cupy as cp
 import numpy as np
 
 from ..lines import move as move_along_lines  # noqa: F401 - part of what a back end offers
-from ..sparse_structure import check
 from .async_copy import Outbox, Watch  # noqa: F401
-from .csr import Csr
 from .cuda import TYPES
 from .dense_passes import gram, hold, latent, line, moments, score  # noqa: F401
 from .gaussian import Precision, Root, Whitening, metropolis, times_symmetric  # noqa: F401
@@ -65,15 +63,9 @@ def to_device(values):
 
 def to_host(values):
     """The way back; a LinAlgError if a matrix could not be factorised."""
-    moved = _each(_to_host, values)
+    moved = _each(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
     VERDICT.raise_if_bad()
     return moved
-
-
-def _to_host(value):
-    if isinstance(value, Csr):
-        return value.get()
-    return cp.asnumpy(value) if isinstance(value, cp.ndarray) else value
 
 
 def _each(move, values):
@@ -83,7 +75,7 @@ def _each(move, values):
         return type(values)(*moved) if hasattr(values, "_fields") else tuple(moved)
     if isinstance(values, dict):
         return {name: _each(move, value) for name, value in values.items()}
-    if type(values).__module__.startswith(__package__.partition(".")[0]) and not isinstance(values, (np.ndarray, Csr)):
+    if type(values).__module__.startswith(__package__.partition(".")[0]) and not isinstance(values, np.ndarray):
         out = copy(values)
         vars(out).update(_each(move, vars(values)))
         return out
@@ -91,15 +83,14 @@ def _each(move, values):
 
 
 def checked(X):
-    """X (n, p), C-contiguous or ``Csr``, of a type that the kernels read, on its own GPU; not copied if it is so.
+    """X (n, p), C-contiguous, of a type that the kernels read, on its own GPU; not copied if it is so.
 
     What ``sklearn.utils.check_array`` does for arrays of the host, which would bring X there.
     """
     _check_kind(X)
-    dense = isinstance(X, cp.ndarray)
-    with (X if dense else X.data).device:  # a sparse matrix of CuPy's does not say where it is
-        X = _contiguous(X) if dense else _csr(X)
-        if X.dtype.kind == "f" and not _is_finite(X if dense else X.data):
+    with X.device:
+        X = cp.ascontiguousarray(X if X.dtype.name in TYPES else X.astype(cp.float64))
+        if X.dtype.kind == "f" and not _is_finite(X):
             raise ValueError(
                 "Input X contains NaN or infinity. Impute or drop such rows first: HorseshoeProbitClassifier does not "
                 "accept missing values."
@@ -107,24 +98,13 @@ def checked(X):
     return X
 
 
-def _contiguous(X):
-    return cp.ascontiguousarray(X if X.dtype.name in TYPES else X.astype(cp.float64))
-
-
-def _csr(X):
-    """A CSR matrix of CuPy's as ``Csr``, with ascending indices and none twice; its own arrays if they are so."""
-    check(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    data = X.data if X.dtype.name in ("float32", "float64") else X.data.astype(cp.float64)
-    return Csr(data, X.indices, X.indptr, X.shape)
-
-
 def _check_kind(X):
     """Raise a ValueError if no conversion can help."""
-    if not isinstance(X, cp.ndarray) and X.format != "csr":
-        raise ValueError(f"X is a CuPy matrix in {X.format!r} format; sparse rows on a GPU are CSR: give X.tocsr().")
+    if not isinstance(X, cp.ndarray):
+        raise ValueError(
+            "X is a sparse CuPy matrix, but a GPU takes dense rows only. Give X.get(), which the CPU fits as it is; or "
+            "X.toarray(), if the dense rows have room on the GPU."
+        )
     if X.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {X.ndim}D array instead. Reshape X with X.reshape(-1, 1) if it has a single "

@@ -1,4 +1,4 @@
-"""Moves along lines on the GPU; what passes over dense and over sparse rows share of them."""
+"""Moves along lines on the GPU: what comes before and after a pass."""
 
 import cupy as cp
 

@@ -97,7 +97,6 @@ BARRIERS = {
         *("TOTALS_READY", "STRIPS_READY", "LINES_FREE", "LINES_READY"),
     ),
     "gaussians": ("MOVE_READ", "MOVE_WRITTEN", "PIVOT_FREE", "PIVOT_READY", "COLUMN_READY", "ELEMENT_READY"),
-    "sparse": ("TOTALS_FREE", "STRIP_EMPTY", "ROW_ADDED"),
 }
 
 

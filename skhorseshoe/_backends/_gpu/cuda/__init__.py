@@ -13,14 +13,10 @@ MODULES = {
     "scales": ("primitives", "philox", *_OF_SIZE_P),
     "answers": ("primitives", "normal_tail", "block_sum", "information", "predict"),
     "dense_passes": ("primitives", "philox", "truncated_normal", "normal_tail", "row_tasks", "dense_passes"),
-    "sparse_passes": ("primitives", "philox", "truncated_normal", "normal_tail", "row_tasks", "sparse_passes"),
-    "sparse_gram_moments": ("primitives", "block_sum", "sparse_gram_moments"),
 }
 OPTIONS = ("-std=c++17",)
 THREADS = 256  # of every block
 WARPS = THREADS // 32
-SPARSE_TILE = 256  # rows whose predictors are together in shared memory
-STRIP = 512  # columns of X'X of sparse rows whose sums a warp has there
 MAX_CHAINS = 16  # that one launch of a pass carries; more chains are several launches
 MOST_BLOCKS = 8  # of a pass, for each multiprocessor; the forecast of memory counts on it
 TYPES = {"float16": ("Half", "float", 2, 4), "float32": ("float", "float", 4, 4), "float64": ("double", "double", 8, 8)}
@@ -39,7 +35,7 @@ def source(module):
 
 def _definitions():
     """The numbers that Python and the kernels share: purposes, sizes, and the constants of the CPU's kernels."""
-    sizes = {"THREADS": THREADS, "WARPS": WARPS, "TILE": SPARSE_TILE, "STRIP": STRIP}
+    sizes = {"THREADS": THREADS, "WARPS": WARPS}
     shared = {name: value for name, value in vars(constants).items() if name.isupper()}
     lines = []
     for name, value in {**sizes, **shared}.items():
@@ -106,16 +102,6 @@ def definitions(chains, dtype, staged):
     """Compiler options that make ``dense_passes`` for a number of chains and a type of X."""
     element, real, _, _ = TYPES[dtype]
     return (f"-DCHAINS={chains}", f"-DELEMENT={element}", f"-DREAL={real}", f"-DSTAGED={int(staged)}")
-
-
-def sparse_definitions(chains, dtype, index, real=None):
-    """Those for ``sparse_passes``, and without ``chains`` for ``sparse_gram_moments``.
-
-    Types are NumPy's names. real : of the rows.
-    """
-    element, index = TYPES[dtype][0], {"int32": "int", "int64": "long long"}[index]
-    passes = () if chains is None else (f"-DCHAINS={chains}", f"-DREAL={TYPES[real or dtype][1]}")
-    return (*passes, f"-DELEMENT={element}", f"-DINDEX={index}")
 
 
 def _scratch(rows, chains, real):

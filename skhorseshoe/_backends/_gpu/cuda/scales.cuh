@@ -55,7 +55,7 @@ __device__ __forceinline__ double log_density(const double* beta, int p, double 
 
 // tau^-2 given beta (n_chains, p), every lambda_j integrated out: a slice step in log tau. One block for each chain; all
 // its threads take the same decisions, for they see the same sums.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
 global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double* out, int p, u32 sweep, u32 k0,
              u32 k1) {
     DYNAMIC_SHARED(double, shared);
