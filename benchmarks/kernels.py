@@ -21,7 +21,7 @@ _ROWS = tuple((f"-DELEMENT={element}",) for element, *_ in cuda.TYPES.values())
 # Of each module, the definitions with which a fit of four chains can ask for it.
 VARIANTS = {
     "probe": ((),),
-    "scales": ((),),
+    "chains": ((),),
     "answers": _ROWS,
     "dense_passes": tuple(cuda.definitions(4, dtype, staged) for dtype in cuda.TYPES for staged in (True, False)),
 }

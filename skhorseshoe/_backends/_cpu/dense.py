@@ -11,12 +11,11 @@ from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from ..._utils.memmap import ahead, cut, is_on_disk
 from .. import lines as _lines
-from ..lines import first_inside, proposals  # noqa: F401 - part of what a back end offers
 from ..moments import combine_moments
 from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from .library import function, record
-from .line_moves import growth, move_near, near_lines  # noqa: F401 - as is growth
+from .line_moves import first_inside, growth, move_near, near_lines, proposals  # noqa: F401 - as are three of these
 from .normal_tail import information_weights
 from .passes import latent_pass, line_pass, or_none, score_pass
 from .predict import (  # noqa: F401 - part of what a back end offers

@@ -91,4 +91,4 @@ def add_blocks(sums, out):
     """out = the sums of all blocks; sums (blocks, rows, chains or more), out (n_chains, rows), both contiguous."""
     blocks, rows, width = sums.shape
     sizes = i32(blocks), i32(rows), i32(width), i32(len(out))
-    launch(kernel("scales", "add_blocks"), -(-rows * width // _ADDED), sums, out, *sizes, shared_bytes=8 * THREADS)
+    launch(kernel("chains", "add_blocks"), -(-rows * width // _ADDED), sums, out, *sizes, shared_bytes=8 * THREADS)

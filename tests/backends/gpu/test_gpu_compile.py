@@ -34,7 +34,7 @@ def check_passes(architecture, chains, dtype, staged):
 @of_all_architectures
 def test_kernels_compile_without_spills(architecture):
     """The passes as four chains ask for them."""
-    for module in ("probe", "scales"):
+    for module in ("probe", "chains"):
         check(module, architecture)
     for element, *_ in cuda.TYPES.values():
         check("answers", architecture, (f"-DELEMENT={element}",))

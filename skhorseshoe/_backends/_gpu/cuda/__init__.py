@@ -1,19 +1,13 @@
-"""The CUDA C++ sources, how they are put together, and how a pass over X is laid out. Nothing here needs a GPU."""
+"""The CUDA C++ sources, which include ``core``, and how a pass over X is laid out. Nothing here needs a GPU."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from ... import constants
 
-_OF_SIZE_P = "block_sum", "add_blocks", "variates", "scales", "line_moves", "local_moves", "gaussian", "cholesky"
-# A module is compiled as one text: the definitions, and these files one after the other. None includes anything.
-MODULES = {
-    "probe": ("probe",),
-    "scales": ("primitives", "philox", *_OF_SIZE_P),
-    "answers": ("primitives", "normal_tail", "block_sum", "information", "predict"),
-    "dense_passes": ("primitives", "philox", "truncated_normal", "normal_tail", "row_tasks", "dense_passes"),
-}
+MODULES = "probe", "chains", "answers", "dense_passes"  # files, each compiled with what it includes
 OPTIONS = ("-std=c++17",)
 THREADS = 256  # of every block
 WARPS = THREADS // 32
@@ -21,6 +15,7 @@ MAX_CHAINS = 16  # that one launch of a pass carries; more chains are several la
 MOST_BLOCKS = 8  # of a pass, for each multiprocessor; the forecast of memory counts on it
 TYPES = {"float16": ("Half", "float", 2, 4), "float32": ("float", "float", 4, 4), "float64": ("double", "double", 8, 8)}
 
+_INCLUDE = re.compile(r'^#include "(.*)"\n', re.M)
 _TILE_BYTES = 32 * 1024  # of X in a tile, where rows are short; two such tiles hide the latency of memory
 _TILES = (256, 128, 64, 32, 16, 8, 4)  # rows
 _SHARE = 32  # of X a block reads at least so many times the bytes of its sums, where it could read more
@@ -28,23 +23,21 @@ _SHARE = 32  # of X a block reads at least so many times the bytes of its sums, 
 
 @cache
 def source(module):
-    """The text of a module."""
+    """The text of a module, with that of the files which it includes, each once: NVRTC needs no folder, and CuPy, which
+    keeps what it has compiled by the text, sees what has changed."""
+    return f"constexpr int THREADS = {THREADS}, WARPS = {WARPS};\n{_text(f'{module}.cuh', set())}"
+
+
+def _text(name, seen):
+    if name in seen:
+        return ""
+    seen.add(name)
+    if name == "constants.hpp":
+        return constants.header().replace("#pragma once\n", "")
     folder = Path(__file__).parent
-    return "\n".join((_definitions(), *((folder / f"{name}.cuh").read_text() for name in MODULES[module])))
-
-
-def _definitions():
-    """The numbers that Python and the kernels share: purposes, sizes, and the constants of the CPU's kernels."""
-    sizes = {"THREADS": THREADS, "WARPS": WARPS}
-    shared = {name: value for name, value in vars(constants).items() if name.isupper()}
-    lines = []
-    for name, value in {**sizes, **shared}.items():
-        if name in constants.POLYNOMIALS:
-            begin = f"__device__ __forceinline__ double {name.lower()}_polynomial(double u)"
-            lines.append(f"{begin} {{ return {constants.horner(value)}; }}")
-        elif not isinstance(value, tuple):
-            lines.append(f"#define {name} {value!r}")
-    return "\n".join(lines)
+    folder = folder if name.endswith(".cuh") else folder.parents[1] / "core"
+    text = (folder / name).read_text().replace("#pragma once\n", "")
+    return _INCLUDE.sub(lambda found: _text(found[1], seen), text)
 
 
 def compiled_chains(n_chains):
