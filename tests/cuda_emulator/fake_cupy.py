@@ -304,6 +304,11 @@ def _modules(card):
         out._host[...] = values
         return out
 
+    def copyto(to, values, where):
+        refuse_beside()
+        _refuse_another_device((to, values, where))
+        later(lambda: np.copyto(to._host, values._host, where=where._host))
+
     def empty_pinned(shape, dtype):
         values = np.empty(shape, dtype)
         values.view(np.uint8)[...] = 0xFF
@@ -320,6 +325,7 @@ def _modules(card):
         cuda=cuda,
         ndarray=ndarray,
         asarray=asarray,
+        copyto=copyto,
         asnumpy=lambda values: values._read().copy(),
         matmul=np.matmul,
         empty=card.allocate,

@@ -12,7 +12,6 @@ from .cuda import MAX_CHAINS, TYPES, definitions, layout, waves
 from .gaussian import factor_bytes, fits_one_block
 from .host_streaming import HostRows, Streamed, brought
 from .launch import (
-    add_blocks,
     blocks_for,
     cached_bytes,
     i32,
@@ -64,8 +63,7 @@ def line(X, y, weight, coef, direction, steps, bounds, threads):
 
     out = cp.empty((n_lines, n_steps))
     for first, vectors, sums in plan.sums(X, (y, weight), both, lines_of, lambda vectors: vectors // 2 * n_steps):
-        total = out[first // 2 : (first + vectors) // 2]
-        add_blocks(sums.reshape(plan.blocks, -1, 1), total.reshape(1, -1))
+        out[first // 2 : (first + vectors) // 2] = sums.sum(axis=0).reshape(-1, n_steps)
     return out
 
 
@@ -108,7 +106,8 @@ class _Plan:
         """Sums over the rows (n_chains, q + 1); arguments as of ``sums``."""
         out, rows = cp.empty((len(coef), self.q + 1)), (self.q + 1) * self.layout.chains
         for first, n_chains, sums in self.sums(X, columns, coef, chains_of, lambda n_chains: rows, random):
-            add_blocks(sums.reshape(self.blocks, self.q + 1, -1), out[first : first + n_chains])
+            total = sums.reshape(self.blocks, self.q + 1, -1).sum(axis=0)
+            out[first : first + n_chains] = total[:, :n_chains].T
         return out
 
     def sums(self, X, columns, coef, chains_of, size, random=()):

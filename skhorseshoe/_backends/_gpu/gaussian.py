@@ -7,7 +7,7 @@ from .. import COEF, JITTERS, LEAST_REST, MAX_CHAINS, MOMENTUM, Path, not_defini
 from .cuda import THREADS, WARPS
 from .host_streaming import brought
 from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspace_for, workspaces_for
-from .launch import blocks_for, i32, i64, kernel, launch, properties, random_arguments
+from .launch import blocks_for, i32, kernel, launch, properties, random_arguments
 from .memory import BESIDE
 from .variates import normal
 
@@ -39,7 +39,6 @@ class _Cholesky:
     def __init__(self, H):
         self.H = H
         self.q = q = len(H)
-        self.jitters = cp.asarray(np.array(JITTERS))
         self.verdict = VERDICT.place()
         self.shared_bytes, self.fits = factor_bytes(q), fits_one_block(q)
         if not self.fits:
@@ -60,7 +59,7 @@ class _Cholesky:
                 use(some, factors[: some.stop - first])
 
     def _few(self, d, factors, verdict):
-        arguments = self.H, d, factors, i32(self.q), self.jitters, i32(len(self.jitters)), verdict
+        arguments = self.H, d, factors, i32(self.q), verdict
         launch(kernel("chains", "factorise_few"), len(d), *arguments, shared_bytes=self.shared_bytes)
 
     def _potrf(self, d, factors, verdict):
@@ -71,8 +70,7 @@ class _Cholesky:
             potrf(factors[c], self.workspaces[c % len(self.workspaces)], self.info[c : c + 1], handles)
 
         side_by_side(factor, len(d), self.q)
-        retry = self.info, self.jitters, i32(len(self.jitters)), verdict
-        launch(repair, len(d), self.H, d, factors, i32(self.q), *retry, shared_bytes=16)
+        launch(repair, len(d), self.H, d, factors, i32(self.q), self.info, verdict, shared_bytes=16)
 
     def solve(self, factors, x, transposed=False):
         """L_c^-1 x_c or L_c^-T x_c; factors (n, q, q), x (n, q) or (n, m, q), where each of m rows is solved for."""
@@ -163,12 +161,11 @@ class Precision:
         """As ``cpu.Precision.inverse_diagonal``."""
         self.room.end()
         out = cp.empty_like(d)
-        row_squares = kernel("chains", "row_squares")
 
         def use(some, factors):
             for factor, diagonal in zip(factors, out[some]):  # noqa: B905 - as many of both
                 (inverse,) = self.cholesky.solve(factor[None], cp.eye(len(factor))[None])  # row j is column j of L^-1
-                launch(row_squares, blocks_for(32 * len(inverse)), inverse, diagonal, i32(len(inverse)))
+                diagonal[...] = (inverse**2).sum(axis=1)
 
         self.cholesky.factorise(d, self.room.factors[:1], use)
         return out
@@ -295,8 +292,7 @@ class Whitening:
         accept = log_norm > level
         self.mean = cp.where(accept[:, None], mean, self.mean)
         self.log_norm = cp.where(accept, log_norm, self.log_norm)
-        factors = accept, self.spare, self.factors, i64(q * q)
-        launch(kernel("chains", "take_where"), (blocks_for(q * q), n_chains), *factors)
+        cp.copyto(self.factors, self.spare, where=accept[:, None, None])
         return cp.where(accept[:, None], moved, lambda_sq_inv), cp.where(accept, proposed, tau_sq_inv), accept
 
     def _move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):

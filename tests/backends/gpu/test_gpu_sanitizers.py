@@ -94,7 +94,7 @@ BARRIERS = {
     "scales": ("SUM_FREE", "SUM_READY"),
     "passes": (
         *("TILE_FREE", "TILE_READY", "DOTS_READY", "WEIGHTS_READY"),
-        *("TOTALS_READY", "STRIPS_READY", "LINES_FREE", "LINES_READY"),
+        *("TOTALS_READY", "LINES_FREE", "LINES_READY"),
     ),
     "gaussians": ("COPIED", "SQUARE_ADDED", "PIVOT_FREE", "PIVOT_READY", "COLUMN_READY", "ELEMENT_READY"),
 }

@@ -37,11 +37,11 @@ HD int factorise(const double* H, const double* d, double raise, double* L, int 
 
 // The same with the first of the jitters, from number k on, that helps; if none does, verdict = (the minor that failed, q),
 // which stays there until the host asks.
-HD void factorise_raised(const double* H, const double* d, const double* jitters, int k,
-                                                 int n_jitters, double* L, int q, bool packed, double* pivots,
-                                                 int* verdict) {
+HD void factorise_raised(const double* H, const double* d, int k, double* L, int q, bool packed, double* pivots,
+                         int* verdict) {
+    constexpr int N_JITTERS = sizeof JITTERS / sizeof JITTERS[0];
     int minor = 1;
-    for (; k < n_jitters && minor != 0; ++k) minor = factorise(H, d, 1.0 + jitters[k], L, q, packed, pivots);
+    for (; k < N_JITTERS && minor != 0; ++k) minor = factorise(H, d, 1.0 + JITTERS[k], L, q, packed, pivots);
     if (minor != 0 && threadIdx.x == 0) {
         verdict[0] = minor;
         verdict[1] = q;
@@ -51,22 +51,21 @@ HD void factorise_raised(const double* H, const double* d, const double* jitters
 // Chain c is block c; nothing to do where info[c] is 0 and the last pivot is positive: the library lets NaN pass, and one
 // anywhere in the triangle reaches that. The first of the jitters is none.
 extern "C" __global__ void __launch_bounds__(THREADS)
-repair(const double* H, const double* d, double* factors, int q, const int* info, const double* jitters, int n_jitters,
-       int* verdict) {
+repair(const double* H, const double* d, double* factors, int q, const int* info, int* verdict) {
     DYNAMIC_SHARED(double, pivots);
     const int c = blockIdx.x;
     double* L = factors + c * (i64)q * q;
     if (info[c] == 0 && L[(i64)q * q - 1] > 0.0) return;  // a barrier comes before it changes
-    factorise_raised(H, d + (i64)c * q, jitters, 1, n_jitters, L, q, false, pivots, verdict + 2 * c);
+    factorise_raised(H, d + (i64)c * q, 1, L, q, false, pivots, verdict + 2 * c);
 }
 
 // factors[c] = the factor of H + diag(d[c]), as of the library and ``repair``. In shared memory: q (q + 1) / 2 + 2 numbers.
 extern "C" __global__ void __launch_bounds__(THREADS)
-factorise_few(const double* H, const double* d, double* factors, int q, const double* jitters, int n_jitters, int* verdict) {
+factorise_few(const double* H, const double* d, double* factors, int q, int* verdict) {
     DYNAMIC_SHARED(double, shared);
     double *pivots = shared, *L = shared + 2;
     const int c = blockIdx.x, lane = threadIdx.x & 31;
-    factorise_raised(H, d + (i64)c * q, jitters, 0, n_jitters, L, q, true, pivots, verdict + 2 * c);
+    factorise_raised(H, d + (i64)c * q, 0, L, q, true, pivots, verdict + 2 * c);
     double* out = factors + c * (i64)q * q;
     for (int j = threadIdx.x >> 5; j < q; j += blockDim.x >> 5) {
         const double* column = L + j * q - j * (j + 1) / 2;
