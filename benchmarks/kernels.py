@@ -17,12 +17,11 @@ _FUNCTION = re.compile(
     r"Used (\d+) registers([^\n]*)",
     re.S,
 )
-_ROWS = tuple((f"-DELEMENT={element}",) for element, *_ in cuda.TYPES.values())
 # Of each module, the definitions with which a fit of four chains can ask for it.
 VARIANTS = {
     "probe": ((),),
     "chains": ((),),
-    "answers": _ROWS,
+    "answers": ((),),
     "dense_passes": tuple(cuda.definitions(4, dtype, staged) for dtype in cuda.TYPES for staged in (True, False)),
 }
 

@@ -122,7 +122,7 @@ class _Plan:
             sums = cp.empty((self.blocks, size(len(some))))
             groups.append((first, len(some), padded(some, self.layout.chains, self.real), sums))
         for (block, end), row, part in self._parts(X):  # all chains share a part
-            cut = i32(self.layout.tile), i32(self.layout.buffers), i64(row), i32(block), i32(self.blocks)
+            cut = i32(self.layout.tile), i64(row), i32(block), i32(self.blocks)
             for first, n_chains, by_column, sums in groups:
                 sizes = i64(self.n), i32(self.p), i32(self.q), *chains_of(first, n_chains)
                 given = part, *columns, by_column, sums[block:end], *sizes, *cut, *random
@@ -155,7 +155,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 
 def information_of(eta, out):
     """out (n,) = the mean over each row of eta (n, m) of phi(eta)^2 / (Phi(eta) Phi(-eta))."""
-    function = kernel("answers", "information_weights", element(eta))
+    function = kernel("answers", "information_weights")
     launch(function, blocks_for(len(out)), eta, out, i64(len(out)), i32(eta.size // len(out)))
     return out
 
@@ -172,11 +172,6 @@ def moments(X, weight):
 def widened(X, q):
     """Rows, which may be on the host, in float64, with a column of ones if q says so."""
     X = brought(X)
-    out = cp.empty((len(X), q))
-    function = kernel("answers", "widen_rows", element(X))
-    launch(function, blocks_for(out.size), X, out, i64(len(X)), i32(X.shape[1]), i32(q))
+    out, p = cp.empty((len(X), q)), X.shape[1]
+    out[:, :p], out[:, p:] = X, 1.0
     return out
-
-
-def element(X):
-    return (f"-DELEMENT={TYPES[X.dtype.name][0]}",)

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,13 +52,12 @@ class Layout(NamedTuple):
     chains: int  # that the kernel is compiled for: 1, 2, 4, 8 or 16
     staged: bool  # whether tiles, coefficients and sums are in shared memory
     tile: int  # rows
-    buffers: int  # 2: the next tile is copied while this one is used
     shared_bytes: int
     at_a_time: int = MOST_BLOCKS  # blocks that a multiprocessor runs, at most
 
 
 def layout(p, q, n_chains, dtype, limits, cached, sums=True):
-    """The largest tile that fits into shared memory, with two buffers if they fit.
+    """The largest tile of which two fit into shared memory: the next is copied while one is used.
 
     Where none does, tiles are looked at twice, and are as small and as few as the cache has room for.
 
@@ -70,16 +70,16 @@ def layout(p, q, n_chains, dtype, limits, cached, sums=True):
     tiles = [t for t in _TILES if t >= least and (t <= 8 or t * p * element <= _TILE_BYTES)]
     least_shared = 0 if sums else 8 * THREADS  # for a total of each thread
     some = limits if real * chains <= 32 else limits[1:]  # the registers of two blocks, as in dense_passes.cuh
-    for limit, rows, buffers in (*((limit, rows, 2) for limit in some for rows in tiles), (limits[1], least, 1)):
-        size = _round_16(8 * q * chains * sums) + _round_16(real * q * chains) + buffers * rows * p * element
+    for limit, rows in product(some, tiles):
+        size = _round_16(8 * q * chains * sums) + _round_16(real * q * chains) + 2 * rows * p * element
         size = max(least_shared, size + _scratch(rows, chains, real))
         if size <= limit:
-            return Layout(chains, True, rows, buffers, size)
+            return Layout(chains, True, rows, size)
     if not sums:
-        return Layout(chains, False, 16, 1, max(least_shared, _scratch(16, chains, real)))
+        return Layout(chains, False, 16, max(least_shared, _scratch(16, chains, real)))
     again = {rows: rows * p * element + 8 * q * chains for rows in (16, 8, 4)}  # bytes that a block looks at again
     rows = next((rows for rows in again if again[rows] <= cached), 16)
-    return Layout(chains, False, rows, 1, _scratch(rows, chains, real), max(1, min(MOST_BLOCKS, cached // again[rows])))
+    return Layout(chains, False, rows, _scratch(rows, chains, real), max(1, min(MOST_BLOCKS, cached // again[rows])))
 
 
 def waves(layout, q, resident, multiprocessors, size):

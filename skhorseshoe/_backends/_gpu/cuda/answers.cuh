@@ -1,14 +1,6 @@
-// What X' diag(w) X is made of, rows and their weights w, and probabilities from linear predictors; float64.
+// The information of rows, and probabilities, from linear predictors; float64.
 #include "block.cuh"
 #include "normal_tail.hpp"
-
-// out (count, q) = the rows of X with a column of ones if q > p.
-extern "C" __global__ void widen_rows(const ELEMENT* X, double* out, i64 count, int p, int q) {
-    const i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= count * q) return;
-    const i64 r = i / q, j = i - r * q;
-    out[i] = j < p ? (double)number(X[r * p + j]) : 1.0;
-}
 
 HD double mills_ratio(double t) {
     const CdfParts parts = cdf_parts(t);

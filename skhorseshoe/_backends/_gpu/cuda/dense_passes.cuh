@@ -17,7 +17,7 @@ struct Rows {
     const REAL* coef;        // (q, CHAINS)
     i64 n;
     int p, q, chains, chain0;  // chain0 : the number of the first chain
-    int tile, buffers;  // rows of a tile; 2 buffers where the next tile is copied while this one is used
+    int tile;  // rows
     i64 X_row;
     int block0, blocks;  // the number of the first block, and of all; this launch may be a part of the pass
 };
@@ -144,7 +144,7 @@ HD void each_tile(const Rows& rows, unsigned char* rest, Task& task, Use use) {
     ELEMENT* buffer = (ELEMENT*)rest;
     const i64 spacing = (i64)tile * p;
 #if STAGED
-    if (rows.buffers == 2 && first < last) {
+    if (first < last) {
         const i64 left = rows.n - first * tile;
         const ELEMENT* x = rows.X + (first * tile - rows.X_row) * p;
         fetch(buffer + (first & 1) * spacing, x, (int)(left < tile ? left : tile), p);
@@ -155,15 +155,10 @@ HD void each_tile(const Rows& rows, unsigned char* rest, Task& task, Use use) {
         const int count = (int)(left < tile ? left : tile);
         const ELEMENT* x = rows.X + (row - rows.X_row) * p;
 #if STAGED
-        ELEMENT* here = buffer + (rows.buffers == 2 ? (t & 1) * spacing : 0);
-        if (rows.buffers == 1) {
-            SYNC(TILE_FREE);
-            fetch(here, x, count, p);
-        }
-        x = here;
+        x = buffer + (t & 1) * spacing;
         wait_for_copies();
         SYNC(TILE_READY);
-        if (rows.buffers == 2 && t + 1 < last) {  // into the buffer that all threads have left behind
+        if (t + 1 < last) {  // into the buffer that all threads have left behind
             const i64 after = left - tile;
             const ELEMENT* next = rows.X + (row + tile - rows.X_row) * p;
             fetch(buffer + ((t + 1) & 1) * spacing, next, (int)(after < tile ? after : tile), p);
@@ -210,9 +205,9 @@ HD void pass(const Rows& rows, Task& task, double* sums) {
 // X'z and z'z for z_i ~ N(x_i beta, 1) truncated to the side of y_i.
 extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const u8* y, const REAL* coef, double* sums,
                                               i64 n, int p, int q, int chains, int chain0, i64 first_row,
-                                              int tile, int buffers, i64 X_row, int block0, int blocks,
+                                              int tile, i64 X_row, int block0, int blocks,
                                               u32 sweep, u32 k0, u32 k1) {
-    const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, buffers, X_row, block0, blocks};
+    const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, X_row, block0, blocks};
     Latent task = {{sweep, k0, k1}, first_row, 0.0};
     pass(rows, task, sums);
 }
@@ -220,9 +215,9 @@ extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const u8* y, con
 // The gradient of the probit log-likelihood, and the log-likelihood.
 extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const u8* y, const double* weight,
                                              const REAL* coef, double* sums, i64 n, int p, int q, int chains,
-                                             int weighted, int tile, int buffers, i64 X_row, int block0,
+                                             int weighted, int tile, i64 X_row, int block0,
                                              int blocks) {
-    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, chains, 0, tile, buffers, X_row, block0, blocks};
+    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, chains, 0, tile, X_row, block0, blocks};
     Score task = {0.0};
     pass(rows, task, sums);
 }
@@ -231,9 +226,9 @@ extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const u8* y, cons
 // sums (gridDim, n_lines, n_steps): those of a block's rows. Of a tile the linear predictors are kept, in place of weights.
 extern "C" __global__ void BOUNDS line_pass(const ELEMENT* X, const u8* y, const double* weight,
                                             const REAL* coef, double* sums, i64 n, int p, int q, int n_lines,
-                                            int weighted, const double* steps, int n_steps, int tile, int buffers,
+                                            int weighted, const double* steps, int n_steps, int tile,
                                             i64 X_row, int block0, int blocks) {
-    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, 2 * n_lines, 0, tile, buffers, X_row, block0, blocks};
+    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, 2 * n_lines, 0, tile, X_row, block0, blocks};
     Line line(steps, n_lines, n_steps);
     Predictor as_it_is;
     each_tile(rows, behind_weights(rows), as_it_is, [&](const ELEMENT*, const REAL* eta, int count, i64 row) {
