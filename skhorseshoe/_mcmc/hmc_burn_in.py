@@ -96,11 +96,15 @@ class HmcChains:
         """
         rows, t = self.problem.rows, self.state.sweep
         if t < self.ends[0]:
-            self.sweeps = self._climb()
+            self.sweeps = self._whole(self._climb())
             return
         _, _, tau_0, key = self.problem
         law = partial(hmc.sweep, rows=rows, ops=rows.ops, reference=self.reference, tau_0=tau_0, key=key)
-        self.sweeps = [law, partial(law, lines=self.lines)]
+        self.sweeps = [self._whole(law), self._whole(partial(law, lines=self.lines))]
+
+    def _whole(self, sweep):
+        """A sweep of everything that there is to draw; ``sweep`` is that of beta and its scales."""
+        return sweep
 
     def _climb(self):
         """From a state of the climb to the next one."""
