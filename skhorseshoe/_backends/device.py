@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from scipy.sparse import issparse
 
+from .contract import BackEnd
+
 _MODULES = {"cpu": "_cpu.dense", "sparse": "_cpu.sparse", "gpu": "_gpu.dense"}
 NAMES = ("auto", "cpu", "cuda", *(f"cuda:{i}" for i in range(16)))
 
@@ -21,7 +23,7 @@ _WORTH_A_GPU = 2**22
 class Device(NamedTuple):
     """Where to compute."""
 
-    ops: object  # the back end's module
+    ops: BackEnd  # a module
     name: str  # "cpu" or "cuda:0"
     reason: str  # why there
 
