@@ -114,14 +114,14 @@ def test_a_worker_with_a_gpu_answers_as_one_without(weighted, one_gpu):
     assert ours.checksums() == theirs.checksums()
     beta, centre, scale = rng.standard_normal((2, p + 1)), np.zeros(p), np.ones(p)
     questions = {
-        "moments": (),
-        "gram": (centre, scale, True, beta),
-        "score": (beta,),
-        "line": (beta, beta[::-1].copy(), rng.standard_normal((2, 17))),
-        "latent": (beta, 3, np.array(KEY)),
-        "misplaced": (beta[:, :p], beta[:, p]),
+        Segment.moments: (),
+        Segment.gram: (centre, scale, True, beta),
+        Segment.score: (beta,),
+        Segment.line: (beta, beta[::-1].copy(), rng.standard_normal((2, 17))),
+        Segment.latent: (beta, 3, np.array(KEY)),
+        Segment.misplaced: (beta[:, :p], beta[:, p]),
     }
     for question, args in questions.items():
         (got,), (want,) = (shard.answer(question, *args).values() for shard in (ours, theirs))
-        tolerance = 1e-6 if question == "latent" else 1e-9  # standard variates have the resolution of float32
+        tolerance = 1e-6 if question is Segment.latent else 1e-9  # standard variates have the resolution of float32
         assert_all_close(got, want, rtol=tolerance, atol=1e3 * tolerance)
