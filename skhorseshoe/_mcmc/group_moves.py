@@ -24,15 +24,15 @@ import numpy as np
 
 from .._backends import GROUP_LINE, GROUP_SCALE, GROUP_SCALE_AUX
 from .._backends.constants import LINE_PROPOSALS
-from .._backends.lines import EACH, proposals
+from .._backends.lines import EACH
 
 
-def sweep(state, inner, rows, fixed, tau_0):
+def sweep(state, inner, rows, fixed, tau_0, **given):
     """A sweep ``inner`` of beta and its scales with delta held, then of u and s. state : of any sampler that asks rows
-    for the score."""
+    for the score. given : for ``inner``, beside its state."""
     t = state.sweep
     loglik, score = rows.hold(state.beta)
-    state = inner(state._replace(loglik=loglik, score=score))
+    state = inner(state._replace(loglik=loglik, score=score), **given)
     beta, tau_sq_inv = move(rows, state.beta, state.tau_sq_inv, fixed, tau_0, t)
     return state._replace(beta=beta, tau_sq_inv=tau_sq_inv)
 
@@ -114,7 +114,7 @@ def _of_scale(r, scale, rows):
 def _slice(line, loglik, width, uniform):
     """A slice step from r = 0 for each chain (``_backends/lines.py``), and the log-likelihoods there. loglik : at 0, or
     None."""
-    steps, found, left = proposals(uniform, np.full(1, width)), np.zeros(len(uniform)), np.ones(len(uniform), bool)
+    steps, found, left = line.rows.ops.proposals(uniform, np.full(1, width)), np.zeros(len(uniform)), np.ones(len(uniform), bool)
     now, prior = line.at(found, left if loglik is None else ~left)
     loglik = now if loglik is None else loglik
     level = loglik + prior + np.log(uniform[:, 0])
