@@ -132,12 +132,16 @@ class Rows:
         """
         if self.offset is None:
             return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
-        weight = 0.0
+        return self.weighted_gram(self.row_information(beta), spare)
+
+    def row_information(self, beta):
+        """That of each row about its linear predictor, times its weight, averaged over the rows of beta; (n,)."""
+        total = 0.0
         for i in range(0, len(beta), _POINTS):
             shift = self.shift(len(beta[i : i + _POINTS]))
             self.score(beta[i : i + _POINTS], shift)
-            weight = weight + self.information_weights(shift) * (shift.predictors.shape[1] / len(beta))
-        return self.weighted_gram(weight, spare)
+            total = total + self.information_weights(shift) * (shift.predictors.shape[1] / len(beta))
+        return total
 
     def information_weights(self, shift):
         """The information of each row, times its weight, averaged over the chains for which a score has left their

@@ -114,7 +114,11 @@ def _of_scale(r, scale, rows):
 def _slice(line, loglik, width, uniform):
     """A slice step from r = 0 for each chain (``_backends/lines.py``), and the log-likelihoods there. loglik : at 0, or
     None."""
-    steps, found, left = line.rows.ops.proposals(uniform, np.full(1, width)), np.zeros(len(uniform)), np.ones(len(uniform), bool)
+    steps, found, left = (
+        line.rows.ops.proposals(uniform, np.full(1, width)),
+        np.zeros(len(uniform)),
+        np.ones(len(uniform), bool),
+    )
     now, prior = line.at(found, left if loglik is None else ~left)
     loglik = now if loglik is None else loglik
     level = loglik + prior + np.log(uniform[:, 0])

@@ -102,7 +102,8 @@ class GroupedRows:
         loglik = loglik - (effects**2).sum(axis=0) * precision / 2
         if self.map is not None:
             score = score + (self.of_groups.sums(shift.terms) - effects * precision).T @ self.map
-        self.kept = [*self.kept[:1], (beta.copy(), shift.predictors)]
+        if len(beta) == self.n_chains:
+            self.kept = [*self.kept[:1], (beta.copy(), shift.predictors)]
         return loglik, score
 
     def predictors(self, beta):
@@ -148,6 +149,12 @@ class GroupedRows:
         products *= np.sqrt(share)
         H -= products.T @ products
         return H
+
+    def sums_of_groups(self):
+        """The number of rows of each group (n_groups, 1), and the sums of their columns (n_groups, q)."""
+        sums = self.of_groups.rows(self.X, np.ones(self.n))
+        q = self.shape[1] + self.columns.fit_intercept
+        return sums[:, -1:].copy(), np.ascontiguousarray(self.columns.gradient(sums[:, :q]))
 
     def conditional(self, scale, along):
         """Mean and precision of u given s (n_chains,) as the map has them; (n_groups, n_chains) each. along : by how
