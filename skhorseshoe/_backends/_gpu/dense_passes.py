@@ -147,16 +147,16 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
         rows[:, :p] = (rows[:, :p] - centre) / scale
         squared = weight[start : start + step]
         if beta is not None:
-            information = information_of(cp.ascontiguousarray(rows @ beta.T), cp.empty(len(rows)))
+            information = _information(cp.ascontiguousarray(rows @ beta.T))
             squared = squared * information if len(weight) else information
         total += (rows.T * squared if squared.size else rows.T) @ rows
     return cp.asnumpy((total + total.T) / 2)
 
 
-def information_of(eta, out):
-    """out (n,) = the mean over each row of eta (n, m) of phi(eta)^2 / (Phi(eta) Phi(-eta))."""
-    function = kernel("answers", "information_weights")
-    launch(function, blocks_for(len(out)), eta, out, i64(len(out)), i32(eta.size // len(out)))
+def _information(eta):
+    """The mean over each row of eta (n, m) of phi(eta)^2 / (Phi(eta) Phi(-eta)); (n,)."""
+    (n, m), out = eta.shape, cp.empty(len(eta))
+    launch(kernel("answers", "information_weights"), blocks_for(n), eta, out, i64(n), i32(m))
     return out
 
 

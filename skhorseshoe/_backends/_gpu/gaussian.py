@@ -6,7 +6,7 @@ import numpy as np
 from .. import COEF, JITTERS, LEAST_REST, MAX_CHAINS, MOMENTUM, Path, not_definite
 from .cuda import THREADS, WARPS
 from .host_streaming import brought
-from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspace_for, workspaces_for
+from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspaces_for
 from .launch import blocks_for, i32, kernel, launch, properties, random_arguments
 from .memory import BESIDE
 from .variates import normal
@@ -66,8 +66,8 @@ class _Cholesky:
         add_diagonal, repair = kernel("chains", "add_diagonal"), kernel("chains", "repair")
         launch(add_diagonal, (blocks_for(self.q**2), len(d)), self.H, d, factors, i32(self.q), np.float64(0.0))
 
-        def factor(c, handles):
-            potrf(factors[c], self.workspaces[c % len(self.workspaces)], self.info[c : c + 1], handles)
+        def factor(c, lane):
+            potrf(factors[c], self.workspaces[c % len(self.workspaces)], self.info[c : c + 1], lane)
 
         side_by_side(factor, len(d), self.q)
         launch(repair, len(d), self.H, d, factors, i32(self.q), self.info, verdict, shared_bytes=16)
@@ -81,7 +81,7 @@ class _Cholesky:
             launch(kernel("chains", "solve_few"), (m, len(x)), *arguments, shared_bytes=16)
             return out
         out = x.copy()
-        side_by_side(lambda c, handles: solve_lower(factors[c], out[c], transposed, handles), len(out), self.q)
+        side_by_side(lambda c, lane: solve_lower(factors[c], out[c], transposed, lane), len(out), self.q)
         return out
 
 
@@ -177,7 +177,7 @@ class Root:
     def __init__(self, H):
         H, q = brought(H), len(H)
         factor, none, info = cp.empty(H.shape), cp.zeros(q), cp.zeros(1, cp.int32)
-        workspace = workspace_for(H)
+        workspace, *_ = workspaces_for(H)
         for jitter in JITTERS:  # often needed; the host may wait, for there is one for all sweeps
             launch(kernel("chains", "add_diagonal"), blocks_for(q * q), H, none, factor, i32(q), np.float64(jitter))
             potrf(factor, workspace, info)
