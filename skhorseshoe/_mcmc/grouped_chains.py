@@ -3,8 +3,9 @@
 "hmc"    as ``hmc_burn_in.py``, which also freezes the map along which effects follow.
 "prior"  as ``hmc_prior_burn_in.py``; effects do not follow, for no matrix over the columns tells how.
 "gibbs"  as ``gibbs.py``, beta and u being drawn together given z. With n_g rows in a group, m_g the sum of their x_i
-         and z_g that of z_i - offset_i, beta is drawn with X'X - sum_g m_g m_g' / (n_g + s^-2) in place of X'X, and X'z -
-         sum_g m_g z_g / (n_g + s^-2) in place of X'z; then u_g ~ N((z_g - m_g beta) / (n_g + s^-2), 1 / (n_g + s^-2)).
+         and z_g that of z_i - offset_i, beta is drawn with X'X - sum_g m_g m_g' / (n_g + s^-2) in place of X'X, and
+         X'z - sum_g m_g z_g / (n_g + s^-2) in place of X'z; then u_g ~ N((z_g - m_g beta) / (n_g + s^-2), 1 / (n_g +
+         s^-2)).
 """
 
 from functools import partial
