@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     device: _device.Device  # where the sampler runs
     n_threads: int
     shape: tuple  # of X as the sampler has it
-    rows: tuple | None  # X, y and weights as the sampler has them; None on a cluster
+    rows: tuple | None  # X, y, weights, numbers of groups and offsets as the sampler has them; None on a cluster
     copied: int  # bytes of X that are made for the fit
     findings: list  # about what weights cost
 
@@ -43,7 +43,9 @@ def plan_fit(params, data, done):
     many, heavy, of_prior = is_without_factor(data.shape[1]), data.times > _REPEATED, fits_prior(params, data)
     sampler = params.sampler
     if sampler == "auto":
-        sampler = "hmc" if of_prior else choose(params.burn_in, data.whole and (many or not heavy), many)
+        sampler = "hmc" if of_prior else choose(params.burn_in, data.whole and (many or not heavy), many, data.more)
+    elif sampler == "pxda" and data.more:
+        raise ValueError(f"sampler='pxda' does not take {data.more}. Use sampler='hmc', 'gibbs' or 'auto'.")
     of_prior = of_prior and sampler == "hmc"
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
     settings |= {"sampler": sampler, "of_prior": of_prior, **_lengths(params, data.shape[1], done)}
@@ -56,11 +58,12 @@ def plan_fit(params, data, done):
         device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
         return Plan(settings, device, n_threads, data.shape, None, 0, [])
     X, *labels = data.rows
-    device, copied = _choose_device(params, settings.kind, X), 0
+    device, copied = _choose_device(params, settings.kind, X, data.more), 0
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # which no kernel reads
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
-    X, *labels = arrange(X, *labels, sampler)
+    y, weight, *more = labels
+    X, *labels = arrange(X, y, weight, sampler, *more)
     copied = copied or made_of(data.given, X)
     return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, _costs(data, sampler, heavy))
 
@@ -80,10 +83,12 @@ def _lengths(params, p, done):
     return {"n_iter": sweeps + done, "room": room, "target_ess": target}
 
 
-def choose(burn_in, whole_weights, many):
+def choose(burn_in, whole_weights, many, more=""):
     """The sampler for "auto": "hmc", unless burn-in is too short to tune it or the columns are too ``many`` for its
-    factors; but only "hmc" can have all weights."""
-    return "hmc" if ((burn_in == AUTO or burn_in >= _TUNING) and not many) or not whole_weights else "pxda"
+    factors; but only "hmc" can have all weights. more : what rows have that "pxda" does not take, or ""."""
+    if ((burn_in == AUTO or burn_in >= _TUNING) and not many) or not whole_weights:
+        return "hmc"
+    return "pxda" if not more else "hmc" if many else "gibbs"
 
 
 def _costs(data, sampler, heavy):
@@ -94,9 +99,15 @@ def _costs(data, sampler, heavy):
     return []
 
 
-def _choose_device(params, sampler, X):
-    """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot."""
+def _choose_device(params, sampler, X, more):
+    """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot. more : what rows have that
+    no GPU takes, or ""."""
     asked = _device.beside(params.device, X)
+    if more and asked not in ("auto", "cpu"):
+        host = ", and X as an array of the host: X.get()" if _device.on_gpu(X) else ""
+        raise ValueError(f"A fit with {more} runs on the CPU, and {asked!r} is asked for: set device='cpu'{host}.")
+    if more:
+        return _device.resolve("cpu", X.size, _device.is_sparse(X))._replace(reason=f"rows have {more}")
     if sampler == "prior" and asked == "auto":
         return _device.resolve("cpu", X.size, _device.is_sparse(X))._replace(reason="X has more columns than rows")
     found = _device.resolve(asked, X.size, _device.is_sparse(X))

@@ -33,6 +33,10 @@ TEMPLATES = {
         "y is ordered, {low!r} < {high!r}, but classes_ is {classes}, sorted as scikit-learn's scorers need it: a "
         "positive coefficient favours {low!r}. {cure}"
     ),
+    "few groups": (
+        "groups has {n} different labels: so few hardly tell how much groups differ, and the answer depends on the "
+        "prior of the group scale (group_scale). {cure}"
+    ),
     "light weights": (
         "By {by} the {rows} rows count as {size:.3g}: a row of weight w counts as w rows, and so few say little beside "
         "the prior. If only the ratios of the weights matter, give w * len(w) / w.sum()."
