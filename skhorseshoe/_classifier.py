@@ -198,7 +198,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         (n_features,) where "auto" gives each column its own, infinite for columns that have none; "tau_median", the
         prior median of tau, which is tau_0 without a slab and smaller with one; "m_eff", the prior mean of the
         effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0 (Piironen &
-        Vehtari 2017).
+        Vehtari 2017); with groups "group_scale".
     device_ : str
         Where the model was fitted: "cpu", "cuda:0", ... For rows on a cluster, where the sampler ran: "cpu".
     n_features_in_ : int

@@ -234,6 +234,8 @@ def select(
     q: float = 0.1,
     effect: float = EFFECT,
     sample_weight: Weights = None,
+    groups: Labels = None,
+    offset: Offsets = None,
     cv: Any = None,
     min_features: int = 0,
     terms: Mapping[str, Any] | Literal["auto"] | None = None,
@@ -246,10 +248,10 @@ def select(
         Fitted.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         The rows that the model was fitted on.
-    y, rule, level, q, effect, sample_weight, cv, min_features : see ``HorseshoeSelector``
+    y, rule, level, q, effect, sample_weight, groups, offset, cv, min_features : see ``HorseshoeSelector``
         The labels, for a classifier with a ``class_weight`` or a ``cv``; the rule; its level, share of false columns
-        and least effect; the weights of the fit; the folds, in which the steps before the classifier stay as they are;
-        the least number of columns.
+        and least effect; the weights of the fit, and with a ``cv`` its groups; its offsets; the folds, in which the
+        steps before the classifier stay as they are; the least number of columns.
     terms : dict, "auto" or None, default=None
         As for ``HorseshoeSelector``, with the terms of the whole Pipeline: "auto" has one for each of its input
         columns, and a dict may name input columns.
@@ -267,7 +269,7 @@ def select(
     given = {"rule": rule, "level": level, "q": q, "effect": effect, "cv": cv, "min_features": min_features}
     given["terms"] = terms
     selector = HorseshoeSelector(classifier, prefit=True, **given)
-    selector.fit(prepared(before, X), y, sample_weight)
+    selector.fit(prepared(before, X), y, sample_weight, groups, offset)
     if hasattr(known, "feature_names_in_"):
         selector.feature_names_in_ = known.feature_names_in_
     return selector

@@ -262,7 +262,7 @@ def _not_converged(params, chains, unbounded):
     facts["per_chain"] = least[worst] // chains.n_chains
     facts["sums"] = SUMS if chains.are_sums_well else ""
     one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains cure neither these nor what depends on them
-    one_sided |= {"(intercept)", "(global scale)", *WATCHED} if one_sided else set()
+    one_sided |= {"(intercept)", "(global scale)", "(group scale)", *WATCHED} if one_sided else set()
     curable = np.array([name not in one_sided for name in chains.names])
     to_do, cure, changes = failed & curable & (unbounded.separated != COMPLETE), "", {}
     if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:

@@ -337,6 +337,8 @@ def _summarise(params, data, plan, run, known, factors):
     if np.ndim(fixed.slab_scale):
         free = np.full(len(columns.order) - columns.n_shrunk, np.inf)
         fitted.prior_["slab_scale"] = np.append(fixed.slab_scale, free)[columns.place]
+    if data.groups is not None:
+        fitted.prior_["group_scale"] = float(params.group_scale)
     fitted._column_means = columns.mean_of_X  # by weight; what contributions are measured from
     fitted._column_sd = columns.sd_of_X  # by weight; the unit of effects
     fitted._factors = [factor._asdict() for factor in factors]

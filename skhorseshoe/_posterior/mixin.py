@@ -15,6 +15,7 @@ from .._utils.arithmetic import guarded
 from .._utils.memory import check_result
 from . import predict as _predict
 from .arviz import from_model
+from .group_effects import effects_frame
 from .grouped import given_rows
 from .signals import check_share
 from .summary import group_frame, summary_frame
@@ -233,14 +234,14 @@ class PosteriorMixin:
         Returns
         -------
         frame : pandas.DataFrame
-            Indexed by feature name, ``(intercept)`` and ``(global scale)`` last. Columns: mean, sd, the ends of the
-            equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), lfsr (local
-            false sign rate, the probability that the more probable sign is wrong: min(P(beta > 0), P(beta < 0)), and
-            1 / ess where it is less, since the draws cannot tell smaller ones; 0.5 for a constant column), shrinkage
-            (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds the text, ``frame.attrs["classes"]`` the
-            labels. The frame prints its numbers with the digits that Monte Carlo error allows, and cuts and escapes
-            names that a terminal cannot show; it holds them all. Its exports are those of pandas: ``to_markdown`` needs
-            the package tabulate, ``to_latex`` needs jinja2.
+            Indexed by feature name, ``(intercept)``, ``(global scale)`` and, with groups, ``(group scale)`` last.
+            Columns: mean, sd, the ends of the equal-tailed interval, prob_positive (posterior probability that the
+            coefficient is above zero), lfsr (local false sign rate, the probability that the more probable sign is
+            wrong: min(P(beta > 0), P(beta < 0)), and 1 / ess where it is less, since the draws cannot tell smaller
+            ones; 0.5 for a constant column), shrinkage (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds
+            the text, ``frame.attrs["classes"]`` the labels. The frame prints its numbers with the digits that Monte
+            Carlo error allows, and cuts and escapes names that a terminal cannot show; it holds them all. Its exports
+            are those of pandas: ``to_markdown`` needs the package tabulate, ``to_latex`` needs jinja2.
 
         Raises
         ------
@@ -249,6 +250,30 @@ class PosteriorMixin:
         """
         check_is_fitted(self)
         return summary_frame(self, level_of(self, level), sort_by)
+
+    @guarded
+    def group_effects(self, level: float | None = None) -> DataFrame:
+        """What each group of a model that was fitted with groups adds to the score of its rows.
+
+        Parameters
+        ----------
+        level : float or None, default=None
+            Level of the credible interval, in (0, 1); None takes ``credible_level``.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Indexed by group, as in ``groups_``. Columns: mean, sd, the ends of the equal-tailed interval, and ess
+            (bulk). Interval and ess are of the draws in ``group_effect_draws_``. ``frame.attrs["header"]`` has the
+            intraclass correlation s^2 / (1 + s^2): the share of the variance of the score, given x, that groups have.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without groups, or ``level`` is not in (0, 1).
+        """
+        check_is_fitted(self)
+        return effects_frame(self, level_of(self, level))
 
     @guarded
     def group_summary(self, groups: Mapping[str, Any], level: float | None = None) -> DataFrame:
@@ -318,11 +343,12 @@ class PosteriorMixin:
         -------
         data : arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x. Group "posterior": coef (chain, draw, feature),
-            intercept and global_scale (chain, draw); group "sample_stats": acceptance_rate (chain, draw); group
-            "log_prior", logarithms of prior densities: of global_scale (chain, draw), with the factor of a slab; of
-            intercept (chain, draw), if there is one; and of the coefficients of columns that are not shrunk, if any:
-            unpenalized (chain, draw, unpenalized_feature). With X and y also "log_likelihood": y (chain, draw, row),
-            and "observed_data": y (row), 1 for the second class, else 0.
+            intercept and global_scale (chain, draw), with groups also group_scale (chain, draw) and, where effects are
+            kept of every draw, group_effect (chain, draw, group); group "sample_stats": acceptance_rate (chain, draw);
+            group "log_prior", logarithms of prior densities: of global_scale (chain, draw), with the factor of a slab;
+            of intercept (chain, draw), if there is one; of group_scale, with groups; and of the coefficients of columns
+            that are not shrunk, if any: unpenalized (chain, draw, unpenalized_feature). With X and y also
+            "log_likelihood": y (chain, draw, row), and "observed_data": y (row), 1 for the second class, else 0.
 
         Raises
         ------

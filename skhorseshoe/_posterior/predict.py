@@ -1,7 +1,5 @@
 """Probabilities of rows under the draws, in blocks of rows: one matrix product a block."""
 
-from numbers import Integral
-
 import numpy as np
 import sklearn
 from scipy.special import log_ndtr
@@ -13,21 +11,7 @@ from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
 from .._utils.threads import count_threads, open_threads
 from .fitted_rows import check_fitted_on
-from .grouped import Under, given_rows, is_grouped, roots, with_effects
-
-
-def evenly(draws, max_draws):
-    """At most ``max_draws`` of draws (n_chains, n_draws, ...), evenly spaced, as many from each chain; None is all."""
-    n_chains, n_draws = draws.shape[:2]
-    if max_draws is not None and (not isinstance(max_draws, Integral) or max_draws < 1):
-        raise ValueError(f"max_draws must be a positive integer or None; got {max_draws!r}.")
-    if max_draws is None or max_draws >= n_chains * n_draws:
-        return draws
-    m = max_draws // n_chains
-    if m < 1:
-        raise ValueError(f"max_draws={max_draws} must be at least 1 for each of the {n_chains} chains.")
-    places = (2 * np.arange(m, dtype=np.int64) + 1) * n_draws // (2 * m)  # NumPy 1 on Windows would take 32 bits
-    return draws[:, places]
+from .grouped import Under, evenly, given_rows, is_grouped, roots, with_effects
 
 
 def answers(model, rows, width, answer, draws=None):
@@ -44,7 +28,7 @@ def answers(model, rows, width, answer, draws=None):
     def alike(eta, block, ops):
         out[block] = ops.to_host(answer(eta, ops))
 
-    _each_predictor(model, rows, draws.coef, draws.intercept, alike if draws.root is None else use)
+    each_predictor(model, rows, draws.coef, draws.intercept, alike if draws.root is None else use)
     return out
 
 
@@ -127,7 +111,7 @@ def each_log_likelihood(model, rows, positive, weight, coef, intercept, use):
             values *= weight[block, None]
         use(values, block)
 
-    _each_predictor(model, rows, coef, intercept, of_rows)
+    each_predictor(model, rows, coef, intercept, of_rows)
 
 
 def flat(model, max_draws=None):
@@ -136,14 +120,17 @@ def flat(model, max_draws=None):
     return coef.reshape(-1, coef.shape[2]), intercept.ravel().astype(np.float64, copy=False)
 
 
-def _each_predictor(model, rows, coef, intercept, use):
+def each_predictor(model, rows, coef, intercept, use, scale=1.0):
     """``each_block`` of the linear predictor, (rows, m); a ValueError where it is not finite, and perhaps on the
-    wrong side. rows : ``GivenRows``."""
+    wrong side.
+
+    rows : ``GivenRows``. scale : (m,) of offsets, under each draw.
+    """
 
     def shifted(eta, block, ops):
         eta += ops.to_device(intercept)
         if rows.offset is not None:
-            eta += ops.to_device(rows.offset[block, None])
+            eta += ops.to_device(rows.offset[block, None] * scale)
         if not np.isfinite(float(eta.sum())) and (first := first_not_finite(ops.to_host(eta))):
             raise ValueError(
                 f"Row {block.start + first[0]} of X is too large to predict, or holds NaN: its products with the "

@@ -37,7 +37,7 @@ def check_state(state, params, is_own):
 
 def _fit_groups(state):
     """Whether what a model has of its groups agrees."""
-    chains, n_draws, n = *state["coef_draws_"].shape[:2], len(state["groups_"])
+    (chains, n_draws, _), n = state["coef_draws_"].shape, len(state["groups_"])
     fits = "group_scale_draws_" not in state or state["group_scale_draws_"].shape == (chains, n_draws)
     if "group_effect_draws_" not in state:
         return fits
