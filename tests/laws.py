@@ -291,6 +291,8 @@ class RowsOfManyDataSets:
 
     bounds = range(3)  # of two blocks, which the core does not take in one call
 
+    offset = groups = None
+
     def __init__(self, ops, given=PLAIN, sampler="hmc", is_near=False):
         self.ops, self.given, self.threads, self.is_near = ops, given, ALONE, is_near
         self.whole = given.rows(sampler, ops)  # of some data set

@@ -4,6 +4,7 @@
 LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT, EXPAND = range(11)
 LOCAL_SLICE, HELD, LENGTH = 11, 13, 14
 PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HELD, EXCHANGE = range(16, 22)
+EFFECT, GROUP_SCALE, GROUP_SCALE_AUX, GROUP_LINE = range(22, 26)
 
 # Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. What that changes is
 # the prior of a direction that the data do not determine.

@@ -56,19 +56,24 @@ class Lines(NamedTuple):
 
 
 def every(rows):
-    """Sweeps, of which one has these moves, by the number of rows alone."""
-    return 1 if rows.n <= FEW_ROWS else SELDOM
+    """Sweeps, of which one has these moves, by the number of rows and whether they have groups."""
+    return 1 if _are_cheap(rows) else SELDOM
+
+
+def _are_cheap(rows):
+    """Whether these moves are; where rows have groups each of them is a pass."""
+    return rows.n <= FEW_ROWS and rows.groups is None
 
 
 def splits(rows):
     """Split moves in a sweep."""
-    return SPLITS if rows.n <= FEW_ROWS else 0
+    return SPLITS if _are_cheap(rows) else 0
 
 
 def singles(rows, n_steps=None):
     """Coefficients that move by themselves in a sweep; the more turns of a path burn-in has chosen, the more are left
     to these moves. n_steps : turns, or None before that."""
-    if rows.n > FEW_ROWS:
+    if not _are_cheap(rows):
         return 1
     return SINGLES[0] if n_steps is None else min(max(2, 4 * (n_steps - 1)), SINGLES[1])
 

@@ -65,18 +65,20 @@ class Segment(NamedTuple):
     bounds: object  # of its blocks, int64, from 0 to n
     start: int  # number of its first row among all rows, which the random numbers are functions of
 
-    def latent(self, ops, threads, coef, sweep, key):
+    # Where there is a ``shift``, linear predictors are shifted by offsets and effects of groups.
+
+    def latent(self, ops, threads, coef, sweep, key, **shift):
         """X'z (n_chains, q) and z'z (n_chains,)."""
-        return ops.latent(self.X, self.y, ops.to_device(coef), self.bounds, sweep, key, threads, self.start)
+        return ops.latent(self.X, self.y, ops.to_device(coef), self.bounds, sweep, key, threads, self.start, **shift)
 
-    def score(self, ops, threads, coef):
+    def score(self, ops, threads, coef, **shift):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q)."""
-        return ops.score(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
+        return ops.score(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads, **shift)
 
-    def line(self, ops, threads, coef, direction, steps):
+    def line(self, ops, threads, coef, direction, steps, **shift):
         """Log-likelihoods at coef + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
         arguments = ops.to_device((coef, direction, steps))
-        return (ops.line(self.X, self.y, self.weight, *arguments, self.bounds, threads),)
+        return (ops.line(self.X, self.y, self.weight, *arguments, self.bounds, threads, **shift),)
 
     def gram(self, ops, threads, centre, scale, fit_intercept, beta=None, spare=()):
         """X' diag(weight) X, or the information averaged over beta; (q, q). spare : as in ``ops.gram``."""

@@ -3,6 +3,7 @@
 They are read in the columns of X, and answer in the coefficients that the sampler has.
 """
 
+import zlib
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 _WHOLE = "latent", "score", "line", "extremes", "sample", "level_sums"
 
 _NEAR_ZERO = 0.25  # standard deviations from zero, up to which a column stays where it is
+_POINTS = 4  # whose linear predictors are together
 _BROUGHT = 2**25  # numbers of an X on a GPU or on disk that are read once more to see if a plane separates the classes
 
 
@@ -31,11 +33,17 @@ class Rows:
     X : (n, p), C-contiguous or CSR, of floating-point numbers. y : (n,) uint8, 1 where the second class was seen.
     ops : the back end, for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows'
     terms of the log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are
-    those of columns of unit variance.
+    those of columns of unit variance. offset : (n,) float64 that is added to linear predictors, or None. groups :
+    ``Groups`` of the rows, or None.
     """
 
-    def __init__(self, X, y, fit_intercept, ops, threads, *, weight=None, unpenalized=None, standardize=False):
-        self.X, self.y = X, y
+    offset = groups = None
+
+    def __init__(
+        self, X, y, fit_intercept, ops, threads, *,
+        weight=None, unpenalized=None, standardize=False, offset=None, groups=None,
+    ):  # fmt: skip
+        self.X, self.y, self.offset, self.groups = X, y, offset, groups
         self.weight = np.empty(0) if weight is None else weight
         self.held = ops.hold(X, y, self.weight)
         self.ops, self.threads = ops, threads
@@ -63,7 +71,8 @@ class Rows:
     def _total(self, question, *args, of=None, **scratch):
         """The answer of all rows to a question of ``Segment``; scratch is used where there is one segment.
 
-        of : X, y and the weights to ask, those which the back end holds by default.
+        scratch : also a ``shift``, of questions to all rows together. of : X, y and the weights to ask, those which
+        the back end holds by default.
         """
         n = len(self.edges) - 1
         if n == 1 or question in _WHOLE:
@@ -91,7 +100,12 @@ class Rows:
     def checksums(self):
         """Of X, y and the weights, by name."""
         values = self._total("checksum", of=(self.ops.to_host(self.X), self.y, self.weight))
-        return {name: f"{value:08x}" for name, value in zip(("X", "y", "the weights"), values, strict=True)}
+        found = dict(zip(("X", "y", "the weights"), values, strict=True))
+        if self.offset is not None:
+            found["offset"] = zlib.crc32(self.offset)
+        if self.groups is not None:
+            found["groups"] = zlib.crc32(self.groups.codes)
+        return {name: f"{value:08x}" for name, value in found.items()}
 
     def share(self):
         """Share of the second class, by weight."""
@@ -111,12 +125,36 @@ class Rows:
         (H,) = self._total("gram", c.centre, c.unit, c.fit_intercept, beta, spare=spare)
         return c.matrix(H)
 
-    def information(self, beta, spare=()):
+    def information(self, beta, spare=(), effects=None):
         """Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q).
 
-        spare : matrices of that shape that may be overwritten.
+        spare : matrices of that shape that may be overwritten. effects : (n_groups, m) of the groups, or None.
         """
-        return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
+        if self.offset is None and effects is None:
+            return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
+        return self.weighted_gram(self.information_weights(beta, effects), spare)
+
+    def information_weights(self, beta, effects=None):
+        """The information of each row, times its weight, averaged over the rows of beta; (n,). effects : as above."""
+        total = np.zeros(self.n)
+        for i in range(0, len(beta), _POINTS):
+            own = None if effects is None else np.ascontiguousarray(effects[:, i : i + _POINTS])
+            shift = self.shift(len(beta[i : i + _POINTS]), own)
+            self.score(beta[i : i + _POINTS], shift)
+            eta = shift.predictors.astype(np.float64)
+            if self.offset is not None:
+                eta += self.offset[:, None]
+            if own is not None:
+                eta += own[self.groups.codes]
+            total += self.ops.fisher_weight(eta).sum(axis=1)
+        return total / len(beta) * (self.weight if len(self.weight) else 1.0)
+
+    def weighted_gram(self, weight, spare=()):
+        """X' diag(weight) X of the sampler's columns, for other weights of the rows (n,); (q, q)."""
+        c = self.columns
+        of = *self.held[:2], weight
+        (H,) = self._total("gram", c.centre, c.unit, c.fit_intercept, None, spare=spare, of=of)
+        return c.matrix(H)
 
     def ends(self):
         """The ``Ends`` of the columns."""
@@ -185,16 +223,30 @@ class Rows:
         (misplaced,) = self._total("misplaced", points[:, :p], intercept)
         return not misplaced.all()
 
-    def latent(self, beta, sweep, key):
-        """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta; without weights."""
-        xtz, ztz = self._total("latent", self._translate.of_X(beta), sweep, key)
+    def shift(self, n_chains, effects=None, slopes=None, kept=True):
+        """``Shift`` by the offset and by effects of groups. kept : whether it has room for what is kept of rows."""
+        codes = None if effects is None else self.groups.codes
+        if not kept:
+            return self.ops.Shift(self.offset, codes, effects, slopes)
+        kept = np.empty((2, self.n, n_chains), np.promote_types(self.dtype, np.float32))
+        return self.ops.Shift(self.offset, codes, effects, slopes, *kept)
+
+    def _shifted(self, shift):
+        """Arguments that name it. Without effects it is that of the offset, if there is one."""
+        if shift is None and self.offset is not None:
+            shift = self.ops.Shift(self.offset)
+        return {} if shift is None else {"shift": shift}
+
+    def latent(self, beta, sweep, key, shift=None):
+        """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta, less the offset; without weights."""
+        xtz, ztz = self._total("latent", self._translate.of_X(beta), sweep, key, **self._shifted(shift))
         return self._translate.gradient(xtz), ztz
 
-    def score(self, beta):
+    def score(self, beta, shift=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
-        if self.is_near and (found := self.ops.near_score(self, beta)) is not None:
+        if self.is_near and shift is None and (found := self.ops.near_score(self, beta)) is not None:
             return found
-        loglik, score = self._total("score", self._translate.of_X(beta))
+        loglik, score = self._total("score", self._translate.of_X(beta), **self._shifted(shift))
         return loglik, self._translate.gradient(score)
 
     def lines(self, fixed, widths, **numbers):
@@ -204,10 +256,10 @@ class Rows:
         near = np.array([c.q_order, unit]), np.array([centre, fixed.anchor, fixed.diagonal])
         return choose(self, fixed, widths, near, **numbers)
 
-    def line(self, beta, direction, steps):
+    def line(self, beta, direction, steps, shift=None):
         """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
         beta, direction = map(self._translate.of_X, (beta, direction))
-        return self._total("line", beta, direction, steps)[0]
+        return self._total("line", beta, direction, steps, **self._shifted(shift))[0]
 
 
 class Ends(NamedTuple):

@@ -267,7 +267,12 @@ _DRAWS = {"coef": "C*P", "intercept": "C*", "global_scale": "C*", "acceptance": 
 _COUNTS = {"seen": "", "stride": "", "next_kappa": "", "kappa_sum": "p", "kappa_weight": ""}
 _MOMENTS = {"all_n_draws": "", "all_mean": "CM", "all_squares": "CM", "all_positive": "CM"}
 _WHOLE = {"n_iter", "key", "room", "sweep", "extensions", "slow", "every", "stage_length", "stage_n", "seen_n"}
-_WHOLE |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws"}
+_WHOLE |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws", "group_stride", "group_all_n_draws"}
+# Of groups, G of them, U draws of their effects: of chains, with a map, and of draws.
+_GROUPS, _GROUP_MAP = {"group_effects": "GC", "group_scale": "C"}, {"group_map": "Gq", "group_information": "G"}
+_GROUP_DRAWS = {"group_stride": "", "group_scale_draws": "CU", "group_effect_draws": "CUG", "group_all_n_draws": ""}
+_GROUP_DRAWS |= {f"group_all_{name}": "CG" for name in ("mean", "squares", "positive")}
+_SINGLE = "group_map", "group_effect_draws"  # float32
 _ABOVE_0 = "size", "lambda_sq_inv", "tau_sq_inv", "nu_inv", "xi_inv", "global_scale", "spread"
 
 
@@ -279,6 +284,8 @@ def check_saved(saved, problem, settings):
     p, all_of_X, q = problem.rows.columns.n_shrunk, problem.rows.shape[1], len(problem.fixed.anchor)
     sizes = {"C": settings.n_chains, "n": problem.rows.shape[0], "p": p, "P": all_of_X, "q": q, "s": 1 + p, "w": q + 1}
     sizes |= {"M": all_of_X + 2, "0": 0, "2": 2, "3": 3, "4": 4}
+    if problem.rows.groups is not None:
+        sizes["G"] = problem.rows.groups.n
     chains, draws = saved["chains"], saved["draws"]
     top = {name: value for name, value in saved.items() if name not in ("chains", "draws")}
     _check_arrays(top, {"n_iter": "", "target_ess": "", "key": "2", "room": ""}, sizes)
@@ -299,10 +306,11 @@ def _burn_in(chains, settings):
 
 def _check_chains(chains, sweep, burn_in, settings, sizes):
     sampler = "gibbs" if settings.sampler == "pxda" else settings.kind
-    expected = {**_STATE, **_STATES[sampler], **burn_in.shapes(sweep)}
+    expected = {**_STATE, **_STATES[sampler], **burn_in.shapes(sweep), **(_GROUPS if "G" in sizes else {})}
     if sampler == "hmc":
         stages = burn_in.phases.ends
         expected |= {"H": "qq"} if sweep < stages[0] else _REFERENCE
+        expected |= _GROUP_MAP if "G" in sizes and sweep >= stages[0] else {}
         if stages[0] <= sweep < stages[-1]:
             start, stop = max(t for t in stages if t <= sweep), min(t for t in stages if t > sweep)
             # Of the half that it looks at, before which there is nothing to keep.
@@ -329,6 +337,7 @@ def _check_draws(draws, done, most, settings, sizes):
     n = seen // stride
     _require(not most or n <= most, f"it has {n} draws, more than the {most} that are kept")
     expected = _COUNTS | (_DRAWS if n else {}) | (_MOMENTS if stride > 1 else {})
+    expected |= _GROUP_DRAWS if "G" in sizes else {}
     _check_arrays(draws, expected, sizes | ({"*": n} if n else {}), settings.draws_dtype)
     weight, heaviest = int(draws["kappa_weight"]), max(1, isqrt(seen) // 2)
     right = seen <= weight < seen + heaviest and int(draws["next_kappa"]) == weight + 1
@@ -344,7 +353,7 @@ def _check_arrays(arrays, expected, sizes, dtype_of_coef="float64"):
         array = np.asarray(arrays[name])
         pairs = [*zip(letters, array.shape, strict=False)]
         fits = all(sizes.get(letter, size) == size and (letter != "*" or size) for letter, size in pairs)
-        dtype = dtype_of_coef if name == "coef" else float
+        dtype = dtype_of_coef if name == "coef" else "float32" if name in _SINGLE else float
         fits &= array.dtype.kind in "iu" if name in _WHOLE else array.dtype == dtype
         fits &= array.ndim == len(letters)
         _require(fits, f"the array {name!r} is {array.shape} of {array.dtype}, which does not fit this run")

@@ -18,16 +18,17 @@ class Draws:
 
     columns : ``Columns``, that translate what the sampler has. room : the most draws of a chain that are kept. Where it
     is full, every second one is given up and from then on half as many are kept; ``moments`` are of all, from then on.
-    dtype : of the coefficients.
+    dtype : of the coefficients. of_groups : function of the chains and the room that gives ``GroupDraws``, or None.
     """
 
-    def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64):
+    def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64, of_groups=None):
         self.room = n_draws if room is None else min(n_draws, room)
         self.columns = columns
         self.coef = np.empty((n_chains, self.room, len(columns.order)), dtype)
         self.intercept = np.zeros((n_chains, self.room))
         self.global_scale = np.empty((n_chains, self.room))
         self.acceptance = np.ones((n_chains, self.room))
+        self.groups = None if of_groups is None else of_groups(n_chains, self.room)
         self.seen = 0  # draws that were offered
         self.stride = 1  # of them, from one that is kept to the next
         self.torn = False  # whether half of the draws is being given up, so that not all arrays have done so
@@ -42,8 +43,14 @@ class Draws:
         """The draws that are kept."""
         return self.seen // self.stride
 
-    def add(self, beta, tau_sq_inv, acceptance):
-        """Take the next draw: the sampler's beta (n_chains, q), and tau^-2 and the acceptance rate of each chain.
+    @property
+    def group_scale(self):
+        """s of the draws that are kept (n_chains, n), or None."""
+        return None if self.groups is None else self.groups.scale[:, : self.n]
+
+    def add(self, beta, tau_sq_inv, acceptance, *of_groups):
+        """Take the next draw: the sampler's beta (n_chains, q), and tau^-2 and the acceptance rate of each chain; and u
+        and s where rows have groups.
 
         ``seen`` grows last, so that an interrupt never leaves half a draw.
         """
@@ -54,6 +61,8 @@ class Draws:
             self._halve()
         if self.moments is not None:
             self.moments.add(np.column_stack([coef, intercept, tau]))
+        if self.groups is not None:
+            self.groups.add(self.seen, self.n if self._is_due() else None, *of_groups)
         if self._is_due():
             at, largest = self.n, self.largest
             kept = self.coef[:, at] = np.minimum(np.maximum(coef, -largest), largest).astype(self.coef.dtype)
@@ -81,6 +90,8 @@ class Draws:
             values = getattr(self, name)
             for i in range(self.n // 2):
                 values[:, i] = values[:, 2 * i + 1]
+        if self.groups is not None:
+            self.groups.halve(self.n, self.stride)
         self.stride, self.torn = 2 * self.stride, False
 
     def shrinkage(self):
@@ -98,6 +109,7 @@ class Draws:
         """
         strict = of_columns = target_ess, MAX_RHAT
         others = [self.global_scale, *([self.intercept] if self.columns.fit_intercept else [])]
+        others += [] if self.groups is None else [self.groups.scale]
         if not all(self._do(values[:, : self.n], *strict) for values in others):
             return False
         if watched is not None:
@@ -137,6 +149,8 @@ class Draws:
             for name in STORED:
                 setattr(self, name, getattr(self, name)[:, : self.n].copy())
             self.room = self.n
+        if self.groups is not None:
+            self.groups.trim(self.n, self.seen)
 
     def arrays(self):
         """What ``restore`` takes beside the draws that are kept."""
@@ -145,6 +159,7 @@ class Draws:
             "stride": self.stride,
             **self.kappa.arrays(),
             **(self.moments.arrays() if self.moments is not None else {}),
+            **(self.groups.arrays(self.n, self.seen) if self.groups is not None else {}),
         }
 
     def restore(self, arrays):
@@ -155,6 +170,8 @@ class Draws:
                 getattr(self, name)[:, : self.n] = arrays[name]
         self.kappa.restore(arrays)
         self.moments = Moments.restored(arrays)
+        if self.groups is not None:
+            self.groups.restore(arrays)
 
 
 def moving(values):

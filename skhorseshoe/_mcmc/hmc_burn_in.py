@@ -100,7 +100,11 @@ class HmcChains:
         None may reference these chains, which keep them: a cycle would hold memory of a GPU after an error.
         """
         rows, t = self.problem.rows, self.state.sweep
-        record = partial(rows.ops.recorded, rows=rows, q=self.state.beta.shape[1])
+        repeated = partial(rows.ops.recorded, rows=rows, q=self.state.beta.shape[1])
+
+        def record(sweep):
+            return repeated(self._whole(sweep))
+
         if t < self.ends[0]:
             self.sweeps = record(self._climb())
             return
@@ -114,6 +118,10 @@ class HmcChains:
         tuned = partial(_tuned, law=law, settings=self.settings, window=self.window, ops=rows.ops)
         kinds = [(moves, on) for moves in (0, 1) for on in lines]
         self.sweeps = {(moves, on): record(partial(tuned, moves=moves, lines=lines[on])) for moves, on in kinds}
+
+    def _whole(self, sweep):
+        """A sweep of everything that there is to draw; ``sweep`` is that of beta and its scales."""
+        return sweep
 
     def _climb(self):
         """From a state of the climb to the next one."""

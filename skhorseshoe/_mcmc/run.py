@@ -1,5 +1,6 @@
 """One run of the sampler: start, burn in, thin, keep; or go on with an earlier one."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,9 @@ from .._utils.signals import listening
 from .chains import GibbsChains, PxdaChains
 from .draws import Draws
 from .gibbs import State
+from .group_draws import GroupDraws
 from .hmc_burn_in import HmcChains
+from .hmc_groups import GroupedHmcChains
 from .hmc_prior_burn_in import PriorChains
 from .prior import FixedPrior
 
@@ -24,6 +27,7 @@ _CHAINS = {
     "hmc": HmcChains,
     "prior": PriorChains,
 }
+_GROUPED_CHAINS = {"hmc": GroupedHmcChains}
 
 
 class Problem(NamedTuple):
@@ -88,10 +92,12 @@ class Run:
         rows = problem.rows
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
-        self.chains = _CHAINS[settings.kind](problem, start, settings.burn_in, saved and saved["chains"])
+        of_kind = _CHAINS if problem.rows.groups is None else _GROUPED_CHAINS
+        self.chains = of_kind[settings.kind](problem, start, settings.burn_in, saved and saved["chains"])
         n_draws = settings.n_iter // settings.thin
         self.room = settings.max_draws or _room(settings.room, saved, n_draws)
-        self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype)
+        of_groups = None if rows.groups is None else partial(GroupDraws, n_groups=rows.groups.n)
+        self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype, of_groups)
         self._outbox = rows.ops.Outbox()  # through which states come to the host while the next sweeps run
         self.stopped_by = "n_iter"
         self.whole = True  # not in the middle of a sweep, so that a later run can go on from here
@@ -155,7 +161,8 @@ class Run:
         self._draws.kappa.add(self._n_draws(), self.chains)
         state = self.chains.state
         acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
-        self._outbox.put(self._draws.add, (state.beta, state.tau_sq_inv, acceptance))
+        of_groups = () if self.problem.rows.groups is None else self.chains.of_groups()
+        self._outbox.put(self._draws.add, (state.beta, state.tau_sq_inv, acceptance, *of_groups))
 
     def _n_draws(self):
         """Draws of each chain, whether they are kept or not."""

@@ -17,8 +17,8 @@ from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from .library import function, record
 from .line_moves import growth, move_near, near_lines  # noqa: F401 - as is growth
-from .normal_tail import information_weights
-from .passes import latent_pass, line_pass, or_none, score_pass
+from .normal_tail import fisher_weight, information_weights  # noqa: F401 - as is fisher_weight
+from .passes import Shift, latent_pass, line_pass, or_none, score_pass  # noqa: F401 - as is Shift
 from .predict import (  # noqa: F401 - part of what a back end offers
     SCORES_TOGETHER,
     average_phi,
@@ -27,6 +27,7 @@ from .predict import (  # noqa: F401 - part of what a back end offers
     quantiles,
 )
 from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - as are these
+from .row_groups import RowGroups  # noqa: F401 - as is this
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
@@ -111,11 +112,12 @@ class Watch:
         return flags.any()
 
 
-def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, pieces=pieces):
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None, pieces=pieces):
     """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
 
     One pass over X. ``bounds`` are the blocks of rows whose sums are added in pairs, so the result does not depend on
-    the number of threads. The random numbers of row i are those of row first_row + i. pieces : cuts X.
+    the number of threads. The random numbers of row i are those of row first_row + i. shift : ``passes.Shift`` of the
+    rows, or None. pieces : cuts X.
     """
     n_blocks, of_columns = len(bounds) - 1, by_column(coef)
     sums, squares = np.zeros((n_blocks, *of_columns.shape)), np.zeros((n_blocks, len(coef)))
@@ -123,13 +125,15 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, pieces=pieces):
     def some(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
             beta, place = of_columns.astype(x.dtype, copy=False), first_row + rows.start
-            latent_pass(x, y[rows], beta, edges, place, sweep, key, sums[blocks], squares[blocks])
+            latent_pass(
+                x, y[rows], beta, edges, place, sweep, key, sums[blocks], squares[blocks], shift_of(shift, rows)
+            )
 
     threads.run(some, n_blocks)
     return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)
 
 
-def score(X, y, weight, coef, bounds, threads, pieces=pieces):
+def score(X, y, weight, coef, bounds, threads, shift=None, pieces=pieces):
     """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
 
     weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
@@ -140,13 +144,13 @@ def score(X, y, weight, coef, bounds, threads, pieces=pieces):
     def some(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
             beta = of_columns.astype(x.dtype, copy=False)
-            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks])
+            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks], shift_of(shift, rows))
 
     threads.run(some, n_blocks)
     return add_pairs(logliks), by_chain(add_pairs(sums), len(coef))
 
 
-def line(X, y, weight, coef, direction, steps, bounds, threads, pieces=pieces):
+def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None, pieces=pieces):
     """Log-likelihoods at coef + step direction (n_chains, q) for the steps (n_chains, k); (n_chains, k) float64.
 
     One pass over X, the rest as in ``score``.
@@ -156,10 +160,15 @@ def line(X, y, weight, coef, direction, steps, bounds, threads, pieces=pieces):
 
     def some(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
-            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks])
+            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks], shift_of(shift, rows))
 
     threads.run(some, n_blocks)
     return add_pairs(logliks)
+
+
+def shift_of(shift, rows):
+    """What the core is given of a ``Shift``, or None."""
+    return None if shift is None else shift.of(rows)
 
 
 def by_column(coef):
@@ -187,15 +196,15 @@ def metropolis(change, new, old, key, sweep):
 
 def near_path(state, rows, reference, tuning, tau_0, key, same_scales):
     """What ``_path`` of ``hmc.py`` answers, in one call of the core, with the same bits; or None, where rows or columns
-    are so many that threads share them, or Python's part is small."""
-    if len(rows.bounds) > 2 or len(reference.point) > _NEAR_COLUMNS:
+    are so many that threads share them, or Python's part is small; or where rows have an offset."""
+    if len(rows.bounds) > 2 or len(reference.point) > _NEAR_COLUMNS or rows.offset is not None:
         return None
     return reference.whitening.near_path(state, _near(rows), reference, tuning, tau_0, key, same_scales)
 
 
 def near_score(rows, beta):
     """Log-likelihood and its gradient, of the sampler's coefficients; or None, as for ``near_path``."""
-    if len(rows.bounds) > 2 or beta.shape[1] > _NEAR_COLUMNS:
+    if len(rows.bounds) > 2 or beta.shape[1] > _NEAR_COLUMNS or rows.offset is not None:
         return None
     loglik, score = np.empty(len(beta)), np.empty(beta.shape)
     _near_score(_near(rows), np.ascontiguousarray(beta), len(beta), loglik, score)

@@ -18,7 +18,14 @@ def near_lines(rows, lines, tau_0):
     before = _kept.get(rows)
     if before is None or before[0] is not lines or before[1] is not y or before[2] != tau_0:
         columns, prior = lines.near
-        how = {"is_double": X.dtype == np.float64, "X": X, "n": len(X), "p_of_X": X.shape[1], "y": y, "offset": None}
+        how = {
+            "is_double": X.dtype == np.float64,
+            "X": X,
+            "n": len(X),
+            "p_of_X": X.shape[1],
+            "y": y,
+            "offset": rows.offset,
+        }
         how |= dict(zip(("number", "unit", "centre", "anchor", "diagonal"), (*columns, *prior), strict=True))
         how |= {"weight": or_none(weight), "widths": lines.widths, "square": lines.square, "tau_0": tau_0}
         moves = np.array(kinds(lines))

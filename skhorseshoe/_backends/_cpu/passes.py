@@ -1,14 +1,17 @@
 """Passes over the rows of X, tile by tile, each row once: ``exports/passes.cpp``, which says what their arrays are.
 
-X is an array, or a CSR matrix in which indices ascend within a row. An offset is None here: no model has one.
+X is an array, or a CSR matrix in which indices ascend within a row. shift : ``Shift``, or None.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from .library import function
+from .library import function, record
 
 _latent_pass, _score_pass = function("latent_pass"), function("score_pass")
 _line_pass, _product_pass = function("line_pass"), function("product_pass")
+_NAMES = "offset", "codes", "effects", "slopes", "predictors", "terms"
 _KINDS = {"f": 0, "d": 1}  # by the type code of the numbers; of a CSR matrix 2 more, and 2 for indices of 64 bits
 
 
@@ -27,22 +30,40 @@ def or_none(weight):
     return weight if len(weight) else None
 
 
-def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, offset=None):
+class Shift(NamedTuple):
+    """What is added to the linear predictors of rows, and what is kept of each row; None where there is none."""
+
+    offset: object = None  # (n,) float64
+    codes: object = None  # (n,) int32, the group of each row
+    effects: object = None  # (n_groups, n_chains) float64
+    slopes: object = None  # (n_groups, n_chains) by which they change along the direction of a line
+    predictors: object = None  # (n, n_chains) of X's type, to be overwritten with x beta
+    terms: object = None  # (n, n_chains) likewise, with what the rows are weighted by in sums over them
+
+    def of(self, rows):
+        """That of some rows, a slice, as the core takes it; and what must live as long."""
+        of_rows = [None if values is None else values[rows] for values in self]
+        of_rows[2:4] = self.effects, self.slopes
+        widths = [values.shape[1] for values in of_rows[2:] if values is not None]
+        return record("Shift", n_chains=max(widths, default=0), **dict(zip(_NAMES, of_rows, strict=True)))
+
+
+def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, shift=None):
     """Draws latents and adds up what weighs the rows by them."""
     where = *coef.shape, bounds, *squares.shape, first_row
-    _latent_pass(*rows_of(X), y, offset, coef, *where, sweep, *key, sums, squares)
+    _latent_pass(*rows_of(X), y, shift, coef, *where, sweep, *key, sums, squares)
 
 
-def score_pass(X, y, weight, coef, bounds, sums, logliks, offset=None):
+def score_pass(X, y, weight, coef, bounds, sums, logliks, shift=None):
     """Adds up the log-likelihood and its gradient."""
     where = *coef.shape, bounds, *logliks.shape
-    _score_pass(*rows_of(X), y, or_none(weight), offset, coef, *where, sums, logliks)
+    _score_pass(*rows_of(X), y, or_none(weight), shift, coef, *where, sums, logliks)
 
 
-def line_pass(X, y, weight, both, steps, bounds, logliks, offset=None):
+def line_pass(X, y, weight, both, steps, bounds, logliks, shift=None):
     """Adds up log-likelihoods at steps along lines."""
     where = *both.shape, steps, *steps.shape, bounds, len(logliks)
-    _line_pass(*rows_of(X), y, or_none(weight), offset, both, *where, logliks)
+    _line_pass(*rows_of(X), y, or_none(weight), shift, both, *where, logliks)
 
 
 def product_pass(X, weight, vectors, bounds, sums):

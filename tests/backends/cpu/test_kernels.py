@@ -146,28 +146,40 @@ def test_score_pass_equals_plain_scipy(rows):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])
-def test_an_offset_is_a_further_column_whose_coefficient_is_one(kind, dtype, seed):
-    """Of every pass, in tiles of all lengths."""
+def test_offsets_and_effects_of_groups_are_coefficients_of_further_columns(kind, dtype, seed):
+    """Of every pass, in tiles of all lengths; and what is kept of each row is what goes into the sums."""
     rng = np.random.default_rng(seed)
-    n, p = 531, 3
+    n, p, n_groups = 531, 3, 4
     X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
-    offset = rng.standard_normal(n).astype(dtype)
-    bounds, steps, given = np.array([0, 200, n]), rng.standard_normal((2, 3)), []
+    offset, codes = rng.standard_normal(n).astype(dtype), rng.integers(0, n_groups, n).astype(np.int32)
+    more = np.column_stack([offset, np.eye(n_groups, dtype=dtype)[codes]])
+    bounds, steps = np.array([0, 200, n]), rng.standard_normal((2, 3))
     coef, direction = rng.standard_normal((2, 2, p))
-    for column in (False, True):
-        rows = kind(np.column_stack([X, offset]) if column else X)
-        ends = [np.column_stack([one, np.full(2, end)]) if column else one for one, end in ((coef, 1), (direction, 0))]
+    effects, slopes = rng.standard_normal((2, n_groups, 2))
+    kept = np.empty((2, n, 2), dtype)
+    shift = passes.Shift(offset.astype(np.float64), codes, effects, slopes, *kept).of(slice(None))
+    wide = np.column_stack([coef, np.ones(2), effects.T]), np.column_stack([direction, np.zeros(2), slopes.T])
+    given = []
+    for rows, ends, own in ((kind(X), (coef, direction), shift), (kind(np.column_stack([X, more])), wide, None)):
         of_columns, both = cpu.by_column(ends[0]).astype(dtype), cpu.by_column(np.concatenate(ends))
         gradient, draws, logliks, squares, lines = (np.zeros((2, *shape)) for shape in (
             of_columns.shape, of_columns.shape, (2,), (2,), steps.shape
         ))  # fmt: skip
-        own = None if column else offset.astype(np.float64)
-        passes.score_pass(rows, y, np.empty(0), of_columns, bounds, gradient, logliks, own)
         passes.latent_pass(rows, y, of_columns, bounds, 5, 9, KEY, draws, squares, own)
+        latents = kept[1].astype(np.float64)
+        passes.score_pass(rows, y, np.empty(0), of_columns, bounds, gradient, logliks, own)
         passes.line_pass(rows, y, np.empty(0), both, steps, bounds, lines, own)
-        given.append((gradient[:, :p, :2], logliks, draws[:, :p, :2], squares, lines))
-    for got, want in zip(*given, strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-10 if dtype == np.float64 else 1e-4, atol=1e-4)
+        given.append((draws[:, :p, :2].sum(axis=0), gradient[:, :p, :2], logliks, lines))
+        if own is not None:
+            close = {"rtol": 1e-10, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-3}
+            np.testing.assert_allclose(X.T @ latents, given[0][0], **close)
+            np.testing.assert_allclose((latents**2).sum(axis=0), squares.sum(axis=0), **close)
+            np.testing.assert_allclose(X @ coef.T, kept[0], **close)
+            np.testing.assert_allclose(X.T @ kept[1].astype(np.float64), given[0][1].sum(axis=0), **close)
+    (latent, *got), (full, *want) = given
+    np.testing.assert_allclose(latent, full - (X.T @ offset)[:, None], **close)  # the offset is off, the effects are in
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10 if dtype == np.float64 else 1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("sparse_rows", [False, True])

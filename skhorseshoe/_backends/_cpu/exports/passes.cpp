@@ -7,21 +7,63 @@
 // coef : (q, width), coefficients of all chains in X's type, q = p or p + 1 of each, the last of which is then the
 // intercept. The chains are the last axis, so that a number of X meets those of four chains side by side, and are
 // padded with zeros to a width that is a multiple of four. sums : for each block an array like ``coef``, added to.
-// offset : of each row, added to its linear predictors, or null. y : of each row, 0 or 1. row_weight : w, or null where
-// each is 1. bounds : block b is rows bounds[b] to bounds[b + 1] - 1.
+// y : of each row, 0 or 1. row_weight : w, or null where each is 1. bounds : block b is rows bounds[b] to
+// bounds[b + 1] - 1. shift : ``Shift``, what is added to the linear predictors of rows, or null.
 #include "csr_rows.hpp"
 #include "dense_rows.hpp"
 #include "export.hpp"
 #include "normal_tail.hpp"
 #include "truncate_tile.hpp"
 
+// What is added to the linear predictors of rows, and what is kept of each row.
+struct Shift {  // filled by Python
+    const double* offset;      // (n,) of each row, or null
+    const i32* codes;          // (n,) its group, or null where there are none
+    const double* effects;     // (n_groups, n_chains) of the groups
+    const double* slopes;      // (n_groups, n_chains) by which effects change along a direction, or null
+    i64 n_chains;
+    void* predictors;          // (n, n_chains) x beta, of the type of X, to be overwritten; or null
+    void* terms;               // (n, n_chains) what the rows are weighted by in sums over them, likewise
+};
+constexpr Shift NO_SHIFT = {nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr};
+
 // What all passes are given of the rows beside X.
 struct Given {
     const u8* y;
-    const double *row_weight, *offset;
+    const double* row_weight;
     const i64* bounds;
     i64 n_blocks;
+    Shift shift = NO_SHIFT;
 };
+
+static Shift shift_of(const void* shift) { return shift ? *static_cast<const Shift*>(shift) : NO_SHIFT; }
+
+// Keep a number of each row and chain of a tile.
+template <class C>
+static void keep(const C* __restrict values, i64 tile, i64 start, i64 n_rows, i64 n_chains, void* out) {
+    C* __restrict to = static_cast<C*>(out) + start * n_chains;
+    for (i64 r = 0; r < n_rows; ++r)
+        for (i64 c = 0; c < n_chains; ++c) to[r * n_chains + c] = values[c * tile + r];
+}
+
+// Add to numbers of the rows of a tile those of their groups, (n_groups, n_chains).
+template <class C>
+static void add_of_groups(const Shift& shift, const double* of_groups, i64 tile, i64 start, i64 n_rows,
+                          C* __restrict out) {
+    for (i64 r = 0; r < n_rows; ++r) {
+        const double* own = of_groups + shift.codes[start + r] * shift.n_chains;
+        for (i64 c = 0; c < shift.n_chains; ++c) out[c * tile + r] += C(own[c]);
+    }
+}
+
+// Add offsets and effects to the linear predictors of the first chains of a tile; ``width`` are to have offsets.
+template <class C>
+static void add_shift(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 width, C* __restrict eta) {
+    if (shift.offset)
+        for (i64 c = 0; c < width; ++c)
+            for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] += C(shift.offset[start + r]);
+    if (shift.codes) add_of_groups(shift, shift.effects, tile, start, n_rows, eta);
+}
 
 struct Coefficients {
     const void* values;
@@ -43,9 +85,9 @@ static void for_tiles(const Rows& rows, const Given& given, const Coefficients& 
         for (i64 start = given.bounds[block]; start < given.bounds[block + 1]; start += rows.tile) {
             const i64 n_rows = least(rows.tile, given.bounds[block + 1] - start);
             rows.linear_predictor(static_cast<const C*>(coef.values), coef.q, coef.width, start, n_rows, eta);
-            if (given.offset)
-                for (i64 c = 0; c < coef.width; ++c)
-                    for (i64 r = 0; r < n_rows; ++r) eta[c * rows.tile + r] += C(given.offset[start + r]);
+            const Shift& shift = given.shift;
+            if (shift.predictors) keep(eta, rows.tile, start, n_rows, shift.n_chains, shift.predictors);
+            add_shift(shift, rows.tile, start, n_rows, coef.width, eta);
             at_tile(block, start, n_rows);
         }
 }
@@ -61,6 +103,7 @@ static i32 sum_tiles(const Rows& rows, const Given& given, const Coefficients& c
         const i64 stop = start + n_rows;
         double* total = sums + block * size;
         at_tile(block, start, n_rows, eta.data);
+        if (given.shift.terms) keep(eta.data, rows.tile, start, n_rows, given.shift.n_chains, given.shift.terms);
         rows.add_weighted_rows(eta.data, coef.q, coef.width, start, n_rows, partial.data, total);
         if ((stop - given.bounds[block]) % rows.most == 0 || stop == given.bounds[block + 1])
             rows.flush(size, partial.data, total);
@@ -68,8 +111,9 @@ static i32 sum_tiles(const Rows& rows, const Given& given, const Coefficients& c
     return 0;
 }
 
-// Draw z_i ~ N(x_i beta, 1) truncated to the side of y_i, and add up z_i x_i. first_row : the number of row 0 among
-// those whose random numbers these are. squares : (n_blocks, n_chains), to which z'z is added.
+// Draw z_i ~ N(o_i + x_i beta + u_i, 1) truncated to the side of y_i, and add up (z_i - o_i) x_i, o_i being the offset
+// and u_i the effect of the group. first_row : the number of row 0 among those whose random numbers these are.
+// squares : (n_blocks, n_chains), to which the squares of z_i - o_i are added.
 template <class Rows>
 static i32 draw_latents(const Rows& rows, const Given& given, const Coefficients& coef, i64 n_chains, i64 first_row,
                         Key key, double* sums, double* squares) {
@@ -78,15 +122,16 @@ static i32 draw_latents(const Rows& rows, const Given& given, const Coefficients
     return sum_tiles<R>(rows, given, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* z) {
         for (i64 c = 0; c < n_chains; ++c, z += rows.tile) {
             truncate_tile(z, given.y + start, n_rows, first_row + start, u32(c), key, waiting);
+            for (i64 r = 0; given.shift.offset && r < n_rows; ++r) z[r] -= R(given.shift.offset[start + r]);
             squares[block * n_chains + c] += sum(n_rows, [=](i64 r) { return double(z[r]) * double(z[r]); });
         }
     });
 }
 
 EXPORT i32 latent_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
-                       const double* offset, const void* coef, i64 q, i64 width, const i64* bounds, i64 n_blocks,
+                       const void* shift, const void* coef, i64 q, i64 width, const i64* bounds, i64 n_blocks,
                        i64 n_chains, i64 first_row, u32 sweep, u32 k0, u32 k1, double* sums, double* squares) {
-    const Given given = {y, nullptr, offset, bounds, n_blocks};
+    const Given given = {y, nullptr, bounds, n_blocks, shift_of(shift)};
     return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
         return draw_latents(rows, given, {coef, q, width}, n_chains, first_row, {sweep, k0, k1}, sums, squares);
     });
@@ -124,9 +169,9 @@ static i32 add_scores(const Rows& rows, const Given& given, const Coefficients& 
 }
 
 EXPORT i32 score_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
-                      const double* row_weight, const double* offset, const void* coef, i64 q, i64 width,
+                      const double* row_weight, const void* shift, const void* coef, i64 q, i64 width,
                       const i64* bounds, i64 n_blocks, i64 n_chains, double* sums, double* logliks) {
-    const Given given = {y, row_weight, offset, bounds, n_blocks};
+    const Given given = {y, row_weight, bounds, n_blocks, shift_of(shift)};
     return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
         return add_scores(rows, given, {coef, q, width}, n_chains, sums, logliks);
     });
@@ -140,12 +185,14 @@ static i32 add_lines(const Rows& rows, const Given& given, const Coefficients& b
                      i64 n_steps, double* logliks) {
     Scratch<double> eta(both.width * rows.tile), work(4 * rows.tile);
     if (eta.failed() || work.failed()) return NO_MEMORY;
-    const Given plain = {given.y, given.row_weight, nullptr, given.bounds, given.n_blocks};  // d has no offset
+    const Given plain = {given.y, given.row_weight, given.bounds, given.n_blocks};
     for_tiles(rows, plain, both, eta.data, [&](i64 block, i64 start, i64 n_rows) {
         const double* weight = given.row_weight ? given.row_weight + start : nullptr;
+        const Shift& shift = given.shift;
+        add_shift(shift, rows.tile, start, n_rows, n_chains, eta.data);
+        if (shift.slopes) add_of_groups(shift, shift.slopes, rows.tile, start, n_rows, eta + n_chains * rows.tile);
         for (i64 c = 0; c < n_chains; ++c) {
             double *own = eta + c * rows.tile, *change = eta + (n_chains + c) * rows.tile;
-            for (i64 r = 0; given.offset && r < n_rows; ++r) own[r] += given.offset[start + r];
             for (i64 k = 0; k < n_steps; ++k)
                 logliks[(block * n_chains + c) * n_steps + k] +=
                     log_likelihood(n_rows, own, change, given.y + start, weight, steps[c * n_steps + k], work);
@@ -155,9 +202,9 @@ static i32 add_lines(const Rows& rows, const Given& given, const Coefficients& b
 }
 
 EXPORT i32 line_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
-                     const double* row_weight, const double* offset, const double* both, i64 q, i64 width,
+                     const double* row_weight, const void* shift, const double* both, i64 q, i64 width,
                      const double* steps, i64 n_chains, i64 n_steps, const i64* bounds, i64 n_blocks, double* logliks) {
-    const Given given = {y, row_weight, offset, bounds, n_blocks};
+    const Given given = {y, row_weight, bounds, n_blocks, shift_of(shift)};
     return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
         return add_lines(rows, given, {both, q, width}, steps, n_chains, n_steps, logliks);
     });
@@ -175,7 +222,7 @@ static i32 add_products(const Rows& rows, const Given& given, const Coefficients
 EXPORT i32 product_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
                         const double* row_weight, const double* vectors, i64 q, i64 width, const i64* bounds,
                         i64 n_blocks, double* sums) {
-    const Given given = {nullptr, row_weight, nullptr, bounds, n_blocks};
+    const Given given = {nullptr, row_weight, bounds, n_blocks};
     return on_csr_rows(kind, data, indices, indptr, n, p,
                        [&](const auto& rows) { return add_products(rows, given, {vectors, q, width}, sums); });
 }

@@ -1,0 +1,68 @@
+"""Groups of rows: sums over their rows, and their effects (``exports/row_groups.cpp``)."""
+
+import numpy as np
+
+from ..._utils.memmap import ahead, cut, is_on_disk
+from .library import function, record
+from .passes import or_none, rows_of
+
+_sum_by_group, _move_effects = function("sum_by_group"), function("move_effects")
+_scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
+_TOGETHER = 2**22  # numbers of X on disk that are read at a time
+_SHARED = 64  # groups to a piece of work of a thread
+
+
+class RowGroups:
+    """The rows (y, weights, offset or None) in groups, codes (n,) int32 from 0 to n - 1.
+
+    What is kept of rows, (n, n_chains), is of ``dtype``.
+    """
+
+    def __init__(self, y, weight, offset, codes, n_groups, n_chains, dtype, bounds, threads):
+        order = np.argsort(codes, kind="stable")
+        starts = np.append(0, np.cumsum(np.bincount(codes, minlength=n_groups)))
+        self.codes, self.n, self.bounds, self.threads = codes, n_groups, bounds, threads
+        self._record = record(
+            "RowGroups",
+            **{"is_double": dtype == np.float64, "n_chains": n_chains, "order": order, "starts": starts},
+            **{"codes": codes, "y": y, "weight": or_none(weight), "offset": offset},
+        )
+
+    def sums(self, values):
+        """Of what is kept of rows, over those of each group; (n_groups, n_chains) float64."""
+        out = np.empty((self.n, values.shape[1]))
+        self._share(lambda first, last: _sum_by_group(self._record, values, out.shape[1], first, last, out))
+        return out
+
+    def move(self, effects, predictors, precision, information, sweep, key):
+        """A slice step for each effect (n_groups, n_chains), in place. precision : (n_chains,) s^-2. information :
+        (n_groups,) what the rows tell of it, about."""
+        how = self._record, predictors, precision, information, sweep, *key
+        self._share(lambda first, last: _move_effects(*how, first, last, effects))
+
+    def logliks(self, predictors, effects, of_beta, of_effects, asked):
+        """The log-likelihoods where the predictors x beta and the effects are times these numbers (n_chains,), of the
+        chains ``asked`` (n_chains,) bool; (n_chains,)."""
+        out, numbers = np.zeros((len(self.bounds) - 1, len(asked))), (of_beta, of_effects, asked)
+
+        def some(first, last):
+            edges = self.bounds[first : last + 1]
+            _scaled_logliks(self._record, predictors, effects, *numbers, edges, last - first, out[first:last])
+
+        self.threads.run(some, len(out))
+        return out.sum(axis=0)
+
+    def rows(self, X, weight):
+        """Sums of weight_i (x_i, 1) over the rows of each group; (n_groups, p + 1) float64."""
+        out = np.zeros((self.n, X.shape[1] + 1))
+        pieces = cut(0, X.shape[0], max(1, _TOGETHER // X.shape[1])) if is_on_disk(X) else (slice(0, X.shape[0]),)
+        for rows in ahead(X, pieces, X.shape[0]) if is_on_disk(X) else pieces:
+            x = np.ascontiguousarray(X[rows]) if is_on_disk(X) else X
+            if x.dtype == np.float16:
+                x = x.astype(np.float32)
+            _add_rows_by_group(*rows_of(x), self.codes[rows], weight[rows], out)
+        return out
+
+    def _share(self, some):
+        n = -(-self.n // _SHARED)
+        self.threads.run(lambda first, last: some(first * _SHARED, min(self.n, last * _SHARED)), n)
