@@ -153,7 +153,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     group_scale_draws_ : ndarray of shape (n_chains, n_draws)
         Posterior draws of s, the standard deviation of the groups' effects.
     group_effect_draws_ : ndarray of shape (n_chains, n_kept, n_groups), float32
-        Draws of the groups' effects: all, or as many, evenly spaced, as fit in 1 GiB beside the other draws.
+        Draws of the groups' effects: all, or as many, evenly spaced, as fit in 256 MiB.
     group_effect_moments_ : dict
         "mean" and "sd" of all draws of the groups' effects, each of shape (n_groups,).
     acceptance_draws_ : ndarray of shape (n_chains, n_draws)

@@ -202,14 +202,13 @@ def _open(params, data, plan, threads):
     if data.open_on_cluster is not None:
         return data.open_on_cluster(params.fit_intercept, ops, threads, **columns)
     X, y, weight, codes, offset = plan.rows
-    if codes is not None:
-        columns["groups"] = Groups(codes, len(data.groups), params.group_scale)
-    if offset is not None:
-        columns["offset"] = offset
+    groups = None if codes is None else Groups(codes, len(data.groups), params.group_scale)
     placed, words = ops.place(X, params.n_chains, plan.settings.kind)
     if params.verbose and words:
         progress.logger.info(words)
-    return nullcontext(Rows(placed, y, params.fit_intercept, ops, threads, weight=weight, **columns))
+    return nullcontext(
+        Rows(placed, y, params.fit_intercept, ops, threads, weight=weight, offset=offset, groups=groups, **columns)
+    )
 
 
 def _problem(params, rows):
@@ -318,9 +317,10 @@ def _summarise(params, data, plan, run, known, factors):
     for name in STORED:
         setattr(fitted, f"{name}_draws_", getattr(draws, name))
     if data.groups is not None:
-        fitted.group_scale_draws_, fitted.group_effect_draws_ = draws.group_scale, draws.group_effects
-        fitted.group_effect_moments_ = dict(zip(("mean", "sd"), draws.group_moments(), strict=True))
-        fitted._group_stride = draws.group_stride
+        fitted.group_scale_draws_, fitted.group_effect_draws_ = draws.group_scale, draws.groups.effects
+        of_all = draws.groups.moments.pooled()
+        fitted.group_effect_moments_ = {name: of_all[name] for name in ("mean", "sd")}
+        fitted._group_stride = draws.groups.stride // draws.stride  # of draws that are kept
     fitted.moments_ = None if draws.moments is None else draws.moments.pooled()
     fitted.shrinkage_ = draws.shrinkage()
     fitted.inclusion_score_ = 1.0 - fitted.shrinkage_

@@ -45,7 +45,9 @@ def check_seed(saved, problem, random_state):
 def described(problem, settings):
     """All that the draws depend on, beside the seed and the number of sweeps, by name."""
     rows, columns, slab_scale = problem.rows, problem.rows.columns, problem.fixed.slab_scale
+    of_groups = {} if rows.groups is None else {"group_scale": rows.groups.scale}
     return {
+        **of_groups,
         "sampler": settings.kind,
         "burn_in": settings.burn_in,
         "n_chains": settings.n_chains,
