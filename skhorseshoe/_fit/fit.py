@@ -118,7 +118,7 @@ def fit(model, X, y, of_rows, lease):
         open_threads(plan.n_threads) as threads,
         plan.device.ops.using(plan.device.name),
     ):
-        _announce(params, plan)
+        _announce(params, plan, 0 if data.groups is None else len(data.groups))
         with _open(params, data, plan, threads) as rows:
             names = np.fromiter(names_of(SimpleNamespace(**data.columns)), dtype=object)
             check_size(rows.columns, rows.dtype, names)
@@ -183,13 +183,13 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
 
 
-def _announce(params, plan):
+def _announce(params, plan, n_groups):
     """Refuse what has no room, and log what is to come."""
     settings, (_, device, reason) = plan.settings, plan.device
     n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
     no_matrix, item = plan.rows is not None and is_without_matrix(plan.rows[0]), np.dtype(settings.draws_dtype).itemsize
     size = *plan.shape, settings.n_chains, n_draws, plan.n_threads
-    words = check_memory(*size, settings.kind, item, no_matrix, plan.copied)
+    words = check_memory(*size, settings.kind, item, no_matrix, plan.copied, n_groups)
     if params.verbose:
         where = f"{device} ({reason})" if reason else device
         progress.logger.info("%d rows of %d features on %s: %s", *plan.shape, where, words)

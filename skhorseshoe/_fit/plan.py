@@ -10,6 +10,7 @@ from .._data.row_blocks import layout
 from .._data.validation import made_of
 from .._data.weights import arrange
 from .._mcmc.burn_in import AUTO
+from .._mcmc.group_draws import _ROOM as _EFFECTS_ROOM
 from .._mcmc.run import Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
@@ -41,11 +42,11 @@ class Plan(NamedTuple):
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of earlier fits, to go on with."""
     many, heavy, of_prior = is_without_factor(data.shape[1]), data.times > _REPEATED, fits_prior(params, data)
-    sampler = params.sampler
+    sampler, taking = params.sampler, _taking(data)
     if sampler == "auto":
-        sampler = "hmc" if of_prior else choose(params.burn_in, data.whole and (many or not heavy), many, data.more)
-    elif sampler == "pxda" and data.more:
-        raise ValueError(f"sampler='pxda' does not take {data.more}. Use sampler='hmc', 'gibbs' or 'auto'.")
+        sampler = "hmc" if of_prior else choose(params.burn_in, data.whole and (many or not heavy), many, taking)
+    elif sampler not in taking:
+        raise ValueError(f"sampler={sampler!r} does not take {data.more}. Use sampler={taking[0]!r} or 'auto'.")
     of_prior = of_prior and sampler == "hmc"
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
     settings |= {"sampler": sampler, "of_prior": of_prior, **_lengths(params, data.shape[1], done)}
@@ -70,8 +71,13 @@ def plan_fit(params, data, done):
 
 def fits_prior(params, data):
     """Whether "hmc" takes the coordinates of the prior: clearly more columns than rows, and a slab. On a cluster, where
-    rows are many, it does not."""
-    return data.more_columns and params.slab_scale is not None
+    rows are many, it does not, nor with groups."""
+    return data.more_columns and params.slab_scale is not None and data.groups is None
+
+
+def _taking(data):
+    """The samplers that take what rows have beside their weights."""
+    return ("hmc",) if data.groups is not None else ("hmc", "gibbs") if data.more else ("hmc", "gibbs", "pxda")
 
 
 def _lengths(params, p, done):
@@ -83,12 +89,11 @@ def _lengths(params, p, done):
     return {"n_iter": sweeps + done, "room": room, "target_ess": target}
 
 
-def choose(burn_in, whole_weights, many, more=""):
+def choose(burn_in, whole_weights, many, taking=("pxda",)):
     """The sampler for "auto": "hmc", unless burn-in is too short to tune it or the columns are too ``many`` for its
-    factors; but only "hmc" can have all weights. more : what rows have that "pxda" does not take, or ""."""
-    if ((burn_in == AUTO or burn_in >= _TUNING) and not many) or not whole_weights:
-        return "hmc"
-    return "pxda" if not more else "hmc" if many else "gibbs"
+    factors; but only "hmc" can have all weights. taking : those that take what else rows have; the last is the one for
+    short burn-in."""
+    return "hmc" if ((burn_in == AUTO or burn_in >= _TUNING) and not many) or not whole_weights else taking[-1]
 
 
 def _costs(data, sampler, heavy):
@@ -141,9 +146,19 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     return draws, matrices + sums + 56 * 2**20 + labels
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0):
+def of_groups(n, p, n_chains, n_draws, n_groups):
+    """Bytes of draws, and of the working set, that groups of rows add to the ``forecast``."""
+    kept, effects = min(_EFFECTS_ROOM, 4 * n_chains * n_draws * n_groups), n_chains * n_groups
+    of_rows = n * (16 * n_chains + 8 * 8)  # what is kept of each row and chain, and where the rows of groups are
+    return kept + 8 * n_chains * n_draws, of_rows + 8 * 12 * effects + 3 * 8 * n_groups * (p + 1)
+
+
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0, n_groups=0):
     """The forecast in words; raises MemoryError if it cannot fit. copied : bytes of X that are held twice already."""
     draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
+    if n_groups:
+        more = of_groups(n, p, n_chains, n_draws, n_groups)
+        draws, working_set = draws + more[0], working_set + more[1]
     words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{in_words(working_set)} of working space"
     if copied >= 2**20:
