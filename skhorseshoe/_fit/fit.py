@@ -33,7 +33,7 @@ from .._utils.threads import open_threads
 from .._utils.warn import warn
 from .._version import __version__
 from ..diagnostics import convergence
-from . import findings, input_findings, parameters, warm_start, warnings
+from . import findings, group_findings, input_findings, parameters, warm_start, warnings
 from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
 from .plan import check_memory, plan_fit
@@ -144,6 +144,8 @@ def fit(model, X, y, of_rows, lease):
                 chains = chains._replace(are_sums_well=are_well)
                 unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, ends)
                 unbounded = unbounded._replace(advised=AUTO if data.outnumber else SLAB)
+                if data.groups is not None:
+                    of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], names)
     fitted._separated, fitted._rough = unbounded.separated, stricter(chains)
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))

@@ -1,11 +1,13 @@
 """How a fit goes about it: which sampler, on which device, for how many sweeps, and in how much memory."""
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 
 from .._backends import device as _device
 from .._backends.limits import is_without_factor
+from .._data.belonging import sign_of
 from .._data.row_blocks import layout
 from .._data.validation import made_of
 from .._data.weights import arrange
@@ -15,6 +17,7 @@ from .._mcmc.run import Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
 from .._utils.memory import _addresses_left, check_copy, in_words
+from .._utils.names import names_of, printable
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
 from .parameters import sweeps_of, target_of
@@ -36,7 +39,7 @@ class Plan(NamedTuple):
     shape: tuple  # of X as the sampler has it
     rows: tuple | None  # X, y, weights, numbers of groups and offsets as the sampler has them; None on a cluster
     copied: int  # bytes of X that are made for the fit
-    findings: list  # about what weights cost
+    findings: list  # about what weights cost, and rows that belong together
 
 
 def plan_fit(params, data, done):
@@ -64,9 +67,10 @@ def plan_fit(params, data, done):
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
     y, weight, *more = labels
+    found = _costs(data, sampler, heavy) + ([] if data.groups is not None else _belonging(X, y, data.columns))
     X, *labels = arrange(X, y, weight, sampler, *more)
     copied = copied or made_of(data.given, X)
-    return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, _costs(data, sampler, heavy))
+    return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, found)
 
 
 def fits_prior(params, data):
@@ -102,6 +106,22 @@ def _costs(data, sampler, heavy):
         facts = {"sampler": sampler, "rows": data.shape[0], "repeated": data.times * data.shape[0]}
         return [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]
     return []
+
+
+def _belonging(X, y, columns):
+    """A ``Finding`` where rows look as if they belonged together. columns : attributes of a model that names them."""
+    names = names_of(SimpleNamespace(**columns))
+    sign = sign_of(X, y, names)
+    if sign is None:
+        return []
+    facts = {"size": sign.size}
+    if sign.column is None:
+        return [Finding("repeats", [], "fit(X, y, groups=...) with a label of each block tells them apart.", facts)]
+    name, j = printable(repr(names[sign.column])), sign.column
+    told = f"X.drop(columns={name}), y, groups=X[{name}]" if "feature_names_in_" in columns else ""
+    told = told or f"numpy.delete(X, {j}, axis=1), y, groups=X[:, {j}]"
+    cure = f"If it is one, leave it out of X: fit({told})."
+    return [Finding("identifier", [names[j]], cure, facts)]
 
 
 def _choose_device(params, sampler, X, more):

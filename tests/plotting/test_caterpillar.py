@@ -25,7 +25,7 @@ def test_groups_are_drawn_from_the_largest_effect_to_the_smallest(of_patients):
 @pytest.mark.parametrize(("most", "n"), [(100, 100), (None, 500), (30, 30), (1, 1)])
 def test_of_many_groups_evenly_many_are_drawn(most, n, seed):
     mean = np.random.default_rng(seed).standard_normal(500)
-    display = GroupEffectsDisplay(names=range(500), mean=mean, interval=mean + [[-1], [1]], level=0.9)
+    display = GroupEffectsDisplay(names=range(500), mean=mean, interval=mean + np.array([[-1], [1]]), level=0.9)
     display.plot(most=most)
     assert len(display.shown_) == n
     ranks = np.flatnonzero(np.isin(np.argsort(-mean), display.shown_))
