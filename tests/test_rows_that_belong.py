@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data.row_groups import encode_groups
 from skhorseshoe._data.weights import arrange
+from skhorseshoe._utils.sklearn_compat import HAS_CALLBACKS
 from skhorseshoe.inspection import loo, predict_interval, predict_proba_samples
 
 SHORT = HorseshoeProbitClassifier(n_iter=30, burn_in=100, n_chains=2, random_state=0)
@@ -259,6 +260,70 @@ def test_a_saved_model_predicts_the_same(visits, of_patients):
             clone(of_patients).__setstate__({**of_patients.__getstate__(), name: wrong})
 
 
+def test_a_column_of_names_points_to_groups(visits):
+    X, y, groups = visits
+    with pytest.raises(
+        ValueError, match=r"Column 'patient' is not numeric.* give it as groups: fit\(X, y, groups="
+    ) as told:
+        clone(SHORT).fit(X.assign(patient=groups), y)
+    assert "OneHotEncoder" in str(told.value)
+    with pytest.raises(ValueError, match="Column 'sex' is not numeric") as told:
+        clone(SHORT).fit(X.assign(sex=np.where(y, "f", "m")), y)
+    assert "groups" not in str(told.value)
+
+
+def test_a_run_that_was_stopped_goes_on_with_its_groups(visits, stop_at, tmp_path):
+    X, y, groups = visits
+    model = clone(SHORT).set_params(checkpoint=tmp_path / "run", checkpoint_interval=0)
+    stop_at(120, RuntimeError("the end"))
+    with pytest.raises(RuntimeError, match="the end"):
+        model.fit(X, y, groups=groups)
+    model.fit(X, y, groups=groups)
+    whole = clone(SHORT).fit(X, y, groups=groups)
+    assert np.array_equal(model.group_effect_draws_, whole.group_effect_draws_)
+    for changed in ({"groups": np.roll(groups, 1)}, {}, {"groups": groups, "offset": np.ones(600)}):
+        with pytest.raises(ValueError, match="holds another run"):
+            model.fit(X, y, **changed)
+    with pytest.raises(ValueError, match=r"holds another run.*group_scale"):
+        clone(model).set_params(group_scale=2.0).fit(X, y, groups=groups)
+
+
+def test_warm_start_adds_draws_of_groups(visits):
+    X, y, groups = visits
+    model = clone(SHORT).set_params(warm_start=True, n_iter=15).fit(X, y, groups=groups)
+    model.fit(X, y, groups=groups)
+    whole = clone(SHORT).fit(X, y, groups=groups)
+    assert np.array_equal(model.group_effect_draws_, whole.group_effect_draws_)
+    assert np.array_equal(model.group_scale_draws_, whole.group_scale_draws_)
+    with pytest.raises(ValueError, match="have changed since"):
+        model.fit(X, y, groups=np.roll(groups, 1))
+
+
+@pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks came with scikit-learn 1.9")
+def test_a_callback_has_a_model_that_predicts_new_groups(visits):
+    X, y, groups = visits
+    seen = []
+
+    class Watch:
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+            if fitted_estimator is not None:
+                seen.append(fitted_estimator.predict_proba(X[:3]))
+                with pytest.raises(ValueError, match="when the fit has ended"):
+                    fitted_estimator.predict_proba(X[:3], groups[:3])
+
+    clone(SHORT).set_callbacks(Watch()).fit(X, y, groups=groups)
+    assert seen
+
+
 def test_a_pipeline_takes_groups_by_the_name_of_its_step(visits):
     X, y, groups = visits
     model = make_pipeline(StandardScaler(), clone(SHORT))
@@ -278,6 +343,8 @@ def test_metadata_are_routed(visits):
         rows = StandardScaler().fit_transform(X)
         assert np.array_equal(own, model[-1].predict_proba(rows, groups, np.ones(600)))
         assert model.score(X, y, groups=groups, offset=np.zeros(600)) > 0.6
+        for name in ("predict", "predict_log_proba", "decision_function"):
+            getattr(asked, f"set_{name}_request")(groups=True, offset=True)
 
 
 def test_whole_groups_are_held_out(visits):

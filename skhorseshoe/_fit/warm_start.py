@@ -9,6 +9,8 @@ from .._mcmc.prior import PER_SD
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
 
+_NONE = {"groups": None, "offset": None}  # which not all rows have
+
 
 def kept(run):
     """What a model keeps of a run beside its draws."""
@@ -45,9 +47,7 @@ def check_seed(saved, problem, random_state):
 def described(problem, settings):
     """All that the draws depend on, beside the seed and the number of sweeps, by name."""
     rows, columns, slab_scale = problem.rows, problem.rows.columns, problem.fixed.slab_scale
-    of_groups = {} if rows.groups is None else {"group_scale": rows.groups.scale}
     return {
-        **of_groups,
         "sampler": settings.kind,
         "burn_in": settings.burn_in,
         "n_chains": settings.n_chains,
@@ -61,5 +61,6 @@ def described(problem, settings):
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "shape of X": rows.shape,
         "dtype of X": rows.dtype.name,
-        **{f"checksum of {name}": value for name, value in rows.checksums().items()},
+        "group_scale": None if rows.groups is None else rows.groups.scale,
+        **{f"checksum of {name}": value for name, value in {**_NONE, **rows.checksums()}.items()},
     }
