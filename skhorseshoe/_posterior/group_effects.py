@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from ..diagnostics import ess_bulk
 from .estimates import interval
 from .grouped import is_grouped
 from .summary import ends, favoured, in_lines, share_between
@@ -17,18 +16,16 @@ def effects_frame(model, level):
     if not is_grouped(model):
         raise ValueError("This model was fitted without groups: fit(X, y, groups=...) gives each group an effect.")
     draws, n = model.group_effect_draws_, len(model.groups_)
-    low, high, ess = np.empty((3, n))
+    low, high = np.empty((2, n))
     step = max(1, _NUMBERS // max(1, draws[..., 0].size))
     for start in range(0, n, step):
         some = slice(start, start + step)
-        part = draws[..., some].astype(np.float64)
-        (low[some], high[some]), ess[some] = interval(part, level), ess_bulk(part)
+        low[some], high[some] = interval(draws[..., some].astype(np.float64), level)
     frame = Summary(
         {
             "mean": model.group_effect_moments_["mean"],
             "sd": model.group_effect_moments_["sd"],
             **dict(zip(ends(level), (low, high), strict=True)),
-            "ess": ess,
         },
         index=pd.Index(model.groups_.tolist(), name="group", tupleize_cols=False),
     )

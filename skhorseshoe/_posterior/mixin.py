@@ -263,9 +263,9 @@ class PosteriorMixin:
         Returns
         -------
         frame : pandas.DataFrame
-            Indexed by group, as in ``groups_``. Columns: mean, sd, the ends of the equal-tailed interval, and ess
-            (bulk). Interval and ess are of the draws in ``group_effect_draws_``. ``frame.attrs["header"]`` has the
-            intraclass correlation s^2 / (1 + s^2): the share of the variance of the score, given x, that groups have.
+            Indexed by group, as in ``groups_``. Columns: mean, sd, and the ends of the equal-tailed interval, those of
+            the draws in ``group_effect_draws_``. ``frame.attrs["header"]`` has the intraclass correlation
+            s^2 / (1 + s^2): the share of the variance of the score, given x, that groups have.
 
         Raises
         ------
