@@ -70,7 +70,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         out. The posterior is drawn and its path searched anew without each fold, with the parameters of the classifier
         (but its ``checkpoint``), one fold after another; the rows are copied. An int, at least 2, is the number of
         folds, stratified by y and not shuffled; an iterable has pairs of the numbers of the rows to fit and of those to
-        hold out, such as ``list(GroupKFold(5).split(X, y, groups))``. None is the choice by ``level``.
+        hold out; ``GroupKFold(5)`` splits by the ``groups`` of ``fit``. None is the choice by ``level``.
     min_features : int, default=0
         Keep at least so many columns, those that are not shrunk included; all, where there are fewer. Where the rule
         keeps less, those that it ranks next come with them, although they have not passed it: for "dss" the next on its
@@ -286,7 +286,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             check_is_fitted(model)
         if self._has_folds() and "offset" in given:
             raise ValueError("cv takes no offset: leave cv out, or give the offset as an unpenalized column of X.")
-        splits = dss_cv.splits_of(self.cv, X, y) if self._has_folds() else []  # before a fit that may take hours
+        splits = dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []  # before a fit of hours
         with selection_task(self, X, y, len(splits)) as task:
             if not self.prefit:
                 with task(model := clone(model)):

@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import skops.io
@@ -91,6 +93,9 @@ def test_intervals_and_samples_are_of_new_groups_and_of_known_ones(model, visits
         lambda g: pd.Series([int(name[1:]) for name in g], dtype="Int16"),
         lambda g: g.astype(object),
         lambda g: pd.DataFrame({"patient": g}),
+        lambda g: pd.Series(g, dtype="string"),
+        pl.Series,
+        pa.array,
         lambda g: np.datetime64("2020-01-01") + np.array([int(name[1:]) for name in g]),
     ],
 )
@@ -220,6 +225,17 @@ def test_rows_are_merged_within_a_group_alone(sampler, kind):
     assert (weight, c) == (None, None)
     *_, repeated, _ = arrange(X, y, np.array([1.0, 2.0, 1.0, 3.0]), "gibbs", codes, offset)
     assert repeated.tolist() == [0, 0, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_columns_may_outnumber_rows(kind, seed):
+    rng = np.random.default_rng(seed)
+    X, group = rng.standard_normal((60, 100)), np.arange(60) // 4
+    y = X[:, 0] + rng.standard_normal(15)[group] + rng.standard_normal(60) > 0
+    model = clone(SHORT).fit(kind(X), y, groups=group)
+    assert model.sampler_ == "hmc"
+    assert model.group_effect_draws_.shape == (2, 30, 15)
+    assert model.predict_proba(kind(X), group).shape == (60, 2)
 
 
 def test_the_order_of_the_rows_is_nothing(visits, seed):

@@ -41,14 +41,14 @@ _NUMBERS = 2**20  # predictors that are held together
 _FAR = 12.0  # score, beyond which Phi has no digits that matter
 
 
-def splits_of(cv, X, y):
-    """The rows to fit and to hold out, as pairs in a list."""
+def splits_of(cv, X, y, groups=None):
+    """The rows to fit and to hold out, as pairs in a list. groups : those of the rows, or None."""
     if y is None:
         raise ValueError("This HorseshoeSelector requires y to be passed, but the target y is None (for cv).")
     y = labels.check_labels(y)
     check_classification_targets(y)
     try:
-        splits = list(check_cv(cv, y, classifier=True).split(X, y))
+        splits = list(check_cv(cv, y, classifier=True).split(X, y, groups))
     except ValueError as error:
         if "'groups'" not in str(error):
             raise
