@@ -354,9 +354,10 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             the classes together and the chains have converged all the same, ``summary()`` says so, and what states
             rates of false claims warns.
         UserWarning
-            If there is no ConvergenceWarning, for columns on very different scales, with values far out, or too far
-            from zero for their precision. Apart from that, if weights make the fit slow; or if ``fit`` was interrupted,
-            will take hours, or cannot write its checkpoint.
+            If there is no ConvergenceWarning, for columns on very different scales, with values far out, too far from
+            zero for their precision, or whose means in groups matter by themselves. Apart from that, if weights make
+            the fit slow; if groups are few, or rows look like groups where none are given; or if ``fit`` was
+            interrupted, will take hours, or cannot write its checkpoint.
         """
         with _fit.Lease() as lease, np.errstate(all="ignore"):
             of_rows = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
