@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._backends import device as _device
 from .._backends.limits import is_without_factor
@@ -132,7 +133,7 @@ def _choose_device(params, sampler, X, more):
         host = ", and X as an array of the host: X.get()" if _device.on_gpu(X) else ""
         raise ValueError(f"A fit with {more} runs on the CPU, and {asked!r} is asked for: set device='cpu'{host}.")
     if more:
-        return _device.resolve("cpu", X.size, _device.is_sparse(X))._replace(reason=f"rows have {more}")
+        return _device.resolve("cpu", X.size, issparse(X))._replace(reason=f"rows have {more}")
     if sampler == "prior" and asked == "auto":
         return _device.resolve("cpu", X.size, _device.is_sparse(X))._replace(reason="X has more columns than rows")
     found = _device.resolve(asked, X.size, _device.is_sparse(X))
