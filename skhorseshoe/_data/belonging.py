@@ -12,7 +12,8 @@ from scipy.sparse import issparse
 
 from .._backends import device
 
-_RUNS, _ROWS = 16, 256  # runs of rows that are looked at, and rows of each
+_RUNS, _ROWS = 16, 256  # runs of rows that are looked at, and rows of each; fewer of many columns
+_NUMBERS = 2**22  # of X that are looked at, about
 _FEWEST = 20  # blocks or labels, from where they are a sign
 _MIXED = 3  # pairs of equal neighbours with different classes: without them repeats are weights
 _NAMED = re.compile(  # what is called so is no amount
@@ -32,10 +33,9 @@ def sign_of(X, y, names):
     """The ``Sign``, or None. y : (n,) as 0 and 1. names : of the columns; numbers where they have none."""
     if issparse(X) or device.on_gpu(X) or len(y) < 2 * _FEWEST:
         return None
-    starts = np.unique(np.linspace(0, max(0, len(y) - _ROWS), _RUNS).astype(int))
-    runs = [slice(start, start + _ROWS) for start in starts]
-    if len(y) <= _RUNS * _ROWS:
-        runs = [slice(0, len(y))]
+    size = min(_ROWS, max(8, _NUMBERS // (_RUNS * X.shape[1])))
+    starts = np.linspace(0, max(0, len(y) - size), _RUNS).astype(int)
+    runs = [slice(0, len(y))] if len(y) <= _RUNS * size else [slice(start, start + size) for start in starts]
     parts = [np.asarray(X[run]) for run in runs]
     equal = [part[1:] == part[:-1] for part in parts]
     same = np.concatenate([pairs.all(axis=1) for pairs in equal])
