@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._backends import device as _device
 from .._backends.limits import is_without_factor
@@ -98,8 +99,8 @@ def _choose_device(params, sampler, X):
     """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot."""
     asked = _device.beside(params.device, X)
     if sampler == "prior" and asked == "auto":
-        return _device.resolve("cpu", X.size, _device.is_sparse(X))._replace(reason="X has more columns than rows")
-    found = _device.resolve(asked, X.size, _device.is_sparse(X))
+        return _device.resolve("cpu", X.size, issparse(X))._replace(reason="X has more columns than rows")
+    found = _device.resolve(asked, X.size, issparse(X))
     return found if asked != "auto" else _device.with_room(found, X, params.n_chains, sampler)
 
 
