@@ -11,13 +11,14 @@ import numpy as np
 
 import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, datasets, disk, inspection
+from skhorseshoe._backends._gpu import cuda
 
 about, where = metadata("skhorseshoe"), Path(skhorseshoe.__file__)
 assert "site-packages" in where.parts, f"{where} is not the installed package"
 assert f"skhorseshoe-{about['Version']}" in sys.argv[1], f"{about['Version']} is not the version of {sys.argv[1]}"
 assert skhorseshoe.__version__ == about["Version"]
 assert files("skhorseshoe").joinpath("py.typed").is_file()
-assert files("skhorseshoe._backends._gpu.cuda").joinpath("dense_passes.cuh").is_file()
+assert all(map(cuda.source, cuda.MODULES))  # with all that they include
 description = about.get_payload() or about["Description"]
 assert len(description) > 2000
 assert not re.findall(r"\]\((?!https:)[^)]*\)", description), "a link that leads nowhere on an index page"

@@ -17,15 +17,12 @@ _FUNCTION = re.compile(
     r"Used (\d+) registers([^\n]*)",
     re.S,
 )
-_ROWS = tuple((f"-DELEMENT={element}",) for element, *_ in cuda.TYPES.values())
 # Of each module, the definitions with which a fit of four chains can ask for it.
 VARIANTS = {
     "probe": ((),),
-    "scales": ((),),
-    "answers": _ROWS,
+    "chains": ((),),
+    "answers": ((),),
     "dense_passes": tuple(cuda.definitions(4, dtype, staged) for dtype in cuda.TYPES for staged in (True, False)),
-    "sparse_passes": tuple(cuda.sparse_definitions(4, dtype, "int32") for dtype in ("float32", "float64")),
-    "sparse_gram_moments": tuple(cuda.sparse_definitions(None, dtype, "int32") for dtype in ("float32", "float64")),
 }
 
 

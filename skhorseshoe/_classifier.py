@@ -104,8 +104,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error and never falls back
         to the CPU. "auto" is a GPU if a working one is found and X is dense with more than about four million elements,
         else the CPU, and always the CPU for the coordinates of the prior; ``skhorseshoe.show_versions()`` says what was
-        found. A CuPy array or CSR matrix X is read on the GPU that it is on. A model that was fitted on a GPU predicts
-        there, or on the CPU where there is none.
+        found. Sparse X is for the CPU. A CuPy array X is read on the GPU that it is on. A model that a GPU has fitted
+        predicts there, or on the CPU where there is none.
     n_jobs : int or None, default=None
         Number of threads. None uses all cores that the process may use (the environment variable OMP_NUM_THREADS limits
         it), a negative number all but ``-n_jobs - 1``; inside a joblib task never more than the task's share. The draws

@@ -35,8 +35,8 @@ def log_phi_and_ratio(t):
 
 
 def on_card(X):
-    """A CuPy array, or a CSR matrix of CuPy's."""
-    return sys.modules["cupyx.scipy.sparse"].csr_matrix(X) if sp.issparse(X) else sys.modules["cupy"].asarray(X)
+    """A CuPy array."""
+    return sys.modules["cupy"].asarray(X)
 
 
 def on_host(values):
@@ -48,8 +48,6 @@ def on_host(values):
 
 def left_on_host(X):
     """Rows that a fit would leave on the host because the GPU has no room for them."""
-    if sp.issparse(X):
-        return module("csr_chunks").HostCsr((X.data, X.indices, X.indptr), shape=X.shape)
     return X.view(module("host_streaming").HostRows)
 
 

@@ -7,7 +7,6 @@ has made a matrix indefinite.
 
 from typing import NamedTuple
 
-import numpy as np
 from numpy.linalg import LinAlgError
 
 from .constants import (  # noqa: F401 - the purposes, by which every back end draws the same numbers
@@ -52,11 +51,6 @@ class Path(NamedTuple):
     v: object  # (n_chains, q)
     force: object  # (n_chains, q)
     total: object  # (n_chains,)
-
-
-def log_half_cauchy(precision):
-    """log p(log s) of a half-Cauchy s, up to a constant; precision = s^-2, in units of its scale, on any device."""
-    return 0.5 * np.log(precision) - np.log1p(precision)
 
 
 def not_definite(q, minor):

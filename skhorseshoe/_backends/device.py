@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from scipy.sparse import issparse
 
-_MODULES = {"cpu": "_cpu.dense", "sparse": "_cpu.sparse", "gpu": "_gpu.dense", "gpu_sparse": "_gpu.sparse"}
-NAMES = ("auto", "cpu", "cuda", *(f"cuda:{i}" for i in range(16)))
+from .contract import BackEnd
 
-_SPARSE_ON_GPU = "cupyx.scipy.sparse.", f"{__package__}._gpu.csr."  # modules of its classes
+_MODULES = {"cpu": "_cpu.dense", "sparse": "_cpu.sparse", "gpu": "_gpu.dense"}
+NAMES = ("auto", "cpu", "cuda", *(f"cuda:{i}" for i in range(16)))
 
 # Elements of X from which "auto" takes a GPU. Below, a pass takes the CPU less time than a GPU needs to be told what to
 # do: an estimate, 0.2 to 0.5 ms of launches a sweep, not a measurement.
@@ -23,7 +23,7 @@ _WORTH_A_GPU = 2**22
 class Device(NamedTuple):
     """Where to compute."""
 
-    ops: object  # the back end's module
+    ops: BackEnd  # a module
     name: str  # "cpu" or "cuda:0"
     reason: str  # why there
 
@@ -45,12 +45,18 @@ def resolve(device, size=0, sparse=False):
     ------
     RuntimeError
         If a GPU is asked for by name and cannot be used: there is never a silent fallback to another device.
+    ValueError
+        If a GPU is asked for by name, and X is sparse.
     """
-    on_cpu, on_gpu = ("sparse", "gpu_sparse") if sparse else ("cpu", "gpu")
     if device == "cpu":
-        return Device(_back_end(on_cpu), "cpu", "asked for")
+        return Device(_back_end("sparse" if sparse else "cpu"), "cpu", "asked for")
     if device == "auto" and sparse:
-        return Device(_back_end(on_cpu), "cpu", "X is sparse and on the host")
+        return Device(_back_end("sparse"), "cpu", "X is sparse")
+    if sparse:
+        raise ValueError(
+            f"X is sparse and device={device!r} is asked for, but a GPU takes dense rows only. Use device='cpu' or "
+            "device='auto'; or give X.toarray(), if the dense rows have room in memory."
+        )
     if device == "auto" and not _may_have_gpu():  # nobody here has thought of one
         return Device(_back_end("cpu"), "cpu", "")
     if device == "auto" and size < _WORTH_A_GPU:
@@ -58,7 +64,7 @@ def resolve(device, size=0, sparse=False):
     index = int(device.partition(":")[2] or 0)
     works, why = gpu_status(index)
     if works:
-        return Device(_back_end(on_gpu), f"cuda:{index}", why)
+        return Device(_back_end("gpu"), f"cuda:{index}", why)
     if device == "auto":
         return Device(_back_end("cpu"), "cpu", f"no GPU: {why}")
     raise RuntimeError(f"device={device!r} cannot be used: {why} Use device='cpu' or device='auto'.")
@@ -75,14 +81,10 @@ def with_room(device, X, n_chains, sampler):
 
 
 def on_gpu(values):
-    """Whether this is an array of CuPy's, or sparse and there. Where CuPy has not been imported there is none."""
+    """Whether this is CuPy's: an array, or sparse, which ``checked`` refuses. Where CuPy has not been imported there is
+    none."""
     array = getattr(sys.modules.get("cupy"), "ndarray", ())
-    return isinstance(values, array) or f"{type(values).__module__}.".startswith(_SPARSE_ON_GPU)
-
-
-def is_sparse(X):
-    """Whether X is sparse, on the host or on a GPU."""
-    return issparse(X) or (on_gpu(X) and hasattr(X, "indptr"))
+    return isinstance(values, array) or f"{type(values).__module__}.".startswith("cupyx.scipy.sparse.")
 
 
 def beside(device, X):
@@ -100,12 +102,12 @@ def beside(device, X):
 
 def for_answers(device, fitted_on, X):
     """Where a model with this ``device``, fitted on ``fitted_on``, answers: on the GPU that X is on, or on that of the
-    fit if it works here and "cpu" is not asked for; else on the CPU."""
+    fit if it works here, X is dense and "cpu" is not asked for; else on the CPU."""
     if on_gpu(X):
-        return resolve(beside(device, X), sparse=is_sparse(X))
-    index = fitted_on.partition(":")[2]
-    usable = index and device != "cpu" and gpu_status(int(index))[0]
-    return resolve(fitted_on if usable else "cpu", sparse=is_sparse(X))
+        return resolve(beside(device, X))
+    index, sparse = fitted_on.partition(":")[2], issparse(X)
+    usable = index and device != "cpu" and not sparse and gpu_status(int(index))[0]
+    return resolve(fitted_on if usable else "cpu", sparse=sparse)
 
 
 def of(X):

@@ -1,6 +1,6 @@
 """What samplers and forecasts of memory agree on: how large a factor may be, how long a path."""
 
-MAX_STEPS = 47  # of a path; what a recorded sweep keeps of each is in the forecast
+MAX_STEPS = 47  # of a path
 LARGEST_FACTOR = 8000  # columns up to which Q is factorised in every sweep: seconds for each chain
 
 

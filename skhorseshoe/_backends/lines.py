@@ -173,24 +173,3 @@ def _first_in_the_slice(steps, prior, beta, direction, rows, fixed, uniform):
     slope, curvature = fixed.along(beta, direction)
     value = rows.line(beta, direction, steps) + prior - steps * (slope[:, None] + steps * curvature[:, None] / 2.0)
     return rows.ops.first_inside(value, steps, uniform[:, 0])
-
-
-def proposals(uniform, width):
-    """0 and the proposals, one after the other; (n_chains, 1 + LINE_PROPOSALS). uniform : (n_chains, EACH)."""
-    out = np.zeros_like(uniform[:, 2:])
-    low = -width * uniform[:, 1]
-    high = low + width
-    for k in range(1, 1 + LINE_PROPOSALS):
-        at = out[:, k] = low + (high - low) * uniform[:, 2 + k]
-        low, high = np.where(at < 0.0, at, low), np.where(at < 0.0, high, at)
-    return out
-
-
-def first_inside(value, steps, uniform):
-    """The first of the steps (n_chains, 1 + LINE_PROPOSALS) whose log-density ``value`` is not below the level, which
-    is that of step 0 plus log ``uniform``; step 0 if none is."""
-    inside = value >= (value[:, 0] + np.log(uniform))[:, None]
-    found = 0.0 * steps[:, 0]
-    for k in range(LINE_PROPOSALS, 0, -1):
-        found = np.where(inside[:, k], steps[:, k], found)
-    return found

@@ -6,7 +6,7 @@ _CURE = "The arrays of a sparse matrix must name places that it has: build it an
 
 
 def check(X):
-    """Raise a ValueError unless a sparse matrix is well-formed; in one pass over its indices, of SciPy's or CuPy's."""
+    """Raise a ValueError unless a sparse matrix is well-formed; in one pass over its indices."""
     if X.format == "lil":
         columns, values = ([len(one) if isinstance(one, list) else -1 for one in part] for part in (X.rows, X.data))
         if columns != values or -1 in columns or len(columns) != X.shape[0]:

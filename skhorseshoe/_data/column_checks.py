@@ -1,6 +1,7 @@
 """Columns that a fit refuses or warns of: too large or small, separating, or with values far out."""
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._backends import device
 from .._utils.arrays import dense
@@ -69,7 +70,7 @@ def widest(a, b):
 
 def _block(X, rows, columns):
     """Some rows of these columns, on the host."""
-    some, sparse = len(columns) < X.shape[1], device.is_sparse(X)
+    some, sparse = len(columns) < X.shape[1], issparse(X)
     with device.of(X):
         block = X[rows][:, columns] if some and not sparse else X[rows]
         block = device.to_host(block)

@@ -10,7 +10,7 @@ from distributed.metrics import time
 from distributed.scheduler import KilledWorker
 
 from .dask_worker import Shard
-from .row_blocks import ADD, collapse, layout
+from .row_blocks import ADD, Segment, collapse, layout
 from .rows import Rows
 
 _logger = logging.getLogger("skhorseshoe")
@@ -47,7 +47,7 @@ class DaskRows(Rows):
         """Not known: the programmes would have to fetch rows."""
 
     def _total(self, question, *args, of=None, **scratch):
-        if question == "checksum":  # known since the rows were loaded
+        if question is Segment.checksum:  # known since the rows were loaded
             nodes = {(0, number): checksum for number, checksum in self.shards.checksums.items()}
         else:
             nodes = self.shards.ask(question, *args)

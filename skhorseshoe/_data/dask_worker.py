@@ -76,12 +76,12 @@ class Shard:
         return self.sums
 
     def answer(self, question, *args):
-        """The sums over its segments, as nodes of the tree; see ``collapse``."""
+        """The sums over its segments, as nodes of the tree; see ``collapse``. question : a method of ``Segment``."""
         args = [np.array(arg) if isinstance(arg, np.ndarray) else arg for arg in args]  # as above
         nodes, ops = {}, self.ops
         quiet = np.errstate(over="ignore", invalid="ignore")
         with quiet, open_threads(self.n_threads) as threads, ops.using(self.device):
             for number, segment in self.segments.items():
-                nodes[0, number] = ops.to_host(getattr(segment, question)(ops, threads, *args))
+                nodes[0, number] = ops.to_host(question(segment, ops, threads, *args))
                 collapse(nodes, self.n_segments, ADD[question])
         return nodes

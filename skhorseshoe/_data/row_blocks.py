@@ -156,5 +156,6 @@ def _stack(a, b):
     return tuple(np.concatenate(both) for both in zip(a, b, strict=True))
 
 
-ADD = {"latent": _add, "score": _add, "line": _add, "gram": _add, "misplaced": _add}
-ADD |= {"moments": _merge, "extremes": widest, "level_sums": widest, "sample": _stack, "checksum": _join}
+ADD = dict.fromkeys((Segment.latent, Segment.score, Segment.line, Segment.gram, Segment.misplaced), _add)
+ADD |= {Segment.moments: _merge, Segment.extremes: widest, Segment.level_sums: widest}
+ADD |= {Segment.sample: _stack, Segment.checksum: _join}

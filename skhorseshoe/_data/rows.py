@@ -20,7 +20,7 @@ from .separation import separation
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 # Questions to all rows together; for the others threads share the segments.
-_WHOLE = "latent", "score", "line", "extremes", "sample", "level_sums"
+_WHOLE = Segment.latent, Segment.score, Segment.line, Segment.extremes, Segment.sample, Segment.level_sums
 
 _NEAR_ZERO = 0.25  # standard deviations from zero, up to which a column stays where it is
 _POINTS = 4  # whose linear predictors are together
@@ -58,7 +58,7 @@ class Rows:
 
     def _see_columns(self, fit_intercept, unpenalized, standardize):
         self.n, p = self.shape
-        self._size, self._ones, mean, variance = self._total("moments")
+        self._size, self._ones, mean, variance = self._total(Segment.moments)
         spread = np.sqrt(np.where(variance > (_ROUNDING * mean) ** 2, variance, 0.0))  # of a constant it is none
         digits = np.finfo(np.promote_types(self.dtype, np.float32)).eps  # in which the passes compute
         sd = np.where(spread > 4 * digits * abs(mean), spread, 0.0)
@@ -69,7 +69,7 @@ class Rows:
         self._translate = self.ops.to_device(self.columns)
 
     def _total(self, question, *args, of=None, **scratch):
-        """The answer of all rows to a question of ``Segment``; scratch is used where there is one segment.
+        """The answer of all rows to a question, a method of ``Segment``; scratch is used where there is one segment.
 
         scratch : also a ``shift``, of questions to all rows together. of : X, y and the weights to ask, those which
         the back end holds by default.
@@ -77,13 +77,13 @@ class Rows:
         n = len(self.edges) - 1
         if n == 1 or question in _WHOLE:
             whole = self._whole if of is None else Segment(*of, self.bounds, 0)
-            return getattr(whole, question)(self.ops, self.threads, *args, **scratch)
+            return question(whole, self.ops, self.threads, *args, **scratch)
         nodes = {}
 
         def ask_segments(first, last):
             own = {}
             for i in range(first, last):
-                own[0, i] = getattr(self._segment(i, of), question)(self.ops, Threads(1), *args)
+                own[0, i] = question(self._segment(i, of), self.ops, Threads(1), *args)
                 collapse(own, n, ADD[question])
             nodes.update(own)
 
@@ -99,7 +99,7 @@ class Rows:
 
     def checksums(self):
         """Of X, y and the weights, by name."""
-        values = self._total("checksum", of=(self.ops.to_host(self.X), self.y, self.weight))
+        values = self._total(Segment.checksum, of=(self.ops.to_host(self.X), self.y, self.weight))
         found = dict(zip(("X", "y", "the weights"), values, strict=True))
         if self.offset is not None:
             found["offset"] = zlib.crc32(self.offset)
@@ -122,44 +122,48 @@ class Rows:
     def gram(self, beta=None, spare=()):
         """X' diag(weight) X of the sampler's columns; (q, q). beta, spare : as in ``Segment.gram``."""
         c = self.columns
-        (H,) = self._total("gram", c.centre, c.unit, c.fit_intercept, beta, spare=spare)
+        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, beta, spare=spare)
         return c.matrix(H)
 
-    def information(self, beta, spare=(), effects=None):
+    def information(self, beta, spare=()):
         """Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q).
 
-        spare : matrices of that shape that may be overwritten. effects : (n_groups, m) of the groups, or None.
+        spare : matrices of that shape that may be overwritten.
         """
-        if self.offset is None and effects is None:
+        if self.offset is None:
             return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
-        return self.weighted_gram(self.information_weights(beta, effects), spare)
+        return self.weighted_gram(self.row_information(beta), spare)
 
-    def information_weights(self, beta, effects=None):
-        """The information of each row, times its weight, averaged over the rows of beta; (n,). effects : as above."""
-        total = np.zeros(self.n)
+    def row_information(self, beta):
+        """That of each row about its linear predictor, times its weight, averaged over the rows of beta; (n,)."""
+        total = 0.0
         for i in range(0, len(beta), _POINTS):
-            own = None if effects is None else np.ascontiguousarray(effects[:, i : i + _POINTS])
-            shift = self.shift(len(beta[i : i + _POINTS]), own)
+            shift = self.shift(len(beta[i : i + _POINTS]))
             self.score(beta[i : i + _POINTS], shift)
-            eta = shift.predictors.astype(np.float64)
-            if self.offset is not None:
-                eta += self.offset[:, None]
-            if own is not None:
-                eta += own[self.groups.codes]
-            total += self.ops.fisher_weight(eta).sum(axis=1)
-        return total / len(beta) * (self.weight if len(self.weight) else 1.0)
+            total = total + self.information_weights(shift) * (shift.predictors.shape[1] / len(beta))
+        return total
+
+    def information_weights(self, shift):
+        """The information of each row, times its weight, averaged over the chains for which a score has left their
+        predictors in ``shift``; (n,)."""
+        eta = shift.predictors.astype(np.float64)
+        if self.offset is not None:
+            eta += self.offset[:, None]
+        if shift.codes is not None:
+            eta += shift.effects[shift.codes]
+        return self.ops.fisher_weight(eta).mean(axis=1) * (self.weight if len(self.weight) else 1.0)
 
     def weighted_gram(self, weight, spare=()):
         """X' diag(weight) X of the sampler's columns, for other weights of the rows (n,); (q, q)."""
         c = self.columns
         of = *self.held[:2], weight
-        (H,) = self._total("gram", c.centre, c.unit, c.fit_intercept, None, spare=spare, of=of)
+        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, None, spare=spare, of=of)
         return c.matrix(H)
 
     def ends(self):
         """The ``Ends`` of the columns."""
         c = self.columns
-        low, high = self._total("extremes", c.fit_intercept, of=(self.X, self.y, self.weight))
+        low, high = self._total(Segment.extremes, c.fit_intercept, of=(self.X, self.y, self.weight))
         found, spans = one_sided(low, high)
         varies = high.max(axis=0) > low.min(axis=0)
         at = low[:, found], high[:, found], c.mean_of_X[found]
@@ -191,7 +195,9 @@ class Rows:
         return factors, self._whole_ones(dependent(rows, c.mean_of_X, spread))
 
     def _whole_ones(self, found):
-        return are_whole(found, *self._total("level_sums", found, of=(self.X, self.y, self.weight))) if found else []
+        return (
+            are_whole(found, *self._total(Segment.level_sums, found, of=(self.X, self.y, self.weight))) if found else []
+        )
 
     def _sample(self):
         return self._every(step_of(*self.shape))
@@ -201,7 +207,7 @@ class Rows:
         return self._every(-(-self.shape[0] // most))
 
     def _every(self, step):
-        return self._total("sample", step, of=(self.X, self.y, self.weight))[0]
+        return self._total(Segment.sample, step, of=(self.X, self.y, self.weight))[0]
 
     def separation(self, among=None):
         """How planes separate the classes, see ``separation.py``; None if that is not known. among : (p,) bool, of the
@@ -220,7 +226,7 @@ class Rows:
         """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""
         points, p = self.columns.of_X(self.ops.to_host(beta)), self.shape[1]
         intercept = points[:, p] if self.columns.fit_intercept else np.zeros(len(points))
-        (misplaced,) = self._total("misplaced", points[:, :p], intercept)
+        (misplaced,) = self._total(Segment.misplaced, points[:, :p], intercept)
         return not misplaced.all()
 
     def shift(self, n_chains, effects=None, slopes=None, kept=True):
@@ -239,14 +245,14 @@ class Rows:
 
     def latent(self, beta, sweep, key, shift=None):
         """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta, less the offset; without weights."""
-        xtz, ztz = self._total("latent", self._translate.of_X(beta), sweep, key, **self._shifted(shift))
+        xtz, ztz = self._total(Segment.latent, self._translate.of_X(beta), sweep, key, **self._shifted(shift))
         return self._translate.gradient(xtz), ztz
 
     def score(self, beta, shift=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
         if self.is_near and shift is None and (found := self.ops.near_score(self, beta)) is not None:
             return found
-        loglik, score = self._total("score", self._translate.of_X(beta), **self._shifted(shift))
+        loglik, score = self._total(Segment.score, self._translate.of_X(beta), **self._shifted(shift))
         return loglik, self._translate.gradient(score)
 
     def lines(self, fixed, widths, **numbers):
@@ -259,7 +265,7 @@ class Rows:
     def line(self, beta, direction, steps, shift=None):
         """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
         beta, direction = map(self._translate.of_X, (beta, direction))
-        return self._total("line", beta, direction, steps, **self._shifted(shift))[0]
+        return self._total(Segment.line, beta, direction, steps, **self._shifted(shift))[0]
 
 
 class Ends(NamedTuple):

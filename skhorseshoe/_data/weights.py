@@ -3,6 +3,7 @@
 from numbers import Real
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.class_weight import compute_class_weight
 
 from .._backends import device
@@ -133,7 +134,7 @@ def _take(X, rows):
 def _check_copy(X, n_rows, *words):
     """Raise a MemoryError if the host has no room for a copy of so many rows; a GPU says so by itself."""
     if not device.on_gpu(X):
-        n_bytes = X.data.nbytes + X.indices.nbytes if device.is_sparse(X) else X.nbytes
+        n_bytes = X.data.nbytes + X.indices.nbytes if issparse(X) else X.nbytes
         check_copy(float(n_rows) * n_bytes / X.shape[0], *words)
 
 

@@ -269,7 +269,9 @@ _MOMENTS = {"all_n_draws": "", "all_mean": "CM", "all_squares": "CM", "all_posit
 _WHOLE = {"n_iter", "key", "room", "sweep", "extensions", "slow", "every", "stage_length", "stage_n", "seen_n"}
 _WHOLE |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws", "group_stride", "group_all_n_draws"}
 # Of groups, G of them, U draws of their effects: of chains, with a map, and of draws.
-_GROUPS, _GROUP_MAP = {"group_effects": "GC", "group_scale": "C"}, {"group_map": "Gq", "group_information": "G"}
+_GROUPS = {"group_effects": "GC", "group_scale": "C", "group_widths": "2", "group_steps": "3"}
+_GROUP_MAP = {"group_map": "Gq", "group_point": "q", "group_told_precision": "G1", "group_told_towards": "G1"}
+_GROUP_MAP |= {"group_told_of_prior": ""}
 _GROUP_DRAWS = {"group_stride": "", "group_scale_draws": "CU", "group_effect_draws": "CUG", "group_all_n_draws": ""}
 _GROUP_DRAWS |= {f"group_all_{name}": "CG" for name in ("mean", "squares", "positive")}
 _SINGLE = "group_map", "group_effect_draws"  # float32
@@ -283,7 +285,7 @@ def check_saved(saved, problem, settings):
     """
     p, all_of_X, q = problem.rows.columns.n_shrunk, problem.rows.shape[1], len(problem.fixed.anchor)
     sizes = {"C": settings.n_chains, "n": problem.rows.shape[0], "p": p, "P": all_of_X, "q": q, "s": 1 + p, "w": q + 1}
-    sizes |= {"M": all_of_X + 2, "0": 0, "2": 2, "3": 3, "4": 4}
+    sizes |= {"M": all_of_X + 2, "0": 0, "1": 1, "2": 2, "3": 3, "4": 4}
     if problem.rows.groups is not None:
         sizes["G"] = problem.rows.groups.n
     chains, draws = saved["chains"], saved["draws"]

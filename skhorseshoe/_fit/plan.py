@@ -135,8 +135,8 @@ def _choose_device(params, sampler, X, more):
     if more:
         return _device.resolve("cpu", X.size, issparse(X))._replace(reason=f"rows have {more}")
     if sampler == "prior" and asked == "auto":
-        return _device.resolve("cpu", X.size, _device.is_sparse(X))._replace(reason="X has more columns than rows")
-    found = _device.resolve(asked, X.size, _device.is_sparse(X))
+        return _device.resolve("cpu", X.size, issparse(X))._replace(reason="X has more columns than rows")
+    found = _device.resolve(asked, X.size, issparse(X))
     return found if asked != "auto" else _device.with_room(found, X, params.n_chains, sampler)
 
 

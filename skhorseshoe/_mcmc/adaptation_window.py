@@ -25,7 +25,7 @@ _LARGEST_TAU_STEP = 3.0
 class DualAveraging(NamedTuple):
     """The logarithm of a step, as Nesterov's dual averaging tunes it (Hoffman & Gelman 2014, section 3.2).
 
-    An array of four numbers holds it between two sweeps: a device records sweeps of arrays.
+    Between two sweeps it is an array of four numbers on the device, which the host does not wait for.
     """
 
     log_step: object
@@ -71,15 +71,20 @@ class Window:
         """The states that have been seen: those of the second half."""
         return max(0, self.n - self.length // 2)
 
-    def tuned(self, step, tau_step, moves, state, ops):
-        """``step`` and ``tau_step`` after a sweep, with or without moves of tau, that has ended in this state."""
+    def tuning(self, settings, ops):
+        """``settings`` for the next sweep: with the steps as they are tuned by now, and moves of tau or none."""
+        steps = {name: ops.exp(getattr(self, name)[0]) for name in ("step", "tau_step")}  # whose first is a logarithm
+        return settings._replace(tau_moves=self.moves * settings.tau_moves, **steps)
+
+    def tune(self, state, ops):
+        """Tune the step of this sweep, which has ended in this state; ``see`` is called afterwards."""
+        moves, name = self.moves, ("step", "tau_step")[self.moves]
         rates, wanted = (state.tau_acceptance, _TAU_ACCEPTANCE) if moves else (state.acceptance, _ACCEPTANCE)
-        excess = mean_of_chains(rates) - wanted
-        before = tau_step if moves else step
-        new = ops.empty_like(before)
-        for i, number in enumerate(DualAveraging(*before).after(excess, self.starts[moves], self.largest[moves], ops)):
+        excess, before = mean_of_chains(rates) - wanted, DualAveraging(*getattr(self, name))
+        new = ops.empty_like(getattr(self, name))
+        for i, number in enumerate(before.after(excess, self.starts[moves], self.largest[moves], ops)):
             new[i] = number
-        return (step, new) if moves else (new, tau_step)
+        setattr(self, name, new)
 
     def see(self, state):
         """The state after the next sweep."""

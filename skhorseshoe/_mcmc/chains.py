@@ -79,10 +79,7 @@ class GibbsChains(PlainChains):
         self.precision = self._precision()
         law = {"rows": rows, "precision": self.precision, "tau_0": problem.tau_0, "key": problem.key}
         self.every = every(rows)  # sweeps, of which one has moves along lines
-        self.sweeps = [
-            rows.ops.recorded(partial(gibbs.sweep, ops=rows.ops, **law, **more), rows, self.state.beta.shape[1])
-            for more in self._kinds()
-        ]
+        self.sweeps = [partial(gibbs.sweep, ops=rows.ops, **law, **more) for more in self._kinds()]
 
     def _kinds(self):
         """What is asked of a sweep beyond the law: of most, and of those that come after ``every`` others."""

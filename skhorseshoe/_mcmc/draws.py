@@ -48,6 +48,24 @@ class Draws:
         """s of the draws that are kept (n_chains, n), or None."""
         return None if self.groups is None else self.groups.scale[:, : self.n]
 
+    @property
+    def group_effects(self):
+        """u of some of the draws that are kept (n_chains, n_of_groups, n_groups) float32, or None."""
+        return None if self.groups is None else self.groups.effects[:, : self.seen // self.groups.stride]
+
+    @property
+    def group_stride(self):
+        """Of the draws that are kept, from one whose u is kept to the next: the k-th of u goes with (k + 1) times as
+        many draws, less one."""
+        return None if self.groups is None else self.groups.stride // self.stride
+
+    def group_moments(self):
+        """Mean and standard deviation of u over all draws of all chains, (n_groups,) each; or None."""
+        if self.groups is None:
+            return None
+        pooled = self.groups.moments.pooled()
+        return pooled["mean"], pooled["sd"]
+
     def add(self, beta, tau_sq_inv, acceptance, *of_groups):
         """Take the next draw: the sampler's beta (n_chains, q), and tau^-2 and the acceptance rate of each chain; and u
         and s where rows have groups.

@@ -8,13 +8,28 @@ most likely u_g goes along. What the sampler is told is log p(y, u | beta, s) as
 and its information H - sum_g b_g b_g' / (h_g + s^-2). A poor map costs acceptance and nothing else.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._backends import EFFECT
 
 _NO_SWEEP = 2**32 - 1  # a number of the counter that no sweep has
 _FIRST_SCALE = 0.7, 0.5  # the median of s where chains start, and the standard deviation of its logarithm
+# Of slices in log s: the width to begin with of one group, the least and the largest, and the width in standard
+# deviations of what it is drawn from, whose square is half of that of a step from one draw to another.
+_FIRST_WIDTH, _WIDTHS, _DEVIATIONS = 14.0, (1e-3, 4.0), 8.0
+_FEWEST = 25  # sweeps whose steps tell the width
 _OF_ROWS = "n", "shape", "dtype", "columns", "ops", "threads", "groups", "offset", "lines", "size", "separated_by"
+
+
+class Told(NamedTuple):
+    """What the rows of each group tell of its effect, about, where beta is at the point of the map: a Gaussian; frozen
+    with the map."""
+
+    precision: object  # h (n_groups, 1)
+    towards: object  # h times the mean (n_groups, 1)
+    of_prior: float  # s^-2 with which the map was made
 
 
 class GroupedRows:
@@ -47,7 +62,8 @@ class GroupedRows:
         standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, _NO_SWEEP, EFFECT)
         self.scale = median * np.exp(deviation * standard[:, 0])  # s (n_chains,)
         self.effects = (standard[:, 1:] * self.scale[:, None]).T.copy()  # u (n_groups, n_chains)
-        self.information_of_groups = np.zeros(self.n_groups)  # h
+        self.told = Told(*np.zeros((2, self.n_groups, 1)), 0.0)
+        self.widths, self.steps = np.full(2, min(_WIDTHS[1], _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
 
     def gram(self):
         """As ``Rows.gram``."""
@@ -56,7 +72,7 @@ class GroupedRows:
     def hold(self, beta):
         """From here on u goes from where it is at beta (n_chains, q); the log-density and its gradient there."""
         self.beta, self.kept = beta, []
-        self.delta = self.effects if self.map is None else self.effects - self._along(beta - self.point)
+        self.delta = self.effects if self.map is None else self.effects - self.along(beta - self.point)
         return self.score(beta)
 
     def at(self, beta):
@@ -65,10 +81,12 @@ class GroupedRows:
         delta = self.delta
         if len(beta) != self.n_chains:
             delta = delta.mean(axis=1, keepdims=True) if len(beta) == 1 else np.tile(delta, len(beta) // self.n_chains)
-        return np.ascontiguousarray(delta if self.map is None else delta + self._along(beta - self.point))
+        return np.ascontiguousarray(delta if self.map is None else delta + self.along(beta - self.point))
 
-    def _along(self, change):
-        """By how much the effects change with beta; (n_groups, m)."""
+    def along(self, change):
+        """By how much the effects change with beta (m, q); (n_groups, m)."""
+        if self.map is None:
+            return np.zeros((self.n_groups, len(change)))
         return (self.map @ np.ascontiguousarray(change.T, np.float32)).astype(np.float64)
 
     def _precision(self, m):
@@ -84,7 +102,8 @@ class GroupedRows:
         loglik = loglik - (effects**2).sum(axis=0) * precision / 2
         if self.map is not None:
             score = score + (self.of_groups.sums(shift.terms) - effects * precision).T @ self.map
-        self.kept = [*self.kept[:1], (beta.copy(), shift.predictors)]
+        if len(beta) == self.n_chains:
+            self.kept = [*self.kept[:1], (beta.copy(), shift.predictors)]
         return loglik, score
 
     def predictors(self, beta):
@@ -102,7 +121,7 @@ class GroupedRows:
     def line(self, beta, direction, steps):
         """log p(y, u | beta, s) at beta + step direction; (n_chains, k)."""
         effects, precision = self.at(beta), self._precision(len(beta))[:, None]
-        slopes = np.zeros_like(effects) if self.map is None else self._along(direction)
+        slopes = np.zeros_like(effects) if self.map is None else self.along(direction)
         values = self.rows.line(beta, direction, steps, self.rows.shift(len(beta), effects, slopes, kept=False))
         linear, square = ((effects * slopes).sum(axis=0)[:, None], (slopes**2).sum(axis=0)[:, None])
         energy = (effects**2).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)
@@ -113,24 +132,54 @@ class GroupedRows:
         are, and at a single point there."""
         beta = beta if len(beta) == 1 else self.beta
         effects = self.at(beta) if len(beta) == 1 else self.effects
-        weight = self.rows.information_weights(beta, effects)
+        shift = self.rows.shift(len(beta), effects)
+        self.rows.score(beta, shift)
+        weight = self.rows.information_weights(shift)
         H = self.rows.weighted_gram(weight, spare)
         if not self.follows:
             return H
         sums = self.of_groups.rows(self.X, weight)
-        products = self.columns.gradient(sums[:, : len(H)])  # b (n_groups, q)
-        share = 1.0 / (sums[:, -1] + np.exp(-2 * np.log(self.scale).mean()))
-        self.pending = (-products * share[:, None]).astype(np.float32), sums[:, -1].copy()
-        products *= np.sqrt(share)[:, None]
+        products, h = self.columns.gradient(sums[:, : len(H)]), sums[:, -1:].copy()  # b (n_groups, q)
+        precision = np.exp(-2 * np.log(self.scale).mean())
+        share = 1.0 / (h + precision)
+        point = beta.mean(axis=0)
+        towards = self.of_groups.sums(shift.terms) + h * effects + products @ (beta - point).T
+        told = Told(h, towards.mean(axis=1, keepdims=True), precision)
+        self.pending = (-products * share).astype(np.float32), told, point
+        products *= np.sqrt(share)
         H -= products.T @ products
         return H
+
+    def sums_of_groups(self):
+        """The number of rows of each group (n_groups, 1), and the sums of their columns (n_groups, q)."""
+        sums = self.of_groups.rows(self.X, np.ones(self.n))
+        q = self.shape[1] + self.columns.fit_intercept
+        return sums[:, -1:].copy(), np.ascontiguousarray(self.columns.gradient(sums[:, :q]))
+
+    def conditional(self, scale, along):
+        """Mean and precision of u given s (n_chains,) as the map has them; (n_groups, n_chains) each. along : by how
+        much the effects follow beta from the point of the map, as ``along``."""
+        h, towards, precision = self.told
+        total = h + scale**-2.0
+        return (towards + along * (h + precision)) / total, total
+
+    def settle(self):
+        """The widths of the slices in log s, by the steps since the last time."""
+        n, *squares = self.steps
+        if n >= _FEWEST:
+            self.widths = np.clip(_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n)), *_WIDTHS)
+        self.steps = np.zeros(3)
 
     def refer(self, point):
         """u follows from this point on, along the map of the last information."""
         if self.pending is not None:
-            (self.map, self.information_of_groups), self.pending, self.point = self.pending, None, point
+            (self.map, self.told, at), self.pending, self.point = self.pending, None, point
+            change = self.along((at - point)[None])  # of the effects to here
+            self.told = self.told._replace(
+                towards=self.told.towards - change * (self.told.precision + self.told.of_prior)
+            )
             if self.beta is not None:
-                self.delta = self.effects - self._along(self.beta - point)
+                self.delta = self.effects - self.along(self.beta - point)
 
     def stay(self):
         """u does not follow."""
@@ -138,13 +187,19 @@ class GroupedRows:
 
     def arrays(self):
         """All that a later run needs to go on, beside what ``Rows`` has."""
-        out = {"effects": self.effects, "scale": self.scale}
+        out = {"effects": self.effects, "scale": self.scale, "widths": self.widths, "steps": self.steps}
         if self.map is not None:
-            out |= {"map": self.map, "information": self.information_of_groups}
+            out |= {
+                "map": self.map,
+                "point": self.point,
+                **{f"told_{name}": x for name, x in self.told._asdict().items()},
+            }
         return {f"group_{name}": value for name, value in out.items()}
 
     def _restore(self, saved):
         self.effects, self.scale = saved["group_effects"].copy(), saved["group_scale"].copy()
-        self.information_of_groups = np.zeros(self.n_groups)
+        self.widths, self.steps = saved["group_widths"].copy(), saved["group_steps"].copy()
+        self.told = Told(*np.zeros((2, self.n_groups, 1)), 0.0)
         if "group_map" in saved:
-            self.pending, self.follows = (saved["group_map"], saved["group_information"]), True
+            self.map, self.point, self.follows = saved["group_map"], saved["group_point"], True
+            self.told = Told(*(saved[f"group_told_{name}"] for name in Told._fields))

@@ -9,7 +9,6 @@ windows   Each tunes the steps and ends with a better reference: the means of be
 sample    All of it is frozen.
 """
 
-from collections import namedtuple
 from functools import partial
 
 import numpy as np
@@ -28,9 +27,6 @@ _LARGE = 10  # times the number of rows: the square of so many columns that thei
 _SETTLED_ANGLE = 0.9 * 2 * np.pi / 3  # of all turns together, where one is not enough
 _REFERENCE = "point", "score", "information"
 _NO_SWEEP = 2**32 - 1  # a number of the counter that no sweep has
-
-# A state of ``hmc``, and the steps that a window tunes; see ``Window``.
-_Tuned = namedtuple("_Tuned", (*hmc.HmcState._fields, "step", "tau_step"))
 
 
 class HmcChains:
@@ -58,7 +54,7 @@ class HmcChains:
                 self.state = self._climb()(self.state._replace(sweep=_NO_SWEEP))
                 self._refer(*self._mode())
                 self.state = self.state._replace(sweep=0)
-        self._record()
+        self._choose_sweeps()
 
     @property
     def ends(self):
@@ -80,13 +76,12 @@ class HmcChains:
         if t < ends[0]:
             self.state = self.sweeps(self.state)
         elif t < ends[-1]:
-            window = self.window
-            sweep = self.sweeps[window.moves, with_lines]
-            *state, window.step, window.tau_step = sweep(_Tuned(*self.state, window.step, window.tau_step))
-            self.state = hmc.HmcState(*state)
+            window, ops = self.window, self.problem.rows.ops
+            self.state = self.sweeps[with_lines](self.state, tuning=window.tuning(self.settings, ops))
+            window.tune(self.state, ops)
             window.see(self.state)
         else:
-            self.state = self.sweeps[with_lines](self.state)
+            self.state = self.sweeps[with_lines](self.state, tuning=self.settings)
             total, count = self.accepted
             self.accepted = total + mean_of_chains(self.state.acceptance), count + 1
         if t < ends[-1]:
@@ -94,30 +89,18 @@ class HmcChains:
             if t + 1 in ends:
                 self._next_phase()
 
-    def _record(self):
-        """The kinds of sweeps of this phase, as the device repeats them quickest.
+    def _choose_sweeps(self):
+        """The sweeps of this phase, without moves along lines and with them.
 
         None may reference these chains, which keep them: a cycle would hold memory of a GPU after an error.
         """
         rows, t = self.problem.rows, self.state.sweep
-        repeated = partial(rows.ops.recorded, rows=rows, q=self.state.beta.shape[1])
-
-        def record(sweep):
-            return repeated(self._whole(sweep))
-
         if t < self.ends[0]:
-            self.sweeps = record(self._climb())
+            self.sweeps = self._whole(self._climb())
             return
         _, _, tau_0, key = self.problem
         law = partial(hmc.sweep, rows=rows, ops=rows.ops, reference=self.reference, tau_0=tau_0, key=key)
-        lines = {False: None, True: self.lines}
-        if t >= self.ends[-1]:
-            self.sweeps = {on: record(partial(law, tuning=self.settings, lines=lines[on])) for on in lines}
-            return
-        # Sweeps without moves of tau take turns with those that have them, and tune the step.
-        tuned = partial(_tuned, law=law, settings=self.settings, window=self.window, ops=rows.ops)
-        kinds = [(moves, on) for moves in (0, 1) for on in lines]
-        self.sweeps = {(moves, on): record(partial(tuned, moves=moves, lines=lines[on])) for moves, on in kinds}
+        self.sweeps = [self._whole(law), self._whole(partial(law, lines=self.lines))]
 
     def _whole(self, sweep):
         """A sweep of everything that there is to draw; ``sweep`` is that of beta and its scales."""
@@ -138,7 +121,7 @@ class HmcChains:
         else:
             self._end_window(len(following))
         self.window = Window(following[0] - t, self.settings, rows.ops) if following else None
-        self._record()
+        self._choose_sweeps()
 
     def _end_window(self, n_left):
         """Take from a window what it has found. n_left : windows that follow."""
@@ -268,12 +251,3 @@ def _climbed(state, problem, fixed, precision):
     tau_sq_inv = ops.global_scale(shrunk, tau_sq_inv, tau_0, key, t)
     lambda_sq_inv = ops.local_scales(shrunk, tau_sq_inv, key, t)
     return hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)
-
-
-def _tuned(state, law, settings, window, moves, lines, ops):
-    """A sweep with the steps as they are tuned by now, and the steps after it; with moves of tau or without."""
-    *state, step, tau_step = state
-    sizes = {"step": ops.exp(step[0]), "tau_step": ops.exp(tau_step[0])}  # of ``DualAveraging``, whose first is a log
-    tuning = settings._replace(tau_moves=moves * settings.tau_moves, **sizes)
-    state = law(hmc.HmcState(*state), tuning=tuning, lines=lines)
-    return _Tuned(*state, *window.tuned(step, tau_step, moves, state, ops))

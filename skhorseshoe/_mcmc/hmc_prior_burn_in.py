@@ -162,7 +162,8 @@ class PriorChains(PlainChains):
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
-        return rows.ops.ShrinkageByRows(rows, fixed.variances, beta)
+        of_rows = None if rows.offset is None else rows.row_information(beta)
+        return rows.ops.ShrinkageByRows(rows, fixed.variances, beta, of_rows)
 
     def _shrinkage(self):
         rows, fixed, _, key = self.problem

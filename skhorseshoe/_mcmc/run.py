@@ -12,8 +12,8 @@ from .chains import GibbsChains, PxdaChains
 from .draws import Draws
 from .gibbs import State
 from .group_draws import GroupDraws
+from .grouped_chains import GroupedGibbsChains, GroupedHmcChains, GroupedPriorChains
 from .hmc_burn_in import HmcChains
-from .hmc_groups import GroupedHmcChains
 from .hmc_prior_burn_in import PriorChains
 from .prior import FixedPrior
 
@@ -27,7 +27,7 @@ _CHAINS = {
     "hmc": HmcChains,
     "prior": PriorChains,
 }
-_GROUPED_CHAINS = {"hmc": GroupedHmcChains}
+_GROUPED_CHAINS = {"gibbs": GroupedGibbsChains, "hmc": GroupedHmcChains, "prior": GroupedPriorChains}
 
 
 class Problem(NamedTuple):
@@ -85,7 +85,7 @@ class Run:
     def __init__(self, problem, settings, saved=None, unbounded=(), watched=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"])
-        if settings.of_prior:
+        if settings.of_prior and problem.rows.groups is None:  # which are on the host
             problem = problem._replace(rows=FromHost(problem.rows))
         self.problem, self.settings = problem, settings
         self.unbounded, self.watched = unbounded, watched

@@ -3,8 +3,8 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
-from .._backends import device
 from .._backends.limits import is_without_factor
 from .._data.validation import is_dask
 from .._utils.memory import check_matrices
@@ -126,7 +126,7 @@ def check_dss(X):
     if len(getattr(X, "shape", ())) != 2:
         return
     shape = min(X.shape), X.shape[1]  # as many rows as there are, or X'WX
-    if device.is_sparse(X) and is_without_factor(shape[0]):
+    if issparse(X) and is_without_factor(shape[0]):
         raise ValueError(
             f"rule='dss' needs a matrix of {shape[0]} x {shape[1]}, which has no room. Take 'interval' or 'fsr'."
         )

@@ -7,7 +7,6 @@ import json
 import sys
 
 import numpy as np
-import scipy.sparse
 
 from cuda_emulator import fake_cupy
 from skhorseshoe._backends._gpu import cuda
@@ -67,25 +66,7 @@ def gaussians(ops, card, rng, sizes):
         yield ops.Precision(indefinite, None).draw(beta, 0 * beta, beta)
 
 
-def sparse(ops, card, rng, sizes):
-    """All questions to sparse rows."""
-    ops = importlib.import_module("skhorseshoe._backends._gpu.sparse")
-    X = scipy.sparse.random(40, 6, density=0.6, format="csr", random_state=1)
-    rows, y, weight = ops.hold(X, rng.integers(0, 2, 40).astype(np.uint8), rng.exponential(size=40))
-    beta = ops.to_device(rng.standard_normal((4, 7)))
-    yield from ops.latent(rows, y, beta, None, 1, KEY, None)
-    yield from ops.score(rows, y, weight, beta, None, None)
-    yield ops.line(rows, y, weight, beta, 2 * beta, along(ops, rng, 4), None, None)
-    yield ops.gram_product(rows, weight, beta, None, None)
-    yield ops.gram_noise(rows, weight, beta.shape, None, 1, 2, 3, KEY, None)
-    on_host = ops.gram(rows, weight, np.zeros(6), np.ones(6), True, None), *ops.moments(rows, weight)
-    some, seen = rows[np.array([4, 30, 4])], []
-    ops.each_block(some, np.ones((300, 6)), None, 64, lambda eta, _: seen.append(ops.average_phi(eta)))
-    yield from seen
-    yield from map(ops.to_device, on_host)
-
-
-PARTS = {part.__name__: part for part in (passes, scales, gaussians, sparse)}
+PARTS = {part.__name__: part for part in (passes, scales, gaussians)}
 
 
 def main(orders, flags, parts, sizes, left_out):

@@ -13,11 +13,6 @@
         if (IS_THERE(#which)) emulator::barrier_of_block(__LINE__);  \
     } while (0)
 
-#define SYNC_WARP(which)                                             \
-    do {                                                             \
-        if (IS_THERE(#which)) emulator::gather(0, __LINE__);         \
-    } while (0)
-
 struct Half {
     unsigned short bits;
 };

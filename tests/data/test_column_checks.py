@@ -67,16 +67,9 @@ def test_separating_columns_in_pieces_of_the_rows(cuts):
     assert named(X, low, high) == WITH_INTERCEPT
 
 
-@pytest.mark.parametrize("kind", [np.asarray, csr_array])
-def test_separating_columns_on_a_gpu(kind, one_gpu):
+def test_separating_columns_on_a_gpu(one_gpu):
     X, y = sides()
-    if kind is csr_array:
-        from skhorseshoe._backends._gpu.csr import Csr
-
-        placed = Csr.of(csr_array(X.to_numpy()))
-    else:
-        placed = one_gpu.to_device(X.to_numpy())
-    assert named(X, *extremes(placed, y, True)) == WITH_INTERCEPT
+    assert named(X, *extremes(one_gpu.to_device(X.to_numpy()), y, True)) == WITH_INTERCEPT
 
 
 @pytest.mark.parametrize("standardize", [True, False])

@@ -1,7 +1,5 @@
 """Sparse matrices whose arrays name places that they do not have: refused before anything reads there."""
 
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -105,11 +103,3 @@ def test_a_matrix_with_room_to_spare_is_read_as_before(model):
     want = model.predict_proba(X)
     X.indices, X.data = np.append(X.indices, 99).astype(np.int32), np.append(X.data, np.nan)
     np.testing.assert_array_equal(model.predict_proba(X), want)
-
-
-@pytest.mark.parametrize("how", ["an index below zero", "an end beyond the numbers"])
-def test_a_matrix_on_a_gpu_is_looked_at_there(how, one_gpu):
-    X = sys.modules["cupyx.scipy.sparse"].csr_matrix(rows())
-    SPOILT[how][0](X)
-    with pytest.raises(ValueError, match=SPOILT[how][1]):
-        HorseshoeProbitClassifier(n_iter=5, burn_in=2).fit(X, Y)

@@ -239,7 +239,7 @@ def test_one_move_leaves_its_law_as_it_is(which, is_near, seed, monkeypatch):
 
 def test_slices_are_laid_about_0_and_shrink_towards_it(seed):
     uniform = np.random.default_rng(seed).uniform(size=(200, _lines.EACH))
-    steps = cpu.proposals(uniform, 3.0)
+    steps = cpu.proposals(uniform, np.array([3.0]))
     assert (steps[:, 0] == 0).all()
     for row, u in zip(steps, uniform, strict=True):
         low, high = -3.0 * u[1], 3.0 - 3.0 * u[1]

@@ -11,12 +11,11 @@ from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from ..._utils.memmap import ahead, cut, is_on_disk
 from .. import lines as _lines
-from ..lines import first_inside, proposals  # noqa: F401 - part of what a back end offers
 from ..moments import combine_moments
 from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from .library import function, record
-from .line_moves import growth, move_near, near_lines  # noqa: F401 - as is growth
+from .line_moves import first_inside, growth, move_near, near_lines, proposals  # noqa: F401 - as are three of these
 from .normal_tail import fisher_weight, information_weights  # noqa: F401 - as is fisher_weight
 from .passes import Shift, latent_pass, line_pass, or_none, score_pass  # noqa: F401 - as is Shift
 from .predict import (  # noqa: F401 - part of what a back end offers
@@ -47,11 +46,6 @@ _PIECES = 16  # of a large symmetric matrix that threads share
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
 _GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
-
-
-def recorded(sweep, rows, q):
-    """A sweep, a function from a state with q coefficients to the next one, in the form that is quickest to repeat."""
-    return sweep
 
 
 def times_symmetric(v, M, threads=None):

@@ -9,6 +9,7 @@ from .library import function, record
 from .passes import or_none
 
 move_near, _growth = function("move_near"), function("growth_of")
+_propose, _find_first = function("propose_along_lines"), function("find_first_inside")
 _kept = WeakKeyDictionary()  # by the rows: what their last record was made of, and that
 
 
@@ -33,6 +34,21 @@ def near_lines(rows, lines, tau_0):
         made = record("NearRows", **how, p=len(lines.square), q=columns.shape[1])
         _kept[rows] = before = lines, y, tau_0, made
     return before[3]
+
+
+def proposals(uniform, width):
+    """0 and the proposals; (n_chains, 1 + LINE_PROPOSALS). uniform : (n_chains, EACH). width : (1,) or (n_chains,)."""
+    out = np.empty((len(uniform), uniform.shape[1] - 2))
+    _propose(np.ascontiguousarray(uniform), width, len(width) > 1, *out.shape, out)
+    return out
+
+
+def first_inside(value, steps, uniform):
+    """The first of the steps (n_chains, 1 + LINE_PROPOSALS) whose log-density ``value`` is not below the level, which
+    is that of step 0 plus log ``uniform``; step 0 if none is."""
+    out = np.empty(len(value))
+    _find_first(value, steps, np.ascontiguousarray(uniform), *value.shape, out)
+    return out
 
 
 def growth(r):

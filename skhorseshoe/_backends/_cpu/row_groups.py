@@ -6,10 +6,10 @@ from ..._utils.memmap import ahead, cut, is_on_disk
 from .library import function, record
 from .passes import or_none, rows_of
 
-_sum_by_group, _move_effects = function("sum_by_group"), function("move_effects")
+_sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
 _TOGETHER = 2**22  # numbers of X on disk that are read at a time
-_SHARED = 64  # groups to a piece of work of a thread
+_SHARED = 2**9  # groups to a piece of work of a thread
 
 
 class RowGroups:
@@ -40,14 +40,14 @@ class RowGroups:
         how = self._record, predictors, precision, information, sweep, *key
         self._share(lambda first, last: _move_effects(*how, first, last, effects))
 
-    def logliks(self, predictors, effects, of_beta, of_effects, asked):
-        """The log-likelihoods where the predictors x beta and the effects are times these numbers (n_chains,), of the
-        chains ``asked`` (n_chains,) bool; (n_chains,)."""
-        out, numbers = np.zeros((len(self.bounds) - 1, len(asked))), (of_beta, of_effects, asked)
+    def logliks(self, predictors, effects, factor, asked):
+        """The log-likelihoods with effects (n_groups, n_chains) where the predictors x beta are times a factor
+        (n_chains,), of the chains ``asked`` (n_chains,) bool; (n_chains,)."""
+        out = np.zeros((len(self.bounds) - 1, len(asked)))
 
         def some(first, last):
             edges = self.bounds[first : last + 1]
-            _scaled_logliks(self._record, predictors, effects, *numbers, edges, last - first, out[first:last])
+            _scaled_logliks(self._record, predictors, effects, factor, asked, edges, last - first, out[first:last])
 
         self.threads.run(some, len(out))
         return out.sum(axis=0)

@@ -21,17 +21,21 @@ _BLOCK = 2**20  # numbers of X that are taken together
 class ShrinkageByRows:
     """kappa given the scales, for the Fisher information that is averaged over some coefficients.
 
-    rows : ``Rows``. variances : prior variances of the coefficients that are not shrunk. beta : (m, q).
+    rows : ``Rows``. variances : prior variances of the coefficients that are not shrunk. beta : (m, q). information :
+    of the rows, times their weights, (n,), where it is known otherwise. shared : a covariance that rows of a group have
+    beside it: the group of each row (n,), and of each chain the variance; or None.
     """
 
-    def __init__(self, rows, variances, beta):
+    def __init__(self, rows, variances, beta, information=None, shared=None):
         X, columns, p = to_host(rows.X), rows.columns, rows.shape[1]
         points = columns.of_X(beta)
         intercept = points[:, p] if columns.fit_intercept else 0.0
-        parts = (X[some] for some in cut(0, X.shape[0], max(1, _BLOCK // p)))
-        information = np.concatenate([information_weights(part, points[:, :p], intercept) for part in parts])
-        weight = to_host(rows.weight)
-        self.root = np.sqrt(information * weight if len(weight) else information)
+        if information is None:
+            parts = (X[some] for some in cut(0, X.shape[0], max(1, _BLOCK // p)))
+            information = np.concatenate([information_weights(part, points[:, :p], intercept) for part in parts])
+            weight = to_host(rows.weight)
+            information = information * weight if len(weight) else information
+        self.root, self.shared = np.sqrt(information), shared
         self.columns = (_SparseColumns if issparse(X) else _DenseColumns)(X, columns)
         self.n_shrunk, self.variances, self.threads = columns.n_shrunk, variances, rows.threads
 
@@ -41,14 +45,18 @@ class ShrinkageByRows:
 
         def some(first, last):
             for c in range(first, last):
-                out[c] = self._of_chain(1.0 / precision[c])
+                out[c] = self._of_chain(1.0 / precision[c], c)
 
         self.threads.run(some, len(out))
         return out
 
-    def _of_chain(self, w):
+    def _of_chain(self, w, c):
         root, n = self.root, len(self.root)
-        V = self.columns.outer(np.append(w, self.variances)) * (root[:, None] * root)
+        V = self.columns.outer(np.append(w, self.variances))
+        if self.shared is not None:
+            codes, variance = self.shared
+            V += variance[c] * (codes[:, None] == codes)
+        V *= root[:, None] * root
         V[range(n), range(n)] += 1.0
         L = np.linalg.cholesky(V)  # of the lower triangle
         return np.clip(1.0 - w * self.columns.forms(L, root)[: self.n_shrunk], 0.0, 1.0)

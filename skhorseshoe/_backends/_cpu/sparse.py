@@ -10,7 +10,51 @@ from scipy.sparse import csr_array
 
 from ..centring import finish, uncentred
 from . import dense
-from .dense import add_pairs, by_chain, by_column, sum_of_parts
+from .dense import (  # noqa: F401 - most are part of what a back end offers
+    SCORES_TOGETHER,
+    Exchanges,
+    Outbox,
+    Precision,
+    PriorCoordinates,
+    Root,
+    RowGroups,
+    Shift,
+    ShrinkageByRows,
+    Watch,
+    Whitening,
+    add_pairs,
+    average_phi,
+    by_chain,
+    by_column,
+    concatenate,
+    empty_like,
+    exp,
+    exponential,
+    first_inside,
+    fisher_weight,
+    gamma,
+    global_scale,
+    growth,
+    local_scales,
+    metropolis,
+    minimum,
+    move_along_lines,
+    ndtr,
+    near_path,
+    near_score,
+    next_hermite,
+    normal,
+    place,
+    proposals,
+    quantiles,
+    sum_of_parts,
+    times_symmetric,
+    to_device,
+    to_host,
+    uniform,
+    using,
+    where,
+)
 from .normal_tail import information_weights
 from .passes import product_pass
 from .sparse_passes import column_moments, gram_pass, noise_pass
@@ -20,11 +64,6 @@ SEGMENTED = False  # CSR is not cut without a copy of its starts
 
 _TOGETHER = 2**18  # numbers, float64, that are computed for a block of rows
 _PREDICTED_ROWS = 512  # that share a copy of the coefficients which they need
-
-
-def __getattr__(name):
-    """The rest of what a back end offers is that of ``dense``."""
-    return getattr(dense, name)
 
 
 def hold(X, y, weight):

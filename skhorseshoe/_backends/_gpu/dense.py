@@ -10,11 +10,8 @@ import cupy as cp
 import numpy as np
 
 from ..lines import move as move_along_lines  # noqa: F401 - part of what a back end offers
-from ..sparse_structure import check
 from .async_copy import Outbox, Watch  # noqa: F401
-from .csr import Csr
 from .cuda import TYPES
-from .cuda_graph import recorded  # noqa: F401
 from .dense_passes import gram, hold, latent, line, moments, score  # noqa: F401
 from .gaussian import Precision, Root, Whitening, metropolis, times_symmetric  # noqa: F401
 from .host_streaming import brought
@@ -22,7 +19,6 @@ from .lapack import VERDICT
 from .line_moves import NEAR_ROWS, first_inside, proposals  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
 from .predict import SCORES_TOGETHER, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
-from .sweep_counter import ATTEMPTS, CLOCK
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
@@ -36,8 +32,7 @@ _CHECKED = 2**24  # elements looked at together
 def using(name):
     """A context in which everything is computed on this GPU, as in "cuda:0"."""
     with _card(name):
-        before = VERDICT.minors, CLOCK.zero, CLOCK.attempts  # of a fit in which this is a prediction
-        VERDICT.minors, CLOCK.zero, CLOCK.attempts = None, None, ATTEMPTS
+        before, VERDICT.minors = VERDICT.minors, None  # of a fit in which this is a prediction
         try:
             yield
         except BaseException as error:
@@ -47,7 +42,7 @@ def using(name):
                 raise explained(error) from error
             raise
         finally:
-            VERDICT.minors, CLOCK.zero, CLOCK.attempts = before
+            VERDICT.minors = before
 
 
 def give_back(name):
@@ -68,15 +63,9 @@ def to_device(values):
 
 def to_host(values):
     """The way back; a LinAlgError if a matrix could not be factorised."""
-    moved = _each(_to_host, values)
+    moved = _each(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
     VERDICT.raise_if_bad()
     return moved
-
-
-def _to_host(value):
-    if isinstance(value, Csr):
-        return value.get()
-    return cp.asnumpy(value) if isinstance(value, cp.ndarray) else value
 
 
 def _each(move, values):
@@ -86,7 +75,7 @@ def _each(move, values):
         return type(values)(*moved) if hasattr(values, "_fields") else tuple(moved)
     if isinstance(values, dict):
         return {name: _each(move, value) for name, value in values.items()}
-    if type(values).__module__.startswith(__package__.partition(".")[0]) and not isinstance(values, (np.ndarray, Csr)):
+    if type(values).__module__.startswith(__package__.partition(".")[0]) and not isinstance(values, np.ndarray):
         out = copy(values)
         vars(out).update(_each(move, vars(values)))
         return out
@@ -94,15 +83,14 @@ def _each(move, values):
 
 
 def checked(X):
-    """X (n, p), C-contiguous or ``Csr``, of a type that the kernels read, on its own GPU; not copied if it is so.
+    """X (n, p), C-contiguous, of a type that the kernels read, on its own GPU; not copied if it is so.
 
     What ``sklearn.utils.check_array`` does for arrays of the host, which would bring X there.
     """
     _check_kind(X)
-    dense = isinstance(X, cp.ndarray)
-    with (X if dense else X.data).device:  # a sparse matrix of CuPy's does not say where it is
-        X = _contiguous(X) if dense else _csr(X)
-        if X.dtype.kind == "f" and not _is_finite(X if dense else X.data):
+    with X.device:
+        X = cp.ascontiguousarray(X if X.dtype.name in TYPES else X.astype(cp.float64))
+        if X.dtype.kind == "f" and not _is_finite(X):
             raise ValueError(
                 "Input X contains NaN or infinity. Impute or drop such rows first: HorseshoeProbitClassifier does not "
                 "accept missing values."
@@ -110,24 +98,13 @@ def checked(X):
     return X
 
 
-def _contiguous(X):
-    return cp.ascontiguousarray(X if X.dtype.name in TYPES else X.astype(cp.float64))
-
-
-def _csr(X):
-    """A CSR matrix of CuPy's as ``Csr``, with ascending indices and none twice; its own arrays if they are so."""
-    check(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    data = X.data if X.dtype.name in ("float32", "float64") else X.data.astype(cp.float64)
-    return Csr(data, X.indices, X.indptr, X.shape)
-
-
 def _check_kind(X):
     """Raise a ValueError if no conversion can help."""
-    if not isinstance(X, cp.ndarray) and X.format != "csr":
-        raise ValueError(f"X is a CuPy matrix in {X.format!r} format; sparse rows on a GPU are CSR: give X.tocsr().")
+    if not isinstance(X, cp.ndarray):
+        raise ValueError(
+            "X is a sparse CuPy matrix, but a GPU takes dense rows only. Give X.get(), which the CPU fits as it is; or "
+            "X.toarray(), if the dense rows have room on the GPU."
+        )
     if X.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {X.ndim}D array instead. Reshape X with X.reshape(-1, 1) if it has a single "

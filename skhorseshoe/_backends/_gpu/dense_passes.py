@@ -12,7 +12,6 @@ from .cuda import MAX_CHAINS, TYPES, definitions, layout, waves
 from .gaussian import factor_bytes, fits_one_block
 from .host_streaming import HostRows, Streamed, brought
 from .launch import (
-    add_blocks,
     blocks_for,
     cached_bytes,
     i32,
@@ -21,12 +20,12 @@ from .launch import (
     launch,
     padded,
     properties,
+    random_arguments,
     resident_blocks,
     shared_limits,
 )
 from .line_moves import TOGETHER, side_by_side
 from .memory import WIDENED
-from .sweep_counter import random_arguments
 
 
 def hold(X, y, weight):
@@ -64,8 +63,7 @@ def line(X, y, weight, coef, direction, steps, bounds, threads):
 
     out = cp.empty((n_lines, n_steps))
     for first, vectors, sums in plan.sums(X, (y, weight), both, lines_of, lambda vectors: vectors // 2 * n_steps):
-        total = out[first // 2 : (first + vectors) // 2]
-        add_blocks(sums.reshape(plan.blocks, -1, 1), total.reshape(1, -1))
+        out[first // 2 : (first + vectors) // 2] = sums.sum(axis=0).reshape(-1, n_steps)
     return out
 
 
@@ -108,7 +106,8 @@ class _Plan:
         """Sums over the rows (n_chains, q + 1); arguments as of ``sums``."""
         out, rows = cp.empty((len(coef), self.q + 1)), (self.q + 1) * self.layout.chains
         for first, n_chains, sums in self.sums(X, columns, coef, chains_of, lambda n_chains: rows, random):
-            add_blocks(sums.reshape(self.blocks, self.q + 1, -1), out[first : first + n_chains])
+            total = sums.reshape(self.blocks, self.q + 1, -1).sum(axis=0)
+            out[first : first + n_chains] = total[:, :n_chains].T
         return out
 
     def sums(self, X, columns, coef, chains_of, size, random=()):
@@ -123,7 +122,7 @@ class _Plan:
             sums = cp.empty((self.blocks, size(len(some))))
             groups.append((first, len(some), padded(some, self.layout.chains, self.real), sums))
         for (block, end), row, part in self._parts(X):  # all chains share a part
-            cut = i32(self.layout.tile), i32(self.layout.buffers), i64(row), i32(block), i32(self.blocks)
+            cut = i32(self.layout.tile), i64(row), i32(block), i32(self.blocks)
             for first, n_chains, by_column, sums in groups:
                 sizes = i64(self.n), i32(self.p), i32(self.q), *chains_of(first, n_chains)
                 given = part, *columns, by_column, sums[block:end], *sizes, *cut, *random
@@ -148,16 +147,16 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
         rows[:, :p] = (rows[:, :p] - centre) / scale
         squared = weight[start : start + step]
         if beta is not None:
-            information = information_of(cp.ascontiguousarray(rows @ beta.T), cp.empty(len(rows)))
+            information = _information(cp.ascontiguousarray(rows @ beta.T))
             squared = squared * information if len(weight) else information
         total += (rows.T * squared if squared.size else rows.T) @ rows
     return cp.asnumpy((total + total.T) / 2)
 
 
-def information_of(eta, out):
-    """out (n,) = the mean over each row of eta (n, m) of phi(eta)^2 / (Phi(eta) Phi(-eta))."""
-    function = kernel("answers", "information_weights", element(eta))
-    launch(function, blocks_for(len(out)), eta, out, i64(len(out)), i32(eta.size // len(out)))
+def _information(eta):
+    """The mean over each row of eta (n, m) of phi(eta)^2 / (Phi(eta) Phi(-eta)); (n,)."""
+    (n, m), out = eta.shape, cp.empty(len(eta))
+    launch(kernel("answers", "information_weights"), blocks_for(n), eta, out, i64(n), i32(m))
     return out
 
 
@@ -173,11 +172,6 @@ def moments(X, weight):
 def widened(X, q):
     """Rows, which may be on the host, in float64, with a column of ones if q says so."""
     X = brought(X)
-    out = cp.empty((len(X), q))
-    function = kernel("answers", "widen_rows", element(X))
-    launch(function, blocks_for(out.size), X, out, i64(len(X)), i32(X.shape[1]), i32(q))
+    out, p = cp.empty((len(X), q)), X.shape[1]
+    out[:, :p], out[:, p:] = X, 1.0
     return out
-
-
-def element(X):
-    return (f"-DELEMENT={TYPES[X.dtype.name][0]}",)

@@ -3,28 +3,13 @@
 import cupy as cp
 import numpy as np
 
-from .. import (
-    ACCEPT,
-    COEF,
-    HELD,
-    JITTERS,
-    LEAST_REST,
-    MAX_CHAINS,
-    MOMENTUM,
-    SWAP,
-    SWAP_ACCEPT,
-    Path,
-    log_half_cauchy,
-    not_definite,
-)
-from ..constants import HALF_HELD, LARGEST_ODDS
-from .cuda import THREADS
+from .. import COEF, JITTERS, LEAST_REST, MAX_CHAINS, MOMENTUM, Path, not_definite
+from .cuda import THREADS, WARPS
 from .host_streaming import brought
-from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspace_for, workspaces_for
-from .launch import blocks_for, i32, i64, kernel, launch, properties
+from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspaces_for
+from .launch import blocks_for, i32, kernel, launch, properties, random_arguments
 from .memory import BESIDE
-from .sweep_counter import CLOCK, random_arguments
-from .variates import exponential, normal, uniform
+from .variates import normal
 
 
 def fits_one_block(q):
@@ -40,15 +25,7 @@ def factor_bytes(q):
 
 def times_symmetric(v, M, threads=None):
     """As ``cpu.times_symmetric``."""
-    return inner_products(v, M) if fits_one_block(len(M)) else v @ M
-
-
-def inner_products(A, B):
-    """A B' for A (m, q) and B (k, q), few numbers: the library cannot be recorded."""
-    (m, q), k = A.shape, len(B)
-    A, B, out = cp.ascontiguousarray(A), cp.ascontiguousarray(B), cp.empty((m, k))
-    launch(kernel("scales", "inner_products"), (blocks_for(32 * k), m), A, B, out, i32(k), i32(q))
-    return out
+    return v @ M
 
 
 class _Cholesky:
@@ -62,7 +39,6 @@ class _Cholesky:
     def __init__(self, H):
         self.H = H
         self.q = q = len(H)
-        self.jitters = cp.asarray(np.array(JITTERS))
         self.verdict = VERDICT.place()
         self.shared_bytes, self.fits = factor_bytes(q), fits_one_block(q)
         if not self.fits:
@@ -83,19 +59,18 @@ class _Cholesky:
                 use(some, factors[: some.stop - first])
 
     def _few(self, d, factors, verdict):
-        arguments = self.H, d, factors, i32(self.q), self.jitters, i32(len(self.jitters)), verdict
-        launch(kernel("scales", "factorise_few"), len(d), *arguments, shared_bytes=self.shared_bytes)
+        arguments = self.H, d, factors, i32(self.q), verdict
+        launch(kernel("chains", "factorise_few"), len(d), *arguments, shared_bytes=self.shared_bytes)
 
     def _potrf(self, d, factors, verdict):
-        add_diagonal, repair = kernel("scales", "add_diagonal"), kernel("scales", "repair")
+        add_diagonal, repair = kernel("chains", "add_diagonal"), kernel("chains", "repair")
         launch(add_diagonal, (blocks_for(self.q**2), len(d)), self.H, d, factors, i32(self.q), np.float64(0.0))
 
-        def factor(c, handles):
-            potrf(factors[c], self.workspaces[c % len(self.workspaces)], self.info[c : c + 1], handles)
+        def factor(c, lane):
+            potrf(factors[c], self.workspaces[c % len(self.workspaces)], self.info[c : c + 1], lane)
 
         side_by_side(factor, len(d), self.q)
-        retry = self.info, self.jitters, i32(len(self.jitters)), verdict
-        launch(repair, len(d), self.H, d, factors, i32(self.q), *retry, shared_bytes=16)
+        launch(repair, len(d), self.H, d, factors, i32(self.q), self.info, verdict, shared_bytes=16)
 
     def solve(self, factors, x, transposed=False):
         """L_c^-1 x_c or L_c^-T x_c; factors (n, q, q), x (n, q) or (n, m, q), where each of m rows is solved for."""
@@ -103,10 +78,10 @@ class _Cholesky:
         if self.fits:
             out = cp.empty(x.shape)
             arguments = factors, cp.ascontiguousarray(x), out, i32(self.q), i32(transposed)
-            launch(kernel("scales", "solve_few"), (m, len(x)), *arguments, shared_bytes=16)
+            launch(kernel("chains", "solve_few"), (m, len(x)), *arguments, shared_bytes=16)
             return out
         out = x.copy()
-        side_by_side(lambda c, handles: solve_lower(factors[c], out[c], transposed, handles), len(out), self.q)
+        side_by_side(lambda c, lane: solve_lower(factors[c], out[c], transposed, lane), len(out), self.q)
         return out
 
 
@@ -115,7 +90,7 @@ class _Room:
 
     def __init__(self, q):
         self.factors = cp.empty((1, q, q))
-        self.begun = None, None, None  # by whom, for which d, and in which recording
+        self.begun = None, None  # by whom, and for which d
         # Its blocks come before those of the pass that have yet to start: its steps are one after the other.
         self.stream = cp.cuda.Stream(non_blocking=True, priority=-1)
         self.d_is_there, self.are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
@@ -125,7 +100,7 @@ class _Room:
         self.end()
         if len(self.factors) < len(d):
             self.factors = cp.empty((len(d), *self.factors.shape[1:]))
-        self.begun = whose, d, CLOCK.counted
+        self.begun = whose, d
         self.d_is_there.record(cp.cuda.get_current_stream())
         self.stream.wait_event(self.d_is_there)
         with self.stream:
@@ -134,10 +109,9 @@ class _Room:
 
     def end(self):
         """What has been begun, which is done before anything that is queued from now on."""
-        (whose, d, recording), self.begun = self.begun, (None, None, None)
-        if whose is None or recording is not CLOCK.counted:  # a recording that has failed has computed nothing
-            return None, None
-        cp.cuda.get_current_stream().wait_event(self.are_there)
+        (whose, d), self.begun = self.begun, (None, None)
+        if whose is not None:
+            cp.cuda.get_current_stream().wait_event(self.are_there)
         return whose, d
 
 
@@ -187,12 +161,11 @@ class Precision:
         """As ``cpu.Precision.inverse_diagonal``."""
         self.room.end()
         out = cp.empty_like(d)
-        row_squares = kernel("scales", "row_squares")
 
         def use(some, factors):
             for factor, diagonal in zip(factors, out[some]):  # noqa: B905 - as many of both
                 (inverse,) = self.cholesky.solve(factor[None], cp.eye(len(factor))[None])  # row j is column j of L^-1
-                launch(row_squares, blocks_for(32 * len(inverse)), inverse, diagonal, i32(len(inverse)))
+                diagonal[...] = (inverse**2).sum(axis=1)
 
         self.cholesky.factorise(d, self.room.factors[:1], use)
         return out
@@ -204,9 +177,9 @@ class Root:
     def __init__(self, H):
         H, q = brought(H), len(H)
         factor, none, info = cp.empty(H.shape), cp.zeros(q), cp.zeros(1, cp.int32)
-        workspace = workspace_for(H)
+        workspace, *_ = workspaces_for(H)
         for jitter in JITTERS:  # often needed; the host may wait, for there is one for all sweeps
-            launch(kernel("scales", "add_diagonal"), blocks_for(q * q), H, none, factor, i32(q), np.float64(jitter))
+            launch(kernel("chains", "add_diagonal"), blocks_for(q * q), H, none, factor, i32(q), np.float64(jitter))
             potrf(factor, workspace, info)
             if int(info[0]) == 0 and float(factor[-1, -1]) > 0.0:  # the library lets NaN pass, which reaches the last
                 break
@@ -221,9 +194,11 @@ class Root:
 
 def metropolis(change, new, old, key, sweep):
     """As ``cpu.metropolis``."""
-    accept = change < exponential(cp.ones(len(change)), key, sweep, ACCEPT)  # False where the change is not a number
+    accept, chance = cp.empty(len(change), bool), cp.empty(len(change))
+    given = cp.ascontiguousarray(change), i32(len(change)), *random_arguments(key, sweep), accept, chance
+    launch(kernel("chains", "accept_paths"), blocks_for(len(change)), *given)
     out = (cp.where(accept[:, None] if was.ndim > 1 else accept, now, was) for now, was in zip(new, old, strict=True))
-    return *out, cp.where(change == change, cp.exp(-cp.where(change > 0, change, 0.0)), 0.0)
+    return *out, chance
 
 
 class Whitening:
@@ -251,7 +226,7 @@ class Whitening:
         if not same_scales:
             self._set(state.lambda_sq_inv, state.tau_sq_inv)
         u, v = cp.empty_like(beta), normal(beta.shape, key, state.sweep, MOMENTUM)
-        product = kernel("scales", "transposed_product")
+        product = kernel("chains", "multiply_transposed")
         launch(product, (blocks_for(32 * q), n_chains), self.factors, beta - self.mean, u, i32(q))
         return self._seen(u, v, *self._remainder(reference, beta, state.loglik, state.score))
 
@@ -281,19 +256,14 @@ class Whitening:
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
         """As ``cpu.Whitening.move_scales``."""
-        half, p = tuning.tau_moves // 2, self.p
-        steps = tuning.tau_step * normal((len(tau_sq_inv), 2 * half), key, sweep, SWAP)
-        thresholds = exponential(cp.ones(steps.shape), key, sweep, SWAP_ACCEPT)
-        chances = uniform((len(tau_sq_inv), 2 * half * p), key, sweep, HELD)
-        first = steps[:, :half], thresholds[:, :half], chances[:, : half * p]
-        second = steps[:, half:], thresholds[:, half:], chances[:, half * p :]
-
-        scales = lambda_sq_inv, tau_sq_inv
-        *scales, chance = self._move_global_scale(*scales, tau_0, *first)
-        if len(tuning.slow):
-            scales[0] = self._move_local_scales(*scales, tuning.slow, sweep, key)
-        *scales, again = self._move_global_scale(*scales, tau_0, *second)
-        return *scales, (chance + again) / 2
+        x, now, tau_step = lambda_sq_inv, tau_sq_inv, cp.zeros(1) + tuning.tau_step
+        accepted = cp.zeros_like(tau_sq_inv)
+        for move in range(tuning.tau_moves):
+            if move == tuning.tau_moves // 2 and len(tuning.slow):
+                x = self._move_local_scales(x, now, tuning.slow, sweep, key)
+            x, now, accept = self._move_global_scale(x, now, tau_0, tau_step, move, sweep, key)
+            accepted = accepted + accept
+        return x, now, accepted / tuning.tau_moves
 
     def _set(self, lambda_sq_inv, tau_sq_inv):
         """Take these scales."""
@@ -309,37 +279,21 @@ class Whitening:
         log_norm = 0.5 * cp.log(d[:, : self.p]).sum(axis=1) - log_det + 0.5 * (half**2).sum(axis=1)
         return self.cholesky.solve(factors, half, transposed=True), log_norm
 
-    def _move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, steps, thresholds, chances):
-        """lambda^-2 and tau^-2 after Metropolis steps of tau, and the share that was accepted; all chains propose
-        together, and nothing is decided on the host."""
-        x, now, accepted = lambda_sq_inv, tau_sq_inv.copy(), cp.zeros_like(tau_sq_inv)
-        take_where = kernel("scales", "take_where")
-        d = cp.zeros_like(self.mean)
-        for k in range(steps.shape[1]):
-            proposed = now * cp.exp(-2.0 * steps[:, k])
-            moved, rise = self._hold(x, now, (now / proposed)[:, None], chances[:, k * self.p : (k + 1) * self.p])
-            rise += log_half_cauchy(proposed * tau_0**2) - log_half_cauchy(now * tau_0**2)
-            d[:, : self.p] = proposed[:, None] * moved
-            self.cholesky.factorise(d, self.spare)
-            mean, log_norm = self._moments(self.spare, d)
-            gain = log_norm - self.log_norm + rise
-            accept = gain > -thresholds[:, k]
-            now, accepted = cp.where(accept, proposed, now), accepted + accept
-            x = cp.where(accept[:, None], moved, x)
-            self.mean = cp.where(accept[:, None], mean, self.mean)
-            self.log_norm = cp.where(accept, log_norm, self.log_norm)
-            size = self.cholesky.q**2
-            launch(take_where, (blocks_for(size), len(now)), accept, self.spare, self.factors, i64(size))
-        return x, now, accepted / steps.shape[1]
-
-    def _hold(self, x, tau_sq_inv, growth, chances):
-        """As ``_hold`` of the CPU for all chains: x of a proposal, and what that adds to the log-density."""
-        square = self.H.reshape(-1)[:: len(self.H) + 1][: self.p]
-        odds = cp.minimum(square / (tau_sq_inv[:, None] * x * HALF_HELD), LARGEST_ODDS)
-        held = chances * (1.0 + odds) < odds
-        moved = cp.where(held, x * growth, x)
-        of_free = -cp.log((1.0 + growth * odds) / (1.0 + odds))
-        return moved, cp.where(held, log_half_cauchy(moved) - log_half_cauchy(x), of_free).sum(axis=1)
+    def _move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, tau_step, move, sweep, key):
+        """lambda^-2 and tau^-2 after a Metropolis step of tau, and who accepts it; nothing is decided on the host."""
+        n_chains, q = self.mean.shape
+        proposed, level, moved, d = (cp.empty_like(a) for a in (tau_sq_inv, tau_sq_inv, lambda_sq_inv, self.mean))
+        scales = cp.ascontiguousarray(lambda_sq_inv), tau_sq_inv
+        given = self.H, i32(self.p), i32(q), self.log_norm, np.float64(tau_0), tau_step, *scales
+        out, random = (proposed, level, moved, d), (np.uint32(move), *random_arguments(key, sweep))
+        launch(kernel("chains", "propose_scales"), n_chains, *given, *out, *random, shared_bytes=8 * WARPS)
+        self.cholesky.factorise(d, self.spare)
+        mean, log_norm = self._moments(self.spare, d)
+        accept = log_norm > level
+        self.mean = cp.where(accept[:, None], mean, self.mean)
+        self.log_norm = cp.where(accept, log_norm, self.log_norm)
+        cp.copyto(self.factors, self.spare, where=accept[:, None, None])
+        return cp.where(accept[:, None], moved, lambda_sq_inv), cp.where(accept, proposed, tau_sq_inv), accept
 
     def _move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
         """lambda^-2 after slice steps of those of some columns, which are on the host."""
@@ -352,10 +306,10 @@ class Whitening:
         P = cp.empty((n_chains, k, k))
         for c in range(n_chains):
             (half,) = self.cholesky.solve(self.factors[c : c + 1], self.units[None])
-            P[c] = inner_products(half, half) if self.cholesky.fits else half @ half.T
+            P[c] = half @ half.T
         out, moved = lambda_sq_inv.copy(), cp.ascontiguousarray(lambda_sq_inv[:, at])
         arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), *random_arguments(key, sweep)
-        launch(kernel("scales", "move_local_scales"), n_chains, *arguments, shared_bytes=8 * k)
+        launch(kernel("chains", "move_slow_scales"), n_chains, *arguments, shared_bytes=8 * k)
         out[:, at] = moved
         self._set(out, tau_sq_inv)
         return out

@@ -7,7 +7,6 @@ from cupyx import empty_pinned
 from ..._utils.memmap import WINDOW, ahead, cut
 
 PART = 2**28  # bytes that are copied together, if a few blocks read as much
-_ALIGNED = 256  # bytes
 _BLOCKS = 4  # blocks that read a part, at least: one alone is slower than the copy
 
 
@@ -16,70 +15,47 @@ class HostRows(np.ndarray):
 
 
 class Conveyor:
-    """Arrays on their way to the GPU: through pinned memory into one of two buffers, while it computes on the other."""
+    """Rows on their way to the GPU: through pinned memory into one of two buffers, while it computes on the other."""
 
-    def __init__(self):
+    def __init__(self, dtype):
         self.stream = cp.cuda.Stream(non_blocking=True)
-        self.slots = []
-        self.turn = 0
+        self.dtype, self.slots, self.turn = dtype, [], 0
 
-    def reserve(self, n_bytes):
-        """Make buffers of so many bytes, unless they are as large."""
-        if not self.slots or len(self.slots[0].pinned) < n_bytes:
+    def reserve(self, size):
+        """Make buffers of so many numbers, unless they are as large."""
+        if not self.slots or self.slots[0].pinned.size < size:
             self.stream.synchronize()
             self.slots = []
-            self.slots = [_Slot(n_bytes) for _ in range(2)]
+            self.slots = [_Slot(size, self.dtype) for _ in range(2)]
 
-    def bring(self, layout, write):
-        """Arrays on the GPU, for what is queued on the current stream from now on and until ``done`` is called.
-
-        layout : the shape and dtype of each. write : fills such arrays of the host.
-        """
-        size = room_of(layout)
-        self.reserve(size)
+    def bring(self, rows):
+        """Rows of the host on the GPU, for what is queued on the current stream until ``done`` is called."""
         self.turn = 1 - self.turn
-        return self.slots[self.turn].load(layout, size, write, self.stream)
+        return self.slots[self.turn].load(rows, self.stream)
 
     def done(self):
-        """What reads the arrays brought last has been queued."""
+        """What reads the rows brought last has been queued."""
         self.slots[self.turn].used.record()
 
 
 class _Slot:
     """A buffer on the GPU, and one of the host on the way there."""
 
-    def __init__(self, n_bytes):
-        self.pinned, self.buffer = empty_pinned(n_bytes, np.uint8), cp.empty(n_bytes, cp.uint8)
+    def __init__(self, size, dtype):
+        self.pinned, self.buffer = empty_pinned(size, dtype), cp.empty(size, dtype)
         self.copied, self.used = (cp.cuda.Event(disable_timing=True) for _ in range(2))
         self.used.record()  # the memory may be that of an array which the current stream has yet to read
 
-    def load(self, layout, size, write, stream):
+    def load(self, rows, stream):
         self.copied.synchronize()  # what was here before has left the pinned buffer
-        write(*_arrays(self.pinned, layout))
+        pinned = self.pinned[: rows.size].reshape(rows.shape)
+        for some in _read(rows):
+            pinned[some] = rows[some]
         stream.wait_event(self.used)
-        self.buffer[:size].set(self.pinned[:size], stream=stream)
+        self.buffer[: rows.size].set(self.pinned[: rows.size], stream=stream)
         self.copied.record(stream)
         cp.cuda.get_current_stream().wait_event(self.copied)
-        return _arrays(self.buffer, layout)
-
-
-def room_of(layout):
-    """Bytes of a buffer for arrays of these shapes and dtypes."""
-    return sum(_aligned(*array) for array in layout)
-
-
-def _aligned(shape, dtype):
-    return -(-int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize // _ALIGNED) * _ALIGNED
-
-
-def _arrays(memory, layout):
-    """Arrays of these shapes and dtypes, one after the other in a buffer."""
-    out, at = [], 0
-    for shape, dtype in layout:
-        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-        out.append(memory[at : at + size].view(dtype).reshape(shape))
-        at += _aligned(shape, dtype)
-    return out
+        return self.buffer[: rows.size].reshape(rows.shape)
 
 
 class Streamed:
@@ -88,7 +64,7 @@ class Streamed:
     def __init__(self, X):
         self.X = X.view(np.ndarray)
         self.shape, self.dtype = X.shape, X.dtype
-        self.conveyor = Conveyor()
+        self.conveyor = Conveyor(X.dtype)
 
     def __len__(self):
         return len(self.X)
@@ -106,18 +82,10 @@ class Streamed:
         together = max(_BLOCKS, PART * n_blocks // max(1, self.X.nbytes))
         cuts = [(b, min(b + together, n_blocks)) for b in range(0, n_blocks, together)]
         n_rows = max(edges[end] - edges[b] for b, end in cuts)
-        self.conveyor.reserve(room_of([((n_rows, self.shape[1]), self.dtype)]))
+        self.conveyor.reserve(n_rows * self.shape[1])
         for b, end in cuts:
-            yield (b, end), edges[b], self._bring(self.X[edges[b] : edges[end]])
+            yield (b, end), edges[b], self.conveyor.bring(self.X[edges[b] : edges[end]])
             self.conveyor.done()
-
-    def _bring(self, rows):
-        def write(pinned):
-            for some in _read(rows):
-                pinned[some] = rows[some]
-
-        (part,) = self.conveyor.bring([(rows.shape, self.dtype)], write)
-        return part
 
 
 def brought(values):

@@ -33,13 +33,6 @@ class _Lane:
             cublas.destroy(self.blas)
 
 
-class _Usual:
-    """The handles of CuPy, for whatever stream is the current one."""
-
-    solver = property(lambda self: device.get_cusolver_handle())
-    blas = property(lambda self: device.get_cublas_handle())
-
-
 class _Lanes(threading.local):
     """Of this thread, by device; they stay until it ends, as CuPy's own handles do."""
 
@@ -52,18 +45,19 @@ class _Lanes(threading.local):
         return lanes[:n]
 
 
-_LANES, _USUAL = _Lanes(), _Usual()
+_LANES = _Lanes()
 
 
 def side_by_side(work, n, q):
-    """Call work(i, handles) for i < n, where matrices of q columns are worked on in the same way for each.
+    """Call work(i, lane) for i < n, where matrices of q columns are worked on in the same way for each. lane : None for
+    the handles of CuPy, on whatever stream is the current one.
 
     The factor of a thousand columns is a chain of small steps, which leave most of a card idle. So each has a stream of
     its own, which what is queued afterwards waits for.
     """
     if n == 1 or q >= _FILLS_A_CARD:
         for i in range(n):
-            work(i, _USUAL)
+            work(i, None)
         return
     here, lanes, begins = cp.cuda.get_current_stream(), _LANES.first(n), cp.cuda.Event(disable_timing=True)
     begins.record(here)
@@ -79,30 +73,27 @@ def side_by_side(work, n, q):
         here.wait_event(done)
 
 
-def workspace_for(matrix):
-    """Memory for ``potrf`` of a matrix of this shape."""
-    q = len(matrix)
-    return cp.empty(cusolver.dpotrf_bufferSize(device.get_cusolver_handle(), _LOWER, q, matrix.data.ptr, q))
-
-
 def workspaces_for(matrix):
-    """As much for each of those that are worked on side by side."""
-    return [workspace_for(matrix) for _ in range(1 if len(matrix) >= _FILLS_A_CARD else _MOST_LANES)]
+    """Memory for ``potrf`` of matrices of this shape, for each of those that are worked on side by side."""
+    q = len(matrix)
+    size = cusolver.dpotrf_bufferSize(device.get_cusolver_handle(), _LOWER, q, matrix.data.ptr, q)
+    return [cp.empty(size) for _ in range(1 if q >= _FILLS_A_CARD else _MOST_LANES)]
 
 
-def potrf(matrix, workspace, info, handles=_USUAL):
+def potrf(matrix, workspace, info, lane=None):
     """The Cholesky factor in place of a matrix (q, q). info : (1,) int32, the minor that is not positive, or 0."""
     q, where = len(matrix), (workspace.data.ptr, workspace.size, info.data.ptr)
-    cusolver.dpotrf(handles.solver, _LOWER, q, matrix.data.ptr, q, *where)
+    handle = lane.solver if lane else device.get_cusolver_handle()
+    cusolver.dpotrf(handle, _LOWER, q, matrix.data.ptr, q, *where)
 
 
-def solve_lower(factor, rows, transposed=False, handles=_USUAL):
+def solve_lower(factor, rows, transposed=False, lane=None):
     """L^-1 x or L^-T x in place for each of the rows x (m, q), or for one x (q,); contiguous."""
     q = len(factor)
     operation = cublas.CUBLAS_OP_T if transposed else cublas.CUBLAS_OP_N
     kind = cublas.CUBLAS_SIDE_LEFT, _LOWER, operation, cublas.CUBLAS_DIAG_NON_UNIT
     sizes = q, rows.size // q, _ONE.ctypes.data, factor.data.ptr, q, rows.data.ptr, q
-    cublas.dtrsm(handles.blas, *kind, *sizes)
+    cublas.dtrsm(lane.blas if lane else device.get_cublas_handle(), *kind, *sizes)
 
 
 class _Verdict(threading.local):

@@ -10,7 +10,6 @@ from .cuda import OPTIONS, THREADS, source
 i32, i64 = np.int32, np.int64  # of a kernel's integers: CuPy passes those of Python as 64 bits
 
 _RESERVED = 1024  # bytes of shared memory that the system keeps of each block
-_ADDED = 32  # sums that a block of the second stage adds
 _CACHED = 0.7  # of the cache of all multiprocessors: what a pass may count on
 
 
@@ -36,6 +35,11 @@ def launch(function, grid, *arguments, shared_bytes=0):
     """Start a kernel in blocks of the one size that is used; grid : blocks, one number or several."""
     grid = grid if isinstance(grid, tuple) else (grid,)
     function(grid, (THREADS,), arguments, shared_mem=shared_bytes)
+
+
+def random_arguments(key, sweep, *purpose):
+    """The last arguments of every kernel that draws: the sweep, the purpose where it takes one, and the key."""
+    return tuple(np.uint32(value) for value in (sweep, *purpose, *key))
 
 
 def blocks_for(n_threads):
@@ -80,10 +84,3 @@ def padded(coef, chains, size):
     out = cp.zeros((coef.shape[1], chains), {4: cp.float32, 8: cp.float64}[size])
     out[:, : len(coef)] = coef.T
     return out
-
-
-def add_blocks(sums, out):
-    """out = the sums of all blocks; sums (blocks, rows, chains or more), out (n_chains, rows), both contiguous."""
-    blocks, rows, width = sums.shape
-    sizes = i32(blocks), i32(rows), i32(width), i32(len(out))
-    launch(kernel("scales", "add_blocks"), -(-rows * width // _ADDED), sums, out, *sizes, shared_bytes=8 * THREADS)

@@ -1,4 +1,4 @@
-"""Moves along lines on the GPU; what passes over dense and over sparse rows share of them."""
+"""Moves along lines on the GPU: what comes before and after a pass."""
 
 import cupy as cp
 
@@ -13,19 +13,19 @@ TOGETHER = min(
 
 
 def proposals(uniform, width):
-    """As ``lines.proposals``; one kernel, for many small ones would take most of a small sweep."""
+    """As ``cpu.proposals``."""
     n_chains, n_steps = len(uniform), uniform.shape[1] - 2
     out = cp.empty((n_chains, n_steps))
     given = cp.ascontiguousarray(uniform), width, i32(width.size > 1), out
-    launch(kernel("scales", "line_proposals"), blocks_for(n_chains), *given, i32(n_chains), i32(n_steps))
+    launch(kernel("chains", "line_proposals"), blocks_for(n_chains), *given, i32(n_chains), i32(n_steps))
     return out
 
 
 def first_inside(value, steps, uniform):
-    """As ``lines.first_inside``."""
+    """As ``cpu.first_inside``."""
     out = cp.empty(len(value))
     given = value, steps, cp.ascontiguousarray(uniform), out
-    launch(kernel("scales", "first_inside"), blocks_for(len(out)), *given, *map(i32, value.shape))
+    launch(kernel("chains", "first_inside"), blocks_for(len(out)), *given, *map(i32, value.shape))
     return out
 
 

@@ -4,7 +4,7 @@ import cupy as cp
 from cupyx.scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from .cuda import THREADS
-from .dense_passes import element, widened
+from .dense_passes import widened
 from .host_streaming import brought
 from .launch import i32, kernel, launch
 from .memory import ANSWERED
@@ -16,7 +16,7 @@ _TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows 
 def average_phi(eta):
     """As ``cpu.average_phi``."""
     means = cp.empty((len(eta), 2))
-    function = kernel("answers", "mean_phi", element(eta))
+    function = kernel("answers", "mean_phi")
     launch(function, len(eta), eta, means, i32(eta.shape[1]), shared_bytes=8 * THREADS // 32)
     return means
 
@@ -25,7 +25,7 @@ def each_block(X, coef, threads, budget, use):
     """As ``cpu.each_block``, with products on the GPU, whose own budget it is; X may be on the host."""
     coef = brought(coef).astype(cp.float64, copy=False)
     (m, p), n = coef.shape, X.shape[0]
-    size = rows_together(max(m, p))
+    size = max(1, min(ANSWERED, _TOGETHER // max(m, p)))
     rows = cp.zeros((size, p))  # of one shape, so that the product treats a row alike in any batch
     for start in range(0, n, size):
         some = cp.ascontiguousarray(brought(X[start : start + size]))
@@ -38,11 +38,6 @@ def next_hermite(x, own, before, k):
     """As ``cpu.next_hermite``."""
     before *= -k
     before += x * own
-
-
-def rows_together(widest):
-    """Rows of a block; widest : numbers that a row takes at most, of X or under all draws."""
-    return max(1, min(ANSWERED, _TOGETHER // widest))
 
 
 def quantiles(values, levels, of=None):

@@ -4,8 +4,7 @@ import cupy as cp
 import numpy as np
 
 from .cuda import THREADS
-from .launch import blocks_for, i32, i64, kernel, launch
-from .sweep_counter import random_arguments
+from .launch import blocks_for, i32, i64, kernel, launch, random_arguments
 
 
 def normal(shape, key, sweep, purpose, attempt=0):
@@ -34,7 +33,7 @@ def gamma(shape, rate, key, sweep, purpose):
 def global_scale(beta, tau_sq_inv, tau_0, key, sweep):
     """tau^-2 given beta (n_chains, p), every lambda_j integrated out; a slice step from the current one."""
     beta, out = cp.ascontiguousarray(beta), cp.empty_like(tau_sq_inv)
-    function = kernel("scales", "global_scale")
+    function = kernel("chains", "global_scale")
     arguments = beta, tau_sq_inv, np.float64(tau_0), out, i32(beta.shape[1]), *random_arguments(key, sweep)
     launch(function, len(beta), *arguments, shared_bytes=8 * THREADS // 32)
     return out
@@ -52,5 +51,5 @@ def _filled(name, out, given, *numbers):
     given, numbers : the kernel's arguments before and after out and its sizes.
     """
     sizes = i64(out.size), i32(out.size // len(out))
-    launch(kernel("scales", name), blocks_for(out.size), *given, out, *sizes, *numbers)
+    launch(kernel("chains", name), blocks_for(out.size), *given, out, *sizes, *numbers)
     return out

@@ -8,6 +8,11 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef int i32;
 typedef long long i64;
+#define INFINITY __longlong_as_double(0x7ff0000000000000LL)
+HD u32 bits_of(float x) { return __float_as_uint(x); }
+HD u64 bits_of(double x) { return u64(__double_as_longlong(x)); }
+HD float of_bits(u32 bits) { return __uint_as_float(bits); }
+HD double of_bits(u64 bits) { return __longlong_as_double(i64(bits)); }
 #else
 #include <math.h>
 #include <stdint.h>
@@ -20,6 +25,16 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int32_t i32;
 typedef int64_t i64;
+template <class To, class From> HD To same_bits(From x) {
+    To out;
+    static_assert(sizeof out == sizeof x, "numbers of one size");
+    memcpy(&out, &x, sizeof out);
+    return out;
+}
+HD u32 bits_of(float x) { return same_bits<u32>(x); }
+HD u64 bits_of(double x) { return same_bits<u64>(x); }
+HD float of_bits(u32 bits) { return same_bits<float>(bits); }
+HD double of_bits(u64 bits) { return same_bits<double>(bits); }
 #endif
 
 // The first line of a function whose sums and products a b + c are rounded once, where the processor can.

@@ -1,55 +1,91 @@
-// The effect u of a group of rows, given all else:
+// Effects u of groups of rows, given all else:
 //     log p(u | ...) = sum_i w_i log Phi(s_i (eta_i + u)) - u^2 / (2 s^2)
-// over the rows of the group, s_i = 1 or -1 as y_i is 1 or 0, eta_i being the rest of the linear predictor.
+// over the rows of the group, s_i = 1 or -1 as y_i is 1 or 0, eta_i being the rest of the linear predictor. Groups are
+// independent, and most have few rows: so many move together, and loops over the rows of all of them vectorise.
 #pragma once
 #include "normal_tail.hpp"
 #include "random.hpp"
-#include "slice.hpp"
 
 constexpr double EFFECT_WIDTH = 4.0;  // of the slice, in standard deviations that the information of the rows leaves
+constexpr u32 EFFECT_PROPOSALS = 100;  // after which u stays, which is exact
 
-// sum w log Phi(t) of a few numbers, with few logarithms. weight : null where each is 1.
-static inline double sum_log_cdf_of_few(i64 n, const double* __restrict t, const double* __restrict weight,
-                                        double* __restrict squares, double* __restrict v) {
-    for (i64 i = 0; i < n; ++i) {
-        const CdfParts parts = cdf_parts(t[i]);
-        squares[i] = parts.square, v[i] = parts.v;
-    }
-    double total = 0.0;
-    if (weight) {
-        for (i64 i = 0; i < n; ++i) total += weight[i] * (log(v[i]) - squares[i]);
-        return total;
-    }
-    LogSum logs;
-    for (i64 i = 0; i < n; ++i) total -= squares[i], logs.add(v[i]);
-    return total + logs.value();
-}
+// An effect that moves, of one group in one chain; its n rows are some of the ``EffectRows``.
+struct Effect {
+    i64 first, n;
+    double precision;  // s^-2
+    double now, level, low, high, proposed;
+    Stream stream;
+    u32 index;
+};
 
-// The rows of a group: s_i eta_i, s_i and the weights.
-struct GroupRows {
-    i64 n;
+// s_i eta_i, s_i and the weights of rows, those of each effect side by side.
+struct EffectRows {
     const double *signed_eta, *sign, *weight;  // weight : null where each is 1
 };
 
-// The log-density. work : 3 n numbers.
-static inline double effect_density(const GroupRows& rows, double u, double precision, double* __restrict work) {
-    for (i64 i = 0; i < rows.n; ++i) work[i] = rows.signed_eta[i] + rows.sign[i] * u;
-    const double prior = -0.5 * u * u * precision;
-    return prior + sum_log_cdf_of_few(rows.n, work, rows.weight, work + rows.n, work + 2 * rows.n);
+// The log-densities of some effects where they are proposed. work : three times as many numbers as they have rows.
+static inline void effect_densities(const EffectRows& rows, const i64* some, i64 n_some, const Effect* effects,
+                                    i64 n_rows, double* __restrict work, double* __restrict out) {
+    double *__restrict t = work, *__restrict squares = work + n_rows, *__restrict v = work + 2 * n_rows;
+    i64 at = 0;
+    for (i64 k = 0; k < n_some; ++k) {
+        const Effect& effect = effects[some[k]];
+        const double* eta = rows.signed_eta + effect.first;
+        const double* sign = rows.sign + effect.first;
+        for (i64 i = 0; i < effect.n; ++i) t[at + i] = eta[i] + sign[i] * effect.proposed;
+        at += effect.n;
+    }
+    SIDE_BY_SIDE
+    for (i64 i = 0; i < at; ++i) {
+        const CdfParts parts = cdf_parts(t[i]);
+        squares[i] = parts.square, v[i] = parts.v;
+    }
+    at = 0;
+    for (i64 k = 0; k < n_some; ++k) {
+        const Effect& effect = effects[some[k]];
+        double total = -0.5 * effect.proposed * effect.proposed * effect.precision;
+        if (rows.weight) {
+            const double* weight = rows.weight + effect.first;
+            for (i64 i = 0; i < effect.n; ++i) total += weight[i] * (log(v[at + i]) - squares[at + i]);
+        } else {
+            LogSum logs;
+            for (i64 i = 0; i < effect.n; ++i) total -= squares[at + i], logs.add(v[at + i]);
+            total += logs.value();
+        }
+        out[k] = total;
+        at += effect.n;
+    }
 }
 
-// A slice step of u in an interval that is laid about it at random and shrinks towards it. precision : s^-2.
-// information : what the rows tell of u, about; frozen. index : of the group.
-static inline double move_effect(const GroupRows& rows, double u, double precision, double information,
-                                 const Stream& stream, u32 index, double* work) {
-    const double level = effect_density(rows, u, precision, work) + log(uniform(stream, index, 0));
-#ifdef PLANT_EFFECT_LEVEL
-    const double width = EFFECT_WIDTH / sqrt(information + precision + fabs(u));
-#else
-    const double width = EFFECT_WIDTH / sqrt(information + precision);
-#endif
-    const double low = u - width * uniform(stream, index, 1);
-    return shrink_slice(
-        u, level, low, low + width, [&](double at) { return effect_density(rows, at, precision, work); },
-        [&](u32 attempt) { return uniform(stream, index, 2 + attempt); });
+// A slice step for each effect, in an interval that is laid about it at random and shrinks towards it (Neal 2003). width :
+// of these intervals. some : (n_effects,) to be overwritten. work : as above. values : (n_effects,).
+static inline void move_effects(const EffectRows& rows, i64 n_effects, Effect* effects, const double* width, i64 n_rows,
+                                i64* some, double* work, double* values) {
+    for (i64 k = 0; k < n_effects; ++k) some[k] = k, effects[k].proposed = effects[k].now;
+    effect_densities(rows, some, n_effects, effects, n_rows, work, values);
+    for (i64 k = 0; k < n_effects; ++k) {
+        Effect& effect = effects[k];
+        effect.level = values[k] + log(uniform(effect.stream, effect.index, 0));
+        effect.low = effect.now - width[k] * uniform(effect.stream, effect.index, 1);
+        effect.high = effect.low + width[k];
+    }
+    i64 n_left = n_effects;
+    for (u32 attempt = 0; n_left && attempt < EFFECT_PROPOSALS; ++attempt) {
+        for (i64 k = 0; k < n_left; ++k) {
+            Effect& effect = effects[some[k]];
+            const double share = uniform(effect.stream, effect.index, 2 + attempt);
+            effect.proposed = effect.low + (effect.high - effect.low) * share;
+        }
+        effect_densities(rows, some, n_left, effects, n_rows, work, values);
+        i64 left = 0;
+        for (i64 k = 0; k < n_left; ++k) {
+            Effect& effect = effects[some[k]];
+            if (values[k] >= effect.level) effect.now = effect.proposed;
+            else {
+                (effect.proposed < effect.now ? effect.low : effect.high) = effect.proposed;
+                some[left++] = some[k];
+            }
+        }
+        n_left = left;
+    }
 }

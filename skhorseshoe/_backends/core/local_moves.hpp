@@ -34,23 +34,26 @@ HD double draw_log_lambda(double now, const LocalLaw& law, const Stream& stream,
 }
 
 // Moves of k columns, from the first to the last and back to the first: so the move is its own mirror image. x (k,) =
-// lambda_j^-2 in place. P (k, k), m (k,) : of these columns; overwritten. column : (k,) scratch.
-HD void move_local_scales(double* P, double* m, double* x, i64 k, double tau_sq_inv, const Stream& stream,
-                          double* column) {
+// lambda_j^-2 in place. P (k, k), m (k,) : of these columns; overwritten. column : (k,) scratch. The threads of a team
+// take the same decisions; it has ``copy``, ``add_multiple`` and ``add_square``, which all have done before any goes on.
+template <class Team>
+HD void move_local_scales(const Team& team, double* P, double* m, double* x, i64 k, double tau_sq_inv,
+                          const Stream& stream, double* column) {
     for (i64 step = 0; step < 2 * k; ++step) {
         const i64 j = step < k ? step : 2 * k - 1 - step;
-        const double own = P[j * k + j], d = tau_sq_inv * x[j], free = 1.0 - d * own;
+        const double now = x[j], mean = m[j], own = P[j * k + j], d = tau_sq_inv * now, free = 1.0 - d * own;
         if (!(free > LEAST_FREE)) continue;
-        LocalLaw law{own / free, m[j] / free, tau_sq_inv};
+        team.copy(column, P + j * k, k);
+        LocalLaw law{own / free, mean / free, tau_sq_inv};
 #if defined(PLANT_LARGER_MEAN)
         law.c *= 3.0;
 #elif defined(PLANT_SMALLER_TAU)
         law.tau_sq_inv *= 100.0;
 #endif
-        x[j] = exp(-2.0 * draw_log_lambda(-0.5 * log(x[j]), law, stream, u32(step)));
-        const double change = tau_sq_inv * x[j] - d, factor = -change / (1.0 + change * own), mean = m[j];
-        for (i64 a = 0; a < k; ++a) column[a] = P[j * k + a];
-        add_multiple(m, factor * mean, column, k);
-        add_square(P, factor, column, k);
+        const double next = exp(-2.0 * draw_log_lambda(-0.5 * log(now), law, stream, u32(step)));
+        const double change = tau_sq_inv * next - d, factor = -change / (1.0 + change * own);
+        team.copy(x + j, &next, 1);
+        team.add_multiple(m, factor * mean, column, k);
+        team.add_square(P, factor, column, k);
     }
 }

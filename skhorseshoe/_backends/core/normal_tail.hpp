@@ -15,12 +15,7 @@ HD double exp_half_square(double t) {
     CONTRACT
     const double size = least(fabs(t), TAIL_END), rounded = ROUND - 0.5 * size * size * LOG2_E, k = rounded - ROUND;
     const double r = (-0.5 * size * size - k * LN2_HIGH) - k * LN2_LOW;
-    u64 bits;
-    memcpy(&bits, &rounded, sizeof bits);
-    bits = (bits << 52) + (u64(1023) << 52);
-    double power;
-    memcpy(&power, &bits, sizeof power);
-    return exp_polynomial(r) * power;
+    return exp_polynomial(r) * of_bits((bits_of(rounded) << 52) + (u64(1023) << 52));
 }
 
 // exp(t^2 / 2) P(N > size), 0 <= size <= FAR; with one division, for they take long.
@@ -47,6 +42,8 @@ HD CdfParts cdf_parts(double t) {
     const double below = largest(least(t, 0.0), -FAR);
     return {0.5 * below * below, e, t < 0.0 ? g : 1.0 - e * g};
 }
+
+HD double log_cdf(const CdfParts& parts) { return log(parts.v) - parts.square; }
 
 // phi(t) / Phi(t), relative error below 1e-12 down to t = -37.3, and finite beyond.
 HD double mills_ratio(double t, double e, double v) { return DENSITY_AT_0 * (t < 0.0 ? 1.0 : e) / v; }

@@ -81,35 +81,40 @@ HD i32 set_gaussian(const Team& team, const Gaussians& of, const Scales& scales,
 // Columns are held while tau^2 grows by a factor: lambda_j tau stays, and x_j = lambda_j^-2 grows, in place. What that
 // adds to the log-density. A column is held with probability h / (1 + h), h = lambda_j^2 tau^2 H_jj / HALF_HELD. The
 // choice is an unknown of its own: where it is not to hold, its probability is part of the law of tau.
+struct Held {
+    LogSum logs;
+    i64 n = 0;
+
+    // Column j, by a uniform ``chance``.
+    HD_MEMBER void see(const Gaussians& of, i64 j, double* x, double tau_sq_inv, double growth, double chance) {
+        double size = least(of.H[j * of.q + j] / (tau_sq_inv * x[j] * HALF_HELD), LARGEST_ODDS);
+        if (chance * (1.0 + size) < size) {
+            ++n, size = x[j];
+            x[j] *= growth;
+#ifdef PLANT_NO_PRIOR_OF_HELD
+            logs.total -= log_half_cauchy(x[j]) - log_half_cauchy(size);
+#endif
+        }
+#ifdef PLANT_NO_CHOICE_OF_HELD
+        else return;
+#endif
+        logs.add((1.0 + size) / (1.0 + growth * size));
+    }
+    HD_MEMBER double value(double growth) const { return logs.value() + 0.5 * n * log(growth); }
+};
+
+// All columns, by the uniforms of this move.
 HD double hold(const Gaussians& of, double* x, double tau_sq_inv, double growth, u32 move, const Stream& stream) {
     constexpr i64 AT_ONCE = 64;
     double chance[AT_ONCE];
-    LogSum logs;
-    i64 n_held = 0;
+    Held held;
     for (i64 first = 0; first < of.p; first += AT_ONCE) {
         const i64 n = least(AT_ONCE, of.p - first);
         uniforms(chance, n, stream, move * u32(of.p) + u32(first));
-        for (i64 j = first; j < first + n; ++j) {
-            double size = least(of.H[j * of.q + j] / (tau_sq_inv * x[j] * HALF_HELD), LARGEST_ODDS);
-            if (chance[j - first] * (1.0 + size) < size) {
-                ++n_held, size = x[j];
-                x[j] *= growth;
-#ifdef PLANT_NO_PRIOR_OF_HELD
-                logs.total -= log_half_cauchy(x[j]) - log_half_cauchy(size);
-#endif
-            }
-#ifdef PLANT_NO_CHOICE_OF_HELD
-            else continue;
-#endif
-            logs.add((1.0 + size) / (1.0 + growth * size));
-        }
+        for (i64 j = first; j < first + n; ++j) held.see(of, j, x, tau_sq_inv, growth, chance[j - first]);
     }
-    return logs.value() + 0.5 * n_held * log(growth);
+    return held.value(growth);
 }
-
-// A Metropolis step in log tau of this standard deviation; MOVED, 0 where it is rejected, or a minor. spare : (q, q),
-// work : (2 q + p,) scratch. move : of those that the stream of each purpose has.
-constexpr i32 MOVED = -1;
 
 struct TauStreams {
     Stream step, level, held;
@@ -117,13 +122,28 @@ struct TauStreams {
         : step(key, chain, SWAP), level(key, chain, SWAP_ACCEPT), held(key, chain, HELD) {}
 };
 
+// A proposal, and the level that the new constant must exceed, but for what ``hold`` adds to the log-density.
+struct TauProposal {
+    double tau_sq_inv, level;
+};
+
+HD TauProposal propose_tau(double now, double log_norm, double tau_0, double tau_step, const TauStreams& streams,
+                           u32 move) {
+    const double proposed = now * exp(-2.0 * tau_step * normal(streams.step, move)), unit = tau_0 * tau_0;
+    double level = log_norm - exponential(streams.level, move);
+    level += log_half_cauchy(now * unit) - log_half_cauchy(proposed * unit);
+    return {proposed, level};
+}
+
+// A Metropolis step in log tau of this standard deviation; MOVED, 0 where it is rejected, or a minor. spare : (q, q),
+// work : (2 q + p,) scratch. move : of those that the stream of each purpose has.
+constexpr i32 MOVED = -1;
+
 template <class Team>
 HD i32 move_tau(const Team& team, const Gaussians& of, double tau_0, double tau_step, const TauStreams& streams,
                 u32 move, const Scales& scales, const Gaussian& gaussian, double* spare, double* work) {
     double *half = work, *x = work + 2 * of.q, now = *scales.tau_sq_inv, log_norm;
-    const double proposed = now * exp(-2.0 * tau_step * normal(streams.step, move)), unit = tau_0 * tau_0;
-    double level = *gaussian.log_norm - exponential(streams.level, move);
-    level += log_half_cauchy(now * unit) - log_half_cauchy(proposed * unit);
+    auto [proposed, level] = propose_tau(now, *gaussian.log_norm, tau_0, tau_step, streams, move);
     for (i64 j = 0; j < of.p; ++j) x[j] = scales.lambda_sq_inv[j];
     level -= hold(of, x, now, now / proposed, move, streams.held);
     const i32 minor = factorise(team, of, x, proposed, spare, half, work + of.q, log_norm);

@@ -11,18 +11,6 @@
 #pragma once
 #include "random.hpp"
 
-HD u32 bits_of(float x) {
-    u32 bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-HD float of_bits(u32 bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 HD float root(float x) { return sqrtf(x); }
 HD double root(double x) { return sqrt(x); }
 

@@ -14,7 +14,6 @@ from card import (
     module,
     on_card,
     on_host,
-    sparse_rows,
 )
 from cuda_emulator import fake_cupy
 
@@ -23,9 +22,9 @@ from skhorseshoe.inspection import contributions, marginal_effects
 
 
 @pytest.fixture(scope="module")
-def fitted(one_gpu, data, short_fit):
+def fitted(one_gpu, problem, short_fit):
     """A model fitted on the GPU, and other rows than those of the fit."""
-    return short_fit(*data, device="cuda", burn_in=20, n_iter=100), data[0][:90]
+    return short_fit(*problem, device="cuda", burn_in=20, n_iter=100), problem[0][:90]
 
 
 def fitted_there(X, y, weight=None, **params):
@@ -38,8 +37,8 @@ def on_cpu(model):
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
-def test_cupy_rows_give_the_draws_of_rows_of_the_host(sampler, one_gpu, data):
-    X, y = data
+def test_cupy_rows_give_the_draws_of_rows_of_the_host(sampler, one_gpu, problem):
+    X, y = problem
     weight = np.arange(len(y)) % 3  # rows of weight 0 are left out, those of weight 2 repeated or weighted
     models = []
     for place in (on_card, lambda values: values):
@@ -47,18 +46,13 @@ def test_cupy_rows_give_the_draws_of_rows_of_the_host(sampler, one_gpu, data):
     assert_same_model(*models)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "sparse"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_large_x_on_the_card_is_read_where_it_is(dtype, one_gpu, problem, short_fit, monkeypatch):
-    if dtype == "sparse":
-        X, y = sparse_rows(11_000, 6, 0.1, "float32")  # a small X would be sorted
-    else:
-        X, y = np.tile(problem[0], (42, 1)).astype(dtype), np.tile(problem[1], 42)
+    X, y = np.tile(problem[0], (42, 1)).astype(dtype), np.tile(problem[1], 42)  # a small X would be sorted
     given, held = on_card(X), held_by_fits(monkeypatch)
     model = short_fit(given, y, sampler="gibbs", burn_in=0, n_iter=1, n_chains=1)  # device="auto" is where X is
     assert model.device_ == "cuda:0"
-    arrays = [lambda X: X.data, lambda X: X.indices, lambda X: X.indptr] if dtype == "sparse" else [lambda X: X]
-    for of in arrays:
-        assert of(held[0]).data.ptr == of(given).data.ptr
+    assert held[0].data.ptr == given.data.ptr
     assert model.predict_proba(given).shape == (len(y), 2)
 
 
@@ -105,16 +99,16 @@ def test_labels_that_cupy_cannot_hold_come_as_numpy(one_gpu, problem, short_fit)
     assert set(labels) == {"no", "yes"}
 
 
-def test_log_likelihoods_for_arviz_are_those_of_the_cpu(fitted, data):
-    model, (X, y) = fitted[0], data
+def test_log_likelihoods_for_arviz_are_those_of_the_cpu(fitted, problem):
+    model, (X, y) = fitted[0], problem
     ours = model.to_arviz(on_card(X), on_card(y), max_draws=40)
     theirs = on_cpu(model).to_arviz(X, y, max_draws=40)
     np.testing.assert_allclose(ours.log_likelihood["y"], theirs.log_likelihood["y"], rtol=1e-10)
 
 
 @pytest.mark.parametrize("rule", ["dss", "shrinkage"])
-def test_columns_are_selected_as_from_rows_of_the_host(rule, fitted, data):
-    X, y = data
+def test_columns_are_selected_as_from_rows_of_the_host(rule, fitted, problem):
+    X, y = problem
     selectors = [HorseshoeSelector(fitted[0], rule=rule, prefit=True).fit(rows, y) for rows in (X, on_card(X))]
     np.testing.assert_array_equal(*(selector.support_ for selector in selectors))
 
@@ -130,22 +124,19 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("says", SPOILT)
-def test_bad_cupy_rows_are_refused(says, fitted, data):
-    rows = data[0]
-    if sp.issparse(rows) and says.startswith(("Expected", "0 feature")):
-        rows = rows.toarray()  # no sparse matrix is so
-    X = on_card(SPOILT[says](rows))
-    for use in (lambda: fitted[0].predict(X), lambda: HorseshoeProbitClassifier().fit(X, data[1])):
+def test_bad_cupy_rows_are_refused(says, fitted, problem):
+    X = on_card(SPOILT[says](problem[0]))
+    for use in (lambda: fitted[0].predict(X), lambda: HorseshoeProbitClassifier().fit(X, problem[1])):
         with pytest.raises(ValueError, match=says):
             use()
     with pytest.raises(ValueError, match="requires y to be passed"):
-        HorseshoeProbitClassifier().fit(on_card(data[0]), None)
+        HorseshoeProbitClassifier().fit(on_card(problem[0]), None)
 
 
-def test_a_cupy_x_and_another_device_are_at_odds(fitted, data):
+def test_a_cupy_x_and_another_device_are_at_odds(fitted, problem):
     message = r"on 'cuda:0' and device='cpu' is asked for.*X\.get\(\)"
     with pytest.raises(ValueError, match=message):
-        HorseshoeProbitClassifier(device="cpu").fit(on_card(data[0]), data[1])
+        HorseshoeProbitClassifier(device="cpu").fit(on_card(problem[0]), problem[1])
     with pytest.raises(ValueError, match=message):
         on_cpu(fitted[0]).predict(on_card(fitted[1]))
 
@@ -156,20 +147,24 @@ def test_integers_and_columns_first_are_converted_on_the_card(one_gpu, problem, 
         np.testing.assert_array_equal(on_host(model.predict_proba(on_card(given))), model.predict_proba(given))
 
 
-def test_sparse_numbers_of_other_kinds_are_converted_in_a_copy(one_gpu, sparse_problem, short_fit):
-    """Booleans, and numbers that are stored twice; another format than CSR is refused."""
-    X, y = sparse_problem
-    model = short_fit(X, y, device="cuda", **SHORT)
-    np.testing.assert_array_equal(on_host(model.predict_proba(on_card(X != 0))), model.predict_proba(X != 0))
-    given = on_card(sp.csr_array((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape))
-    np.testing.assert_array_equal(on_host(model.predict_proba(given)), model.predict_proba(X))
-    assert given.data.size == 2 * X.nnz
-    with pytest.raises(ValueError, match=r"'csc' format.*X.tocsr\(\)"):
-        model.predict(sys.modules["cupyx.scipy.sparse"].csc_matrix(X.tocsc()))
+def test_sparse_rows_are_refused_with_what_to_do(card, problem, short_fit, monkeypatch):
+    """With "auto" they are the CPU's, as are predictions for them."""
+    X, y = sp.csr_array(problem[0]), problem[1]
+    for device in ("cuda", "cuda:0"):
+        with pytest.raises(ValueError, match=rf"X is sparse and device='{device}'.*device='cpu' or.*X\.toarray\(\)"):
+            fitted_there(X, y, device=device)
+    monkeypatch.setattr("skhorseshoe._backends.device._WORTH_A_GPU", 0)
+    assert fitted_there(X, y).device_ == "cpu"
+    model = short_fit(*problem, device="cuda", **SHORT)
+    np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(problem[0]), rtol=1e-10)
+    there, message = sys.modules["cupyx.scipy.sparse"].csr_matrix(), r"sparse CuPy matrix.*X\.get\(\).*X\.toarray\(\)"
+    for use in (model.predict, lambda X: fitted_there(X, y), lambda X: marginal_effects(model, X)):
+        with pytest.raises(ValueError, match=message):
+            use(there)
 
 
-def test_a_model_of_the_cpu_answers_on_the_card_that_x_is_on(one_gpu, data, short_fit):
-    X, y = data
+def test_a_model_of_the_cpu_answers_on_the_card_that_x_is_on(one_gpu, problem, short_fit):
+    X, y = problem
     model = short_fit(X, y, device="auto", **SHORT)
     assert model.device_ == "cpu"
     np.testing.assert_allclose(on_host(model.predict_proba(on_card(X))), model.predict_proba(X), rtol=1e-10)
@@ -191,8 +186,8 @@ def on_second(X):
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
-def test_the_second_card_is_used_if_named_or_x_is_there(sampler, cards, data):
-    X, y = data
+def test_the_second_card_is_used_if_named_or_x_is_there(sampler, cards, problem):
+    X, y = problem
     weight = np.arange(len(y)) % 3
     model = fitted_there(X, y, weight, device="cuda:1", sampler=sampler)
     beside = fitted_there(on_second(X), on_second(y), weight, sampler=sampler)
@@ -207,9 +202,8 @@ def test_the_second_card_is_used_if_named_or_x_is_there(sampler, cards, data):
 
 
 @pytest.mark.filterwarnings("ignore:X has more columns")
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_the_second_card_is_used_for_more_columns_than_rows(form, cards):
-    X, y = form(np.random.default_rng(0).standard_normal((12, 20))), np.arange(12) % 2
+def test_the_second_card_is_used_for_more_columns_than_rows(cards):
+    X, y = np.random.default_rng(0).standard_normal((12, 20)), np.arange(12) % 2
     how = {"n_chains": 1, "slab_scale": 2.0}
     models = fitted_there(X, y, device="cuda:1", **how), fitted_there(on_second(X), y, **how)
     assert {(model.sampler_, model.device_) for model in models} == {("hmc", "cuda:1")}

@@ -34,22 +34,9 @@ def check_passes(architecture, chains, dtype, staged):
 @of_all_architectures
 def test_kernels_compile_without_spills(architecture):
     """The passes as four chains ask for them."""
-    for module in ("probe", "scales"):
+    for module in ("probe", "chains", "answers"):
         check(module, architecture)
-    for element, *_ in cuda.TYPES.values():
-        check("answers", architecture, (f"-DELEMENT={element}",))
-    for types in (("float32", "int32"), ("float64", "int64")):
-        check("sparse_gram_moments", architecture, cuda.sparse_definitions(None, *types))
-    check("sparse_passes", architecture, cuda.sparse_definitions(4, "float32", "int32"), blocks=2)
     check_passes(architecture, 4, "float32", True)
-
-
-@pytest.mark.slow
-@of_all_architectures
-@pytest.mark.parametrize("chains", [1, 2, 4, 8, 16])
-@pytest.mark.parametrize("types", [("float32", "int64"), ("float64", "int32"), ("float32", "int32", "float64")])
-def test_all_passes_over_sparse_rows_compile_without_spills(types, chains, architecture):
-    check("sparse_passes", architecture, cuda.sparse_definitions(chains, *types), blocks=2)
 
 
 @pytest.mark.slow

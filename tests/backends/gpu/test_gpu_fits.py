@@ -26,28 +26,15 @@ FITS = {
     "gibbs, conjugate gradients": {"sampler": "gibbs", **ITERATIVE},
     "pxda, conjugate gradients": {"sampler": "pxda", **ITERATIVE},
 }
-OF_SPARSE_ROWS = "pxda", "gibbs, other columns", "hmc, all options", *(fit for fit in FITS if "gradients" in fit)
 # In float32 one proposal in some 10^5 is accepted here and rejected there, and the chains part: few sweeps.
-SINGLE = [
-    ("gibbs", "dense", "float32"),
-    ("hmc", "dense", "float32"),
-    pytest.param("hmc", "sparse", "float32", marks=pytest.mark.slow),
-]
+SINGLE = ("gibbs", "float32"), ("hmc", "float32"), ("hmc", "float16")
 
 
-@pytest.mark.parametrize(
-    ("fit", "kind", "dtype"),
-    [
-        *((fit, "dense", "float64") for fit in FITS),
-        *((fit, "sparse", "float64") for fit in OF_SPARSE_ROWS),
-        *SINGLE,
-        ("hmc", "dense", "float16"),
-    ],
-)
-def test_chains_are_those_of_the_cpu(fit, kind, dtype, one_gpu, problem, sparse_problem, short_fit, monkeypatch):
+@pytest.mark.parametrize(("fit", "dtype"), [*((fit, "float64") for fit in FITS), *SINGLE])
+def test_chains_are_those_of_the_cpu(fit, dtype, one_gpu, problem, short_fit, monkeypatch):
     if "gradients" in fit:
         monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
-    X, y = problem if kind == "dense" else sparse_problem
+    X, y = problem
     length = {"burn_in": 40, "n_iter": 10} if dtype == "float64" else {"burn_in": 20, "n_iter": 10}
     ours, theirs = (short_fit(X.astype(dtype), y, device=d, **{**length, **FITS[fit]}) for d in ("cuda", "cpu"))
     assert (ours.device_, theirs.device_) == ("cuda:0", "cpu")
@@ -75,11 +62,11 @@ def test_an_automatic_burn_in_is_that_of_the_cpu(sampler, one_gpu, problem, shor
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
-def test_chains_go_on_after_a_pickle_wherever_the_rows_are(sampler, one_gpu, data, short_fit):
+def test_chains_go_on_after_a_pickle_wherever_the_rows_are(sampler, one_gpu, problem, short_fit):
     params = {"device": "cuda", "sampler": sampler, **SHORT}
-    whole = short_fit(*data, **{**params, "n_iter": 10})
-    parts = pickle.loads(pickle.dumps(short_fit(*data, warm_start=True, **params)))
-    parts.fit(on_card(data[0]), data[1])
+    whole = short_fit(*problem, **{**params, "n_iter": 10})
+    parts = pickle.loads(pickle.dumps(short_fit(*problem, warm_start=True, **params)))
+    parts.fit(on_card(problem[0]), problem[1])
     np.testing.assert_allclose(all_draws(parts), all_draws(whole), rtol=1e-9)
 
 
@@ -127,14 +114,14 @@ def test_a_worker_with_a_gpu_answers_as_one_without(weighted, one_gpu):
     assert ours.checksums() == theirs.checksums()
     beta, centre, scale = rng.standard_normal((2, p + 1)), np.zeros(p), np.ones(p)
     questions = {
-        "moments": (),
-        "gram": (centre, scale, True, beta),
-        "score": (beta,),
-        "line": (beta, beta[::-1].copy(), rng.standard_normal((2, 17))),
-        "latent": (beta, 3, np.array(KEY)),
-        "misplaced": (beta[:, :p], beta[:, p]),
+        Segment.moments: (),
+        Segment.gram: (centre, scale, True, beta),
+        Segment.score: (beta,),
+        Segment.line: (beta, beta[::-1].copy(), rng.standard_normal((2, 17))),
+        Segment.latent: (beta, 3, np.array(KEY)),
+        Segment.misplaced: (beta[:, :p], beta[:, p]),
     }
     for question, args in questions.items():
         (got,), (want,) = (shard.answer(question, *args).values() for shard in (ours, theirs))
-        tolerance = 1e-6 if question == "latent" else 1e-9  # standard variates have the resolution of float32
+        tolerance = 1e-6 if question is Segment.latent else 1e-9  # standard variates have the resolution of float32
         assert_all_close(got, want, rtol=tolerance, atol=1e3 * tolerance)

@@ -22,7 +22,7 @@ def last_block(name, n, p, X, columns, coef, chains_of, random=()):
     tiles = -(-n // plan.layout.tile)
     sums = sys.modules["cupy"].empty((1, p + 1, 1))
     sizes = np.int64(n), np.int32(p), np.int32(p), *chains_of
-    cut = np.int32(plan.layout.tile), np.int32(plan.layout.buffers), np.int64(0), np.int32(tiles - 1), np.int32(tiles)
+    cut = np.int32(plan.layout.tile), np.int64(0), np.int32(tiles - 1), np.int32(tiles)
     by_column = rows.padded(coef, plan.layout.chains, plan.real)
     given = X, *columns, by_column, sums, *sizes, *cut, *random
     rows.launch(plan.function, 1, *given, shared_bytes=plan.layout.shared_bytes)
@@ -45,7 +45,7 @@ def test_the_end_of_a_very_large_x_is_found(n, p, card):
     np.testing.assert_allclose(sums[-1], log_phi.sum(), rtol=1e-5)
     np.testing.assert_allclose(sums[:-1], (sign * ratio) @ x, rtol=1e-3, atol=1e-4)
 
-    random = module("sweep_counter").random_arguments(KEY, 7)
+    random = module("launch").random_arguments(KEY, 7)
     sums, m = last_block("latent_pass", n, p, X, (y,), on_card, (np.int32(1), np.int32(0), np.int64(0)), random)
     z = truncated_normals(t.astype(np.float32), 7, n - m, *KEY).astype(float)
     np.testing.assert_allclose(sums[-1], np.square(z).sum(), rtol=1e-4)

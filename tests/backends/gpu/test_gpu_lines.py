@@ -7,7 +7,6 @@ from laws import ALONE
 
 from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._backends._gpu import cuda
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior
@@ -23,13 +22,13 @@ def rows_and_lines(ops, X, y, n_columns, settings):
     return rows, rows.lines(FixedPrior(rows.columns, 2.0), widths, n_splits=2, n_columns=n_columns)
 
 
-@pytest.mark.parametrize(("kind", "settings"), [("dense", "other columns"), ("sparse", "plain")])
-def test_moves_are_those_of_the_cpu(kind, settings, gpu):
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_moves_are_those_of_the_cpu(settings, gpu):
     X, y = sparse_rows(300, 9, 0.3)
-    X, theirs = (X.toarray(), cpu) if kind == "dense" else (X, sparse)
+    X = X.toarray()
     p, rng = 8 if SETTINGS[settings] else 9, np.random.default_rng(0)
     state = rng.standard_normal((3, 10)) / 4, np.exp(rng.standard_normal((3, p))), np.exp(rng.standard_normal(3))
-    both = [(ops, *rows_and_lines(ops, X, y, 4, SETTINGS[settings])) for ops in (module(kind), theirs)]
+    both = [(ops, *rows_and_lines(ops, X, y, 4, SETTINGS[settings])) for ops in (gpu, cpu)]
     for sweep in range(6):
         got, want = (
             ops.to_host(tuple(ops.move_along_lines(*map(ops.to_device, state), rows, lines, 0.7, KEY, sweep)))

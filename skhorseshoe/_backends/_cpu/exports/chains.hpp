@@ -5,6 +5,11 @@
 #include "trajectory.hpp"
 
 struct Lapack : OneThread {
+    void copy(double* to, const double* from, i64 n) const {
+        for (i64 i = 0; i < n; ++i) to[i] = from[i];
+    }
+    void add_multiple(double* y, double factor, const double* x, i64 n) const { ::add_multiple(y, factor, x, n); }
+    void add_square(double* P, double factor, const double* g, i64 n) const { ::add_square(P, factor, g, n); }
     i32 factorise(const double* H, const double* d, i64 q, double* L) const {
         return ::factorise(H, d, q, Triangle::LOWER, L);
     }
@@ -46,7 +51,7 @@ static inline i32 move_slow(const Gaussians& all, const i64* slow, i64 k, const 
     add_products(units, q, k, P, true);
     for (i64 a = 0; a < k; ++a)
         for (i64 e = 0; e < a; ++e) P[e * k + a] = P[a * k + e];
-    move_local_scales(P, m, x, k, *scales.tau_sq_inv, stream, column);
+    move_local_scales(Lapack(), P, m, x, k, *scales.tau_sq_inv, stream, column);
     for (i64 i = 0; i < k; ++i) scales.lambda_sq_inv[slow[i]] = x[i];
 #ifdef PLANT_GAUSSIAN_FORGOTTEN
     double ignored;

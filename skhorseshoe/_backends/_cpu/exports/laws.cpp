@@ -1,5 +1,6 @@
 // Random numbers of one purpose, and the scales, for all chains.
 #include "export.hpp"
+#include "line_slice.hpp"
 #include "scales.hpp"
 
 EXPORT i32 fill_normal(double* out, i64 n_chains, i64 m, u32 attempt, u32 purpose, u32 sweep, u32 k0, u32 k1) {
@@ -49,6 +50,21 @@ EXPORT i32 local_scales(const double* beta, const double* tau_sq_inv, double* ou
             out[c * p + j] = draw_local_precision(b, stream, u32(j));
         }
     }
+    return 0;
+}
+
+// steps (n_chains, n_steps). uniform : (n_chains, n_steps + 2). width : a number for each chain, or one for all.
+EXPORT i32 propose_along_lines(const double* uniform, const double* width, i32 each, i64 n_chains, i64 n_steps, double* steps) {
+    for (i64 c = 0; c < n_chains; ++c)
+        propose_steps(uniform + c * (n_steps + 2), width[each ? c : 0], n_steps, steps + c * n_steps);
+    return 0;
+}
+
+// found (n_chains,), of value and steps (n_chains, n_steps) and a uniform for each chain.
+EXPORT i32 find_first_inside(const double* value, const double* steps, const double* uniform, i64 n_chains, i64 n_steps,
+                             double* found) {
+    for (i64 c = 0; c < n_chains; ++c)
+        found[c] = first_step_inside(value + c * n_steps, steps + c * n_steps, uniform[c], n_steps);
     return 0;
 }
 

@@ -39,64 +39,117 @@ EXPORT i32 sum_by_group(const void* row_groups, const void* values, i64 n_chains
     return 0;
 }
 
-// Move the effects (n_groups, n_chains) of the groups first to last - 1. predictors : (n, n_chains) x beta. precision :
-// (n_chains,) s^-2. information : (n_groups,) of ``move_effect``.
-EXPORT i32 move_effects(const void* row_groups, const void* predictors, const double* precision,
-                        const double* information, u32 sweep, u32 k0, u32 k1, i64 first, i64 last, double* effects) {
-    const RowGroups& groups = groups_at(row_groups);
-    const i64 n_chains = groups.n_chains;
-    i64 most = 0;
-    for (i64 g = first; g < last; ++g) most = largest(most, groups.starts[g + 1] - groups.starts[g]);
-    Scratch<double> work((5 + n_chains) * most);
-    if (work.failed()) return NO_MEMORY;
-    double *sign = work + 3 * most, *weight = work + 4 * most, *eta = work + 5 * most;
-    with_kept(groups, predictors, [&](auto* of_rows) {
-        for (i64 g = first; g < last; ++g) {
-            const i64 start = groups.starts[g], n = groups.starts[g + 1] - start;
-            for (i64 i = 0; i < n; ++i) {
-                const i64 row = groups.order[start + i];
-                sign[i] = groups.y[row] ? 1.0 : -1.0;
-                if (groups.weight) weight[i] = groups.weight[row];
-                for (i64 c = 0; c < n_chains; ++c)
-                    eta[c * n + i] =
-                        sign[i] * (double(of_rows[row * n_chains + c]) + (groups.offset ? groups.offset[row] : 0.0));
-            }
-            for (i64 c = 0; c < n_chains; ++c) {
-                const GroupRows rows = {n, eta + c * n, sign, groups.weight ? weight : nullptr};
-                double& u = effects[g * n_chains + c];
-                u = move_effect(rows, u, precision[c], information[g], Stream({sweep, k0, k1}, u32(c), EFFECT, u64(g)),
-                                u32(g), work);
-            }
+// What moves together: of some groups all chains.
+struct Together {
+    Scratch<double> numbers;
+    Scratch<Effect> effects;
+    Scratch<i64> some;
+    double *eta, *sign, *weight, *work, *width, *values;
+    i64 n_rows;
+    Together(i64 n_effects, i64 n_rows)
+        : numbers(6 * n_rows + 2 * n_effects), effects(n_effects), some(n_effects), eta(numbers), sign(eta + n_rows),
+          weight(sign + n_rows), work(weight + n_rows), width(work + 3 * n_rows), values(width + n_effects),
+          n_rows(n_rows) {}
+    bool failed() const { return numbers.failed() || effects.failed() || some.failed(); }
+};
+
+// Bring the rows of a group together, those of each chain by themselves, from place ``at`` on.
+template <class T>
+static void gather(const RowGroups& groups, const T* of_rows, i64 g, i64 at, const Together& to) {
+    const i64 start = groups.starts[g], n = groups.starts[g + 1] - start, n_chains = groups.n_chains;
+    for (i64 i = 0; i < n; ++i) {
+        const i64 row = groups.order[start + i];
+        const double sign = groups.y[row] ? 1.0 : -1.0, offset = groups.offset ? groups.offset[row] : 0.0;
+        for (i64 c = 0; c < n_chains; ++c) {
+            const i64 place = at + c * n + i;
+            to.sign[place] = sign;
+            to.eta[place] = sign * (double(of_rows[row * n_chains + c]) + offset);
+            if (groups.weight) to.weight[place] = groups.weight[row];
         }
-    });
+    }
+}
+
+struct OfEffects {
+    const double *precision, *information;  // (n_chains,) s^-2; (n_groups,) what the rows tell of an effect, frozen
+    Key key;
+};
+
+// Move the effects of the groups first to last - 1 together.
+static void move_together(const RowGroups& groups, const void* predictors, const OfEffects& of, i64 first, i64 last,
+                          const Together& moving, double* effects) {
+    const i64 n_chains = groups.n_chains, n_effects = (last - first) * n_chains;
+    for (i64 g = first; g < last; ++g) {
+        const i64 at = (groups.starts[g] - groups.starts[first]) * n_chains, n = groups.starts[g + 1] - groups.starts[g];
+        with_kept(groups, predictors, [&](auto* of_rows) { gather(groups, of_rows, g, at, moving); });
+        for (i64 c = 0; c < n_chains; ++c) {
+            const i64 k = (g - first) * n_chains + c;
+            const Stream stream(of.key, u32(c), EFFECT, u64(g));
+            moving.effects[k] = {at + c * n, n, of.precision[c], effects[g * n_chains + c], 0, 0, 0, 0, stream, u32(g)};
+#ifdef PLANT_WIDTH_OF_STATE
+            const double more = fabs(effects[g * n_chains + c]);
+#else
+            const double more = 0.0;
+#endif
+            moving.width[k] = EFFECT_WIDTH / sqrt(of.information[g] + of.precision[c] + more);
+        }
+    }
+    const EffectRows rows = {moving.eta, moving.sign, groups.weight ? moving.weight : nullptr};
+    move_effects(rows, n_effects, moving.effects, moving.width, moving.n_rows, moving.some, moving.work, moving.values);
+    for (i64 k = 0; k < n_effects; ++k) effects[first * n_chains + k] = moving.effects[k].now;
+}
+
+// The end of the groups from ``first`` on that move together: as many as have few rows, and at least one.
+static i64 end_of_some(const RowGroups& groups, i64 first, i64 last) {
+    constexpr i64 FEW = 512;
+    i64 end = first + 1;
+    while (end < last && groups.starts[end + 1] - groups.starts[first] <= FEW) ++end;
+    return end;
+}
+
+// Move the effects (n_groups, n_chains) of the groups first to last - 1. predictors : (n, n_chains) x beta.
+EXPORT i32 move_group_effects(const void* row_groups, const void* predictors, const double* precision,
+                              const double* information, u32 sweep, u32 k0, u32 k1, i64 first, i64 last,
+                              double* effects) {
+    const RowGroups& groups = groups_at(row_groups);
+    i64 most_groups = 0, most_rows = 0;
+    for (i64 g = first, end; g < last; g = end) {
+        end = end_of_some(groups, g, last);
+        most_groups = largest(most_groups, end - g);
+        most_rows = largest(most_rows, groups.starts[end] - groups.starts[g]);
+    }
+    const Together moving(most_groups * groups.n_chains, most_rows * groups.n_chains);
+    if (moving.failed()) return NO_MEMORY;
+    for (i64 g = first, end; g < last; g = end) {
+        end = end_of_some(groups, g, last);
+        move_together(groups, predictors, {precision, information, {sweep, k0, k1}}, g, end, moving, effects);
+    }
     return 0;
 }
 
-// The log-likelihoods of all rows where x beta is times ``of_beta`` (n_chains,) and the effects times ``of_effects``, of the
-// chains that are ``asked`` for. logliks : (n_blocks, n_chains), added to.
-EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const double* effects, const double* of_beta,
-                          const double* of_effects, const u8* asked, const i64* bounds, i64 n_blocks, double* logliks) {
+// The log-likelihoods of all rows where x beta is times ``factor`` (n_chains,), of the chains that are ``asked`` for.
+// effects : (n_groups, n_chains). logliks : (n_blocks, n_chains), added to.
+EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const double* effects, const double* factor,
+                          const u8* asked, const i64* bounds, i64 n_blocks, double* logliks) {
     const RowGroups& groups = groups_at(row_groups);
     const i64 n_chains = groups.n_chains;
-    constexpr i64 TILE = 512;
-    Scratch<double> work(4 * TILE);
-    if (work.failed()) return NO_MEMORY;
+    constexpr i64 TILE = 256;
+    Scratch<double> eta(n_chains * TILE), work(3 * TILE);
+    if (eta.failed() || work.failed()) return NO_MEMORY;
     with_kept(groups, predictors, [&](auto* of_rows) {
         for (i64 block = 0; block < n_blocks; ++block)
             for (i64 start = bounds[block]; start < bounds[block + 1]; start += TILE) {
                 const i64 n = least(TILE, bounds[block + 1] - start);
-                const double* weight = groups.weight ? groups.weight + start : nullptr;
-                for (i64 c = 0; c < n_chains; ++c) {
-                    if (!asked[c]) continue;
-                    for (i64 i = 0; i < n; ++i) {
-                        const i64 row = start + i;
-                        const double eta = of_beta[c] * double(of_rows[row * n_chains + c]) +
-                                           of_effects[c] * effects[groups.codes[row] * n_chains + c] +
-                                           (groups.offset ? groups.offset[row] : 0.0);
-                        work[i] = groups.y[row] ? eta : -eta;
-                    }
-                    logliks[block * n_chains + c] += sum_log_cdf(n, work, weight, work + TILE);
+                for (i64 i = 0; i < n; ++i) {
+                    const i64 row = start + i;
+                    const auto* own = of_rows + row * n_chains;
+                    const double* u = effects + groups.codes[row] * n_chains;
+                    const double sign = groups.y[row] ? 1.0 : -1.0, offset = groups.offset ? groups.offset[row] : 0.0;
+                    for (i64 c = 0; c < n_chains; ++c)
+                        eta[c * TILE + i] = sign * (factor[c] * double(own[c]) + u[c] + offset);
                 }
+                const double* weight = groups.weight ? groups.weight + start : nullptr;
+                for (i64 c = 0; c < n_chains; ++c)
+                    if (asked[c]) logliks[block * n_chains + c] += sum_log_cdf(n, eta + c * TILE, weight, work);
             }
     });
     return 0;

@@ -10,11 +10,11 @@ EXPORT i32 upper_tails(const double* t, double* out, i64 n) {
 }
 
 // log Phi(t) and phi(t) / Phi(t).
-EXPORT i32 log_cdf_and_ratio(const double* t, double* log_cdf, double* ratio, i64 n) {
+EXPORT i32 log_cdf_and_ratio(const double* t, double* log_phi, double* ratio, i64 n) {
     for (i64 i = 0; i < n; ++i) {
         const CdfParts parts = cdf_parts(t[i]);
         ratio[i] = mills_ratio(t[i], parts.e, parts.v);
-        log_cdf[i] = log(parts.v) - parts.square;
+        log_phi[i] = log_cdf(parts);
     }
     return 0;
 }

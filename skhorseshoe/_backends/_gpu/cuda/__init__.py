@@ -1,30 +1,22 @@
-"""The CUDA C++ sources, how they are put together, and how a pass over X is laid out. Nothing here needs a GPU."""
+"""The CUDA C++ sources, which include ``core``, and how a pass over X is laid out. Nothing here needs a GPU."""
 
+import re
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from ... import constants
 
-_OF_SIZE_P = "block_sum", "add_blocks", "variates", "scales", "line_moves", "local_moves", "gaussian", "cholesky"
-# A module is compiled as one text: the definitions, and these files one after the other. None includes anything.
-MODULES = {
-    "probe": ("probe",),
-    "scales": ("primitives", "philox", *_OF_SIZE_P),
-    "answers": ("primitives", "normal_tail", "block_sum", "information", "predict"),
-    "dense_passes": ("primitives", "philox", "truncated_normal", "normal_tail", "row_tasks", "dense_passes"),
-    "sparse_passes": ("primitives", "philox", "truncated_normal", "normal_tail", "row_tasks", "sparse_passes"),
-    "sparse_gram_moments": ("primitives", "block_sum", "sparse_gram_moments"),
-}
+MODULES = "probe", "chains", "answers", "dense_passes"  # files, each compiled with what it includes
 OPTIONS = ("-std=c++17",)
 THREADS = 256  # of every block
 WARPS = THREADS // 32
-SPARSE_TILE = 256  # rows whose predictors are together in shared memory
-STRIP = 512  # columns of X'X of sparse rows whose sums a warp has there
 MAX_CHAINS = 16  # that one launch of a pass carries; more chains are several launches
 MOST_BLOCKS = 8  # of a pass, for each multiprocessor; the forecast of memory counts on it
 TYPES = {"float16": ("Half", "float", 2, 4), "float32": ("float", "float", 4, 4), "float64": ("double", "double", 8, 8)}
 
+_INCLUDE = re.compile(r'^#include "(.*)"\n', re.M)
 _TILE_BYTES = 32 * 1024  # of X in a tile, where rows are short; two such tiles hide the latency of memory
 _TILES = (256, 128, 64, 32, 16, 8, 4)  # rows
 _SHARE = 32  # of X a block reads at least so many times the bytes of its sums, where it could read more
@@ -32,23 +24,21 @@ _SHARE = 32  # of X a block reads at least so many times the bytes of its sums, 
 
 @cache
 def source(module):
-    """The text of a module."""
+    """The text of a module, with that of the files which it includes, each once: NVRTC needs no folder, and CuPy, which
+    keeps what it has compiled by the text, sees what has changed."""
+    return f"constexpr int THREADS = {THREADS}, WARPS = {WARPS};\n{_text(f'{module}.cuh', set())}"
+
+
+def _text(name, seen):
+    if name in seen:
+        return ""
+    seen.add(name)
+    if name == "constants.hpp":
+        return constants.header().replace("#pragma once\n", "")
     folder = Path(__file__).parent
-    return "\n".join((_definitions(), *((folder / f"{name}.cuh").read_text() for name in MODULES[module])))
-
-
-def _definitions():
-    """The numbers that Python and the kernels share: purposes, sizes, and the constants of the CPU's kernels."""
-    sizes = {"THREADS": THREADS, "WARPS": WARPS, "TILE": SPARSE_TILE, "STRIP": STRIP}
-    shared = {name: value for name, value in vars(constants).items() if name.isupper()}
-    lines = []
-    for name, value in {**sizes, **shared}.items():
-        if name in constants.POLYNOMIALS:
-            begin = f"__device__ __forceinline__ double {name.lower()}_polynomial(double u)"
-            lines.append(f"{begin} {{ return {constants.horner(value)}; }}")
-        elif not isinstance(value, tuple):
-            lines.append(f"#define {name} {value!r}")
-    return "\n".join(lines)
+    folder = folder if name.endswith(".cuh") else folder.parents[1] / "core"
+    text = (folder / name).read_text().replace("#pragma once\n", "")
+    return _INCLUDE.sub(lambda found: _text(found[1], seen), text)
 
 
 def compiled_chains(n_chains):
@@ -62,13 +52,12 @@ class Layout(NamedTuple):
     chains: int  # that the kernel is compiled for: 1, 2, 4, 8 or 16
     staged: bool  # whether tiles, coefficients and sums are in shared memory
     tile: int  # rows
-    buffers: int  # 2: the next tile is copied while this one is used
     shared_bytes: int
     at_a_time: int = MOST_BLOCKS  # blocks that a multiprocessor runs, at most
 
 
 def layout(p, q, n_chains, dtype, limits, cached, sums=True):
-    """The largest tile that fits into shared memory, with two buffers if they fit.
+    """The largest tile of which two fit into shared memory: the next is copied while one is used.
 
     Where none does, tiles are looked at twice, and are as small and as few as the cache has room for.
 
@@ -81,16 +70,16 @@ def layout(p, q, n_chains, dtype, limits, cached, sums=True):
     tiles = [t for t in _TILES if t >= least and (t <= 8 or t * p * element <= _TILE_BYTES)]
     least_shared = 0 if sums else 8 * THREADS  # for a total of each thread
     some = limits if real * chains <= 32 else limits[1:]  # the registers of two blocks, as in dense_passes.cuh
-    for limit, rows, buffers in (*((limit, rows, 2) for limit in some for rows in tiles), (limits[1], least, 1)):
-        size = _round_16(8 * q * chains * sums) + _round_16(real * q * chains) + buffers * rows * p * element
+    for limit, rows in product(some, tiles):
+        size = _round_16(8 * q * chains * sums) + _round_16(real * q * chains) + 2 * rows * p * element
         size = max(least_shared, size + _scratch(rows, chains, real))
         if size <= limit:
-            return Layout(chains, True, rows, buffers, size)
+            return Layout(chains, True, rows, size)
     if not sums:
-        return Layout(chains, False, 16, 1, max(least_shared, _scratch(16, chains, real)))
+        return Layout(chains, False, 16, max(least_shared, _scratch(16, chains, real)))
     again = {rows: rows * p * element + 8 * q * chains for rows in (16, 8, 4)}  # bytes that a block looks at again
     rows = next((rows for rows in again if again[rows] <= cached), 16)
-    return Layout(chains, False, rows, 1, _scratch(rows, chains, real), max(1, min(MOST_BLOCKS, cached // again[rows])))
+    return Layout(chains, False, rows, _scratch(rows, chains, real), max(1, min(MOST_BLOCKS, cached // again[rows])))
 
 
 def waves(layout, q, resident, multiprocessors, size):
@@ -106,16 +95,6 @@ def definitions(chains, dtype, staged):
     """Compiler options that make ``dense_passes`` for a number of chains and a type of X."""
     element, real, _, _ = TYPES[dtype]
     return (f"-DCHAINS={chains}", f"-DELEMENT={element}", f"-DREAL={real}", f"-DSTAGED={int(staged)}")
-
-
-def sparse_definitions(chains, dtype, index, real=None):
-    """Those for ``sparse_passes``, and without ``chains`` for ``sparse_gram_moments``.
-
-    Types are NumPy's names. real : of the rows.
-    """
-    element, index = TYPES[dtype][0], {"int32": "int", "int64": "long long"}[index]
-    passes = () if chains is None else (f"-DCHAINS={chains}", f"-DREAL={TYPES[real or dtype][1]}")
-    return (*passes, f"-DELEMENT={element}", f"-DINDEX={index}")
 
 
 def _scratch(rows, chains, real):

@@ -1,16 +1,18 @@
 // Cholesky factors by one block for each chain: where the library has failed, so that the host, which does not hear of it,
 // need not wait for it, and where the factor fits into shared memory.
+#include "primitives.cuh"
+#include "base.hpp"
 
 // The lower factor of H + diag(d), its diagonal raised; column j lies in row j of memory, or follows on column j - 1 without
 // a gap (packed). The order of the minor that is not positive, or 0; the same to all threads of the block. pivots : two.
-__device__ __forceinline__ int factorise(const double* H, const double* d, double raise, double* L, int q, bool packed,
+HD int factorise(const double* H, const double* d, double raise, double* L, int q, bool packed,
                                          double* pivots) {
     SYNC(PIVOT_FREE);
     double* column = L;
     for (int j = 0; j < q; ++j) {
 #pragma unroll 1
         for (int i = j + threadIdx.x; i < q; i += blockDim.x) {
-            double value = H[(long long)j * q + i];
+            double value = H[(i64)j * q + i];
             if (i == j) value = (value + d[j]) * raise;
             const double* before = L;
 #pragma unroll 4
@@ -35,11 +37,11 @@ __device__ __forceinline__ int factorise(const double* H, const double* d, doubl
 
 // The same with the first of the jitters, from number k on, that helps; if none does, verdict = (the minor that failed, q),
 // which stays there until the host asks.
-__device__ __forceinline__ void factorise_raised(const double* H, const double* d, const double* jitters, int k,
-                                                 int n_jitters, double* L, int q, bool packed, double* pivots,
-                                                 int* verdict) {
+HD void factorise_raised(const double* H, const double* d, int k, double* L, int q, bool packed, double* pivots,
+                         int* verdict) {
+    constexpr int N_JITTERS = sizeof JITTERS / sizeof JITTERS[0];
     int minor = 1;
-    for (; k < n_jitters && minor != 0; ++k) minor = factorise(H, d, 1.0 + jitters[k], L, q, packed, pivots);
+    for (; k < N_JITTERS && minor != 0; ++k) minor = factorise(H, d, 1.0 + JITTERS[k], L, q, packed, pivots);
     if (minor != 0 && threadIdx.x == 0) {
         verdict[0] = minor;
         verdict[1] = q;
@@ -49,23 +51,22 @@ __device__ __forceinline__ void factorise_raised(const double* H, const double* 
 // Chain c is block c; nothing to do where info[c] is 0 and the last pivot is positive: the library lets NaN pass, and one
 // anywhere in the triangle reaches that. The first of the jitters is none.
 extern "C" __global__ void __launch_bounds__(THREADS)
-repair(const double* H, const double* d, double* factors, int q, const int* info, const double* jitters, int n_jitters,
-       int* verdict) {
+repair(const double* H, const double* d, double* factors, int q, const int* info, int* verdict) {
     DYNAMIC_SHARED(double, pivots);
     const int c = blockIdx.x;
-    double* L = factors + c * (long long)q * q;
-    if (info[c] == 0 && L[(long long)q * q - 1] > 0.0) return;  // a barrier comes before it changes
-    factorise_raised(H, d + (long long)c * q, jitters, 1, n_jitters, L, q, false, pivots, verdict + 2 * c);
+    double* L = factors + c * (i64)q * q;
+    if (info[c] == 0 && L[(i64)q * q - 1] > 0.0) return;  // a barrier comes before it changes
+    factorise_raised(H, d + (i64)c * q, 1, L, q, false, pivots, verdict + 2 * c);
 }
 
 // factors[c] = the factor of H + diag(d[c]), as of the library and ``repair``. In shared memory: q (q + 1) / 2 + 2 numbers.
 extern "C" __global__ void __launch_bounds__(THREADS)
-factorise_few(const double* H, const double* d, double* factors, int q, const double* jitters, int n_jitters, int* verdict) {
+factorise_few(const double* H, const double* d, double* factors, int q, int* verdict) {
     DYNAMIC_SHARED(double, shared);
     double *pivots = shared, *L = shared + 2;
     const int c = blockIdx.x, lane = threadIdx.x & 31;
-    factorise_raised(H, d + (long long)c * q, jitters, 0, n_jitters, L, q, true, pivots, verdict + 2 * c);
-    double* out = factors + c * (long long)q * q;
+    factorise_raised(H, d + (i64)c * q, 0, L, q, true, pivots, verdict + 2 * c);
+    double* out = factors + c * (i64)q * q;
     for (int j = threadIdx.x >> 5; j < q; j += blockDim.x >> 5) {
         const double* column = L + j * q - j * (j + 1) / 2;
         for (int i = j + lane; i < q; i += 32) out[j * q + i] = column[i];
@@ -78,8 +79,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 solve_few(const double* factors, const double* x, double* out, int q, int transposed) {
     DYNAMIC_SHARED(double, found);
     const int i = threadIdx.x;
-    const double* L = factors + blockIdx.y * (long long)q * q;
-    const long long at = (blockIdx.y * (long long)gridDim.x + blockIdx.x) * q;
+    const double* L = factors + blockIdx.y * (i64)q * q;
+    const i64 at = (blockIdx.y * (i64)gridDim.x + blockIdx.x) * q;
     double value = i < q ? x[at + i] : 0.0;
 #pragma unroll 2
     for (int k = 0; k < q; ++k) {

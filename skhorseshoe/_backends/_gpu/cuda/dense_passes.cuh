@@ -1,4 +1,3 @@
-// Twin: _cpu/exports/dense_rows.hpp, with the loops of passes.cpp.
 // The fused passes over the rows of X: linear predictors of all chains, what is drawn or derived from them, and the
 // sums over rows, while a tile of rows is at hand. X is read from global memory once (STAGED) for all chains.
 //
@@ -8,25 +7,27 @@
 // multiple of 16 bytes whatever p is.
 //
 // Sums of a tile are held in REAL, sums of tiles in float64. No atomics: every sum has one owner and a fixed order.
+#include "primitives.cuh"
+#include "row_tasks.cuh"
 
 struct Rows {
     const ELEMENT* X;        // (n, p), or what there is of it from the row X_row on
-    const unsigned char* y;  // (n,) 0 or 1
+    const u8* y;  // (n,) 0 or 1
     const double* weight;    // (n,) that multiplies the score of a row, or null
     const REAL* coef;        // (q, CHAINS)
-    long long n;
+    i64 n;
     int p, q, chains, chain0;  // chain0 : the number of the first chain
-    int tile, buffers;  // rows of a tile; 2 buffers where the next tile is copied while this one is used
-    long long X_row;
+    int tile;  // rows
+    i64 X_row;
     int block0, blocks;  // the number of the first block, and of all; this launch may be a part of the pass
 };
 
-__device__ __forceinline__ long long round_16(long long bytes) { return (bytes + 15) & ~15LL; }
+HD i64 round_16(i64 bytes) { return (bytes + 15) & ~15LL; }
 
 // Sums over the 32 lanes of V values each. Afterwards lane l holds those of values l * V / 32 and, for V = 64, the next.
 template <int V, int OFFSET>
 struct Fold {
-    static __device__ __forceinline__ void sum(REAL* value, int lane) {
+    HD_MEMBER static void sum(REAL* value, int lane) {
         if (V == 1) {
             value[0] += __shfl_xor_sync(0xffffffffu, value[0], OFFSET);
         } else {
@@ -42,32 +43,32 @@ struct Fold {
 };
 template <int V>
 struct Fold<V, 0> {
-    static __device__ __forceinline__ void sum(REAL*, int) {}
+    HD_MEMBER static void sum(REAL*, int) {}
 };
 
 // Start to copy count rows; what is left of 16 bytes at the very end of X goes element by element.
-__device__ __forceinline__ void fetch(ELEMENT* tile, const ELEMENT* from, int count, int p) {
+HD void fetch(ELEMENT* tile, const ELEMENT* from, int count, int p) {
     const int each = 16 / sizeof(ELEMENT), size = count * p, whole = size / each * each;
     for (int i = threadIdx.x * each; i < whole; i += THREADS * each) copy_16(tile + i, from + i);
     for (int i = whole + threadIdx.x; i < size; i += THREADS) tile[i] = from[i];
 }
 
 // dots[part][row][chain]: x_row . coef over the columns of a part; four rows at a time share each coefficient.
-__device__ __forceinline__ void multiply(const ELEMENT* tile, const REAL* coef, REAL* dots, int count, int rows, int p) {
+HD void multiply(const ELEMENT* tile, const REAL* coef, REAL* dots, int count, int rows, int p) {
     const int lane = threadIdx.x & 31, groups = rows / 4, parts = groups < WARPS ? WARPS / groups : 1;
     for (int task = threadIdx.x >> 5; task < groups * parts; task += WARPS) {
         const int row = task % groups * 4, part = task / groups;
         if (row >= count) continue;
         const ELEMENT* x[4];
 #pragma unroll
-        for (int k = 0; k < 4; ++k) x[k] = tile + (long long)(row + k < count ? row + k : row) * p;
+        for (int k = 0; k < 4; ++k) x[k] = tile + (i64)(row + k < count ? row + k : row) * p;
         REAL dot[4 * CHAINS];
 #pragma unroll
         for (int v = 0; v < 4 * CHAINS; ++v) dot[v] = REAL(0);
         for (int j = part * 32 + lane; j < p; j += 32 * parts) {
             REAL b[CHAINS];
 #pragma unroll
-            for (int c = 0; c < CHAINS; ++c) b[c] = coef[(long long)j * CHAINS + c];
+            for (int c = 0; c < CHAINS; ++c) b[c] = coef[(i64)j * CHAINS + c];
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 const REAL value = number(x[k][j]);
@@ -88,7 +89,7 @@ __device__ __forceinline__ void multiply(const ELEMENT* tile, const REAL* coef, 
 
 // total[chain] += sum over the rows of weight value(row).
 template <class Value>
-__device__ __forceinline__ void add_column(Value value, const REAL* weights, double* total, int count) {
+HD void add_column(Value value, const REAL* weights, double* total, int count) {
     REAL sum[CHAINS];
 #pragma unroll
     for (int c = 0; c < CHAINS; ++c) sum[c] = REAL(0);
@@ -103,17 +104,17 @@ __device__ __forceinline__ void add_column(Value value, const REAL* weights, dou
 }
 
 // total[j][chain] += sum over the rows of weight x_j; a column has one owner, from the first tile to the last.
-__device__ __forceinline__ void add_weighted_rows(const ELEMENT* tile, const REAL* weights, double* total, int count,
+HD void add_weighted_rows(const ELEMENT* tile, const REAL* weights, double* total, int count,
                                                   int p, int q) {
     for (int j = threadIdx.x; j < q; j += THREADS) {
-        double* own = total + (long long)j * CHAINS;
-        if (j < p) add_column([=](int r) { return REAL(number(tile[(long long)r * p + j])); }, weights, own, count);
+        double* own = total + (i64)j * CHAINS;
+        if (j < p) add_column([=](int r) { return REAL(number(tile[(i64)r * p + j])); }, weights, own, count);
         else add_column([](int) { return REAL(1); }, weights, own, count);  // the intercept
     }
 }
 
 // Shared memory behind the dots and the weights of a tile.
-__device__ __forceinline__ unsigned char* behind_weights(const Rows& rows) {
+HD unsigned char* behind_weights(const Rows& rows) {
     DYNAMIC_SHARED(unsigned char, memory);
     const int parts = rows.tile / 4 < WARPS ? WARPS / (rows.tile / 4) : 1;
     return memory + round_16((parts + 1LL) * rows.tile * CHAINS * sizeof(REAL));
@@ -123,7 +124,7 @@ __device__ __forceinline__ unsigned char* behind_weights(const Rows& rows) {
 // predictor. use(x, weights, count, row) : what is done with the rows of a tile, which begins at this row. rest : the
 // shared memory that is free.
 template <class Task, class Use>
-__device__ __forceinline__ void each_tile(const Rows& rows, unsigned char* rest, Task& task, Use use) {
+HD void each_tile(const Rows& rows, unsigned char* rest, Task& task, Use use) {
     DYNAMIC_SHARED(unsigned char, memory);
     const int p = rows.p, q = rows.q, tile = rows.tile, tid = threadIdx.x;
     const int parts = tile / 4 < WARPS ? WARPS / (tile / 4) : 1;
@@ -132,38 +133,33 @@ __device__ __forceinline__ void each_tile(const Rows& rows, unsigned char* rest,
     const REAL* coef = rows.coef;
 #if STAGED
     REAL* held = (REAL*)rest;
-    rest += round_16((long long)sizeof(REAL) * q * CHAINS);
+    rest += round_16((i64)sizeof(REAL) * q * CHAINS);
     for (int i = tid; i < q * CHAINS; i += THREADS) held[i] = coef[i];
     coef = held;
 #endif
 
-    const long long tiles = (rows.n + tile - 1) / tile;
-    const long long block = rows.block0 + (long long)blockIdx.x;
-    const long long first = tiles * block / rows.blocks, last = tiles * (block + 1) / rows.blocks;
+    const i64 tiles = (rows.n + tile - 1) / tile;
+    const i64 block = rows.block0 + (i64)blockIdx.x;
+    const i64 first = tiles * block / rows.blocks, last = tiles * (block + 1) / rows.blocks;
     ELEMENT* buffer = (ELEMENT*)rest;
-    const long long spacing = (long long)tile * p;
+    const i64 spacing = (i64)tile * p;
 #if STAGED
-    if (rows.buffers == 2 && first < last) {
-        const long long left = rows.n - first * tile;
+    if (first < last) {
+        const i64 left = rows.n - first * tile;
         const ELEMENT* x = rows.X + (first * tile - rows.X_row) * p;
         fetch(buffer + (first & 1) * spacing, x, (int)(left < tile ? left : tile), p);
     }
 #endif
-    for (long long t = first; t < last; ++t) {
-        const long long row = t * tile, left = rows.n - row;
+    for (i64 t = first; t < last; ++t) {
+        const i64 row = t * tile, left = rows.n - row;
         const int count = (int)(left < tile ? left : tile);
         const ELEMENT* x = rows.X + (row - rows.X_row) * p;
 #if STAGED
-        ELEMENT* here = buffer + (rows.buffers == 2 ? (t & 1) * spacing : 0);
-        if (rows.buffers == 1) {
-            SYNC(TILE_FREE);
-            fetch(here, x, count, p);
-        }
-        x = here;
+        x = buffer + (t & 1) * spacing;
         wait_for_copies();
         SYNC(TILE_READY);
-        if (rows.buffers == 2 && t + 1 < last) {  // into the buffer that all threads have left behind
-            const long long after = left - tile;
+        if (t + 1 < last) {  // into the buffer that all threads have left behind
+            const i64 after = left - tile;
             const ELEMENT* next = rows.X + (row + tile - rows.X_row) * p;
             fetch(buffer + ((t + 1) & 1) * spacing, next, (int)(after < tile ? after : tile), p);
         }
@@ -172,7 +168,7 @@ __device__ __forceinline__ void each_tile(const Rows& rows, unsigned char* rest,
         SYNC(DOTS_READY);
         for (int i = tid; i < count * CHAINS; i += THREADS) {
             const int r = i / CHAINS, c = i % CHAINS;
-            REAL eta = q > p ? coef[(long long)p * CHAINS + c] : REAL(0);
+            REAL eta = q > p ? coef[(i64)p * CHAINS + c] : REAL(0);
             for (int part = 0; part < parts; ++part) eta += dots[part * tile * CHAINS + i];
             weights[i] = c < rows.chains ? task(eta, rows.y[row + r] != 0, rows.weight, row + r, rows.chain0 + c) : REAL(0);
         }
@@ -183,7 +179,7 @@ __device__ __forceinline__ void each_tile(const Rows& rows, unsigned char* rest,
 
 // One block's share of the rows; sums (gridDim, q + 1, CHAINS): its sums over rows, and in the last row its totals.
 template <class Task>
-__device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums) {
+HD void pass(const Rows& rows, Task& task, double* sums) {
     const int p = rows.p, q = rows.q, tid = threadIdx.x;
     double* mine = sums + blockIdx.x * (q + 1LL) * CHAINS;
     double* total = mine;
@@ -193,50 +189,50 @@ __device__ __forceinline__ void pass(const Rows& rows, Task& task, double* sums)
     rest += round_16(8LL * q * CHAINS);
 #endif
     for (int j = tid; j < q; j += THREADS)
-        for (int c = 0; c < CHAINS; ++c) total[(long long)j * CHAINS + c] = 0.0;
-    each_tile(rows, rest, task, [=](const ELEMENT* x, const REAL* weights, int count, long long) {
+        for (int c = 0; c < CHAINS; ++c) total[(i64)j * CHAINS + c] = 0.0;
+    each_tile(rows, rest, task, [=](const ELEMENT* x, const REAL* weights, int count, i64) {
         add_weighted_rows(x, weights, total, count, p, q);
     });
 #if STAGED
     for (int j = tid; j < q; j += THREADS)
-        for (int c = 0; c < CHAINS; ++c) mine[(long long)j * CHAINS + c] = total[(long long)j * CHAINS + c];
+        for (int c = 0; c < CHAINS; ++c) mine[(i64)j * CHAINS + c] = total[(i64)j * CHAINS + c];
 #endif
-    add_totals(task.total, mine + (long long)q * CHAINS);
+    add_totals(task.total, mine + (i64)q * CHAINS);
 }
 
 #define BOUNDS __launch_bounds__(THREADS, CHAINS * sizeof(REAL) <= 32 ? 2 : 1)
 
 // X'z and z'z for z_i ~ N(x_i beta, 1) truncated to the side of y_i.
-extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const unsigned char* y, const REAL* coef, double* sums,
-                                              long long n, int p, int q, int chains, int chain0, long long first_row,
-                                              int tile, int buffers, long long X_row, int block0, int blocks,
-                                              const u32* since, u32 sweep, u32 k0, u32 k1) {
-    const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, buffers, X_row, block0, blocks};
-    Latent task = {*since + sweep, k0, k1, first_row, 0.0};
+extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const u8* y, const REAL* coef, double* sums,
+                                              i64 n, int p, int q, int chains, int chain0, i64 first_row,
+                                              int tile, i64 X_row, int block0, int blocks,
+                                              u32 sweep, u32 k0, u32 k1) {
+    const Rows rows = {X, y, 0, coef, n, p, q, chains, chain0, tile, X_row, block0, blocks};
+    Latent task = {{sweep, k0, k1}, first_row, 0.0};
     pass(rows, task, sums);
 }
 
 // The gradient of the probit log-likelihood, and the log-likelihood.
-extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const unsigned char* y, const double* weight,
-                                             const REAL* coef, double* sums, long long n, int p, int q, int chains,
-                                             int weighted, int tile, int buffers, long long X_row, int block0,
+extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const u8* y, const double* weight,
+                                             const REAL* coef, double* sums, i64 n, int p, int q, int chains,
+                                             int weighted, int tile, i64 X_row, int block0,
                                              int blocks) {
-    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, chains, 0, tile, buffers, X_row, block0, blocks};
+    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, chains, 0, tile, X_row, block0, blocks};
     Score task = {0.0};
     pass(rows, task, sums);
 }
 
 // Log-likelihoods along lines. The chains here are 2 n_lines: the coefficients of each line, and behind them its direction.
 // sums (gridDim, n_lines, n_steps): those of a block's rows. Of a tile the linear predictors are kept, in place of weights.
-extern "C" __global__ void BOUNDS line_pass(const ELEMENT* X, const unsigned char* y, const double* weight,
-                                            const REAL* coef, double* sums, long long n, int p, int q, int n_lines,
-                                            int weighted, const double* steps, int n_steps, int tile, int buffers,
-                                            long long X_row, int block0, int blocks) {
-    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, 2 * n_lines, 0, tile, buffers, X_row, block0, blocks};
+extern "C" __global__ void BOUNDS line_pass(const ELEMENT* X, const u8* y, const double* weight,
+                                            const REAL* coef, double* sums, i64 n, int p, int q, int n_lines,
+                                            int weighted, const double* steps, int n_steps, int tile,
+                                            i64 X_row, int block0, int blocks) {
+    const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, 2 * n_lines, 0, tile, X_row, block0, blocks};
     Line line(steps, n_lines, n_steps);
     Predictor as_it_is;
-    each_tile(rows, behind_weights(rows), as_it_is, [&](const ELEMENT*, const REAL* eta, int count, long long row) {
+    each_tile(rows, behind_weights(rows), as_it_is, [&](const ELEMENT*, const REAL* eta, int count, i64 row) {
         line.add([=](int r, int v) { return eta[r * CHAINS + v]; }, rows.y, rows.weight, row, count);
     });
-    line.write(sums + blockIdx.x * (long long)line.size);
+    line.write(sums + blockIdx.x * (i64)line.size);
 }

@@ -2,7 +2,6 @@
 // conversion from 16 bits. Everything else in this folder runs as it stands on both.
 #define DYNAMIC_SHARED(T, name) extern __shared__ __align__(16) T name[]
 #define SYNC(which) __syncthreads()  // named, so that a test can leave one of them out
-#define SYNC_WARP(which) __syncwarp()  // what a lane has written is there for the others
 
 struct Half {
     unsigned short bits;

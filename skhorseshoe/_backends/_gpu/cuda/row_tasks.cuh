@@ -1,15 +1,15 @@
-// Twin: what _cpu/exports/passes.cpp does with a row.
-// What is drawn or derived from the linear predictor of a row, in a pass over dense or sparse rows, and its totals over a
-// block. Compiled for CHAINS (1, 2, 4, 8 or 16) and REAL, in which rows are computed.
+// What is drawn or derived from the linear predictor of a row in a pass, and its totals over a block. Compiled for CHAINS
+// (1, 2, 4, 8 or 16) and REAL, in which rows are computed.
+#include "normal_tail.hpp"
+#include "truncated_normal.hpp"
 
 struct Latent {
-    u32 sweep, k0, k1;
-    long long first_row;  // the number of row 0 among those whose random numbers these are
+    Key key;
+    i64 first_row;  // the number of row 0 among those whose random numbers these are
     double total;  // of z^2 over the rows that this thread has seen, all for one chain
-    __device__ __forceinline__ REAL operator()(REAL eta, bool one, const double*, long long row, u32 chain) {
+    HD_MEMBER REAL operator()(REAL eta, bool one, const double*, i64 row, u32 chain) {
         row += first_row;
-        const REAL z = truncated_normal<REAL>(one ? eta : -eta, sweep, (u32)row, stream_of(chain, LATENT, row),
-                                              k0, k1);
+        const REAL z = truncated_normal(one ? eta : -eta, Stream(key, chain, LATENT, u64(row)), u32(row));
         total += (double)z * (double)z;
         return one ? z : -z;
     }
@@ -17,16 +17,17 @@ struct Latent {
 
 struct Score {
     double total;  // of the log-likelihood
-    __device__ __forceinline__ REAL operator()(REAL eta, bool one, const double* weight, long long row, u32) {
-        double ratio;
-        const double log_phi = log_cdf((double)(one ? eta : -eta), &ratio), w = weight ? weight[row] : 1.0;
-        total += w * log_phi;
+    HD_MEMBER REAL operator()(REAL eta, bool one, const double* weight, i64 row, u32) {
+        const double t = (double)(one ? eta : -eta), w = weight ? weight[row] : 1.0;
+        const CdfParts parts = cdf_parts(t);
+        const double ratio = mills_ratio(t, parts.e, parts.v);
+        total += w * log_cdf(parts);
         return REAL(one ? w * ratio : -w * ratio);
     }
 };
 
 struct Predictor {
-    __device__ __forceinline__ REAL operator()(REAL eta, bool, const double*, long long, u32) { return eta; }
+    HD_MEMBER REAL operator()(REAL eta, bool, const double*, i64, u32) { return eta; }
 };
 
 // The log-likelihood of a block's rows along lines. A thread has one step of one line and some of the rows of a tile: as
@@ -36,7 +37,7 @@ struct Line {
     int size, line, first, stride;  // of the totals; the first row of a tile that is this thread's, and how far the next is
     double step, total;
 
-    __device__ __forceinline__ Line(const double* steps, int n_lines, int n_steps) {
+    HD_MEMBER Line(const double* steps, int n_lines, int n_steps) {
         const int which = threadIdx.x % (n_lines * n_steps);
         size = n_lines * n_steps;
         line = which / n_steps;
@@ -48,19 +49,18 @@ struct Line {
 
     // value(r, chain) : the linear predictor of row r of a tile that begins at row start and has count of them.
     template <class Value>
-    __device__ __forceinline__ void add(Value value, const unsigned char* y, const double* weight, long long start,
+    HD_MEMBER void add(Value value, const u8* y, const double* weight, i64 start,
                                         int count) {
         if (first == stride) return;  // the last threads, for which there is no step
         for (int r = first; r < count; r += stride) {
             const double eta = (double)value(r, 2 * line) + step * (double)value(r, 2 * line + 1);
-            double unused;
-            const double log_phi = log_cdf(y[start + r] != 0 ? eta : -eta, &unused);
+            const double log_phi = log_cdf(cdf_parts(y[start + r] != 0 ? eta : -eta));
             total += weight ? weight[start + r] * log_phi : log_phi;
         }
     }
 
     // out (n_lines, n_steps) = the sums over the block, in 8 THREADS bytes of shared memory that nobody needs any more.
-    __device__ __forceinline__ void write(double* out) {
+    HD_MEMBER void write(double* out) {
         DYNAMIC_SHARED(unsigned char, memory);
         double* shared = (double*)memory;  // (stride, size), and what is left
         SYNC(LINES_FREE);
@@ -73,7 +73,7 @@ struct Line {
 };
 
 // out[chain] = the sum over the block of the threads' totals; thread t has that of chain t % CHAINS.
-__device__ __forceinline__ void add_totals(double total, double* out) {
+HD void add_totals(double total, double* out) {
     DYNAMIC_SHARED(unsigned char, memory);
     double* shared = (double*)memory;  // (WARPS, CHAINS), no longer than the dots that were there and have been read
 #pragma unroll

@@ -1,36 +1,92 @@
-// Twin: _cpu/variates.py.
-// One thread for each variate of size (n_chains, m); C order. As in every kernel that draws, the number of the sweep is
-// *since + sweep: a recorded sweep is launched again and again with the same arguments, and raises *since.
+// The laws of the core for all chains: a thread for each variate, or a block for each chain.
+#include "block.cuh"
+#include "local_moves.hpp"
+#include "scales.hpp"
+#include "trajectory.hpp"
 
-extern "C" __global__ void fill_normal(double* out, long long size, int m, u32 attempt, const u32* since,
-                                       u32 sweep, u32 purpose, u32 k0, u32 k1) {
-    sweep += *since;
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= size) return;
-    double uniform;
-    out[i] = normal_and_unit(attempt, sweep, (u32)(i % m), stream_of((u32)(i / m), purpose, 0), k0, k1, &uniform);
+// out (n_chains, m), in C order: draw(stream, index) of each.
+template <class F>
+HD void fill(double* out, i64 size, int m, Key key, u32 purpose, F draw) {
+    const i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x;
+    if (i < size) out[i] = draw(Stream(key, u32(i / m), purpose), u32(i % m), i);
 }
 
-extern "C" __global__ void fill_uniform(double* out, long long size, int m, const u32* since, u32 sweep,
-                                        u32 purpose, u32 k0, u32 k1) {
-    sweep += *since;
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= size) return;
-    out[i] = unit_1(0, sweep, (u32)(i % m), stream_of((u32)(i / m), purpose, 0), k0, k1);
+extern "C" __global__ void fill_normal(double* out, i64 size, int m, u32 attempt, u32 sweep, u32 purpose, u32 k0, u32 k1) {
+    fill(out, size, m, {sweep, k0, k1}, purpose, [=](const Stream& s, u32 j, i64) { return normal(s, j, attempt); });
 }
 
-extern "C" __global__ void fill_exponential(const double* rate, double* out, long long size, int m,
-                                            const u32* since, u32 sweep, u32 purpose, u32 k0, u32 k1) {
-    sweep += *since;
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= size) return;
-    out[i] = exponential_1(0, sweep, (u32)(i % m), stream_of((u32)(i / m), purpose, 0), k0, k1) / rate[i];
+extern "C" __global__ void fill_uniform(double* out, i64 size, int m, u32 sweep, u32 purpose, u32 k0, u32 k1) {
+    fill(out, size, m, {sweep, k0, k1}, purpose, [](const Stream& s, u32 j, i64) { return uniform(s, j); });
 }
 
-extern "C" __global__ void fill_gamma(double shape, const double* rate, double* out, long long size, int m,
-                                      const u32* since, u32 sweep, u32 purpose, u32 k0, u32 k1) {
-    sweep += *since;
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= size) return;
-    out[i] = gamma_1(shape, sweep, (u32)(i % m), stream_of((u32)(i / m), purpose, 0), k0, k1) / rate[i];
+extern "C" __global__ void fill_exponential(const double* rate, double* out, i64 size, int m, u32 sweep, u32 purpose,
+                                            u32 k0, u32 k1) {
+    fill(out, size, m, {sweep, k0, k1}, purpose, [=](const Stream& s, u32 j, i64 i) { return exponential(s, j) / rate[i]; });
+}
+
+extern "C" __global__ void fill_gamma(double shape, const double* rate, double* out, i64 size, int m, u32 sweep,
+                                      u32 purpose, u32 k0, u32 k1) {
+    fill(out, size, m, {sweep, k0, k1}, purpose,
+         [=](const Stream& s, u32 j, i64 i) { return gamma_variate(shape, s, j) / rate[i]; });
+}
+
+// beta and out (n_chains, p).
+extern "C" __global__ void local_scales(const double* beta, const double* tau_sq_inv, double* out, i64 size, int p,
+                                        u32 sweep, u32 k0, u32 k1) {
+    fill(out, size, p, {sweep, k0, k1}, LOCAL, [=](const Stream& s, u32 j, i64 i) {
+        return draw_local_precision(largest(0.5 * beta[i] * beta[i] * tau_sq_inv[i / p], LEAST_B), s, j);
+    });
+}
+
+// beta (n_chains, p). In shared memory: a number for each warp.
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double* out, int p, u32 sweep, u32 k0, u32 k1) {
+    DYNAMIC_SHARED(double, shared);
+    const int c = blockIdx.x;
+    const Stream stream({sweep, k0, k1}, c, GLOBAL);
+    const double drawn = draw_tau(Block{shared}, beta + c * (i64)p, p, tau_sq_inv[c], tau_0, stream);
+    if (threadIdx.x == 0) out[c] = drawn;
+}
+
+// P (n_chains, k, k), m and x (n_chains, k). In shared memory: k numbers.
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+move_slow_scales(double* P, double* m, double* x, const double* tau_sq_inv, int k, u32 sweep, u32 k0, u32 k1) {
+    DYNAMIC_SHARED(double, column);
+    const i64 c = blockIdx.x;
+    const Stream stream({sweep, k0, k1}, u32(c), LOCAL_SLICE);
+    move_local_scales(Block{nullptr}, P + c * k * k, m + c * k, x + c * k, k, tau_sq_inv[c], stream, column);
+}
+
+// Proposals of tau^-2, the level that the constant of each must exceed, x (n_chains, p) = lambda^-2 with it, and the
+// diagonal d (n_chains, q). tau_step : one number. In shared memory: a number for each warp.
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+propose_scales(const double* H, int p, int q, const double* log_norm, double tau_0, const double* tau_step,
+               const double* lambda_sq_inv, const double* tau_sq_inv, double* proposed, double* level, double* x, double* d,
+               u32 move, u32 sweep, u32 k0, u32 k1) {
+    DYNAMIC_SHARED(double, shared);
+    const i64 c = blockIdx.x;
+    const TauStreams streams({sweep, k0, k1}, u32(c));
+    const double now = tau_sq_inv[c];
+    const TauProposal proposal = propose_tau(now, log_norm[c], tau_0, *tau_step, streams, move);
+    Gaussians of = {};
+    of.H = H, of.p = p, of.q = q;
+    Held held;
+    const double growth = now / proposal.tau_sq_inv;
+    x += c * p, d += c * q;
+    for (i64 j = threadIdx.x; j < q; j += blockDim.x) {
+        d[j] = 0.0;
+        if (j >= p) continue;
+        x[j] = lambda_sq_inv[c * p + j];
+        held.see(of, j, x, now, growth, uniform(streams.held, move * u32(p) + u32(j)));
+        d[j] = proposal.tau_sq_inv * x[j];
+    }
+    const double rise = block_sum(held.value(growth), shared);
+    if (threadIdx.x == 0) proposed[c] = proposal.tau_sq_inv, level[c] = proposal.level - rise;
+}
+
+// Whether a Metropolis test accepts the changes of energy, and the probabilities with which it would.
+extern "C" __global__ void accept_paths(const double* change, int n_chains, u32 sweep, u32 k0, u32 k1, bool* accepted,
+                                        double* chance) {
+    const int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c < n_chains) accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, c, ACCEPT), chance[c]);
 }

@@ -1,0 +1,5 @@
+// What has the size of the chains; all float64.
+#include "cholesky.cuh"
+#include "gaussian.cuh"
+#include "line_moves.cuh"
+#include "variates.cuh"

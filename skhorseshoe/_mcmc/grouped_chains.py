@@ -1,0 +1,150 @@
+"""Chains for rows with groups, of each sampler that has them: effects of groups and their scale move after each sweep.
+
+"hmc"    as ``hmc_burn_in.py``, which also freezes the map along which effects follow.
+"prior"  as ``hmc_prior_burn_in.py``; effects do not follow, for no matrix over the columns tells how.
+"gibbs"  as ``gibbs.py``, beta and u being drawn together given z. With n_g rows in a group, m_g the sum of their x_i
+         and z_g that of z_i - offset_i, beta is drawn with X'X - sum_g m_g m_g' / (n_g + s^-2) in place of X'X, and
+         X'z - sum_g m_g z_g / (n_g + s^-2) in place of X'z; then u_g ~ N((z_g - m_g beta) / (n_g + s^-2), 1 / (n_g +
+         s^-2)).
+"""
+
+from functools import partial
+
+import numpy as np
+
+from .._backends import EFFECT, GLOBAL_AUX
+from . import gibbs, group_moves
+from .chains import GibbsChains
+from .grouped_rows import GroupedRows
+from .hmc_burn_in import HmcChains
+from .hmc_prior_burn_in import PriorChains
+
+_APART = 2**30  # added to the number of the sweep: random numbers for what a sweep does once more
+
+
+class _Grouped:
+    """What the chains have in common; ``problem.rows`` are ``GroupedRows``."""
+
+    def __init__(self, problem, start, burn_in, saved=None):
+        rows = GroupedRows(problem.rows, len(start.beta), problem.key, saved)
+        super().__init__(problem._replace(rows=rows), start, burn_in, saved)
+
+    def _whole(self, sweep):
+        """A sweep of everything that there is to draw; ``sweep`` is that of beta and its scales."""
+        rows, fixed, tau_0, _ = self.problem
+        return partial(group_moves.sweep, inner=sweep, rows=rows, fixed=fixed, tau_0=tau_0)
+
+    def arrays(self):
+        """As those of the chains without groups, and more."""
+        return {**super().arrays(), **self.problem.rows.arrays()}
+
+    def of_groups(self):
+        """u (n_groups, n_chains) and s (n_chains,)."""
+        return self.problem.rows.effects, self.problem.rows.scale
+
+
+class GroupedHmcChains(_Grouped, HmcChains):
+    """As ``HmcChains``."""
+
+    def _next_phase(self):
+        super()._next_phase()
+        self.problem.rows.settle()
+
+    def _mode(self):
+        rows = self.problem.rows
+        rows.stay()
+        point, *_ = super()._mode()
+        rows.follows = True
+        information = rows.information(point[None], self.precision.work)
+        rows.refer(point)
+        _, (score,) = rows.score(point[None])
+        return point, score, information
+
+    def _refer(self, point, score, information, spread=None):
+        super()._refer(point, score, information, spread)
+        self.problem.rows.refer(point)
+
+
+class GroupedPriorChains(_Grouped, PriorChains):
+    """As ``PriorChains``."""
+
+    def __init__(self, problem, start, burn_in, saved=None):
+        super().__init__(problem, start, burn_in, saved)
+        self.law = self._whole(self.law)
+
+    def _next_phase(self):
+        super()._next_phase()
+        self.problem.rows.settle()
+
+    def _information(self, beta):
+        rows, fixed, _, _ = self.problem
+        shift = rows.rows.shift(rows.n_chains, rows.effects)
+        rows.rows.score(self.state.beta, shift)
+        shared = rows.groups.codes, np.full(rows.n_chains, np.exp(2 * np.log(rows.scale).mean()))
+        how = rows.rows.information_weights(shift), shared
+        return rows.ops.ShrinkageByRows(rows.rows, fixed.variances, beta, *how)
+
+
+class GroupedGibbsChains(_Grouped, GibbsChains):
+    """As ``GibbsChains``."""
+
+    def __init__(self, problem, start, burn_in, saved=None):
+        super().__init__(problem, start, burn_in, saved)
+        rows = self.problem.rows
+        self.sizes, self.sums = rows.sums_of_groups()  # n_g (n_groups, 1); m_g (n_groups, q)
+        self.sweeps = [self._sweep_of_all] * 2
+        self.H = self.precision.H.copy()
+        # Groups of a size share what is left of their products.
+        self.kinds, place = np.unique(self.sizes[:, 0], return_inverse=True)
+        self.products = np.stack([self.sums[place == k].T @ self.sums[place == k] for k in range(len(self.kinds))])
+
+    def _sweep_of_all(self, state):
+        rows, fixed, tau_0, key = self.problem
+        shift, scale, t = rows.rows.shift(len(state.beta), rows.effects), rows.scale, state.sweep
+        self.share = 1.0 / (self.sizes + scale**-2.0)  # (n_groups, n_chains)
+        new = gibbs.sweep(state, _GivenLatents(self, shift), self, tau_0, rows.ops, key)
+        mean = (self.towards - self.sums @ new.beta.T) * self.share
+        noise = rows.ops.normal((len(new.beta), rows.n_groups), key, t + _APART, EFFECT).T
+        rows.effects = mean + np.sqrt(self.share) * noise
+        rows.hold(new.beta)
+        beta, tau_sq_inv = group_moves.move(rows, new.beta, new.tau_sq_inv, fixed, tau_0, t)
+        xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _APART, GLOBAL_AUX)
+        return new._replace(beta=beta, tau_sq_inv=tau_sq_inv, xi_inv=xi_inv)
+
+    # What ``gibbs.sweep`` asks of a ``Precision``.
+
+    def begin(self, d):
+        """Nothing can be computed before."""
+
+    def noise(self, *how):
+        """As that of ``Precision``."""
+        return self.precision.noise(*how)
+
+    def draw(self, b, d, noise):
+        """beta of each chain, whose H is its own, as its s is."""
+        beta = np.empty_like(b)
+        for c, precision in enumerate(self.problem.rows.scale**-2.0):
+            self.precision.H[...] = self.H - np.tensordot(1.0 / (self.kinds + precision), self.products, 1)
+            own = slice(c, c + 1)
+            beta[own] = self.precision.draw(b[own], d[own], noise[own])
+        return beta
+
+    def _information(self, beta):
+        rows, fixed, _, _ = self.problem
+        rows.follows, rows.beta = True, self.state.beta
+        H = fixed.add_to(rows.information(self.state.beta))
+        rows.follows, rows.pending = False, None
+        return rows.ops.Precision(H, rows.threads)
+
+
+class _GivenLatents:
+    """The rows as ``gibbs.sweep`` asks them: X'z less what the effects take up."""
+
+    def __init__(self, chains, shift):
+        self.chains, self.shift = chains, shift
+
+    def latent(self, beta, sweep, key):
+        chains, rows = self.chains, self.chains.problem.rows
+        xtz, ztz = rows.rows.latent(beta, sweep, key, self.shift)
+        chains.towards = rows.of_groups.sums(self.shift.terms)  # z_g
+        return xtz - (chains.towards * chains.share).T @ chains.sums, ztz

@@ -1,0 +1,178 @@
+"""Rows with groups: the draws of every sampler have the law that quadrature gives, and what says so catches planted
+errors."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from laws import ALONE, KEY
+from scipy.special import log_ndtr, logsumexp
+
+from skhorseshoe._backends import device
+from skhorseshoe._backends._cpu.row_groups import RowGroups
+from skhorseshoe._data.row_groups import Groups
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import group_moves, grouped_rows
+from skhorseshoe._mcmc import prior as _prior
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem, Run, Settings
+from skhorseshoe.diagnostics import ess_bulk
+
+SIZES = 1, 2, 3, 5, 9, 4
+SCALE, SLAB, WIDE = 0.7, 2.0, 1.5
+RNG = np.random.default_rng(5)
+CODES = RNG.permutation(np.repeat(np.arange(len(SIZES)), SIZES)).astype(np.int32)
+X = RNG.standard_normal((len(CODES), 1)) + 0.5 * CODES[:, None]
+Y = (X[:, 0] - 1.5 + np.array([-1.0, 1.5, 0.0, 2.0, -1.5, 0.5])[CODES] + RNG.standard_normal(len(X)) > 0).astype(
+    np.uint8
+)
+OFFSET = 0.8 * RNG.standard_normal(len(X))
+WEIGHT = RNG.choice([0.5, 1.0, 2.0], len(X))
+SHARES = 0.25, 0.5, 0.75
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch):
+    """An intercept that is bounded by its prior, so that a grid has room for its law."""
+    monkeypatch.setattr(_prior, "WIDE", WIDE)
+
+
+def cube(t):
+    return t**3
+
+
+# Of the grid: the intercept, the cube root of the coefficient, whose density has a peak at 0, and log s.
+AXES = {"intercept": np.linspace(-8.5, 5.5, 57), "coef": np.linspace(-1.5, 1.7, 64), "log_s": np.linspace(-7, 5, 41)}
+
+
+@cache
+def exact(weighted):
+    """Probabilities of the points of the grid, and that the effect of each group is below zero, (n_groups,)."""
+    intercept, root, log_s = np.meshgrid(*AXES.values(), indexing="ij")
+    shape, at = root.shape, [one.ravel() for one in (intercept, cube(root), log_s)]
+    t = np.linspace(-1, 1, 62)  # an even number: none is zero
+    nodes, log_step = 6 * t * abs(t), np.log(abs(t))  # of u / s, close to one another near zero
+    total = log_prior(*at) + 2 * np.log(abs(root.ravel()))
+    below = np.empty((len(SIZES), len(total)))
+    for g in range(len(SIZES)):
+        values = np.repeat((log_step - nodes**2 / 2)[:, None], len(total), axis=1)
+        for i in np.flatnonzero(g == CODES):
+            eta = OFFSET[i] + at[0] + at[1] * X[i, 0] + np.exp(at[2]) * nodes[:, None]
+            values += (WEIGHT[i] if weighted else 1.0) * log_ndtr(eta if Y[i] else -eta)
+        of_group, half = logsumexp(values, axis=0), logsumexp(values[nodes < 0], axis=0)
+        total, below[g] = total + of_group, np.exp(half - of_group)
+    share = np.exp(total - logsumexp(total))
+    return share.reshape(shape), below @ share
+
+
+def quartiles(share):
+    """Of the intercept, the coefficient and log s; (3, 3)."""
+    out = []
+    for axis, points in enumerate(AXES.values()):
+        cumulated = np.cumsum(share.sum(axis=tuple({0, 1, 2} - {axis})))
+        out.append(np.interp(SHARES, cumulated, points + (points[1] - points[0]) / 2))
+    out[1] = cube(out[1])
+    return out
+
+
+def log_prior(intercept, coef, log_s):
+    """Of a grid of points: the horseshoe's with a slab, whose scale lambda tau has the density of a product of two
+    half-Cauchy variables."""
+    log_x = np.linspace(-12, 8, 801)
+    x = np.exp(log_x)
+    mixing = np.log(np.where(abs(log_x) < 1e-6, 0.5, log_x / np.where(abs(log_x) < 1e-6, 1, x**2 - 1)) * x)
+    points, place = np.unique(coef, return_inverse=True)
+    horseshoe = logsumexp(mixing - log_x - (points[:, None] / x) ** 2 / 2, axis=1)
+    anchored = (intercept + coef * X.mean()) / WIDE
+    of_s = log_s - np.log1p((np.exp(log_s) / SCALE) ** 2)
+    return horseshoe[place] - (coef / SLAB) ** 2 / 2 - anchored**2 / 2 + of_s
+
+
+def run(sampler, n_iter, weighted=False):
+    """``Run`` at its end."""
+    ops = device.resolve("cpu").ops
+    how = {"offset": OFFSET, "groups": Groups(CODES, len(SIZES), SCALE), "weight": WEIGHT if weighted else None}
+    rows = Rows(X, Y, True, ops, ALONE, **how)
+    of_prior = sampler == "prior"
+    settings = Settings("hmc" if of_prior else sampler, n_iter, 300, 4, 1, None, None, None, "float64", of_prior)
+    made = Run(Problem(rows, FixedPrior(rows.columns, SLAB), 1.0, KEY), settings)
+    made.go(lambda t: False)
+    return made.draws
+
+
+def deviations(draws, weighted=False):
+    """By how many standard errors shares of the draws are off: below the quartiles of the intercept, the coefficient
+    and s, and of each u below 0."""
+    share, below = exact(weighted)
+    quantities = draws.intercept, draws.coef[:, :, 0], np.log(draws.group_scale)
+    asked = [
+        (values < end, k)
+        for values, ends in zip(quantities, quartiles(share), strict=True)
+        for end, k in zip(ends, SHARES, strict=True)
+    ]
+    asked += [(draws.group_effects[:, :, g] < 0, below[g]) for g in range(len(SIZES))]
+    off = [(hits.mean() - k) / np.sqrt(k * (1 - k) / ess_bulk(hits.astype(float))) for hits, k in asked]
+    return np.array(off)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sampler", "weighted"), [("hmc", False), ("hmc", True), ("gibbs", False), ("prior", True)])
+def test_draws_have_the_law_that_quadrature_gives(sampler, weighted):
+    assert abs(deviations(run(sampler, 8000, weighted), weighted)).max() < 4.5
+
+
+def effects_are_forgotten(monkeypatch):
+    """The density of u given a new s is left out where s moves."""
+    whole = group_moves.ScaleLine.at
+
+    def at(self, r, asked):
+        loglik, _ = whole(self, r, asked)
+        return loglik, group_moves._of_scale(r, np.exp(r) * self.scale, self.rows)
+
+    monkeypatch.setattr(group_moves.ScaleLine, "at", at)
+
+
+def reference_moves(monkeypatch):
+    """The point from which effects follow is that of the state, and moves on after delta has been taken."""
+    whole = grouped_rows.GroupedRows.hold
+
+    def hold(self, beta):
+        answer = whole(self, beta)
+        if self.map is not None:
+            self.point = beta.mean(axis=0)
+        return answer
+
+    monkeypatch.setattr(grouped_rows.GroupedRows, "hold", hold)
+
+
+def sums_of_others(monkeypatch):
+    """A group has the sum over the rows of another one."""
+    whole = RowGroups.sums
+    monkeypatch.setattr(RowGroups, "sums", lambda self, values: np.roll(whole(self, values), 1, axis=0))
+
+
+def jacobian_is_forgotten(monkeypatch):
+    """The volume by which the intercept and tau grow with s is left out."""
+    whole = group_moves.LineWithBeta.at
+
+    def at(self, r, asked):
+        self.n_free = 0
+        return whole(self, r, asked)
+
+    monkeypatch.setattr(group_moves.LineWithBeta, "at", at)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sampler", "plant_error"),
+    [("hmc", effects_are_forgotten), ("hmc", reference_moves), ("gibbs", sums_of_others), ("hmc", jacobian_is_forgotten)],
+)
+def test_planted_errors_are_found(sampler, plant_error, monkeypatch):
+    plant_error(monkeypatch)
+    assert abs(deviations(run(sampler, 8000))).max() > 6.0
+
+
+@pytest.mark.slow
+def test_a_slice_whose_width_depends_on_the_effect_is_found(plant):
+    plant("WIDTH_OF_STATE")
+    assert abs(deviations(run("hmc", 8000))).max() > 6.0
