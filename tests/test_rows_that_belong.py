@@ -227,6 +227,30 @@ def test_rows_are_merged_within_a_group_alone(sampler, kind):
     assert repeated.tolist() == [0, 0, 1, 1, 0, 0, 0]
 
 
+def test_too_many_columns_for_a_factor_are_for_hmc(seed):
+    X, group = np.random.default_rng(seed).standard_normal((40, 8001)), np.arange(40) // 4
+    with pytest.raises(ValueError, match="sampler='gibbs' does not take groups with so many columns"):
+        clone(SHORT).set_params(sampler="gibbs").fit(X, X[:, 0] > 0, groups=group)
+
+
+def test_samplers_agree_on_groups(visits):
+    X, y, groups = visits
+    fits = [
+        HorseshoeProbitClassifier(sampler=sampler, n_iter=n_iter, burn_in=200, random_state=0).fit(X, y, groups=groups)
+        for sampler, n_iter in (("hmc", 500), ("gibbs", 2000))
+    ]
+    one, other = (fit.summary().drop(index="(global scale)") for fit in fits)
+    error = np.hypot(one["sd"] / np.sqrt(one["ess"]), other["sd"] / np.sqrt(other["ess"]))
+    assert (abs(one["mean"] - other["mean"]) < 5 * error).all()
+    effects = [fit.group_effects()["mean"].to_numpy() for fit in fits]
+    assert abs(effects[0] - effects[1]).max() < 0.15
+
+
+def test_short_burn_in_is_for_gibbs(visits):
+    X, y, groups = visits
+    assert clone(SHORT).set_params(burn_in=20).fit(X, y, groups=groups).sampler_ == "gibbs"
+
+
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_columns_may_outnumber_rows(kind, seed):
     rng = np.random.default_rng(seed)

@@ -46,11 +46,12 @@ class Plan(NamedTuple):
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of earlier fits, to go on with."""
     many, heavy, of_prior = is_without_factor(data.shape[1]), data.times > _REPEATED, fits_prior(params, data)
-    sampler, taking = params.sampler, _taking(data)
+    sampler, taking = params.sampler, _taking(data, many)
     if sampler == "auto":
         sampler = "hmc" if of_prior else choose(params.burn_in, data.whole and (many or not heavy), many, taking)
     elif sampler not in taking:
-        raise ValueError(f"sampler={sampler!r} does not take {data.more}. Use sampler={taking[0]!r} or 'auto'.")
+        here = " with so many columns" if sampler == "gibbs" else ""
+        raise ValueError(f"sampler={sampler!r} does not take {data.more}{here}. Use sampler={taking[0]!r} or 'auto'.")
     of_prior = of_prior and sampler == "hmc"
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
     settings |= {"sampler": sampler, "of_prior": of_prior, **_lengths(params, data.shape[1], done)}
@@ -76,13 +77,15 @@ def plan_fit(params, data, done):
 
 def fits_prior(params, data):
     """Whether "hmc" takes the coordinates of the prior: clearly more columns than rows, and a slab. On a cluster, where
-    rows are many, it does not, nor with groups."""
-    return data.more_columns and params.slab_scale is not None and data.groups is None
+    rows are many, it does not."""
+    return data.more_columns and params.slab_scale is not None
 
 
-def _taking(data):
-    """The samplers that take what rows have beside their weights."""
-    return ("hmc",) if data.groups is not None else ("hmc", "gibbs") if data.more else ("hmc", "gibbs", "pxda")
+def _taking(data, many):
+    """The samplers that take what rows have beside their weights. many : whether columns are too many for a factor."""
+    if data.groups is not None and many:
+        return ("hmc",)
+    return ("hmc", "gibbs") if data.more else ("hmc", "gibbs", "pxda")
 
 
 def _lengths(params, p, done):
