@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 
-from . import _version
 from ._data.labels import check_labels
+from ._data.row_groups import refuse_dask
 from ._data.validation import is_dask
 from ._fit import fit as _fit
 from ._fit.parameters import CONSTRAINTS
 from ._posterior.mixin import PosteriorMixin
-from ._posterior.saved import check_state
+from ._posterior.saved import OF_SOME_FITS, SavedMixin
 from ._utils.sklearn_compat import CallbackSupportMixin, _fit_context
-from ._utils.warn import warn
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, Device, Labels, Path, Rows, Sampler, Seed, Weights
+    from ._types import ArrayLike, Device, Labels, Offsets, Path, Rows, Sampler, Seed, Weights
 
 
-class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, PosteriorMixin, BaseEstimator):
+class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixin, PosteriorMixin, BaseEstimator):
     """Bayesian probit classification with the horseshoe prior.
 
     The model is P(y = 1 | x, beta) = Phi(b0 + x beta), beta_j ~ N(0, lambda_j^2 tau^2) with half-Cauchy local
@@ -72,6 +71,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         bound the coefficients; a slab of about 2 does. "auto" is None, but with more columns than rows (n_features >
         n_samples, whatever the rows weigh) c is 2 / standard deviation of the column, whatever ``standardize`` is;
         without an intercept and ``standardize``, the root mean square replaces the standard deviation.
+    group_scale : float, default=1
+        With ``groups`` in ``fit``, the scale of the prior s ~ C+(0, group_scale) of the standard deviation s of the
+        groups' effects, from 1e-100 to 1e100, beside the noise of a row, which has standard deviation 1.
     unpenalized : array-like of names, indices or bool, or None, default=None
         Columns that are not shrunk, such as age and sex or the design of a study: their coefficients have a wide prior,
         N(0, (100 / standard deviation of the column)^2); without an intercept, the root mean square replaces the
@@ -146,6 +148,14 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         Posterior draws of the intercept; 0 without one.
     global_scale_draws_ : ndarray of shape (n_chains, n_draws)
         Posterior draws of tau.
+    groups_ : ndarray of shape (n_groups,)
+        With ``groups``, like all that begins so: their labels, sorted.
+    group_scale_draws_ : ndarray of shape (n_chains, n_draws)
+        Posterior draws of s, the standard deviation of the groups' effects.
+    group_effect_draws_ : ndarray of shape (n_chains, n_kept, n_groups), float32
+        Draws of the groups' effects: all, or as many, evenly spaced, as fit in 256 MiB.
+    group_effect_moments_ : dict
+        "mean" and "sd" of all draws of the groups' effects, each of shape (n_groups,).
     acceptance_draws_ : ndarray of shape (n_chains, n_draws)
         Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
     moments_ : dict or None
@@ -188,7 +198,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         (n_features,) where "auto" gives each column its own, infinite for columns that have none; "tau_median", the
         prior median of tau, which is tau_0 without a slab and smaller with one; "m_eff", the prior mean of the
         effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0 (Piironen &
-        Vehtari 2017).
+        Vehtari 2017); with groups "group_scale".
     device_ : str
         Where the model was fitted: "cpu", "cuda:0", ... For rows on a cluster, where the sampler ran: "cpu".
     n_features_in_ : int
@@ -238,6 +248,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         global_scale: float | None = None,
         expected_nonzero: float | None = None,
         slab_scale: float | Literal["auto"] | None = "auto",
+        group_scale: float = 1.0,
         unpenalized: ArrayLike | None = None,
         standardize: bool = False,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
@@ -263,6 +274,7 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         self.global_scale = global_scale
         self.expected_nonzero = expected_nonzero
         self.slab_scale = slab_scale
+        self.group_scale = group_scale
         self.unpenalized = unpenalized
         self.standardize = standardize
         self.class_weight = class_weight
@@ -285,7 +297,9 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Rows, y: Labels, sample_weight: Weights = None) -> Self:
+    def fit(
+        self, X: Rows, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
+    ) -> Self:
         """Draw from the posterior.
 
         Parameters
@@ -301,6 +315,13 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
             the sampler "hmc" accepts weights that are not integers. With more columns than rows it is far slower than
             integer weights, such as ``class_weight={0: 1, 1: 3}``. Rows of Dask collections need weights
             above 0.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Labels of the groups of rows that belong together, such as a patient's visits: numbers, booleans or strings,
+            in any order of rows. Every group g has an effect u_g ~ N(0, s^2) on the score of its rows, and coefficients
+            are given the group; averaged over groups they are beta / sqrt(1 + s^2). On the CPU alone.
+        offset : array-like of shape (n_samples,) or None, default=None
+            Finite numbers that are added to the scores as they are, such as those of an earlier model with
+            probabilities p: ``scipy.stats.norm.ppf(p)``. Predictions then need an offset too. On the CPU alone.
 
         Returns
         -------
@@ -333,43 +354,40 @@ class HorseshoeProbitClassifier(CallbackSupportMixin, ClassifierMixin, Posterior
             the classes together and the chains have converged all the same, ``summary()`` says so, and what states
             rates of false claims warns.
         UserWarning
-            If there is no ConvergenceWarning, for columns on very different scales, with values far out, or too far
-            from zero for their precision. Apart from that, if weights make the fit slow; or if ``fit`` was interrupted,
-            will take hours, or cannot write its checkpoint.
+            If there is no ConvergenceWarning, for columns on very different scales, with values far out, too far from
+            zero for their precision, or whose means in groups matter by themselves. Apart from that, if weights make
+            the fit slow; if groups are few, or rows look like groups where none are given; or if ``fit`` was
+            interrupted, will take hours, or cannot write its checkpoint.
         """
         with _fit.Lease() as lease, np.errstate(all="ignore"):
-            fitted = _fit.fit(self, X, y, sample_weight, lease)
-        for name in ("feature_names_in_", "_column_labels"):  # those of an earlier fit
+            of_rows = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
+            fitted = _fit.fit(self, X, y, of_rows, lease)
+        for name in OF_SOME_FITS:  # those of an earlier fit
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted.attributes)
         fitted.say()  # where a warning is made an error, the model stays fitted
         return self
 
-    def score(self, X: Rows, y: Labels, sample_weight: Weights = None) -> float:  # the docstring is scikit-learn's
+    def score(
+        self, X: Rows, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
+    ) -> float:
+        """Share of the rows whose class is the more probable one.
+
+        Parameters
+        ----------
+        X, y, sample_weight : see ``fit``
+            The rows, their labels and what they weigh.
+        groups, offset : see ``predict_proba``
+            As for that.
+
+        Returns
+        -------
+        accuracy : float
+        """
         if not is_dask(X, y, sample_weight):
-            return super().score(X, check_labels(y), sample_weight)
+            labels, predicted = check_labels(y), self.predict(X, groups, offset)
+            return accuracy_score(labels, predicted, sample_weight=sample_weight)
+        refuse_dask(X, groups=groups, offset=offset)
         from ._data.dask_input import accuracy  # which gathers predictions, whose number is unknown before
 
         return accuracy(self, X, y, sample_weight)
-
-    def __getstate__(self):
-        """The state with the version that saves it. Paths are strings in it: one of POSIX cannot be loaded on Windows,
-        and skops asks for trust in each kind."""
-        state = super().__getstate__()
-        plain = {name: fspath(value) if isinstance(value, PathLike) else value for name, value in state.items()}
-        return {**plain, "_skhorseshoe_version": _version.__version__}
-
-    def __setstate__(self, state):
-        if not isinstance(state, dict) or "n_iter" not in state:
-            raise ValueError(
-                "This is not the saved state of a HorseshoeProbitClassifier: parameters are missing. The file was "
-                "damaged or written by something else; fit the model again."
-            )
-        saved, version = state.pop("_skhorseshoe_version", "unknown"), _version.__version__
-        if saved != version:
-            warn(
-                f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {version}: what it "
-                "predicts may differ. Fit it again, or install the version that saved it."
-            )
-        check_state(state, self._get_param_names(), saved == version)
-        super().__setstate__(state)

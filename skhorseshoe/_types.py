@@ -18,6 +18,7 @@ from pandas import DataFrame as DataFrame
 Rows = Any  # an array, table, sparse matrix, CuPy array or Dask collection: most of their libraries are optional
 Labels = Any  # an array-like of one of these kinds
 Weights = Any
+Offsets = Any
 Model = Any  # a classifier, or a Pipeline or search that ends with one: scikit-learn has no types
 
 # Answers are annotated for rows in memory. They are CuPy arrays for CuPy rows and lazy Dask arrays for Dask rows.

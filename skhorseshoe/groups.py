@@ -16,6 +16,7 @@ from ._data import validation
 from ._posterior.correlated import ROUNDING, central, clusters, trees
 from ._posterior.credible_sets import Claims, choose, frames
 from ._posterior.group_weights import weights_of
+from ._posterior.grouped import population
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.raw_rows import input_names
@@ -110,6 +111,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
         names = getattr(noted, "feature_names_in_", getattr(noted, "_column_labels", None))
     else:
         before, classifier = unwrap(model)
+        classifier = population(classifier)
         X = _dense_rows(classifier, prepared(before, X))
         names = names_of(named(before, classifier))
     X = X.astype(np.float64, copy=False)
@@ -196,7 +198,8 @@ def credible_sets(
     is more often. The sum is what the data know of columns that stand in for one another. That any member is beyond
     ``effect`` is another question: draws of twins with opposite signs cancel in all probabilities, and their size is
     the prior's; and of many columns of noise, one often is. Columns with opposite effects cancel in the sum: they are
-    found alone, in smaller sets, or by weights of yours. A probability is at most 1 - 1 / ESS of sum or column.
+    found alone, in smaller sets, or by weights of yours. A probability is at most 1 - 1 / ESS of sum or column. Of a
+    model with groups of rows the coefficients are averaged over these: divided by sqrt(1 + s^2), draw by draw.
 
     Among all choices of disjoint candidates with an expected share of false sets of at most ``q`` it is the one with
     the largest sum of probabilities divided by sizes (Spector & Janson 2024), by `scipy.optimize.milp`. Columns that
@@ -221,6 +224,7 @@ def credible_sets(
     {'x0 and 1 more': ['x0', 'x5'], 'x1': ['x1']}
     """
     before, classifier = unwrap(model)
+    classifier = population(classifier)
     check_share("level", level)
     check_share("q", q)
     _check("effect", effect, _EFFECTS)

@@ -22,7 +22,7 @@ from ._utils.arithmetic import guarded
 from .selection import HorseshoeSelector
 
 if TYPE_CHECKING:
-    from ._types import DataFrame, Floats, Labels, Mapping, Model, Rows, Rule, Weights
+    from ._types import DataFrame, Floats, Labels, Mapping, Model, Offsets, Rows, Rule, Weights
 
 __all__ = [
     "LeaveOneOut",
@@ -39,7 +39,13 @@ __all__ = [
 
 @guarded
 def loo(
-    model: Model, X: Rows, y: Labels, sample_weight: Weights = None, *, max_draws: int | None = None
+    model: Model,
+    X: Rows,
+    y: Labels,
+    sample_weight: Weights = None,
+    *,
+    offset: Offsets = None,
+    max_draws: int | None = None,
 ) -> LeaveOneOut:
     """PSIS-LOO: the log score of new rows, estimated from the rows of the fit, without a second fit.
 
@@ -57,6 +63,8 @@ def loo(
     sample_weight : array-like of shape (n_samples,) or None, default=None
         The weights of the fit, times the class weights if there was a ``class_weight``. A row of weight w is left out
         with all its weight, and predicted as w rows: its term is log E[p^w].
+    offset : array-like of shape (n_samples,) or None, default=None
+        The offsets of the fit, if it had any.
     max_draws : int or None, default=None
         Maximum number of draws to use, evenly spaced, equally many from each chain; at least 100. Time is proportional
         to rows x draws, and 1000 are enough for most purposes; None uses all.
@@ -71,9 +79,10 @@ def loo(
     TypeError
         If X is a Dask collection, or the model is none of those above.
     ValueError
-        If there are fewer than 100 draws, the rows are not those of the fit (by their number, weights and moments), y
-        holds a label that is not in ``classes_``, lengths differ, or a weight is negative; other errors are those of
-        `marginal_effects`.
+        If the model was fitted with groups, of which whole ones are to be held out (user guide, "Rows that belong
+        together"); if there are fewer than 100 draws, the rows are not those of the fit (by their number, weights and
+        moments), y holds a label that is not in ``classes_``, lengths differ, or a weight is negative; other errors
+        are those of `marginal_effects`.
 
     Warns
     -----
@@ -111,8 +120,8 @@ def loo(
     before, classifier = unwrap(model)
     if is_dask(X, y, sample_weight):
         raise TypeError("loo takes rows of this process, not a Dask collection: give it rows that are computed.")
-    X, positive, weight = predict.labelled(classifier, prepared(before, X), y, sample_weight)
-    return leave_one_out(classifier, X, positive, weight, max_draws)
+    rows, positive, weight = predict.labelled(classifier, prepared(before, X), y, sample_weight, offset)
+    return leave_one_out(classifier, rows, positive, weight, max_draws)
 
 
 def summary(model: Model, level: float | None = None, sort_by: str | None = None) -> DataFrame:
@@ -165,7 +174,9 @@ def group_summary(model: Model, groups: Mapping[str, Any], level: float | None =
     return named(*unwrap(model)).group_summary(groups, level)
 
 
-def predict_interval(model: Model, X: Rows, level: float | None = 0.9) -> Floats:
+def predict_interval(
+    model: Model, X: Rows, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
+) -> Floats:
     """``HorseshoeProbitClassifier.predict_interval`` of rows as the model takes them.
 
     Parameters
@@ -176,6 +187,8 @@ def predict_interval(model: Model, X: Rows, level: float | None = 0.9) -> Floats
         Rows as ``model.predict_proba`` takes them.
     level : float or None, default=0.9
         Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
+    groups, offset : see ``HorseshoeProbitClassifier.predict_proba``
+        The groups of the rows, and their offsets.
 
     Returns
     -------
@@ -183,10 +196,12 @@ def predict_interval(model: Model, X: Rows, level: float | None = 0.9) -> Floats
         Lower and upper end of the probability of the second class.
     """
     before, classifier = unwrap(model)
-    return classifier.predict_interval(prepared(before, X), level)
+    return classifier.predict_interval(prepared(before, X), level, groups, offset)
 
 
-def predict_proba_samples(model: Model, X: Rows, max_draws: int | None = None) -> Floats:
+def predict_proba_samples(
+    model: Model, X: Rows, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
+) -> Floats:
     """``HorseshoeProbitClassifier.predict_proba_samples`` of rows as the model takes them.
 
     Parameters
@@ -197,13 +212,15 @@ def predict_proba_samples(model: Model, X: Rows, max_draws: int | None = None) -
         Rows as ``model.predict_proba`` takes them.
     max_draws : int or None, default=None
         Maximum number of draws to use, evenly spaced, equally many from each chain; None uses all.
+    groups, offset : see ``HorseshoeProbitClassifier.predict_proba``
+        The groups of the rows, and their offsets.
 
     Returns
     -------
     samples : ndarray of shape (n_samples, n_draws_used), float64
     """
     before, classifier = unwrap(model)
-    return classifier.predict_proba_samples(prepared(before, X), max_draws)
+    return classifier.predict_proba_samples(prepared(before, X), max_draws, groups, offset)
 
 
 @guarded
@@ -217,6 +234,8 @@ def select(
     q: float = 0.1,
     effect: float = EFFECT,
     sample_weight: Weights = None,
+    groups: Labels = None,
+    offset: Offsets = None,
     cv: Any = None,
     min_features: int = 0,
     terms: Mapping[str, Any] | Literal["auto"] | None = None,
@@ -229,10 +248,10 @@ def select(
         Fitted.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         The rows that the model was fitted on.
-    y, rule, level, q, effect, sample_weight, cv, min_features : see ``HorseshoeSelector``
+    y, rule, level, q, effect, sample_weight, groups, offset, cv, min_features : see ``HorseshoeSelector``
         The labels, for a classifier with a ``class_weight`` or a ``cv``; the rule; its level, share of false columns
-        and least effect; the weights of the fit; the folds, in which the steps before the classifier stay as they are;
-        the least number of columns.
+        and least effect; the weights of the fit, and with a ``cv`` its groups; its offsets; the folds, in which the
+        steps before the classifier stay as they are; the least number of columns.
     terms : dict, "auto" or None, default=None
         As for ``HorseshoeSelector``, with the terms of the whole Pipeline: "auto" has one for each of its input
         columns, and a dict may name input columns.
@@ -250,7 +269,7 @@ def select(
     given = {"rule": rule, "level": level, "q": q, "effect": effect, "cv": cv, "min_features": min_features}
     given["terms"] = terms
     selector = HorseshoeSelector(classifier, prefit=True, **given)
-    selector.fit(prepared(before, X), y, sample_weight)
+    selector.fit(prepared(before, X), y, sample_weight, groups, offset)
     if hasattr(known, "feature_names_in_"):
         selector.feature_names_in_ = known.feature_names_in_
     return selector

@@ -19,6 +19,7 @@ from ._data import validation
 from ._data.column_names import check_column_labels, with_names
 from ._fit.callbacks import selection_task
 from ._posterior import dss_cv, rules, terms
+from ._posterior.grouped import is_grouped, population
 from ._posterior.pipeline import unfrozen
 from ._posterior.signals import EFFECT
 from ._utils.arithmetic import guarded
@@ -26,7 +27,7 @@ from ._utils.sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _
 from ._utils.warn import warn_once
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, Labels, Mapping, NDArray, Rows, Rule, Weights
+    from ._types import ArrayLike, Labels, Mapping, NDArray, Offsets, Rows, Rule, Weights
 
 __all__ = ["HorseshoeSelector"]
 
@@ -69,7 +70,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         out. The posterior is drawn and its path searched anew without each fold, with the parameters of the classifier
         (but its ``checkpoint``), one fold after another; the rows are copied. An int, at least 2, is the number of
         folds, stratified by y and not shuffled; an iterable has pairs of the numbers of the rows to fit and of those to
-        hold out, such as ``list(GroupKFold(5).split(X, y, groups))``. None is the choice by ``level``.
+        hold out; ``GroupKFold(5)`` splits by the ``groups`` of ``fit``. None is the choice by ``level``.
     min_features : int, default=0
         Keep at least so many columns, those that are not shrunk included; all, where there are fewer. Where the rule
         keeps less, those that it ranks next come with them, although they have not passed it: for "dss" the next on its
@@ -182,7 +183,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         "min_features": [Interval(Integral, 0, None, closed="left")],
     }
 
-    __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012 - the classifier is who requests it
+    # The classifier is who requests them.
+    __metadata_request__fit = dict.fromkeys(("sample_weight", "groups", "offset"), UNUSED)
 
     def __init__(
         self,
@@ -227,7 +229,14 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     @_fit_context(prefer_skip_nested_validation=False)
     @guarded
-    def fit(self, X: Rows, y: Labels = None, sample_weight: Weights = None) -> Self:
+    def fit(
+        self,
+        X: Rows,
+        y: Labels = None,
+        sample_weight: Weights = None,
+        groups: Labels = None,
+        offset: Offsets = None,
+    ) -> Self:
         """Fit the classifier, unless ``prefit``, and select columns.
 
         Parameters
@@ -239,6 +248,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows, as for the classifier. "dss" judges predictions on the weighted rows (weights by
             ``class_weight`` included); the other rules read the posterior alone.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Groups of the rows, as for the classifier; with ``prefit=True`` only a ``cv`` needs them. All rules judge
+            coefficients as they are averaged over groups: divided by sqrt(1 + s^2), draw by draw.
+        offset : array-like of shape (n_samples,) or None, default=None
+            Offsets of the rows, as for the classifier; not with a ``cv``.
 
         Returns
         -------
@@ -264,20 +278,26 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         model = self._classifier()
         if self.rule == "dss":
             rules.check_dss(X)
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        given = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
+        given = {name: values for name, values in given.items() if values is not None}
         if get_config()["enable_metadata_routing"]:
             given = process_routing(self, "fit", **given).estimator.fit
         if self.prefit:
             check_is_fitted(model)
-        splits = dss_cv.splits_of(self.cv, X, y) if self._has_folds() else []  # before a fit that may take hours
+        if self._has_folds() and "offset" in given:
+            raise ValueError("cv takes no offset: leave cv out, or give the offset as an unpenalized column of X.")
+        splits = dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []  # before a fit of hours
         with selection_task(self, X, y, len(splits)) as task:
             if not self.prefit:
                 with task(model := clone(model)):
                     model.fit(X, y, **given)
-            judged = self._judged(model, X, y, **given)
-            support, rank, found = self._select(model, judged, X, y, **given)
+            own, averaged = given.pop("groups", None), population(model)
+            judged = self._judged(averaged, X, y, given.get("sample_weight"))
+            support, rank, found = self._select(averaged, judged, X, y, **given)
             if splits:
-                how = {**given, "groups": judged and judged.groups}
+                if own is None and is_grouped(model):
+                    raise ValueError("cv fits anew: give the groups of the model's rows too, groups=...")
+                how = {**given, "together": judged and judged.groups, "groups": own}
                 support, found["sizes"] = dss_cv.compare(model, found["path"]["supports"], splits, task, X, y, **how)
         support = support | (model.shrinkage_ == 0)  # of unpenalised columns
         support[np.lexsort((rank, ~support))[: self.min_features]] = True
@@ -363,7 +383,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         rows = dss_cv.weighted(model, X, y, sample_weight) if terms.without_rows(found, model) else None
         return rules.Judged(found, terms.roots(found, model, rows))
 
-    def _select(self, model, judged, X, y, sample_weight=None):
+    def _select(self, model, judged, X, y, sample_weight=None, offset=None):
         """The ``Choice`` of the rule."""
         if self.rule == "shrinkage":
             return rules.by_shrinkage(model, judged)
@@ -373,7 +393,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             return rules.by_fsr(model, self.q, self.effect, judged)
         sizes = [self.min_features, *([] if self.cv is None else dss_cv.sizes_of(model)[:-1])]
         level = 0.5 if self.level is None else self.level
-        return rules.by_dss(model, (X, y, sample_weight), level, int(max(sizes)), judged)
+        return rules.by_dss(model, (X, y, sample_weight, offset), level, int(max(sizes)), judged)
 
     def _has_folds(self):
         return self.cv is not None and self.rule == "dss"

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._posterior import terms as _terms
+from ._posterior.grouped import population
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, unwrap
 from ._posterior.raw_rows import input_names
@@ -92,7 +93,7 @@ def summary(
 
     The effect of a term on a row is what its columns do to the score together, beside the mean over rows. Its size is
     the standard deviation of that over the rows: the unit of ``effect`` in the selector's rule "fsr", and for a single
-    column abs(beta_j) sd_j.
+    column abs(beta_j) sd_j. Of a model with groups of rows, beta_j is averaged over these: divided by sqrt(1 + s^2).
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def summary(
     """
     before, classifier = unwrap(model)
     level = level_of(classifier, level)
-    return terms_frame(classifier, before, X, terms, effect, level, sample_weight)
+    return terms_frame(population(classifier), before, X, terms, effect, level, sample_weight)
 
 
 @guarded
@@ -159,7 +160,8 @@ def levels(
     """What does each level of a category do to the score?
 
     Each level is compared with the mean over rows, or with a level that is named. All columns that the steps make of
-    the category alone are set together, as rows of that level have them.
+    the category alone are set together, as rows of that level have them. Of a model with groups of rows, coefficients
+    are averaged over these: divided by sqrt(1 + s^2).
 
     Parameters
     ----------
@@ -208,4 +210,4 @@ def levels(
     """
     before, classifier = unwrap(model)
     level = level_of(classifier, level)
-    return levels_frame(classifier, before, X, term, reference, level, sample_weight)
+    return levels_frame(population(classifier), before, X, term, reference, level, sample_weight)

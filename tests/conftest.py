@@ -86,6 +86,25 @@ def fitted(problem, short_fit):
     return short_fit(*problem, n_iter=300, burn_in=100, n_chains=3, thin=2)
 
 
+@pytest.fixture(scope="session")
+def visits(seed):
+    """600 rows of 60 patients in any order: a table, labels, and the patients' names. Age is one number for each."""
+    rng = np.random.default_rng(seed)
+    patient = rng.permutation(np.repeat(np.arange(60), rng.multinomial(540, np.full(60, 1 / 60)) + 1))
+    X = pd.DataFrame(rng.standard_normal((600, 4)), columns=["pulse", "dose", "age", "noise"])
+    X["age"] = rng.standard_normal(60)[patient]
+    score = X["pulse"] - 0.5 * X["dose"] + 0.5 * X["age"] + rng.standard_normal(60)[patient]
+    return X, (score + rng.standard_normal(600) > 0).to_numpy(), np.array([f"p{k:02d}" for k in patient])
+
+
+@pytest.fixture(scope="session")
+def of_patients(visits, seed):
+    """A model that was fitted with groups."""
+    X, y, groups = visits
+    model = HorseshoeProbitClassifier(n_iter=120, burn_in=100, n_chains=3, random_state=seed)
+    return model.fit(X, y, groups=groups)
+
+
 @pytest.fixture(scope="module")
 def patients(seed):
     """A table of three columns, and texts for classes."""

@@ -46,11 +46,16 @@ def selection_and_displays(X: pd.DataFrame, y: pd.Series, model: HorseshoeProbit
     assert_type(display.plot(top=3), plotting.CoefficientsDisplay)
     assert_type(plotting.CredibleSetsDisplay.from_sets(groups.credible_sets(model, X)), plotting.CredibleSetsDisplay)
     effects = inspection.marginal_effects(model, X, reference={"ward": "a"}, change="pairs")
+    assert_type(model.fit(X, y, groups=y, offset=y).group_effects(), pd.DataFrame)
+    assert_type(plotting.GroupEffectsDisplay.from_estimator(model, most=9), plotting.GroupEffectsDisplay)
     assert_type(plotting.EffectsDisplay.from_frame(effects), plotting.EffectsDisplay)
     assert_type(plotting.EffectsDisplay.from_estimator(model, X, "ward", reference="a"), plotting.EffectsDisplay)
     rows, labels = disk.convert(X, "folder", y="ill", dtype="float32")
     assert_type(rows, pd.DataFrame | np.memmap[Any, Any])
     assert_type(labels, NDArray[Any] | None)
+    _, _, patients = disk.convert(X, "folder", groups="patient")
+    assert_type(patients, NDArray[Any])
+    assert_type(disk.load("folder", groups=True)[2], NDArray[Any])
 
 
 def mistakes_are_found() -> None:

@@ -1,11 +1,13 @@
 """Methods that stay lazy on Dask collections."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from .row_groups import refuse_dask
 from .validation import is_dask
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -15,11 +17,15 @@ def by_blocks(method: _Method) -> _Method:
     """A method of a fitted model whose answer for a row depends on it alone: of a Dask collection of rows it returns
     a lazy Dask array of what the ordinary method answers. Its arithmetic is guarded, as by ``guarded``."""
 
+    names = [*inspect.signature(method).parameters][2:]  # of what follows the rows
+
     @functools.wraps(method)
     def answer(model, X, *args, **kwargs):
         if not is_dask(X):
             with np.errstate(all="ignore"):
                 return method(model, X, *args, **kwargs)
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        refuse_dask(X, groups=given.get("groups"), offset=given.get("offset"))
         from .dask_input import map_rows
 
         return map_rows(getattr(model, method.__name__), X, args, kwargs)

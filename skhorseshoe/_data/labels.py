@@ -16,22 +16,22 @@ model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClass
 _KINDS = {"text": str, "numbers": (bool, int, float, np.bool_, np.integer, np.floating)}
 
 
-def check_labels(y):
-    """Labels in one dimension, on the host, of one kind, of which none is masked or missing."""
-    refuse_masked(y, "y")
+def check_labels(y, name="y"):
+    """Labels in one dimension, on the host, of one kind, of which none is masked or missing. name : in errors."""
+    refuse_masked(y, name)
     given = y if isinstance(y, list | tuple) else None
     if given is not None:  # an array of text would swallow what is missing, numbers, and the end of an Enum's name
         y = np.asarray(y, object)
     elif (dtype := nullable_type(y)) is not None:
-        refuse_missing(y)
+        refuse_missing(y, name=name)
         y = y.to_numpy(dtype)
     kind = getattr(getattr(y, "dtype", None), "kind", "")
     if isinstance(y, np.ndarray) and kind in "Vc":
         complex_ = "Complex data not supported: " if kind == "c" else ""  # as scikit-learn says of X
-        raise ValueError(f"{complex_}y has dtype {y.dtype}; labels are numbers, booleans or strings.")
+        raise ValueError(f"{complex_}{name} has dtype {y.dtype}; labels are numbers, booleans or strings.")
     y = column_or_1d(device.to_host(y.astype(object) if kind == "T" else y), warn=True)
-    refuse_missing(y)
-    return _of_one_kind(y, given) if y.dtype == object else y
+    refuse_missing(y, name=name)
+    return _of_one_kind(y, given, name) if y.dtype == object else y
 
 
 def nullable_type(y):
@@ -42,7 +42,7 @@ def nullable_type(y):
     return dtype if dtype is not None and dtype.kind in "biu" else None
 
 
-def _of_one_kind(objects, given=None):
+def _of_one_kind(objects, given=None, name="y"):
     """Labels (n,) that are objects; a ValueError if they are of several kinds, or whole numbers that no array can hold.
 
     given : the list that they are of, whose labels then get an array of their own type; None for an array of objects.
@@ -50,7 +50,8 @@ def _of_one_kind(objects, given=None):
     kinds = {next((kind for kind, types in _KINDS.items() if issubclass(one, types)), one) for one in _types(objects)}
     if len(kinds) > 1:
         raise ValueError(
-            f"y holds {_type_names(objects)}: labels must be of one kind. Convert them, for example by astype(str)."
+            f"{name} holds {_type_names(objects)}: labels must be of one kind. Convert them, for example by "
+            "astype(str)."
         )
     if kinds == {"text"} and given is not None:
         text = [str.__str__(label) for label in objects]  # the value of an Enum
@@ -59,7 +60,9 @@ def _of_one_kind(objects, given=None):
     if kinds == {"numbers"}:
         array = np.array(objects.tolist())
         if array.dtype == object or (array != objects).any():
-            raise ValueError("y holds whole numbers that are too large for an array to tell apart: give them as text.")
+            raise ValueError(
+                f"{name} holds whole numbers that are too large for an array to tell apart: give them as text."
+            )
         return objects if given is None else array
     is_times = given is not None and all(issubclass(one, np.datetime64 | np.timedelta64) for one in kinds - {"text"})
     return np.array(given) if is_times and kinds != {"text"} else objects
@@ -95,11 +98,12 @@ def encode_labels(y, without=""):
     return classes, (y == classes[1:]).astype(np.uint8)  # a label by itself would be text of NumPy's, without its end
 
 
-def refuse_missing(labels, start=0):
+def refuse_missing(labels, start=0, name="y"):
     """Raise a ValueError for a label that is missing. start : number of the first row."""
     missing = np.ravel(is_missing(labels))
     if missing.any():
-        raise ValueError(f"The label of row {start + np.argmax(missing)} is missing: leave such rows out.")
+        where = f"row {start + np.argmax(missing)}{'' if name == 'y' else f' in {name}'}"
+        raise ValueError(f"The label of {where} is missing: leave such rows out.")
 
 
 def is_second(y, X, classes):

@@ -20,6 +20,10 @@ from .whole_numbers import are_small, refuse_merged
 
 _CHECKED = 2**20  # elements looked at together
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
+_BELONGING = (
+    " If the rows of one value belong together, as those of a patient, give it as groups: fit(X, y, groups=...)."
+)
+_MANY = 20  # different texts, from where a column may be the label of a group
 _NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
 _GIVE = "Give an array, a table or a sparse matrix of shape (n_samples, n_features)."
 _SCALE = "Divide the column, take its logarithm, or drop it."
@@ -108,11 +112,18 @@ def _with_cure(error, X, types):
         except OverflowError as why:
             return ValueError(f"Column {name} holds a whole number that is too large for float64 ({why}). {_SCALE}")
         except (ValueError, TypeError) as why:
-            return type(why)(f"Column {name} is not numeric: {str(why).rstrip('.')}. {_CURE}")
+            cure = _CURE + (_BELONGING if _looks_like_a_label(objects) else "")
+            return type(why)(f"Column {name} is not numeric: {str(why).rstrip('.')}. {cure}")
         # NumPy takes pandas.NA for no number, and cannot convert a NaN of Decimal that is to be noticed.
         if missing.any() and (isinstance(error, TypeError) or "signaling NaN" in str(error)):
             return not_finite(np.nan, np.argmax(missing), name, None)
     return error
+
+
+def _looks_like_a_label(values):
+    """Whether text has few rows a value, as the names of patients have, and many values."""
+    text = [value for value in values if isinstance(value, str)]
+    return _MANY <= len(set(text)) <= len(text) // 2
 
 
 def _as_rows(X):

@@ -18,14 +18,14 @@ _WIDE = 1.2  # columns to a row, from where matrices of the size of the rows giv
 _SORTED_SIZE = 2**16  # numbers in X up to which its rows are brought into an order of their own
 
 
-def rows_that_count(X, y, sample_weight, class_weight):
-    """X, the labels as 0 and 1 and the weights of the rows whose weight is above 0, and the two classes.
+def rows_that_count(X, y, sample_weight, class_weight, more=()):
+    """X, the labels as 0 and 1 and the weights of the rows whose weight is above 0, and the two classes; then ``more``.
 
-    The weights are float64, or None if all are 1.
+    The weights are float64, or None if all are 1. more : of arrays with an entry for each row, or None.
     """
     if sample_weight is None and class_weight is None:
         classes, codes = encode_labels(y)
-        return X, codes, None, classes
+        return X, codes, None, classes, *more
     try:
         weight = check_weights(device.to_host(sample_weight), y, copy=True)
     except OverflowError as error:
@@ -33,13 +33,13 @@ def rows_that_count(X, y, sample_weight, class_weight):
     counts = weight > 0
     if not counts.all():
         _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
-        X, y, weight = _take(X, counts), y[counts], weight[counts]
+        X, y, weight, *more = _of_rows(counts, X, y, weight, *more)
     classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0")
     if class_weight is not None:
         weight *= of_classes(class_weight, classes, y, weight)[codes]
     row = np.flatnonzero(counts)[weight.argmax()]
     check_totals(np.bincount(codes, weight, 2), f"; the largest, in row {row}, is {weight.max():.3g}")
-    return X, codes, None if (weight == 1).all() else weight, classes
+    return X, codes, None if (weight == 1).all() else weight, classes, *more
 
 
 def check_weights(sample_weight, X, copy=False):
@@ -93,19 +93,21 @@ def is_wide(X, weight):
     return X.shape[1] > _WIDE * (X.shape[0] if weight is None else weight.sum())
 
 
-def arrange(X, y, weight, sampler):
+def arrange(X, y, weight, sampler, *more):
     """The same data as the sampler wants them: "hmc" has weights, the others rows that are repeated.
 
     A small X is sorted, and for "hmc" its equal rows are merged: then the draws depend neither on the order of the rows
-    nor on whether a row is repeated or has a weight.
+    nor on whether a row is repeated or has a weight. more : arrays with an entry for each row, by which rows differ
+    too, or None.
     """
     if X.shape[0] * X.shape[1] <= _SORTED_SIZE:
-        order = np.lexsort((y, *dense(device.to_host(X)).T[::-1]))
-        X, y, weight = _take(X, order), y[order], None if weight is None else weight[order]
+        given = [values for values in more if values is not None]
+        order = np.lexsort((*given, y, *dense(device.to_host(X)).T[::-1]))
+        X, y, weight, *more = _of_rows(order, X, y, weight, *more)
         if sampler == "hmc":
-            X, y, weight = _merge(X, y, weight)
+            X, y, weight, *more = _merge(X, y, weight, *more)
     if weight is None or sampler == "hmc":
-        return X, y, weight
+        return X, y, weight, *more
     if not is_whole(weight):
         raise ValueError(
             f"sampler={sampler!r} draws a latent variable for each row, so weights (sample_weight, class_weight) must "
@@ -114,7 +116,13 @@ def arrange(X, y, weight, sampler):
     why = f"Repeating rows as often as their weights say, as sampler={sampler!r} needs it,"
     _check_copy(X, weight.sum(), why, " Use sampler='hmc', which honours weights as they are.")
     times = weight.astype(np.int64)
-    return _take(X, np.repeat(np.arange(len(y)), times)), np.repeat(y, times), None
+    X, y, *more = _of_rows(np.repeat(np.arange(len(y)), times), X, y, *more)
+    return X, y, None, *more
+
+
+def _of_rows(rows, X, *others):
+    """Some rows, by a mask or by numbers, of X and of arrays or None."""
+    return _take(X, rows), *(None if values is None else values[rows] for values in others)
 
 
 def _take(X, rows):
@@ -130,11 +138,16 @@ def _check_copy(X, n_rows, *words):
         check_copy(float(n_rows) * n_bytes / X.shape[0], *words)
 
 
-def _merge(X, y, weight):
+def _merge(X, y, weight, *more):
     """One row for equal neighbours, with the sum of their weights."""
     values = dense(device.to_host(X))
-    first = np.append(True, (values[1:] != values[:-1]).any(axis=1) | (y[1:] != y[:-1]))
+    differ = (values[1:] != values[:-1]).any(axis=1)
+    for others in (y, *more):
+        if others is not None:
+            differ |= others[1:] != others[:-1]
+    first = np.append(True, differ)
     if first.all():
-        return X, y, weight
+        return X, y, weight, *more
     at = np.flatnonzero(first)
-    return _take(X, at), y[at], np.add.reduceat(np.ones(len(y)) if weight is None else weight, at)
+    X, y, *more = _of_rows(at, X, y, *more)
+    return X, y, np.add.reduceat(np.ones(len(first)) if weight is None else weight, at), *more

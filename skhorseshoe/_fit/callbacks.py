@@ -121,7 +121,8 @@ class Tasks:
         draws = self.run.draws
         if draws.n == 0:
             return None
-        return lambda: {**self.known, **{f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in STORED}}
+        names = STORED if draws.groups is None else (*STORED, "group_scale")
+        return lambda: {**self.known, **{f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in names}}
 
 
 def _blocks(first, last, size):

@@ -137,14 +137,14 @@ def are_sums_well(fitted, rows, failed, informative):
     """Whether only coefficients of single columns have not converged: neither another quantity, nor the sum of effects
     over any group of correlated columns. Unknown, and so False, where rows are not dense in memory or are many.
 
-    fitted : attributes of a model. rows : X (n, p), y and the weights or None; None on a cluster. failed : of the
-    informative columns and of other quantities, bool. informative : (p,) bool.
+    fitted : attributes of a model. rows : X (n, p), y, the weights or None, and more; None on a cluster. failed : of
+    the informative columns and of other quantities, bool. informative : (p,) bool.
     """
     alone = np.zeros(len(informative), bool)
     alone[informative] = failed[: informative.sum()]
     if failed.sum() > alone.sum() or not alone.any() or fitted.coef_draws_.shape[1] < MIN_ESS_PER_CHAIN:
         return False
-    X, _, weight = rows or (None, None, None)
+    X, _, weight = (rows or (None, None, None))[:3]
     if not isinstance(X, np.ndarray) or is_on_disk(X) or X.shape[1] > _MOST_COLUMNS or X.size > _MOST_NUMBERS:
         return False
     try:
@@ -262,7 +262,7 @@ def _not_converged(params, chains, unbounded):
     facts["per_chain"] = least[worst] // chains.n_chains
     facts["sums"] = SUMS if chains.are_sums_well else ""
     one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains cure neither these nor what depends on them
-    one_sided |= {"(intercept)", "(global scale)", *WATCHED} if one_sided else set()
+    one_sided |= {"(intercept)", "(global scale)", "(group scale)", *WATCHED} if one_sided else set()
     curable = np.array([name not in one_sided for name in chains.names])
     to_do, cure, changes = failed & curable & (unbounded.separated != COMPLETE), "", {}
     if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:

@@ -17,6 +17,7 @@ from .._backends.limits import is_without_matrix
 from .._data import validation
 from .._data.column_checks import check_size
 from .._data.column_names import column_mask
+from .._data.row_groups import Groups, check_rows, check_sizes, encode_groups, refuse_dask
 from .._data.rows import Rows
 from .._data.weights import is_whole, is_wide, rows_that_count
 from .._mcmc.burn_in import AUTO
@@ -32,7 +33,7 @@ from .._utils.threads import open_threads
 from .._utils.warn import warn
 from .._version import __version__
 from ..diagnostics import convergence
-from . import findings, input_findings, parameters, warm_start, warnings
+from . import findings, group_findings, input_findings, parameters, warm_start, warnings
 from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
 from .plan import check_memory, plan_fit
@@ -56,7 +57,10 @@ class Data(NamedTuple):
     outnumber: bool  # whether X as given has more columns than rows, whatever these weigh
     more_columns: bool  # whether X has clearly more columns than rows
     given: object = None  # X before the checks, which may have made a copy
-    rows: tuple | None = None  # X, y as 0 and 1, and the weights or None; None on a cluster
+    # X, y as 0 and 1, and the weights, numbers of groups and offsets, or None; None on a cluster.
+    rows: tuple | None = None
+    groups: np.ndarray | None = None  # labels, sorted
+    more: str = ""  # which of groups and offset rows have, in words
     open_on_cluster: object = None  # function of the arguments of ``Rows`` after y that gives a context with them
 
 
@@ -90,18 +94,23 @@ class Lease:
         _device.give_back(self.name)
 
 
-def fit(model, X, y, sample_weight, lease):
-    """``Fitted``, by ``HorseshoeProbitClassifier.fit``; ``model`` stays as it is. lease : learns the device."""
+def fit(model, X, y, of_rows, lease):
+    """``Fitted``, by ``HorseshoeProbitClassifier.fit``; ``model`` stays as it is.
+
+    of_rows : the other arguments of that, by name, None where nothing is given. lease : learns the device.
+    """
     params = parameters.checked(model)
-    data = _validate(model, params, X, y, sample_weight)
+    data = _validate(model, params, X, y, **of_rows)
     params.slab_scale = parameters.settled_slab(params, data.outnumber)
     earlier = warm_start.earlier(model) if params.warm_start else None
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
     data = data._replace(given=None, rows=None)  # of which the plan may have a copy
-    early = [*input_findings.of_tables(X, y, sample_weight, data.classes), *plan.findings]
+    early = [*input_findings.of_tables(X, {"y": y, **of_rows}, data), *plan.findings]
     lease.name = plan.device.name
     known = {**data.columns, "classes_": data.classes, "device_": plan.device.name, "sampler_": plan.settings.sampler}
-    metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+    known |= {} if data.groups is None else {"groups_": data.groups}
+    known |= {} if of_rows["offset"] is None else {"_has_offset": True}
+    metadata = {name: values for name, values in of_rows.items() if values is not None}
     given = {"estimator": model, "X": X, "y": y, "metadata": metadata}
     callbacks = partial(Tasks, given, known) if HAS_CALLBACKS else lambda run: None
     with (
@@ -109,7 +118,7 @@ def fit(model, X, y, sample_weight, lease):
         open_threads(plan.n_threads) as threads,
         plan.device.ops.using(plan.device.name),
     ):
-        _announce(params, plan)
+        _announce(params, plan, 0 if data.groups is None else len(data.groups))
         with _open(params, data, plan, threads) as rows:
             names = np.fromiter(names_of(SimpleNamespace(**data.columns)), dtype=object)
             check_size(rows.columns, rows.dtype, names)
@@ -135,13 +144,16 @@ def fit(model, X, y, sample_weight, lease):
                 chains = chains._replace(are_sums_well=are_well)
                 unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, ends)
                 unbounded = unbounded._replace(advised=AUTO if data.outnumber else SLAB)
+                if data.groups is not None:
+                    of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], names)
     fitted._separated, fitted._rough = unbounded.separated, stricter(chains)
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))
 
 
-def _validate(model, params, X, y, sample_weight):
+def _validate(model, params, X, y, sample_weight, groups, offset):
     """``Data``; a ValueError, TypeError or MemoryError that names what cannot be used. ``model`` stays as it is."""
+    refuse_dask(X, groups=groups, offset=offset)
     noted = object.__new__(type(model))  # scikit-learn's checks write to an estimator
     vars(noted).update({name: value for name, value in vars(model).items() if name not in _OF_COLUMNS} | vars(params))
     by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
@@ -156,23 +168,30 @@ def _validate(model, params, X, y, sample_weight):
         given = X
         X, y = validation.check_X_and_y(noted, X, y)
         outnumber = X.shape[1] > X.shape[0]
-        X, y, weight, classes = rows_that_count(X, y, sample_weight, params.class_weight)
+        more = check_rows(groups, offset, X.shape[0])
+        X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, params.class_weight, more)
+        codes = None
+        if groups is not None:
+            groups, codes = encode_groups(groups)
+            check_sizes(codes, weight)
         shape, whole = X.shape, is_whole(weight)
         times = weight.sum() / len(weight) if whole and weight is not None else 1
-        facts = {"whole": whole, "times": times, "given": given, "rows": (X, y, weight)}
+        facts = {"whole": whole, "times": times, "given": given, "rows": (X, y, weight, codes, offset)}
+        has = {"groups": groups, "offset": offset}
+        facts |= {"groups": groups, "more": " and ".join(name for name in has if has[name] is not None)}
         facts |= {"more_columns": is_wide(X, weight), "outnumber": outnumber}
     columns = {name: value for name, value in vars(noted).items() if name in _OF_COLUMNS}
     unpenalized = column_mask(params.unpenalized, names_of(noted))
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
 
 
-def _announce(params, plan):
+def _announce(params, plan, n_groups):
     """Refuse what has no room, and log what is to come."""
     settings, (_, device, reason) = plan.settings, plan.device
     n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
     no_matrix, item = plan.rows is not None and is_without_matrix(plan.rows[0]), np.dtype(settings.draws_dtype).itemsize
     size = *plan.shape, settings.n_chains, n_draws, plan.n_threads
-    words = check_memory(*size, settings.kind, item, no_matrix, plan.copied)
+    words = check_memory(*size, settings.kind, item, no_matrix, plan.copied, n_groups)
     if params.verbose:
         where = f"{device} ({reason})" if reason else device
         progress.logger.info("%d rows of %d features on %s: %s", *plan.shape, where, words)
@@ -184,11 +203,14 @@ def _open(params, data, plan, threads):
     columns = {"unpenalized": data.unpenalized, "standardize": params.standardize}
     if data.open_on_cluster is not None:
         return data.open_on_cluster(params.fit_intercept, ops, threads, **columns)
-    X, y, weight = plan.rows
+    X, y, weight, codes, offset = plan.rows
+    groups = None if codes is None else Groups(codes, len(data.groups), params.group_scale)
     placed, words = ops.place(X, params.n_chains, plan.settings.kind)
     if params.verbose and words:
         progress.logger.info(words)
-    return nullcontext(Rows(placed, y, params.fit_intercept, ops, threads, weight=weight, **columns))
+    return nullcontext(
+        Rows(placed, y, params.fit_intercept, ops, threads, weight=weight, offset=offset, groups=groups, **columns)
+    )
 
 
 def _problem(params, rows):
@@ -296,6 +318,11 @@ def _summarise(params, data, plan, run, known, factors):
     fitted = SimpleNamespace(**known)
     for name in STORED:
         setattr(fitted, f"{name}_draws_", getattr(draws, name))
+    if data.groups is not None:
+        fitted.group_scale_draws_, fitted.group_effect_draws_ = draws.group_scale, draws.groups.effects
+        of_all = draws.groups.moments.pooled()
+        fitted.group_effect_moments_ = {name: of_all[name] for name in ("mean", "sd")}
+        fitted._group_stride = draws.groups.stride // draws.stride  # of draws that are kept
     fitted.moments_ = None if draws.moments is None else draws.moments.pooled()
     fitted.shrinkage_ = draws.shrinkage()
     fitted.inclusion_score_ = 1.0 - fitted.shrinkage_
@@ -312,6 +339,8 @@ def _summarise(params, data, plan, run, known, factors):
     if np.ndim(fixed.slab_scale):
         free = np.full(len(columns.order) - columns.n_shrunk, np.inf)
         fitted.prior_["slab_scale"] = np.append(fixed.slab_scale, free)[columns.place]
+    if data.groups is not None:
+        fitted.prior_["group_scale"] = float(params.group_scale)
     fitted._column_means = columns.mean_of_X  # by weight; what contributions are measured from
     fitted._column_sd = columns.sd_of_X  # by weight; the unit of effects
     fitted._factors = [factor._asdict() for factor in factors]

@@ -13,20 +13,28 @@ _SCALE_RATIO = 1e3  # of the standard deviations of two columns
 _ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
 _EVIDENCE = 2.0  # nats: by chance a column is as one-sided as this in one of seven
 _LIGHT, _FEW = 0.1, 20  # share of the rows that their weights add up to, and how many rows that is, at most
+_FEW_GROUPS = 10  # that tell hardly how much groups differ
 _CLASS = 1  # row, by weight, of the rarer class, that is enough to go with so few others
 
 
-def of_tables(X, y, sample_weight, classes):
-    """The findings about the order of the labels that tables of pandas have: of their rows, and of categories in y."""
-    found, index = [], getattr(X, "index", None)
-    for name, other in (("y", y), ("sample_weight", sample_weight)):
+def of_tables(X, others, data):
+    """The findings about the order of the labels that tables of pandas have, of their rows and of categories in y; and
+    about groups that are few.
+
+    others : what is given of the rows beside X, by name. data : ``Data``.
+    """
+    found, index, classes = [], getattr(X, "index", None), data.classes
+    for name, other in others.items():
         if _is_reordered(index, getattr(other, "index", None)):
             found.append(Finding("order of rows", [], f"{name}.loc[X.index] matches them by label.", {"name": name}))
-    dtype = getattr(y, "dtype", None)
+    dtype = getattr(others["y"], "dtype", None)
     order = [label for label in dtype.categories if label in classes] if getattr(dtype, "ordered", False) else []
     if order and order != classes.tolist():
         facts = {"low": order[0], "high": order[1], "classes": classes.tolist()}
         found.append(Finding("order of classes", [], f"Labels y == {order[1]!r} keep the order.", facts))
+    if data.groups is not None and len(data.groups) < _FEW_GROUPS:
+        cure = "Columns for all groups but one (OneHotEncoder(drop='first')), unpenalized, do not ask that."
+        found.append(Finding("few groups", [], cure, {"n": len(data.groups)}))
     return found
 
 

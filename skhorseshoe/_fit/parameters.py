@@ -49,6 +49,7 @@ CONSTRAINTS = {  # of each parameter by itself, which scikit-learn checks
     "fit_intercept": ["boolean"],
     "global_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
     "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
+    "group_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both")],
     "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), StrOptions({"auto"}), None],
     "unpenalized": ["array-like", None],
     "standardize": ["boolean"],

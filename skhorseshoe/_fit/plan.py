@@ -1,5 +1,6 @@
 """How a fit goes about it: which sampler, on which device, for how many sweeps, and in how much memory."""
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -7,14 +8,17 @@ from scipy.sparse import issparse
 
 from .._backends import device as _device
 from .._backends.limits import is_without_factor
+from .._data.belonging import sign_of
 from .._data.row_blocks import layout
 from .._data.validation import made_of
 from .._data.weights import arrange
 from .._mcmc.burn_in import AUTO
+from .._mcmc.group_draws import _ROOM as _EFFECTS_ROOM
 from .._mcmc.run import Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
 from .._utils.memory import _addresses_left, check_copy, in_words
+from .._utils.names import names_of, printable
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
 from .parameters import sweeps_of, target_of
@@ -34,17 +38,20 @@ class Plan(NamedTuple):
     device: _device.Device  # where the sampler runs
     n_threads: int
     shape: tuple  # of X as the sampler has it
-    rows: tuple | None  # X, y and weights as the sampler has them; None on a cluster
+    rows: tuple | None  # X, y, weights, numbers of groups and offsets as the sampler has them; None on a cluster
     copied: int  # bytes of X that are made for the fit
-    findings: list  # about what weights cost
+    findings: list  # about what weights cost, and rows that belong together
 
 
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of earlier fits, to go on with."""
     many, heavy, of_prior = is_without_factor(data.shape[1]), data.times > _REPEATED, fits_prior(params, data)
-    sampler = params.sampler
+    sampler, taking = params.sampler, _taking(data, many)
     if sampler == "auto":
-        sampler = "hmc" if of_prior else choose(params.burn_in, data.whole and (many or not heavy), many)
+        sampler = "hmc" if of_prior else choose(params.burn_in, data.whole and (many or not heavy), many, taking)
+    elif sampler not in taking:
+        here = " with so many columns" if sampler == "gibbs" else ""
+        raise ValueError(f"sampler={sampler!r} does not take {data.more}{here}. Use sampler={taking[0]!r} or 'auto'.")
     of_prior = of_prior and sampler == "hmc"
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
     settings |= {"sampler": sampler, "of_prior": of_prior, **_lengths(params, data.shape[1], done)}
@@ -57,19 +64,28 @@ def plan_fit(params, data, done):
         device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
         return Plan(settings, device, n_threads, data.shape, None, 0, [])
     X, *labels = data.rows
-    device, copied = _choose_device(params, settings.kind, X), 0
+    device, copied = _choose_device(params, settings.kind, X, data.more), 0
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # which no kernel reads
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
-    X, *labels = arrange(X, *labels, sampler)
+    y, weight, *more = labels
+    found = _costs(data, sampler, heavy) + ([] if data.groups is not None else _belonging(X, y, data.columns))
+    X, *labels = arrange(X, y, weight, sampler, *more)
     copied = copied or made_of(data.given, X)
-    return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, _costs(data, sampler, heavy))
+    return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, found)
 
 
 def fits_prior(params, data):
     """Whether "hmc" takes the coordinates of the prior: clearly more columns than rows, and a slab. On a cluster, where
     rows are many, it does not."""
     return data.more_columns and params.slab_scale is not None
+
+
+def _taking(data, many):
+    """The samplers that take what rows have beside their weights. many : whether columns are too many for a factor."""
+    if data.groups is not None and many:
+        return ("hmc",)
+    return ("hmc", "gibbs") if data.more else ("hmc", "gibbs", "pxda")
 
 
 def _lengths(params, p, done):
@@ -81,10 +97,11 @@ def _lengths(params, p, done):
     return {"n_iter": sweeps + done, "room": room, "target_ess": target}
 
 
-def choose(burn_in, whole_weights, many):
+def choose(burn_in, whole_weights, many, taking=("pxda",)):
     """The sampler for "auto": "hmc", unless burn-in is too short to tune it or the columns are too ``many`` for its
-    factors; but only "hmc" can have all weights."""
-    return "hmc" if ((burn_in == AUTO or burn_in >= _TUNING) and not many) or not whole_weights else "pxda"
+    factors; but only "hmc" can have all weights. taking : those that take what else rows have; the last is the one for
+    short burn-in."""
+    return "hmc" if ((burn_in == AUTO or burn_in >= _TUNING) and not many) or not whole_weights else taking[-1]
 
 
 def _costs(data, sampler, heavy):
@@ -95,9 +112,31 @@ def _costs(data, sampler, heavy):
     return []
 
 
-def _choose_device(params, sampler, X):
-    """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot."""
+def _belonging(X, y, columns):
+    """A ``Finding`` where rows look as if they belonged together. columns : attributes of a model that names them."""
+    names = names_of(SimpleNamespace(**columns))
+    sign = sign_of(X, y, names)
+    if sign is None:
+        return []
+    facts = {"size": sign.size}
+    if sign.column is None:
+        return [Finding("repeats", [], "fit(X, y, groups=...) with a label of each block tells them apart.", facts)]
+    name, j = printable(repr(names[sign.column])), sign.column
+    told = f"X.drop(columns={name}), y, groups=X[{name}]" if "feature_names_in_" in columns else ""
+    told = told or f"numpy.delete(X, {j}, axis=1), y, groups=X[:, {j}]"
+    cure = f"If it is one, leave it out of X: fit({told})."
+    return [Finding("identifier", [names[j]], cure, facts)]
+
+
+def _choose_device(params, sampler, X, more):
+    """The ``Device``; a ValueError if the sampler cannot have this X, or the device cannot. more : what rows have that
+    no GPU takes, or ""."""
     asked = _device.beside(params.device, X)
+    if more and asked not in ("auto", "cpu"):
+        host = ", and X as an array of the host: X.get()" if _device.on_gpu(X) else ""
+        raise ValueError(f"A fit with {more} runs on the CPU, and {asked!r} is asked for: set device='cpu'{host}.")
+    if more:
+        return _device.resolve("cpu", X.size, issparse(X))._replace(reason=f"rows have {more}")
     if sampler == "prior" and asked == "auto":
         return _device.resolve("cpu", X.size, issparse(X))._replace(reason="X has more columns than rows")
     found = _device.resolve(asked, X.size, issparse(X))
@@ -131,9 +170,19 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     return draws, matrices + sums + 56 * 2**20 + labels
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0):
+def of_groups(n, p, n_chains, n_draws, n_groups):
+    """Bytes of draws, and of the working set, that groups of rows add to the ``forecast``."""
+    kept, effects = min(_EFFECTS_ROOM, 4 * n_chains * n_draws * n_groups), n_chains * n_groups
+    of_rows = n * (16 * n_chains + 8 * 8)  # what is kept of each row and chain, and where the rows of groups are
+    return kept + 8 * n_chains * n_draws, of_rows + 8 * 12 * effects + 3 * 8 * n_groups * (p + 1)
+
+
+def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0, n_groups=0):
     """The forecast in words; raises MemoryError if it cannot fit. copied : bytes of X that are held twice already."""
     draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
+    if n_groups:
+        more = of_groups(n, p, n_chains, n_draws, n_groups)
+        draws, working_set = draws + more[0], working_set + more[1]
     words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{in_words(working_set)} of working space"
     if copied >= 2**20:

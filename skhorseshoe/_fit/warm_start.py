@@ -9,6 +9,8 @@ from .._mcmc.prior import PER_SD
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
 
+_NONE = {"groups": None, "offset": None}  # which not all rows have
+
 
 def kept(run):
     """What a model keeps of a run beside its draws."""
@@ -59,5 +61,6 @@ def described(problem, settings):
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "shape of X": rows.shape,
         "dtype of X": rows.dtype.name,
-        **{f"checksum of {name}": value for name, value in rows.checksums().items()},
+        "group_scale": None if rows.groups is None else rows.groups.scale,
+        **{f"checksum of {name}": value for name, value in {**_NONE, **rows.checksums()}.items()},
     }

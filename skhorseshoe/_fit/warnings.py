@@ -33,6 +33,17 @@ TEMPLATES = {
         "y is ordered, {low!r} < {high!r}, but classes_ is {classes}, sorted as scikit-learn's scorers need it: a "
         "positive coefficient favours {low!r}. {cure}"
     ),
+    "repeats": (
+        "Rows are the same in all columns in blocks of about {size:.0f}, with labels that differ, as rows of one "
+        "patient may be. If they belong together, intervals are too narrow and noise is let in. {cure}"
+    ),
+    "identifier": (
+        "{columns} looks like a label of what rows belong to: whole numbers, about {size:.0f} rows for each. {cure}"
+    ),
+    "few groups": (
+        "groups has {n} different labels: so few hardly tell how much groups differ, and the answer depends on the "
+        "prior of the group scale (group_scale). {cure}"
+    ),
     "light weights": (
         "By {by} the {rows} rows count as {size:.3g}: a row of weight w counts as w rows, and so few say little beside "
         "the prior. If only the ratios of the weights matter, give w * len(w) / w.sum()."
@@ -63,6 +74,10 @@ TEMPLATES = {
         "The columns are on very different scales: the standard deviation of {large!r} is {most:.2g}, that of "
         "{small!r} {least:.2g}. The prior is the same for all coefficients, so those of columns with a small standard "
         "deviation are shrunk more."
+    ),
+    "group means": (
+        "{columns}: the means of groups go together with the effects of groups (the correlation is {worst:.2f}), so "
+        "the coefficient mixes what differs between groups with what changes within one. {cure}"
     ),
     "undetermined": (
         "{columns}: unpenalized columns are collinear with each other or with the intercept ({example}), so only the "

@@ -14,6 +14,7 @@ from .._mcmc.prior import ENDS, STEP, WIDE, on_grid
 from .._utils.names import names_of
 from .._version import __version__
 from . import predict
+from .grouped import is_grouped
 
 
 def from_model(model, rows, max_draws):
@@ -23,6 +24,10 @@ def from_model(model, rows, max_draws):
     except ImportError as error:
         raise ImportError("to_arviz needs ArviZ: pip install arviz, version 0.18 or later.") from error
     draws = {"coef": model.coef_draws_, "intercept": model.intercept_draws_, "global_scale": model.global_scale_draws_}
+    if is_grouped(model):
+        draws["group_scale"] = model.group_scale_draws_
+        if model.group_effect_draws_.shape[1] == model.intercept_draws_.shape[1]:
+            draws["group_effect"] = model.group_effect_draws_
     groups = {"posterior": {name: predict.evenly(values, max_draws) for name, values in draws.items()}}
     groups["sample_stats"] = {"acceptance_rate": predict.evenly(model.acceptance_draws_, max_draws)}
     priors = log_prior(model, max_draws)
@@ -33,8 +38,10 @@ def from_model(model, rows, max_draws):
     free = [name for name, kappa in zip(columns, model.shrinkage_, strict=True) if kappa == 0]
     names = {
         "coords": {"feature": columns, "unpenalized_feature": free},
-        "dims": {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"]},
+        "dims": {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"], "group_effect": ["group"]},
     }
+    if is_grouped(model):
+        names["coords"]["group"] = model.groups_.tolist()
     attrs = {
         "inference_library": "skhorseshoe",
         "inference_library_version": __version__,
@@ -54,6 +61,9 @@ def log_prior(model, max_draws):
     coef, intercept, tau = (predict.evenly(values, max_draws) for values in draws)
     mean, spread, free = model._column_means, model._column_sd, model.shrinkage_ == 0
     terms = {"global_scale": log_global_scale(tau, model.prior_["tau_0"], model.prior_["slab_scale"], (~free).sum())}
+    if is_grouped(model):
+        s, scale = predict.evenly(model.group_scale_draws_, max_draws), model.prior_["group_scale"]
+        terms["group_scale"] = log(2 / pi / scale) - np.log1p((s / scale) ** 2)
     if not model._asked["fit_intercept"]:
         spread = np.hypot(mean, spread)
     if free.any():

@@ -13,6 +13,7 @@ from .._utils.arrays import dense
 from .._utils.memory import check_matrices
 from .._utils.names import names_of, printable
 from .estimates import means
+from .grouped import on_average, population, refuse_offset
 from .mixin import level_of
 from .pipeline import named, unwrap
 from .raw_rows import RawRows, row_like, seen
@@ -40,7 +41,8 @@ def contributions(
     """Why these rows have the probabilities that they have: what each value adds to the score, beside a reference.
 
     The score is x beta + intercept; under a draw the probability is the normal distribution function of it. A term
-    adds sum_l (x_l - reference_l) beta_l over its columns.
+    adds sum_l (x_l - reference_l) beta_l over its columns. Of a model with groups it is all averaged over these:
+    coefficients are divided by sqrt(1 + s^2), draw by draw, and probabilities are those of a new group.
 
     Parameters
     ----------
@@ -92,6 +94,8 @@ def contributions(
     True
     """
     before, classifier = unwrap(model)
+    refuse_offset(classifier, "contributions")
+    classifier = population(classifier)
     level = level_of(classifier, level)
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 1):
         raise ValueError(f"top must be a whole number from 1 on, or None for all; got {top!r}.")
@@ -139,6 +143,6 @@ def _of_columns(model, X, moves, level):
     whose = "the average row" if reference is None else "the reference"
     frame.attrs["header"] = in_lines(
         f"Score of P(y = {printable(model.classes_[1])}): {whose} has {origin @ weights + intercept:.3g}, and each "
-        "column moves a row away from that by its contribution"
+        f"column moves a row away from that by its contribution{on_average(model)}"
     )
     return frame

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
+from .grouped import on_average
 from .signals import factors_of, floored, size_of, wrong_columns, wrong_term
 from .summary import ends, favoured, in_lines, moments
 from .table import Summary
@@ -166,7 +167,7 @@ def _sets(claims, sets, members, q, level):
     frame.attrs["header"] = in_lines(
         f"{n_sets} set{'' if n_sets == 1 else 's'} of {n_columns} of {len(claims.scale)} columns, expected share of "
         f"false ones {false:.2g} (at most {q:g}). Each has an effect beyond {claims.effect:g} with a probability of at "
-        f"least {claims.level:g}; {favoured(claims.model, 'effects')}"
+        f"least {claims.level:g}; {favoured(claims.model, 'effects')}{on_average(claims.model)}"
     )
     return frame
 

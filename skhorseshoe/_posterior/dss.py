@@ -20,12 +20,14 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import issparse
+from scipy.special import log_ndtr
 from sklearn.linear_model import lars_path
 
 from .._backends import device
 from .._utils.arrays import dense
 from .._utils.threads import count_threads, open_threads
-from .predict import flat
+from .grouped import GivenRows, by_draw
+from .predict import each_predictor, flat
 
 _FIRST_STEPS = 16  # of the path; then twice as many until one is good enough
 _POINTS = 32  # of the posterior, at which the information is averaged
@@ -49,18 +51,20 @@ class Path(NamedTuple):
         return int(np.argmax(self.distances <= self.radius))
 
 
-def root_of(model, X, weight, informed=True):
+def root_of(model, X, weight, informed=True, offset=None):
     """R (m, q) with R'R = X'WX, bordered by the intercept if there is one; and the centre (p,) of the columns of X.
 
     weight : (n,) or (0,) for none, of the rows. W is the Fisher information of a row times its weight; or, where it is
-    not ``informed``, the weight alone.
+    not ``informed``, the weight alone. offset : (n,) of the rows, or None.
     """
     fit_intercept = model._asked["fit_intercept"]
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
     points, ops = None, device.resolve("cpu", sparse=issparse(X)).ops
     if fit_intercept:  # about their means, the columns lose no digits to the intercept
         centre, _ = ops.moments(X, weight)
-    if informed:
+    if informed and offset is not None:
+        weight = _information(model, X, weight, offset)
+    elif informed:
         points, intercept = flat(model, max(_POINTS, len(model.coef_draws_)))
         if fit_intercept:
             points = np.column_stack([points, intercept + points @ centre])
@@ -69,6 +73,19 @@ def root_of(model, X, weight, informed=True):
     with open_threads(count_threads(model.n_jobs)) as threads:
         S = ops.gram(X, weight, centre, scale, fit_intercept, threads, points)
     return factor(S), centre
+
+
+def _information(model, X, weight, offset):
+    """The Fisher information of rows with an offset, times their weights; (n,)."""
+    most = max(_POINTS, len(model.coef_draws_))
+    out = np.empty(X.shape[0])
+
+    def use(eta, block, ops):
+        eta = ops.to_host(eta)
+        out[block] = np.exp(-(eta**2) - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1) / (2 * np.pi)
+
+    each_predictor(model, GivenRows(X, None, offset), *flat(model, most), use, by_draw(model, most))
+    return out * weight if len(weight) else out
 
 
 def factor(S):

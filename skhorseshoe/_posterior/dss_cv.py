@@ -23,10 +23,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._backends import device
 from .._data import labels, validation
+from .._data.row_groups import check_groups
 from .._data.weights import check_weights, rows_that_count
 from .._utils.arrays import dense
 from .._utils.warn import warn
 from .dss import follow, root_of, root_or_one
+from .grouped import population
 from .pipeline import unfrozen
 from .predict import flat
 
@@ -39,14 +41,14 @@ _NUMBERS = 2**20  # predictors that are held together
 _FAR = 12.0  # score, beyond which Phi has no digits that matter
 
 
-def splits_of(cv, X, y):
-    """The rows to fit and to hold out, as pairs in a list."""
+def splits_of(cv, X, y, groups=None):
+    """The rows to fit and to hold out, as pairs in a list. groups : those of the rows, or None."""
     if y is None:
         raise ValueError("This HorseshoeSelector requires y to be passed, but the target y is None (for cv).")
     y = labels.check_labels(y)
     check_classification_targets(y)
     try:
-        splits = list(check_cv(cv, y, classifier=True).split(X, y))
+        splits = list(check_cv(cv, y, classifier=True).split(X, y, groups))
     except ValueError as error:
         if "'groups'" not in str(error):
             raise
@@ -58,13 +60,15 @@ def splits_of(cv, X, y):
     return splits
 
 
-def compare(model, supports, splits, task, X, y, sample_weight=None, groups=None):
+def compare(model, supports, splits, task, X, y, sample_weight=None, together=None, groups=None):
     """The columns of the smallest size that predicts as well as the full model, and what says so, for ``sizes_``.
 
     supports : (k, p) bool, those on the path of the fitted model. splits : pairs of rows to fit and rows to hold out.
-    task : makes the context of a fit of a classifier. groups : as in ``follow``.
+    task : makes the context of a fit of a classifier. together : as ``groups`` in ``follow``. groups : those of the
+    rows, for the fits; whatever is held out has new ones.
     """
     X, y, sizes = indexable(X)[0], labels.check_labels(y), sizes_of(model)
+    labels_of_groups = None if groups is None else check_groups(groups, len(y))
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, y)
     weight = _row_weights(model, y, sample_weight)
@@ -72,13 +76,15 @@ def compare(model, supports, splits, task, X, y, sample_weight=None, groups=None
     said = []
     for train, test in splits:
         given = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+        own = {} if labels_of_groups is None else {"groups": labels_of_groups[train]}
         with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)), catch_warnings(record=True) as heard:
-            fold.fit(part := _safe_indexing(X, train), y[train], **given)
+            fold.fit(part := _safe_indexing(X, train), y[train], **given, **own)
         said += heard
+        fold = population(fold)
         rows = weighted(fold, part, y[train], **given)
         held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
         positive = labels.is_second(y[test], held_out, fold.classes_)
-        np.add.at(scores, test, _fold_scores(fold, *rows, sizes[:-1], held_out, positive, groups))
+        np.add.at(scores, test, _fold_scores(fold, *rows, sizes[:-1], held_out, positive, together))
         np.add.at(times, test, 1)
     _say(said, len(splits))
     counts = (times > 0) & (weight > 0)
@@ -118,8 +124,9 @@ def _differences(terms):
     return {"difference": lost.sum(axis=0), "se": se, "log_score": terms[:, -1].sum(), "n_rows": len(terms)}
 
 
-def weighted(model, X, y, sample_weight=None):
-    """The rows that count on the host, and their weights, those of the classes included; (0,) for none."""
+def weighted(model, X, y, sample_weight=None, more=()):
+    """The rows that count on the host, and their weights, those of the classes included, (0,) for none; then ``more``,
+    arrays with an entry for each row, or None."""
     X = device.to_host(validation.check_X(model, X, reset=False))
     class_weight = model._asked["class_weight"]
     if class_weight is not None:
@@ -127,10 +134,11 @@ def weighted(model, X, y, sample_weight=None):
             raise ValueError(
                 "fit needs y, also with prefit=True: the class_weight of the fit weights the rows by their labels."
             )
-        X, _, sample_weight, _ = rows_that_count(X, labels.check_labels(y), sample_weight, class_weight)
+        y = labels.check_labels(y)
+        X, _, sample_weight, _, *more = rows_that_count(X, y, sample_weight, class_weight, more)
     if sample_weight is None:
-        return X, np.empty(0)
-    return X, check_weights(sample_weight, X)
+        return X, np.empty(0), *more
+    return X, check_weights(sample_weight, X), *more
 
 
 def _row_weights(model, y, sample_weight):
@@ -162,9 +170,11 @@ def _supports_of(supports, given, sizes):
     return supports[[np.argmax(counts == counts[counts <= size].max()) for size in sizes]]
 
 
-def search(model, X, weight, level, columns=0, groups=None):
-    """The ``Path`` of a fitted model. X, weight : its rows and (n,) or (0,) for none. groups : as in ``follow``."""
-    return follow(model.coef_draws_, root_of(model, X, weight)[0], level, model.shrinkage_ == 0, columns, groups)
+def search(model, X, weight, level, columns=0, groups=None, offset=None):
+    """The ``Path`` of a fitted model. X, weight : its rows and (n,) or (0,) for none. groups : as in ``follow``.
+    offset : (n,) or None."""
+    R, _ = root_of(model, X, weight, offset=offset)
+    return follow(model.coef_draws_, R, level, model.shrinkage_ == 0, columns, groups)
 
 
 def _fold_scores(model, X, weight, sizes, held_out, positive, groups=None):

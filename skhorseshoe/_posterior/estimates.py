@@ -3,12 +3,15 @@
 import numpy as np
 
 from ..diagnostics import convergence
+from .grouped import is_grouped
 
 
 def others(model):
     """The draws that belong to no feature, by name; R-hat and effective sample size of all features, then of these."""
     draws = {"(intercept)": model.intercept_draws_} if model._asked["fit_intercept"] else {}
     draws["(global scale)"] = model.global_scale_draws_
+    if is_grouped(model):
+        draws["(group scale)"] = model.group_scale_draws_
     checks = convergence(np.stack(list(draws.values()), axis=-1))
     return draws, np.append(model.rhat_, checks.rhat), np.append(model.ess_, checks.ess_bulk)
 

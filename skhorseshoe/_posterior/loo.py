@@ -72,20 +72,21 @@ class LeaveOneOut:
         )
 
 
-def leave_one_out(model, X, positive, weight, max_draws):
-    """``LeaveOneOut`` of rows; positive (n,) bool, whether each is of the second class; weight (n,) or None."""
+def leave_one_out(model, rows, positive, weight, max_draws):
+    """``LeaveOneOut`` of ``GivenRows``; positive (n,) bool, whether each is of the second class; weight (n,) or
+    None."""
     coef, intercept = predict.flat(model, max_draws)
-    n, n_draws = X.shape[0], len(coef)
+    n, n_draws = rows.X.shape[0], len(coef)
     if n_draws < _LEAST_DRAWS:
         raise ValueError(f"PSIS-LOO needs {_LEAST_DRAWS} draws, not {n_draws}: take a larger n_iter or max_draws.")
     r_eff = _relative_efficiency(model, max_draws)
     n_tail = tail_length(n_draws, r_eff)
     elpd, k, all_given = np.empty((3, n))
 
-    def use(loglik, rows):
-        elpd[rows], k[rows], all_given[rows] = without_each(loglik, n_tail)
+    def use(loglik, block):
+        elpd[block], k[block], all_given[block] = without_each(loglik, n_tail)
 
-    predict.each_log_likelihood(model, X, positive, weight, coef, intercept, use)
+    predict.each_log_likelihood(model, rows, positive, weight, coef, intercept, use)
     if not np.isfinite(elpd).all():
         raise ValueError(
             f"Row {int(np.argmin(np.isfinite(elpd)))} of X is so far on the wrong side that its log-likelihood is "

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._utils.arithmetic import guarded
 from . import effects
+from .grouped import population
 from .mixin import level_of
 from .pipeline import unwrap
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Model, Rows, Sequence, Weights
+    from .._types import DataFrame, Model, Offsets, Rows, Sequence, Weights
 
 
 @guarded
@@ -23,6 +24,7 @@ def marginal_effects(
     reference: Any = None,
     level: float | None = None,
     sample_weight: Weights = None,
+    offset: Offsets = None,
     max_draws: int | None = None,
 ) -> DataFrame:
     """Average marginal effects: how much the mean probability of the second class changes with each column.
@@ -30,7 +32,8 @@ def marginal_effects(
     In all rows one column is changed and the others stay as they are: a number by a step, a category from one level to
     another. Under each draw of the coefficients the probabilities of all rows are averaged, before the change and after
     it; the table describes the differences. It is in the units of X: the changed rows pass through the steps before the
-    classifier, whatever these are, so that all columns that a step makes of one change together.
+    classifier, whatever these are, so that all columns that a step makes of one change together. Of a model with groups
+    the probabilities are those of new groups.
 
     Parameters
     ----------
@@ -59,6 +62,8 @@ def marginal_effects(
         Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights of the rows in all averages, those of "sd" included.
+    offset : array-like of shape (n_samples,) or None, default=None
+        Of a model that was fitted with an offset, that of these rows.
     max_draws : int or None, default=None
         Maximum number of draws to use, evenly spaced; None uses all. Time is proportional to rows x draws; for features
         that move the score by different amounts in different rows, as splines do, to their contrasts too.
@@ -115,4 +120,6 @@ def marginal_effects(
     """
     before, classifier = unwrap(model)
     level = level_of(classifier, level)
-    return effects.effects_frame(classifier, before, X, features, change, reference, level, sample_weight, max_draws)
+    of_rows = {"sample_weight": sample_weight, "offset": offset}
+    asked = features, change, reference
+    return effects.effects_frame(population(classifier), before, X, *asked, level, of_rows, max_draws)

@@ -15,11 +15,13 @@ from .._utils.arithmetic import guarded
 from .._utils.memory import check_result
 from . import predict as _predict
 from .arviz import from_model
+from .group_effects import effects_frame
+from .grouped import given_rows
 from .signals import check_share
 from .summary import group_frame, summary_frame
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Floats, Labels, Mapping, NDArray, Rows, Weights
+    from .._types import DataFrame, Floats, Labels, Mapping, NDArray, Offsets, Rows, Weights
 
 
 class PosteriorMixin:
@@ -31,6 +33,10 @@ class PosteriorMixin:
     coef_draws_: NDArray[Any]
     intercept_draws_: Floats
     global_scale_draws_: Floats
+    groups_: NDArray[Any]
+    group_scale_draws_: Floats
+    group_effect_draws_: NDArray[np.float32]
+    group_effect_moments_: dict[str, Floats]
     acceptance_draws_: Floats
     moments_: dict[str, Any] | None
     shrinkage_: Floats
@@ -48,7 +54,7 @@ class PosteriorMixin:
     feature_names_in_: NDArray[Any]
 
     @by_blocks
-    def predict_proba(self, X: Rows) -> Floats:
+    def predict_proba(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> Floats:
         """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
 
         Deterministic; the result for a row does not depend on the other rows of X.
@@ -57,6 +63,12 @@ class PosteriorMixin:
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Of a model that was fitted with groups, the labels of the groups. A row of a group that the fit has seen has
+            the probability Phi(eta + u_g); one of another group, and every row without ``groups``, has that of a new
+            group, Phi(eta / sqrt(1 + s^2)).
+        offset : array-like of shape (n_samples,) or None, default=None
+            Of a model that was fitted with an offset, that of these rows.
 
         Returns
         -------
@@ -70,10 +82,12 @@ class PosteriorMixin:
         ValueError
             If the columns of X are not those of the fit, or values are missing.
         """
-        return self._from_probabilities(X, lambda proba: proba)
+        return self._from_probabilities(X, groups, offset, lambda proba: proba)
 
     @by_blocks
-    def predict_proba_samples(self, X: Rows, max_draws: int | None = None) -> Floats:
+    def predict_proba_samples(
+        self, X: Rows, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
+    ) -> Floats:
         """The probability of the second class under every draw: a sample of its posterior for each row.
 
         Its average over all draws is ``predict_proba``. The result for a row does not depend on the other rows of X.
@@ -84,7 +98,9 @@ class PosteriorMixin:
             The columns of ``fit``, in the same order.
         max_draws : int or None, default=None
             Maximum number of draws to use, evenly spaced, equally many from each chain; at least ``n_chains``. None
-            uses all.
+            uses all. With ``groups``, of those that effects of groups are kept of.
+        groups, offset : see ``predict_proba``
+            The groups of the rows, and their offsets.
 
         Returns
         -------
@@ -99,14 +115,17 @@ class PosteriorMixin:
         MemoryError
             If the result does not fit in memory; before anything is computed.
         """
-        X = self._check_rows(X)
-        n_draws = _predict.evenly(self.intercept_draws_, max_draws).size
-        check_result(X.shape[0], n_draws)
-        samples = _predict.answers(self, X, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), max_draws)
-        return device.put_beside(X, samples)
+        rows = self._given_rows(X, groups, offset)
+        draws = _predict.under(self, rows, max_draws, alike=True)
+        n_draws = draws.intercept.size
+        check_result(rows.X.shape[0], n_draws)
+        samples = _predict.answers(self, rows, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), draws)
+        return device.put_beside(rows.X, samples)
 
     @by_blocks
-    def predict_interval(self, X: Rows, level: float | None = 0.9) -> Floats:
+    def predict_interval(
+        self, X: Rows, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
+    ) -> Floats:
         """Equal-tailed posterior interval of the probability of the second class.
 
         It says how precisely P(y = 1 | x) is known if the model is right; it is not an interval for y. The result for
@@ -118,6 +137,8 @@ class PosteriorMixin:
             The columns of ``fit``, in the same order.
         level : float or None, default=0.9
             Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
+        groups, offset : see ``predict_proba``
+            The groups of the rows, and their offsets.
 
         Returns
         -------
@@ -129,28 +150,30 @@ class PosteriorMixin:
         ValueError
             If ``level`` is not between 0 and 1.
         """
-        X, level = self._check_rows(X), level_of(self, level)
+        rows, level = self._given_rows(X, groups, offset), level_of(self, level)
         ends = [(1 - level) / 2, (1 + level) / 2]
-        interval = _predict.answers(self, X, 2, lambda eta, ops: ops.quantiles(eta, ends, ops.ndtr))
-        return device.put_beside(X, interval)
+        interval = _predict.answers(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends, ops.ndtr))
+        return device.put_beside(rows.X, interval)
 
     @by_blocks
-    def predict_log_proba(self, X: Rows) -> Floats:
+    def predict_log_proba(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> Floats:
         """Logarithm of ``predict_proba``.
 
         Parameters
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
+        groups, offset : see ``predict_proba``
+            The groups of the rows, and their offsets.
 
         Returns
         -------
         log_proba : ndarray of shape (n_samples, 2), float64
         """
-        return self._from_probabilities(X, lambda proba: np.log(_positive(proba)))
+        return self._from_probabilities(X, groups, offset, lambda proba: np.log(_positive(proba)))
 
     @by_blocks
-    def decision_function(self, X: Rows) -> Floats:
+    def decision_function(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> Floats:
         """Phi^-1 of the posterior predictive probability of the second class, computed from the smaller tail.
 
         It is not x ``coef_.T`` + ``intercept_``: the average of Phi over the draws is not Phi of the average.
@@ -159,6 +182,8 @@ class PosteriorMixin:
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
+        groups, offset : see ``predict_proba``
+            The groups of the rows, and their offsets.
 
         Returns
         -------
@@ -170,22 +195,24 @@ class PosteriorMixin:
             lower, upper = _positive(proba).T
             return np.where(upper > lower, -ndtri(lower), ndtri(upper))
 
-        return self._from_probabilities(X, quantile)
+        return self._from_probabilities(X, groups, offset, quantile)
 
     @by_blocks
-    def predict(self, X: Rows) -> NDArray[Any]:
+    def predict(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> NDArray[Any]:
         """The more probable class of each row.
 
         Parameters
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The columns of ``fit``, in the same order.
+        groups, offset : see ``predict_proba``
+            The groups of the rows, and their offsets.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self._from_probabilities(X, lambda proba: self.classes_[proba.argmax(axis=1)])
+        return self._from_probabilities(X, groups, offset, lambda proba: self.classes_[proba.argmax(axis=1)])
 
     @guarded
     def summary(self, level: float | None = None, sort_by: str | None = None) -> DataFrame:
@@ -207,14 +234,14 @@ class PosteriorMixin:
         Returns
         -------
         frame : pandas.DataFrame
-            Indexed by feature name, ``(intercept)`` and ``(global scale)`` last. Columns: mean, sd, the ends of the
-            equal-tailed interval, prob_positive (posterior probability that the coefficient is above zero), lfsr (local
-            false sign rate, the probability that the more probable sign is wrong: min(P(beta > 0), P(beta < 0)), and
-            1 / ess where it is less, since the draws cannot tell smaller ones; 0.5 for a constant column), shrinkage
-            (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds the text, ``frame.attrs["classes"]`` the
-            labels. The frame prints its numbers with the digits that Monte Carlo error allows, and cuts and escapes
-            names that a terminal cannot show; it holds them all. Its exports are those of pandas: ``to_markdown`` needs
-            the package tabulate, ``to_latex`` needs jinja2.
+            Indexed by feature name, ``(intercept)``, ``(global scale)`` and, with groups, ``(group scale)`` last.
+            Columns: mean, sd, the ends of the equal-tailed interval, prob_positive (posterior probability that the
+            coefficient is above zero), lfsr (local false sign rate, the probability that the more probable sign is
+            wrong: min(P(beta > 0), P(beta < 0)), and 1 / ess where it is less, since the draws cannot tell smaller
+            ones; 0.5 for a constant column), shrinkage (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds
+            the text, ``frame.attrs["classes"]`` the labels. The frame prints its numbers with the digits that Monte
+            Carlo error allows, and cuts and escapes names that a terminal cannot show; it holds them all. Its exports
+            are those of pandas: ``to_markdown`` needs the package tabulate, ``to_latex`` needs jinja2.
 
         Raises
         ------
@@ -223,6 +250,30 @@ class PosteriorMixin:
         """
         check_is_fitted(self)
         return summary_frame(self, level_of(self, level), sort_by)
+
+    @guarded
+    def group_effects(self, level: float | None = None) -> DataFrame:
+        """What each group of a model that was fitted with groups adds to the score of its rows.
+
+        Parameters
+        ----------
+        level : float or None, default=None
+            Level of the credible interval, in (0, 1); None takes ``credible_level``.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Indexed by group, as in ``groups_``. Columns: mean, sd, and the ends of the equal-tailed interval, those of
+            the draws in ``group_effect_draws_``. ``frame.attrs["header"]`` has the intraclass correlation
+            s^2 / (1 + s^2): the share of the variance of the score, given x, that groups have.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without groups, or ``level`` is not in (0, 1).
+        """
+        check_is_fitted(self)
+        return effects_frame(self, level_of(self, level))
 
     @guarded
     def group_summary(self, groups: Mapping[str, Any], level: float | None = None) -> DataFrame:
@@ -261,7 +312,13 @@ class PosteriorMixin:
 
     @guarded
     def to_arviz(
-        self, X: Rows = None, y: Labels = None, sample_weight: Weights = None, *, max_draws: int | None = None
+        self,
+        X: Rows = None,
+        y: Labels = None,
+        sample_weight: Weights = None,
+        *,
+        offset: Offsets = None,
+        max_draws: int | None = None,
     ) -> Any:
         """The draws for ArviZ, with the names of the features as coordinates.
 
@@ -276,6 +333,8 @@ class PosteriorMixin:
             The weights of the fit, times the class weights if there was a ``class_weight``. The log-likelihood of a row
             is then its term in the log-likelihood of the fit, ``w[i]`` times that of one observation, and
             ``arviz.loo`` leaves out the row with all its weight.
+        offset : array-like of shape (n_samples,) or None, default=None
+            The offsets of the fit, if it had any.
         max_draws : int or None, default=None
             Maximum number of draws to keep, evenly spaced, equally many from each chain; at least ``n_chains``. The
             log-likelihood takes 8 bytes for each row and draw.
@@ -284,11 +343,12 @@ class PosteriorMixin:
         -------
         data : arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x. Group "posterior": coef (chain, draw, feature),
-            intercept and global_scale (chain, draw); group "sample_stats": acceptance_rate (chain, draw); group
-            "log_prior", logarithms of prior densities: of global_scale (chain, draw), with the factor of a slab; of
-            intercept (chain, draw), if there is one; and of the coefficients of columns that are not shrunk, if any:
-            unpenalized (chain, draw, unpenalized_feature). With X and y also "log_likelihood": y (chain, draw, row),
-            and "observed_data": y (row), 1 for the second class, else 0.
+            intercept and global_scale (chain, draw), with groups also group_scale (chain, draw) and, where effects are
+            kept of every draw, group_effect (chain, draw, group); group "sample_stats": acceptance_rate (chain, draw);
+            group "log_prior", logarithms of prior densities: of global_scale (chain, draw), with the factor of a slab;
+            of intercept (chain, draw), if there is one; of group_scale, with groups; and of the coefficients of columns
+            that are not shrunk, if any: unpenalized (chain, draw, unpenalized_feature). With X and y also
+            "log_likelihood": y (chain, draw, row), and "observed_data": y (row), 1 for the second class, else 0.
 
         Raises
         ------
@@ -307,15 +367,19 @@ class PosteriorMixin:
         top level to scale (Kallioinen, Paananen, Bürkner & Vehtari 2024, Statistics and Computing 34, 57).
         """
         check_is_fitted(self)
-        if (X is None) != (y is None) or (X is None and sample_weight is not None):
+        if (X is None) != (y is None) or (X is None and (sample_weight is not None or offset is not None)):
             raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
-        rows = None if X is None else _predict.labelled(self, X, y, sample_weight)
+        rows = None if X is None else _predict.labelled(self, X, y, sample_weight, offset)
         return from_model(self, rows, max_draws)
 
-    def _from_probabilities(self, X, answer):
+    def _from_probabilities(self, X, groups, offset, answer):
         """answer(probabilities (n, 2)), both on the host, as an array of the device that X is on."""
-        X = self._check_rows(X)
-        return device.put_beside(X, answer(_predict.answers(self, X, 2, lambda eta, ops: ops.average_phi(eta))))
+        rows = self._given_rows(X, groups, offset)
+        probabilities = _predict.answers(self, rows, 2, lambda eta, ops: ops.average_phi(eta))
+        return device.put_beside(rows.X, answer(probabilities))
+
+    def _given_rows(self, X, groups, offset):
+        return given_rows(self, self._check_rows(X), groups, offset)
 
     def _check_rows(self, X):
         check_is_fitted(self)

@@ -1,7 +1,5 @@
 """Probabilities of rows under the draws, in blocks of rows: one matrix product a block."""
 
-from numbers import Integral
-
 import numpy as np
 import sklearn
 from scipy.special import log_ndtr
@@ -13,70 +11,107 @@ from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
 from .._utils.threads import count_threads, open_threads
 from .fitted_rows import check_fitted_on
+from .grouped import Under, evenly, given_rows, is_grouped, roots, with_effects
 
 
-def evenly(draws, max_draws):
-    """At most ``max_draws`` of draws (n_chains, n_draws, ...), evenly spaced, as many from each chain; None is all."""
-    n_chains, n_draws = draws.shape[:2]
-    if max_draws is not None and (not isinstance(max_draws, Integral) or max_draws < 1):
-        raise ValueError(f"max_draws must be a positive integer or None; got {max_draws!r}.")
-    if max_draws is None or max_draws >= n_chains * n_draws:
-        return draws
-    m = max_draws // n_chains
-    if m < 1:
-        raise ValueError(f"max_draws={max_draws} must be at least 1 for each of the {n_chains} chains.")
-    places = (2 * np.arange(m, dtype=np.int64) + 1) * n_draws // (2 * m)  # NumPy 1 on Windows would take 32 bits
-    return draws[:, places]
+def answers(model, rows, width, answer, draws=None):
+    """What answer(eta, ops) gives for the blocks of rows; (n, width), on the host.
 
+    rows : ``GivenRows``. draws : ``Under``, all that there are by default.
+    """
+    draws, out = draws or under(model, rows), np.empty((rows.X.shape[0], width))
 
-def answers(model, X, width, answer, max_draws=None):
-    """What answer(eta, ops) gives for the blocks of rows; (n, width), on the host."""
-    out = np.empty((X.shape[0], width))
+    def use(eta, block, ops):
+        for which, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
+            out[block.start + which] = ops.to_host(answer(scores, ops))
 
-    def use(eta, rows, ops):
-        out[rows] = ops.to_host(answer(eta, ops))
+    def alike(eta, block, ops):
+        out[block] = ops.to_host(answer(eta, ops))
 
-    _each_predictor(model, X, *flat(model, max_draws), use)
+    each_predictor(model, rows, draws.coef, draws.intercept, alike if draws.root is None else use)
     return out
 
 
-def log_likelihood(model, X, positive, weight, max_draws):
+def _new_and_known(eta, codes, draws, ops):
+    """Places and scores of the rows of a block whose group is new, and of those whose group is known, if any."""
+    is_new = np.ones(len(eta), bool) if codes is None else codes < 0
+    for which in (np.flatnonzero(is_new), np.flatnonzero(~is_new)):
+        if len(which):
+            scores = eta if len(which) == len(eta) else eta[ops.to_device(which)]
+            if is_new[which[0]]:
+                scores = scores / ops.to_device(draws.root)
+            else:
+                scores = scores if draws.kept is None else scores[:, ops.to_device(draws.kept)]
+                scores = scores + ops.to_device(draws.effects[:, codes[which]].T.astype(np.float64))
+            yield which, scores
+
+
+def under(model, rows, max_draws=None, alike=False):
+    """The ``Under`` for ``GivenRows``.
+
+    alike : whether every row is to have the same draws. With ``groups`` these are the ones that effects are kept of.
+    max_draws : of these at most.
+    """
+    if not is_grouped(model):
+        return Under(*flat(model, max_draws))
+    some = with_effects(model) if alike and rows.codes is not None else slice(None)
+    draws = model.coef_draws_, model.intercept_draws_, roots(model)
+    coef, intercept, root = (evenly(values[:, some], max_draws) for values in draws)
+    effects = kept = None
+    if rows.codes is not None and (rows.codes >= 0).any():
+        effects = evenly(model.group_effect_draws_, max_draws)
+        effects = effects.reshape(-1, effects.shape[2])
+        if len(effects) < root.size:
+            kept = np.arange(root.size).reshape(root.shape)[:, with_effects(model)].ravel()
+    return Under(coef.reshape(-1, coef.shape[2]), intercept.ravel(), root.ravel(), effects, kept)
+
+
+def log_likelihood(model, rows, positive, weight, max_draws):
     """w_i log P(y_i | x_i) for every draw and row; positive (n,) bool, weight (n,) or None -> (n_chains, m, n)."""
     coef, intercept = flat(model, max_draws)
-    check_result(X.shape[0], len(coef))
-    out = np.empty((len(coef), X.shape[0]))
+    n = rows.X.shape[0]
+    check_result(n, len(coef))
+    out = np.empty((len(coef), n))
 
-    def use(values, rows):
-        out[:, rows] = values.T
+    def use(values, block):
+        out[:, block] = values.T
 
-    each_log_likelihood(model, X, positive, weight, coef, intercept, use)
-    return out.reshape(len(model.intercept_draws_), -1, X.shape[0])
+    each_log_likelihood(model, rows, positive, weight, coef, intercept, use)
+    return out.reshape(len(model.intercept_draws_), -1, n)
 
 
-def labelled(model, X, y, sample_weight):
-    """The rows of the fit as users give them, checked: X, whether each label is the second class (n,), and weights (n,)
-    or None."""
+def labelled(model, X, y, sample_weight, offset):
+    """The rows of the fit as users give them, checked: ``GivenRows``, whether each label is the second class (n,), and
+    weights (n,) or None."""
+    if is_grouped(model):
+        raise ValueError(
+            "This model was fitted with groups, and the log score of a row is asked for: leaving one row out says "
+            "little of new groups, since the others of its group stay. Hold out whole groups: cross_validate(model, X, "
+            'y, params={"groups": groups}, cv=GroupKFold(), scoring="neg_log_loss") (user guide, "Rows that belong '
+            'together").'
+        )
     X = model._check_rows(X)
+    rows = given_rows(model, X, None, offset)
     positive = is_second(y, X, model.classes_)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
     check_fitted_on(model, X, positive, sample_weight)
-    return X, positive, sample_weight
+    return rows, positive, sample_weight
 
 
-def each_log_likelihood(model, X, positive, weight, coef, intercept, use):
+def each_log_likelihood(model, rows, positive, weight, coef, intercept, use):
     """Call use(values, rows) with blocks of w_i log P(y_i | x_i), (rows, m) on the host, which may be overwritten."""
     sign = np.where(positive, 1.0, -1.0)[:, None]
 
-    def of_rows(eta, rows, ops):
+    def of_rows(eta, block, ops):
         values = ops.to_host(eta)
-        values *= sign[rows]
+        values *= sign[block]
         log_ndtr(values, out=values)
         if weight is not None:
-            values *= weight[rows, None]
-        use(values, rows)
+            values *= weight[block, None]
+        use(values, block)
 
-    _each_predictor(model, X, coef, intercept, of_rows)
+    each_predictor(model, rows, coef, intercept, of_rows)
 
 
 def flat(model, max_draws=None):
@@ -85,20 +120,25 @@ def flat(model, max_draws=None):
     return coef.reshape(-1, coef.shape[2]), intercept.ravel().astype(np.float64, copy=False)
 
 
-def _each_predictor(model, X, coef, intercept, use):
+def each_predictor(model, rows, coef, intercept, use, scale=1.0):
     """``each_block`` of the linear predictor, (rows, m); a ValueError where it is not finite, and perhaps on the
-    wrong side."""
+    wrong side.
 
-    def shifted(eta, rows, ops):
+    rows : ``GivenRows``. scale : (m,) of offsets, under each draw.
+    """
+
+    def shifted(eta, block, ops):
         eta += ops.to_device(intercept)
+        if rows.offset is not None:
+            eta += ops.to_device(rows.offset[block, None] * scale)
         if not np.isfinite(float(eta.sum())) and (first := first_not_finite(ops.to_host(eta))):
             raise ValueError(
-                f"Row {rows.start + first[0]} of X is too large to predict, or holds NaN: its products with the "
+                f"Row {block.start + first[0]} of X is too large to predict, or holds NaN: its products with the "
                 "coefficients are not finite. Are its columns on the scale that they had in fit?"
             )
-        use(eta, rows, ops)
+        use(eta, block, ops)
 
-    each_block(model, X, coef, shifted)
+    each_block(model, rows.X, coef, shifted)
 
 
 def each_block(model, left, right, use):

@@ -10,6 +10,7 @@ from .._data.validation import is_dask
 from .._utils.memory import check_matrices
 from . import dss_cv
 from .estimates import interval
+from .grouped import given_rows
 from .signals import check_bounds, check_draws, column_intervals, largest_set, scores, wrong_columns, wrong_term
 
 _MATRICES = 6  # that "dss" has at the same time, of the shape of X'WX or, where that is smaller, of X
@@ -101,10 +102,11 @@ def by_fsr(model, q, effect, judged=None):
 def by_dss(model, rows, level, n_columns, judged=None):
     """The fewest columns that predict as well as all, those of a term together.
 
-    rows : X, y and weights or None. n_columns : of the path, at least.
+    rows : X, y, and weights and offsets or None. n_columns : of the path, at least.
     """
-    groups = None if judged is None else judged.groups
-    path = dss_cv.search(model, *dss_cv.weighted(model, *rows), level, n_columns, groups)
+    groups, (*rows, offset) = None if judged is None else judged.groups, rows
+    X, weight, offset = dss_cv.weighted(model, *rows, [given_rows(model, rows[0], None, offset).offset])
+    path = dss_cv.search(model, X, weight, level, n_columns, groups, offset)
     supports = path.supports
     if judged is not None:  # with columns that do nothing in the posterior mean
         supports = np.array([judged.as_a_whole(support) for support in supports])

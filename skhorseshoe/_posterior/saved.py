@@ -1,14 +1,19 @@
 """Whether what was saved of a model is all that it had."""
 
 import re
+from os import PathLike, fspath
 
 import numpy as np
 
+from .. import _version
 from .._mcmc.draws import STORED
+from .._utils.warn import warn
 from .mixin import PosteriorMixin
 
 TO_PREDICT = {"classes_", "device_", "sampler_", "n_features_in_", *(f"{name}_draws_" for name in STORED)}
-OF_A_FIT = TO_PREDICT | PosteriorMixin.__annotations__.keys() - {"feature_names_in_"}
+OF_GROUPS = "groups_", "group_scale_draws_", "group_effect_draws_", "group_effect_moments_", "_group_stride"
+OF_SOME_FITS = "feature_names_in_", "_column_labels", "_has_offset", *OF_GROUPS
+OF_A_FIT = TO_PREDICT | PosteriorMixin.__annotations__.keys() - {*OF_SOME_FITS}
 OF_A_FIT |= {"_column_means", "_column_sd", "_asked", "_saved_run", "_separated", "_rough", "_fitted_rows", "_factors"}
 
 
@@ -20,12 +25,26 @@ def check_state(state, params, is_own):
     """
     has = OF_A_FIT & state.keys()
     wanted = (OF_A_FIT if is_own and has - TO_PREDICT else TO_PREDICT) if has else set()
+    if has - TO_PREDICT and "groups_" in state:
+        wanted = wanted | {*OF_GROUPS}
     missing = sorted((wanted | {*params} if is_own else wanted) - state.keys())
     fault = f"it lacks {', '.join(missing[:5])}" if missing else _at_odds(state) if has else ""
     if fault:
         raise ValueError(
             f"This saved model is damaged, or was changed since: {fault}. Load another copy, or fit the model again."
         )
+
+
+def _fit_groups(state):
+    """Whether what a model has of its groups agrees."""
+    (chains, n_draws, _), n = state["coef_draws_"].shape, len(state["groups_"])
+    fits = "group_scale_draws_" not in state or state["group_scale_draws_"].shape == (chains, n_draws)
+    if "group_effect_draws_" not in state:
+        return fits
+    effects, stride = state["group_effect_draws_"], state["_group_stride"]
+    of_all = [state["group_effect_moments_"][name].shape for name in ("mean", "sd")]
+    there = stride >= 1 and effects.shape == (chains, effects.shape[1], n) and effects.shape[1] * stride <= n_draws
+    return fits and there and of_all == [(n,), (n,)]
 
 
 def _at_odds(state):
@@ -36,13 +55,40 @@ def _at_odds(state):
         "device_": lambda: re.fullmatch(r"cpu|cuda:\d{1,3}", state["device_"]),
         "classes_": lambda: np.shape(state["classes_"]) == (2,),
         "n_features_in_": lambda: np.shape(coef)[2:] == (n_features,) and len(names) in (0, n_features),
+        "groups_": lambda: "groups_" not in state or _fit_groups(state),
         "draws": lambda: coef.size and all(values.shape == coef.shape[:2] for values in others),
     }
     for name, is_right in rules.items():
         try:
             if is_right():
                 continue
-        except (TypeError, ValueError, AttributeError):  # it is of another type
+        except (TypeError, ValueError, AttributeError, KeyError):  # it is of another type
             pass
         return f"its {name} cannot be right"
     return ""
+
+
+class SavedMixin:
+    """How a classifier is saved, and loaded again."""
+
+    def __getstate__(self):
+        """The state with the version that saves it. Paths are strings in it: one of POSIX cannot be loaded on Windows,
+        and skops asks for trust in each kind."""
+        state = super().__getstate__()
+        plain = {name: fspath(value) if isinstance(value, PathLike) else value for name, value in state.items()}
+        return {**plain, "_skhorseshoe_version": _version.__version__}
+
+    def __setstate__(self, state):
+        if not isinstance(state, dict) or "n_iter" not in state:
+            raise ValueError(
+                "This is not the saved state of a HorseshoeProbitClassifier: parameters are missing. The file was "
+                "damaged or written by something else; fit the model again."
+            )
+        saved, version = state.pop("_skhorseshoe_version", "unknown"), _version.__version__
+        if saved != version:
+            warn(
+                f"This model was saved by skhorseshoe {saved} and is being loaded by skhorseshoe {version}: what it "
+                "predicts may differ. Fit it again, or install the version that saved it."
+            )
+        check_state(state, self._get_param_names(), saved == version)
+        super().__setstate__(state)

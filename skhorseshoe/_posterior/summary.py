@@ -10,6 +10,7 @@ from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .estimates import interval, others
 from .group_weights import weights_of
+from .grouped import is_grouped, roots
 from .signals import column_intervals, factors_of, lfsr, slab_that_bounds
 from .table import Summary
 
@@ -21,8 +22,9 @@ def summary_frame(model, level, sort_by):
     columns = moments(np.concatenate([model.coef_draws_, rest], axis=-1), level)
     if model.moments_ is not None:  # those of every draw, where not all were kept
         there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
-        columns |= {name: model.moments_[name][there] for name in ("mean", "sd", "prob_positive")}
-    columns["prob_positive"] = np.append(columns["prob_positive"][:-1], np.nan)  # of a scale it says nothing
+        for name in ("mean", "sd", "prob_positive"):
+            columns[name][: there.sum()] = model.moments_[name][there]
+    columns["prob_positive"][-1 - is_grouped(model) :] = np.nan  # of a scale it says nothing
     columns |= {
         "lfsr": lfsr(columns["prob_positive"], ess, model.global_scale_draws_.size),
         "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
@@ -50,7 +52,8 @@ def group_frame(model, groups, level):
         },
         index=pd.Index(list(groups), name="group", tupleize_cols=False),
     )
-    text = in_lines(f"Weighted sums of coefficients; {favoured(model, 'ones')}")
+    given = ", given the group of rows" if is_grouped(model) else ""
+    text = in_lines(f"Weighted sums of coefficients{given}; {favoured(model, 'ones')}")
     frame.attrs |= {"header": text, "classes": model.classes_.tolist()}
     return frame
 
@@ -101,6 +104,7 @@ def header(model, frame, level):
         + ("" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}")
         + _slab(model),
         "Weights": asked["weights"],  # None for none
+        "Groups": is_grouped(model) and _groups(model, level),
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
         "Draws": f"{kept}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "
         f"{model.n_iter_} sweeps",
@@ -116,6 +120,23 @@ def header(model, frame, level):
     }
     details = [in_lines(f"{name + ':':<13}{text}", 13) for name, text in lines.items() if text]
     return "\n".join([in_lines(_outcome(model, frame, level)), *details])
+
+
+def _groups(model, level):
+    """How many groups there are, how much they differ, and whose coefficients these are."""
+    share = float((1 / roots(model)).mean())
+    return (
+        f"{len(model.groups_)}, s ~ half-Cauchy({model.prior_['group_scale']:g}); {share_between(model, level)}; "
+        f"coefficients are given the group, and {share:.3g} times as large averaged over groups"
+    )
+
+
+def share_between(model, level):
+    """The intraclass correlation in words."""
+    share = 1 - roots(model) ** -2
+    low, high = interval(share, level)
+    of = f"{100 * level:g} % interval {low:.2f} to {high:.2f}"
+    return f"intraclass correlation s^2 / (1 + s^2) {share.mean():.2f} ({of})"
 
 
 def _slab(model):

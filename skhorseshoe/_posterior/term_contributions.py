@@ -12,6 +12,7 @@ from .._utils.names import printable
 from . import predict
 from . import terms as _terms
 from .estimates import interval, means
+from .grouped import GivenRows, on_average
 from .raw_rows import RawRows, input_names
 from .summary import ends, in_lines
 from .table import Summary
@@ -111,11 +112,11 @@ def described(model, moved, level, columns=slice(None)):
     """Standard deviation and ends of the interval of what these columns add to the score of each row; (n, 3)."""
     out, (coef, intercept) = np.empty((len(moved), 3)), predict.flat(model)
 
-    def use(eta, rows, ops):
-        out[rows, 0] = ops.to_host(eta).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
-        out[rows, 1:] = ops.to_host(ops.quantiles(eta, _ends(level)))
+    def use(eta, block, ops):
+        out[block, 0] = ops.to_host(eta).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
+        out[block, 1:] = ops.to_host(ops.quantiles(eta, _ends(level)))
 
-    predict._each_predictor(model, moved, coef[:, columns], np.zeros_like(intercept), use)
+    predict.each_predictor(model, GivenRows(moved), coef[:, columns], np.zeros_like(intercept), use)
     return out
 
 
@@ -123,12 +124,12 @@ def _probabilities(model, rows, level):
     """Mean, standard deviation and ends of the interval of the probability of each row; (n, 4)."""
     out, (coef, intercept) = np.empty((len(rows), 4)), predict.flat(model)
 
-    def use(eta, rows, ops):
-        out[rows, 0] = ops.to_host(ops.average_phi(eta))[:, 1]
-        out[rows, 1] = ops.to_host(ops.ndtr(eta)).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
-        out[rows, 2:] = ops.to_host(ops.quantiles(eta, _ends(level), ops.ndtr))  # which may overwrite eta
+    def use(eta, block, ops):
+        out[block, 0] = ops.to_host(ops.average_phi(eta))[:, 1]
+        out[block, 1] = ops.to_host(ops.ndtr(eta)).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
+        out[block, 2:] = ops.to_host(ops.quantiles(eta, _ends(level), ops.ndtr))  # which may overwrite eta
 
-    predict._each_predictor(model, rows, coef, intercept, use)
+    predict.each_predictor(model, GivenRows(rows), coef, intercept, use)
     return out
 
 
@@ -161,6 +162,7 @@ def _about(model, moves, proba, level):
         "header": in_lines(
             f"P(y = {printable(model.classes_[1])}) of each row, and what its values add to the score beside {whose}, "
             f"which has a probability of {mean:.3g} ({100 * level:g} % interval {low:.3g} to {high:.3g})"
+            f"{on_average(model)}"
         ),
         "classes": model.classes_.tolist(),
         "reference": {

@@ -12,6 +12,7 @@ from .._utils.arrays import dense
 from .._utils.names import names_of, printable
 from ..diagnostics import ess_bulk, rhat
 from . import terms as _terms
+from .grouped import on_average
 from .pipeline import named, prepared
 from .raw_rows import RawRows, input_names, seen
 from .signals import lfsr, size_of, wrong_columns, wrong_size
@@ -57,7 +58,7 @@ def terms_frame(classifier, before, X, terms, effect, level, sample_weight):
     frame = frame.sort_values("mean", ascending=False, kind="stable")
     frame.attrs["header"] = in_lines(
         f"Effect of each of {len(frame)} terms on the score: standard deviation over the rows, and the probability "
-        f"that it is above {effect:g}"
+        f"that it is above {effect:g}{on_average(classifier)}"
     )
     return frame
 
@@ -92,6 +93,7 @@ def levels_frame(classifier, before, X, term, reference, level, sample_weight):
     frame.attrs["classes"] = model.classes_.tolist()
     frame.attrs["header"] = in_lines(
         f"What each level of {printable(repr(term))} adds to the score beside {beside}; {favoured(model, 'values')}"
+        f"{on_average(classifier)}"
     )
     return frame
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 import pandas as pd
@@ -18,19 +18,46 @@ if TYPE_CHECKING:
     from .._types import NDArray, Sequence
     from .._types import Path as _Path
 
+    _DType: TypeAlias = Literal["float16", "float32", "float64"]
+    _X: TypeAlias = pd.DataFrame | np.memmap[Any, Any]
+    _Labels: TypeAlias = NDArray[Any]
+
 __all__ = ["convert", "load"]
 
 
+@overload
+def convert(
+    source: Any,
+    folder: _Path,
+    *,
+    y: Any = None,
+    groups: None = None,
+    columns: Sequence[str] | None = None,
+    dtype: _DType | None = None,
+    verbose: int = 0,
+) -> tuple[_X, _Labels | None]: ...
+@overload
+def convert(
+    source: Any,
+    folder: _Path,
+    *,
+    y: Any = None,
+    groups: Any,
+    columns: Sequence[str] | None = None,
+    dtype: _DType | None = None,
+    verbose: int = 0,
+) -> tuple[_X, _Labels | None, _Labels]: ...
 @guarded
 def convert(
     source: Any,
     folder: _Path,
     *,
     y: Any = None,
+    groups: Any = None,
     columns: Sequence[str] | None = None,
-    dtype: Literal["float16", "float32", "float64"] | None = None,
+    dtype: _DType | None = None,
     verbose: int = 0,
-) -> tuple[pd.DataFrame | np.memmap[Any, Any], NDArray[Any] | None]:
+) -> tuple[Any, ...]:
     """Write rows to a folder, row after row in binary, so that a fit can read them from the disk.
 
     A call that was killed or failed goes on where it stopped if it is made again. One that has ended returns its rows
@@ -47,8 +74,11 @@ def convert(
     y : str, array-like of shape (n_samples,) or None, default=None
         Name of the column that holds the labels; for an array or one table also the labels. None where there are none,
         or where they are in the items of ``source``. At most 256 different ones, of at most 1000 letters.
+    groups : str, array-like of shape (n_samples,) or None, default=None
+        Name of the column that holds the labels of groups of rows, as ``fit`` takes them; for an array or one table
+        also the labels. Text or numbers, in any order of rows.
     columns : list of str or None, default=None
-        Names of the columns to take, in this order. None takes all but ``y``.
+        Names of the columns to take, in this order. None takes all but ``y`` and ``groups``.
     dtype : {"float16", "float32", "float64"}, the same of NumPy's, or None, default=None
         Of X. None is the narrower of float32 and float64 that holds every number exactly. Others round: float32 to 7
         digits, float16 to 3 or, below 0.00006, to a multiple of 0.00000006.
@@ -61,6 +91,8 @@ def convert(
         As ``load`` returns it.
     y : ndarray of shape (n_samples,) or None
         The labels.
+    groups : ndarray of shape (n_samples,)
+        With ``groups`` alone: their labels.
 
     Raises
     ------
@@ -86,21 +118,39 @@ def convert(
     if dtype not in (None, *DTYPES):
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, or None; got {dtype!r}.")
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
+    by, own = (groups, None) if groups is None or isinstance(groups, str) else (None, groups)
     columns = columns if columns is None or isinstance(columns, str) else pd.Index(list(columns)).tolist()  # for JSON
-    if isinstance(columns, str) or (columns is not None and (not columns or len({name, *columns}) <= len(columns))):
-        raise ValueError(f"columns must be a list of columns other than y={name!r}, each once; got {columns!r}.")
-    parts, known = open_source(source, labels)
+    if isinstance(columns, str) or (columns is not None and not (columns and _are_apart(columns, {name, by}))):
+        beside = "" if by is None else f" and groups={by!r}"
+        raise ValueError(
+            f"columns must be a list of columns other than y={name!r}{beside}, each once; got {columns!r}."
+        )
+    parts, known = open_source(source, labels, own)
     what = {"source": known, "y": name, "columns": columns, "dtype": dtype}
+    what |= {} if groups is None else {"groups": True if by is None else by}
     path = path_of(folder, "folder")
     if not begun(path, what)["complete"]:
-        needed = columns and {*columns, name} - {None}
+        needed = columns and {*columns, name, by} - {None}
         with _progress.visible(verbose):
             report = _progress.reporter(verbose, None, lambda n, left: f"{n} rows written")
-            write(path, what, lambda there, n: to_rows(frames(parts, n, needed), there, n), report)
-    return open_rows(path, check=False)
+
+            def rows_from(there, n, met):
+                return to_rows(frames(parts, n, needed), there, n, met)
+
+            write(path, what, rows_from, report)
+    return open_rows(path, False, groups is not None)
 
 
-def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memmap[Any, Any], NDArray[Any] | None]:
+def _are_apart(columns, others):
+    """Whether the columns differ from one another, and from the others."""
+    return len({*columns, *others}) == len(columns) + len(others)
+
+
+@overload
+def load(folder: _Path, *, check: bool = False, groups: Literal[False] = False) -> tuple[_X, _Labels | None]: ...
+@overload
+def load(folder: _Path, *, check: bool = False, groups: Literal[True]) -> tuple[_X, _Labels | None, _Labels]: ...
+def load(folder: _Path, *, check: bool = False, groups: bool = False) -> tuple[Any, ...]:
     """Open rows that ``convert`` has written.
 
     Parameters
@@ -109,6 +159,8 @@ def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memma
         The folder.
     check : bool, default=False
         If True, compare every byte with its checksum; otherwise sizes alone, which tell if a file was cut short.
+    groups : bool, default=False
+        Whether to return the labels of the groups too, of rows that were converted with ``groups``.
 
     Returns
     -------
@@ -116,12 +168,15 @@ def load(folder: _Path, *, check: bool = False) -> tuple[pd.DataFrame | np.memma
         On disk, read-only: what is used of it is read then. A frame if the columns have names.
     y : ndarray of shape (n_samples,) or None
         The labels, in memory.
+    groups : ndarray of shape (n_samples,)
+        With ``groups=True`` alone: their labels, in memory.
 
     Raises
     ------
     ValueError
-        If the folder holds no rows, those of a conversion that has not ended, or a file that is damaged.
+        If the folder holds no rows, those of a conversion that has not ended, no groups where they are asked for, or a
+        file that is damaged.
     MemoryError
         If the labels have no room in memory.
     """
-    return open_rows(path_of(folder, "folder"), check)
+    return open_rows(path_of(folder, "folder"), check, groups)

@@ -13,6 +13,7 @@ from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.memmap import check_whole
 from .._utils.memory import check_reading
+from ._groups import CODES, LABELS, Groups, are_noted, noted, read_labels
 from ._rows import LONGEST, MOST
 
 DTYPES = "float16", "float32", "float64"
@@ -34,9 +35,9 @@ _FIELDS = {
     "what": lambda what, body: type(what) is dict,
     "dtype": lambda dtype, body: dtype in DTYPES,
     "blocks": lambda blocks, body: (
-        all(  # the first row of each, the one after its last, checksums of X and of the codes
-            start == end and _files.is_count(stop, start + 1)
-            for (_, end, *_), (start, stop, _, _) in pairwise([[0, 0], *blocks])
+        all(  # the first row of each, the one after its last, checksums of X and of the codes; and of the groups
+            start == end and _files.is_count(stop, start + 1) and are_noted(of_groups)
+            for (_, end, *_), (start, stop, _, _, *of_groups) in pairwise([[0, 0], *blocks])
         )
     ),
     "names": lambda names, body: not body["blocks"] or (pd.Index(names).is_unique and {*map(type, names)} <= _PLAIN),
@@ -51,8 +52,9 @@ def _manifest(folder):
     return _files.read_note(path, _NEW["format"], _FIELDS, _CURE) if path.exists() else None
 
 
-def open_rows(folder, check):
-    """X as a read-only memory map, in a frame if its columns have names, and y. check : whether to compare the sums."""
+def open_rows(folder, check, groups):
+    """X as a read-only memory map, in a frame if its columns have names, and y; with ``groups`` also the groups. check
+    : whether to compare the sums."""
     manifest = _manifest(folder)
     if manifest is None:
         raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.")
@@ -63,18 +65,38 @@ def open_rows(folder, check):
     paths = folder / _X.format(manifest["dtype"]), folder / _CODES
     X, codes = _map(paths[0], manifest["dtype"], (n, len(names))), _map(paths[1], "uint8", (n,))
     for start, stop, *sums in blocks if check else ():
-        for path, array, wanted in zip(paths, (X, codes), sums, strict=True):
+        for path, array, wanted in zip(paths, (X, codes), sums[:2], strict=True):
             check_whole(array)
             if _files.checksum(array[start:stop].data) != wanted:
                 raise _files.damaged(path, f"the checksum of rows {start} to {stop - 1} is wrong", _CURE)
     if classes and codes.max() >= len(classes):
         raise _files.damaged(paths[1], f"it has the code {codes.max()} of {len(classes)} labels", _CURE)
     X = X if names == [*range(len(names))] else pd.DataFrame(X, columns=names, copy=False)
-    if not classes:
-        return X, None
-    labels = np.array(classes)
-    check_reading(paths[1], n * labels.itemsize)
-    return X, labels[codes]
+    y = _decoded(paths[1], classes, codes) if classes else None
+    return (X, y, _groups(folder, blocks, check)) if groups else (X, y)
+
+
+def _groups(folder, blocks, check):
+    """The labels of the groups of all rows."""
+    if len(blocks[-1]) == 4:
+        raise ValueError(f"{str(folder)!r} holds no groups: convert(..., groups=...) writes them.")
+    path, at = folder / CODES, 0
+    labels, codes = read_labels(folder, blocks[-1][-1], _CURE), _map(path, "int32", (blocks[-1][1],))
+    lines = _map(folder / LABELS, "uint8", (blocks[-1][-1],)) if check else None
+    for start, stop, _, _, *wanted in blocks if check else ():
+        check_whole(codes)
+        if noted(at, codes[start:stop], lines[at : wanted[-1]]) != wanted:
+            raise _files.damaged(path, f"the checksum of rows {start} to {stop - 1} is wrong", _CURE)
+        at = wanted[-1]
+    if codes.min() < 0 or codes.max() >= len(labels):
+        raise _files.damaged(path, f"it has numbers of other groups than the {len(labels)} that there are", _CURE)
+    return _decoded(path, labels, codes)
+
+
+def _decoded(path, labels, codes):
+    labels = np.array(labels)
+    check_reading(path, len(codes) * labels.itemsize)
+    return labels[codes]
 
 
 def _map(path, dtype, shape):
@@ -99,8 +121,9 @@ def begun(folder, what):
 def write(folder, what, parts_from, report):
     """Write the rows of a source that are not there yet; a RuntimeError if another conversion is at work.
 
-    parts_from : function of the manifest and of the first row that is wanted; yields rows (m, p) and the codes (m,) of
-    their labels, uint8. report : function of the number of rows that are there.
+    parts_from : function of the manifest, of the first row that is wanted and of the ``Groups`` before it; yields rows
+    (m, p), the codes (m,) of their labels, uint8, and what ``Groups.encode`` gives, if there are groups. report :
+    function of the number of rows that are there.
     """
     _files.make(folder, f"folder={str(folder)!r}")
     with alone(folder, _WHAT) as fd:
@@ -109,16 +132,23 @@ def write(folder, what, parts_from, report):
         if not (blocks := manifest["blocks"]):  # before there are other files
             _files.put_note(folder / _MANIFEST, manifest, fd)
         last = blocks.pop() if blocks else None  # is written again, if it is the same
-        n, size = last[0] if last else 0, 0
-        for X, codes in parts_from(manifest, n):
+        n, size, at = last[0] if last else 0, 0, 0
+        if blocks and len(blocks[-1]) > 4:
+            at = blocks[-1][-1]
+        for X, codes, *of_groups in parts_from(manifest, n, Groups(read_labels(folder, at, _CURE) if at else ())):
             X = np.ascontiguousarray(X, np.promote_types(X.dtype, manifest["dtype"]))
             block = [n, n + len(X), _files.checksum(X.data), _files.checksum(codes.data)]
+            block += noted(at, *of_groups) if of_groups else []
             if last not in (None, block):
                 raise ValueError(f"Rows or parts differ from row {n} on. Remove {str(folder)!r} to start anew.")
             if X.dtype != manifest["dtype"]:
                 _widen(folder, manifest, fd)
             _put_rows(folder / _X.format(X.dtype), n * X.shape[1] * X.itemsize, X, fd)
             _put_rows(folder / _CODES, n, codes, fd)
+            if of_groups:
+                _put_rows(folder / CODES, 4 * n, of_groups[0], fd)
+                _put_rows(folder / LABELS, at, of_groups[1], fd)
+                at += len(of_groups[1])
             blocks.append(block)
             n, last, size = n + len(X), None, size + X.nbytes
             if size >= COMMIT:
@@ -154,7 +184,8 @@ def _put_rows(path, at, rows, fd):
 
 def _commit(folder, manifest, fd):
     """Bring the rows to the disk, then the manifest that describes them."""
-    for path in (folder / _X.format(manifest["dtype"]), folder / _CODES):
+    of_groups = (folder / CODES, folder / LABELS) if len(manifest["blocks"][-1]) > 4 else ()
+    for path in (folder / _X.format(manifest["dtype"]), folder / _CODES, *of_groups):
         with _files.open_to_write(path, "ab", fd) as file:
             os.fsync(file.fileno())
     _files.put_note(folder / _MANIFEST, manifest, fd)

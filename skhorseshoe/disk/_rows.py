@@ -10,18 +10,21 @@ MOST, LONGEST = 256, 1000  # labels, and letters of one: an array of them has fo
 _WHOLE = 2**53  # up to where float64 tells one whole number from the next
 
 
-def to_rows(frames, known, first):
-    """Rows (m, p), float64 where float32 is not exact, and codes (m,) uint8, of frames that agree.
+def to_rows(frames, known, first, groups):
+    """Rows (m, p), float64 where float32 is not exact, and codes (m,) uint8, of frames that agree; then those of their
+    groups and the new labels, if there are groups.
 
     known : manifest of the rows that are there, which has the parameters of ``convert`` as "what"; to "names" and
-    "classes" is added what the frames bring. first : number of the first row.
+    "classes" is added what the frames bring. first : number of the first row. groups : ``Groups`` before it.
     """
     y, dtype, largest = known["what"]["y"], known["what"]["dtype"], 0.0
-    for frame, labels in frames:
+    by = known["what"].get("groups")
+    for frame, labels, own in frames:
         names = known["names"] = _names(frame.columns, known, first)
         codes = _codes(labels if y is None else frame[y], len(frame), known, first)
         X, largest = _floats(frame[names], dtype, first, largest)
-        yield X, codes
+        own = frame[by] if isinstance(by, str) else own
+        yield X, codes, *(() if own is None else groups.encode(own, len(frame), first))
         first += len(frame)
 
 
@@ -30,14 +33,17 @@ def _names(columns, known, first):
     if odd := [name for name in columns if not isinstance(name, str | int | float) or name != name]:
         raise ValueError(f"Columns need names, strings or numbers: rename {odd[:3]}, as by columns.map(str).")
     check_different(columns, "X")
-    y, asked = known["what"]["y"], known["what"]["columns"]
-    names = known["names"] or asked or [name for name in columns if name != y]
-    wanted = {*names, y} - {None}
+    y, asked, by = known["what"]["y"], known["what"]["columns"], known["what"].get("groups")
+    others = {y, by if isinstance(by, str) else None} - {None}
+    names = known["names"] or asked or [name for name in columns if name not in others]
+    wanted = {*names, *others}
     missing, more = (sorted(some, key=str)[:9] for some in (wanted - {*columns}, {*columns} - wanted))
     if not names or missing or (more and asked is None):
+        beside = f" and groups={by!r}" if isinstance(by, str) else ""
         what = f"missing are {missing}, unknown are {more}" if names else "none is for X"
         raise ValueError(
-            f"The part of the source from row {first} on has the columns {[*columns[:9]]}, with y={y!r}: {what}. "
+            f"The part of the source from row {first} on has the columns {[*columns[:9]]}, with y={y!r}{beside}: "
+            f"{what}. "
             "columns=[...] takes those that all have; labels of arrays are arrays too."
         )
     if unnamed := [name for name in names if not (known["names"] or asked) and str(name).startswith("Unnamed: ")]:

@@ -20,14 +20,17 @@ _OTHER_TEXT = ". Give text in another form as pandas.read_csv(file, chunksize=10
 _EXACT = {"float_precision": "round_trip"} if float(pd.__version__[:3]) < 3.1 else {}  # newer versions always are
 
 
-def open_source(source, labels):
-    """The parts of a source, and what tells whether it is the same as before, or None. labels : an array, or None."""
+def open_source(source, labels, groups=None):
+    """The parts of a source, and what tells whether it is the same as before, or None. labels, groups : arrays, or
+    None."""
     if hasattr(source, "shape") and (hasattr(source, "columns") or issparse(source)):
-        return [source if labels is None else (source, labels)], None
+        return [source if labels is None and groups is None else (source, labels, groups)], None
     if hasattr(source, "shape"):
-        return _of_array(source, labels)
+        return _of_array(source, labels, groups)
     if labels is not None:
         raise ValueError("y is an array, which goes with one table or array. Items may be pairs (rows, labels).")
+    if groups is not None:
+        raise ValueError("groups is an array, which goes with one table or array. Of items it is the name of a column.")
     paths = [source] if isinstance(source, str | Path) else source
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | Path) for path in paths):
         return _of_files([file for path in paths for file in _below(path)])
@@ -41,7 +44,8 @@ def open_source(source, labels):
 
 
 def frames(parts, start, columns):
-    """Frames of rows from this one on, and their labels or None. Of a data set before it only the length is read."""
+    """Frames of rows from this one on, and their labels and groups or None. Of a data set before it only the length is
+    read."""
     for part in parts:
         if hasattr(part, "get_fragments"):
             check_different(part.schema.names, "X")
@@ -51,9 +55,9 @@ def frames(parts, start, columns):
                 batches = part.to_batches(columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1)
                 yield from frames(_naming(", ".join(getattr(part, "files", ())[:3]), batches), start, columns)
         else:
-            rows, labels = part if isinstance(part, tuple) else (part, None)
+            rows, labels, groups = (*part, None)[:3] if isinstance(part, tuple) else (part, None, None)
             if (n := len(frame := _frame(rows))) > start:
-                yield frame, labels
+                yield frame, labels, groups
         start = max(0, start - n)
 
 
@@ -71,21 +75,29 @@ def _frame(rows):
     return pd.DataFrame(array)
 
 
-def _of_array(array, labels):
+def _of_array(array, labels, groups):
     """Of NumPy's, or of another library's: what is cut from it can become one of NumPy's."""
     n, p = len(array), array.shape[-1]
-    if labels is not None:
-        labels = np.asanyarray(labels, None if hasattr(labels, "dtype") else object)  # text would swallow NaN
-        if labels.shape != (n,):
-            raise ValueError(f"An array of {n} rows needs as many labels; got the shape {labels.shape}.")
+    labels, groups = _of_rows(labels, n, "labels"), _of_rows(groups, n, "groups")
     step = max(1, _PART // max(1, p))
     cuts = [slice(i, i + step) for i in range(0, n, step)]
-    parts = ((np.asanyarray(array[cut]), None if labels is None else labels[cut]) for cut in cuts)
+    beside = [labels] if groups is None else [labels, groups]
+    parts = ((np.asanyarray(array[cut]), *(None if one is None else one[cut] for one in beside)) for cut in cuts)
     if not isinstance(array, np.ndarray):
         return parts, None
     parts = [*parts]  # nothing is copied
     sums = [joblib.hash(np.asarray(values).ravel()) for part in parts for values in part]
     return parts, f"{n} rows, {p} columns, checksum {joblib.hash(sums)}"
+
+
+def _of_rows(values, n, what):
+    """What is given of each of n rows, as an array; None stays."""
+    if values is None:
+        return None
+    values = np.asanyarray(values, None if hasattr(values, "dtype") else object)  # text would swallow NaN
+    if values.shape != (n,):
+        raise ValueError(f"An array of {n} rows needs as many {what}; got the shape {values.shape}.")
+    return values
 
 
 def _below(path):

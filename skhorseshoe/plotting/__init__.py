@@ -8,6 +8,7 @@ from ._chains import AutocorrelationDisplay, TraceDisplay
 from ._coefficients import CoefficientsDisplay, CredibleSetsDisplay, ShrinkageDisplay
 from ._contributions import ContributionsDisplay
 from ._effects import EffectsDisplay
+from ._groups import GroupEffectsDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 from ._selection import ModelSizeDisplay, SelectionPathDisplay
 
@@ -17,6 +18,7 @@ __all__ = [
     "ContributionsDisplay",
     "CredibleSetsDisplay",
     "EffectsDisplay",
+    "GroupEffectsDisplay",
     "ModelSizeDisplay",
     "PosteriorCalibrationDisplay",
     "ProbabilityIntervalDisplay",

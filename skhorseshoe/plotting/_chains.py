@@ -85,8 +85,8 @@ class TraceDisplay(Display):
         estimator : HorseshoeProbitClassifier, Pipeline or search
             A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         names : str, list of str or None, default=None
-            Names of features, ``"(intercept)"``, ``"(global scale)"``. None takes those with the smallest effective
-            sample sizes.
+            Names of features, ``"(intercept)"``, ``"(global scale)"`` and, with groups of rows, ``"(group scale)"``.
+            None takes those with the smallest effective sample sizes.
         worst : int, default=3
             How many to take if ``names`` is None.
         n_bins : int, default=20
@@ -203,8 +203,8 @@ class AutocorrelationDisplay(Display):
         estimator : HorseshoeProbitClassifier, Pipeline or search
             A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         names : str, list of str or None, default=None
-            Names of features, ``"(intercept)"``, ``"(global scale)"``, at most 8. None takes those with the smallest
-            effective sample sizes.
+            Names of features, ``"(intercept)"``, ``"(global scale)"``, ``"(group scale)"``, at most 8. None takes those
+            with the smallest effective sample sizes.
         worst : int, default=4
             How many to take if ``names`` is None, at most 8.
         max_lag : int, default=50

@@ -11,7 +11,7 @@ from .._posterior.marginal_effects import marginal_effects
 from ._common import MAX_NAMES, PALE, RowsDisplay, class_texts, ink
 
 if TYPE_CHECKING:
-    from .._types import Axes, DataFrame, Floats, Model, Rows, Sequence, Weights
+    from .._types import Axes, DataFrame, Floats, Model, Offsets, Rows, Sequence, Weights
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -75,6 +75,7 @@ class EffectsDisplay(RowsDisplay):
         reference: Any = None,
         level: float | None = None,
         sample_weight: Weights = None,
+        offset: Offsets = None,
         max_draws: int | None = None,
         ax: Axes | None = None,
     ) -> Self:
@@ -86,7 +87,7 @@ class EffectsDisplay(RowsDisplay):
             A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The rows to average over.
-        features, change, reference, level, sample_weight, max_draws : see `skhorseshoe.inspection.marginal_effects`
+        features, change, reference, level, sample_weight, offset, max_draws : see `inspection.marginal_effects`
             The columns, what they change by, and how the effects are computed.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
@@ -95,7 +96,7 @@ class EffectsDisplay(RowsDisplay):
         -------
         display : EffectsDisplay
         """
-        asked = {"change": change, "reference": reference, "level": level}
+        asked = {"change": change, "reference": reference, "level": level, "offset": offset}
         frame = marginal_effects(estimator, X, features, sample_weight=sample_weight, max_draws=max_draws, **asked)
         return cls.from_frame(frame, ax=ax)
 

@@ -18,7 +18,7 @@ from .._posterior.signals import check_share
 from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_texts, ink
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Labels, Model, NDArray, Rows, Seed, Sequence
+    from .._types import Axes, Floats, Labels, Model, NDArray, Offsets, Rows, Seed, Sequence
 
 _HISTOGRAM_HEIGHT = 0.12  # of that of the axes
 _SHOWN = 0.95  # of the events that are expected, at least
@@ -84,6 +84,8 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         level: float | None = None,
         order: Literal["probability", "original"] = "probability",
         threshold: float | None = 0.5,
+        groups: Labels = None,
+        offset: Offsets = None,
         ax: Axes | None = None,
     ) -> Self:
         """Compute the intervals and draw them.
@@ -102,6 +104,8 @@ class ProbabilityIntervalDisplay(RowsDisplay):
             The largest probability first, or as in X.
         threshold : float or None, default=0.5
             Where to draw a line: the probability above which one would act, in (0, 1).
+        groups, offset : see ``HorseshoeProbitClassifier.predict_proba``
+            The groups of the rows, and their offsets.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -112,13 +116,13 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         before, classifier = unwrap(estimator)
         level = level_of(classifier, level)
         rows = prepared(before, X)
-        mean = classifier.predict_proba(rows)[:, 1]
+        mean = classifier.predict_proba(rows, groups, offset)[:, 1]
         if y is not None:
             y = classifier.classes_[is_second(y, mean, classifier.classes_).astype(int)]
         return cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
-            interval=classifier.predict_interval(rows, level).T,
+            interval=classifier.predict_interval(rows, level, groups, offset).T,
             level=level,
             classes=classifier.classes_,
             y=y,
@@ -228,6 +232,8 @@ class PosteriorCalibrationDisplay(Display):
         n_draws: int = 400,
         random_state: Seed = 0,
         limit: float | None = None,
+        groups: Labels = None,
+        offset: Offsets = None,
         ax: Axes | None = None,
     ) -> Self:
         """Compare the predictions for labelled rows with the labels; best use rows that the model has not seen.
@@ -250,6 +256,8 @@ class PosteriorCalibrationDisplay(Display):
         limit : float or None, default=None
             Upper end of both axes, in (0, 1]. None is the smallest of 1, 0.5, 0.2, 0.1, 0.05, ... below which 95 % of
             the events are expected. Where rows have predictions above it, the axis says so.
+        groups, offset : see ``HorseshoeProbitClassifier.predict_proba``
+            The groups of the rows, and their offsets.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -262,12 +270,12 @@ class PosteriorCalibrationDisplay(Display):
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         rows = prepared(before, X)
-        proba = classifier.predict_proba(rows)[:, 1]
+        proba = classifier.predict_proba(rows, groups, offset)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = is_second(y, place, classifier.classes_)
         curves = [
             _isotonic(rng.random(len(p)) < p, place, counts)
-            for p in classifier.predict_proba_samples(rows, max_draws=n_draws).T
+            for p in classifier.predict_proba_samples(rows, n_draws, groups, offset).T
         ]
         return cls(
             predicted=predicted,

@@ -19,8 +19,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, plotting
 
-# All but those that take a selector, whose tests are in test_selection_path.py and test_sizes.py.
-_OTHERS = {"SelectionPathDisplay", "ModelSizeDisplay", "CredibleSetsDisplay"}  # not of a classifier alone
+# All but those that take a selector, sets, or a model with groups, which have tests of their own.
+_OTHERS = {"SelectionPathDisplay", "ModelSizeDisplay", "CredibleSetsDisplay", "GroupEffectsDisplay"}
 DISPLAYS = [getattr(plotting, name) for name in plotting.__all__ if name not in _OTHERS]
 
 

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior import loo as psis
 from skhorseshoe._posterior import predict
+from skhorseshoe._posterior.grouped import GivenRows
 from skhorseshoe.inspection import loo, predict_proba_samples
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*Pareto k")  # of rows that single draws decide
@@ -85,7 +86,7 @@ def result(fitted, problem):
 
 def of_rows(model, X, y, weight=None, max_draws=None):
     """What ``loo`` says of rows once they have passed for those of the fit."""
-    return psis.leave_one_out(model, X, np.asarray(y) == 1, weight, max_draws)
+    return psis.leave_one_out(model, GivenRows(X), np.asarray(y) == 1, weight, max_draws)
 
 
 def test_a_row_scores_the_same_wherever_it_is(fitted, problem, result, tmp_path):

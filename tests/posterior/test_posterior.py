@@ -140,7 +140,7 @@ def test_memory_of_intervals_does_not_grow_with_rows_times_draws(fitted, seed):
 
 def test_samples_that_cannot_fit_are_refused_before_the_first(fitted, problem, monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 8 * 200 * 450 - 1)
-    monkeypatch.setattr(_predict, "_each_predictor", None)
+    monkeypatch.setattr(_predict, "each_predictor", None)
     with pytest.raises(MemoryError, match="200 rows x 450 draws"):
         fitted.predict_proba_samples(problem[0])
 

@@ -1,0 +1,37 @@
+"""The groups that rows belong to: how much they differ, and what each does to the score of its rows."""
+
+import numpy as np
+import pandas as pd
+
+from .estimates import interval
+from .grouped import is_grouped
+from .summary import ends, favoured, in_lines, share_between
+from .table import Summary
+
+_NUMBERS = 2**22  # draws that are looked at together
+
+
+def effects_frame(model, level):
+    """See ``HorseshoeProbitClassifier.group_effects``."""
+    if not is_grouped(model):
+        raise ValueError("This model was fitted without groups: fit(X, y, groups=...) gives each group an effect.")
+    draws, n = model.group_effect_draws_, len(model.groups_)
+    low, high = np.empty((2, n))
+    step = max(1, _NUMBERS // max(1, draws[..., 0].size))
+    for start in range(0, n, step):
+        some = slice(start, start + step)
+        low[some], high[some] = interval(draws[..., some].astype(np.float64), level)
+    frame = Summary(
+        {
+            "mean": model.group_effect_moments_["mean"],
+            "sd": model.group_effect_moments_["sd"],
+            **dict(zip(ends(level), (low, high), strict=True)),
+        },
+        index=pd.Index(model.groups_.tolist(), name="group", tupleize_cols=False),
+    )
+    frame.attrs["classes"] = model.classes_.tolist()
+    frame.attrs["header"] = in_lines(
+        f"What each of {n} groups adds to the score of its rows; {share_between(model, level)}; "
+        f"{favoured(model, 'effects')}"
+    )
+    return frame

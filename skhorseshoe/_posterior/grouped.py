@@ -1,0 +1,119 @@
+"""Rows to predict with what they bring along, and draws under which they are predicted.
+
+A row of a group that the fit has seen has the score x beta + u_g. That of another group has a new u ~ N(0, s^2), over
+which Phi(x beta + u) is on average Phi(x beta / sqrt(1 + s^2)). A row's offset is added to x beta.
+"""
+
+from copy import copy
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from .._data.row_groups import check_groups, check_offset, known_codes, refuse_dask
+
+
+class GivenRows(NamedTuple):
+    """Rows, checked."""
+
+    X: Any
+    codes: Any = None  # (n,) the number of the group of each, -1 for another one; None where none is given
+    offset: Any = None  # (n,) or None
+
+
+class Under(NamedTuple):
+    """Draws that rows are predicted under."""
+
+    coef: Any  # (m, p)
+    intercept: Any  # (m,)
+    root: Any = None  # (m,) sqrt(1 + s^2), or None without groups
+    effects: Any = None  # (k, number of groups) of the groups' effects
+    kept: Any = None  # places of those k draws among the m, or None for all
+
+
+def evenly(draws, max_draws):
+    """At most ``max_draws`` of draws (n_chains, n_draws, ...), evenly spaced, as many from each chain; None is all."""
+    n_chains, n_draws = draws.shape[:2]
+    if max_draws is not None and (not isinstance(max_draws, Integral) or max_draws < 1):
+        raise ValueError(f"max_draws must be a positive integer or None; got {max_draws!r}.")
+    if max_draws is None or max_draws >= n_chains * n_draws:
+        return draws
+    m = max_draws // n_chains
+    if m < 1:
+        raise ValueError(f"max_draws={max_draws} must be at least 1 for each of the {n_chains} chains.")
+    places = (2 * np.arange(m, dtype=np.int64) + 1) * n_draws // (2 * m)  # NumPy 1 on Windows would take 32 bits
+    return draws[:, places]
+
+
+def is_grouped(model):
+    """Whether a model was fitted with groups."""
+    return hasattr(model, "groups_")
+
+
+def given_rows(model, X, groups, offset):
+    """``GivenRows``; an error where a model was fitted without what is given, or with an offset that is not."""
+    refuse_dask(X, groups=groups, offset=offset)
+    has_offset = hasattr(model, "_has_offset")
+    if has_offset and offset is None:
+        raise ValueError(
+            "This model was fitted with an offset, without which its scores are not known: give offset= here too, a "
+            "number for each row (np.zeros(len(X)) for none)."
+        )
+    if offset is not None and not has_offset:
+        raise ValueError("This model was fitted without an offset: leave offset out, or fit with one.")
+    if groups is not None and not is_grouped(model):
+        raise ValueError("This model was fitted without groups: leave groups out, or fit with them.")
+    if groups is None and offset is None:
+        return GivenRows(X)
+    n = _num_samples(X)
+    codes = None if groups is None else known_codes(model.groups_, check_groups(groups, n))
+    if codes is not None and not hasattr(model, "group_effect_draws_") and (codes >= 0).any():
+        raise ValueError("The effects of groups are known when the fit has ended: leave groups out until then.")
+    return GivenRows(X, codes, None if offset is None else check_offset(offset, n))
+
+
+def roots(model):
+    """sqrt(1 + s^2) of each draw, (n_chains, n_draws): by which coefficients are divided to be those of new groups."""
+    return np.sqrt(1 + np.square(model.group_scale_draws_))
+
+
+def with_effects(model):
+    """The places of those draws of a chain that have the groups' effects, a slice."""
+    stride = model._group_stride
+    return slice(stride - 1, stride * model.group_effect_draws_.shape[1], stride)
+
+
+def population(model):
+    """The model as it is averaged over groups: with coefficients divided by sqrt(1 + s^2), draw by draw. A model
+    without groups as it is."""
+    if not is_grouped(model):
+        return model
+    root = roots(model)
+    averaged = copy(model)
+    del averaged.groups_
+    averaged.coef_draws_ = (model.coef_draws_ / root[..., None]).astype(model.coef_draws_.dtype)
+    averaged.intercept_draws_ = model.intercept_draws_ / root
+    averaged.moments_ = None  # those of all draws are of coefficients given the group
+    averaged._averaged_by = root
+    return averaged
+
+
+def by_draw(model, max_draws=None):
+    """What an offset is multiplied by under each draw: the same as coefficients; (m,)."""
+    root = getattr(model, "_averaged_by", np.ones(model.intercept_draws_.shape))
+    return 1 / evenly(root, max_draws).ravel()
+
+
+def on_average(model):
+    """In words, behind what a header says of a model that ``population`` has made; "" for others."""
+    return "; averaged over groups (beta / sqrt(1 + s^2))" if hasattr(model, "_averaged_by") else ""
+
+
+def refuse_offset(model, name):
+    """Raise a ValueError for a model that was fitted with an offset, of which a function takes none."""
+    if hasattr(model, "_has_offset"):
+        raise ValueError(
+            f"{name} takes no model that was fitted with an offset. Fit with the offset as a column of X that is in "
+            "unpenalized, whose coefficient is then about 1."
+        )

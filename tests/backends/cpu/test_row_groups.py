@@ -1,0 +1,125 @@
+"""Groups of rows: sums, log-likelihoods and slice steps of the kernels, and rows as a sampler asks them."""
+
+import numpy as np
+import pytest
+from laws import ALONE, KEY
+from scipy.sparse import csr_array
+from scipy.special import log_ndtr
+
+from skhorseshoe._backends import device
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.row_groups import Groups
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.grouped_rows import GroupedRows
+from skhorseshoe._utils.threads import open_threads
+
+N, P, N_GROUPS, N_CHAINS = 700, 3, 9, 4
+DTYPES = np.float32, np.float64
+
+
+def made(seed, dtype=np.float64, sparse=False, **more):
+    """Rows of groups of 1 to some hundred rows, in any order, with weights and offsets; and what they are."""
+    rng = np.random.default_rng(seed)
+    codes = np.append(np.arange(N_GROUPS), rng.choice(N_GROUPS, N - N_GROUPS, p=rng.dirichlet(np.ones(N_GROUPS))))
+    codes = rng.permutation(codes).astype(np.int32)
+    X = rng.standard_normal((N, P)).astype(dtype) + codes[:, None].astype(dtype) / 5
+    y, offset, weight = rng.integers(0, 2, N).astype(np.uint8), rng.standard_normal(N), rng.uniform(0.5, 2, N)
+    given = csr_array(X) if sparse else X
+    ops = device.resolve("cpu", X.size, sparse).ops
+    how = {"weight": weight, "offset": offset, "groups": Groups(codes, N_GROUPS, 1.0), **more}
+    return Rows(given, y, True, ops, ALONE, **how), (X.astype(float), y, codes, offset, how["weight"])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums_and_log_likelihoods_of_groups_are_those_of_their_rows(dtype, weighted, seed):
+    rows, (X, y, codes, offset, _) = made(seed, dtype, weight=None if not weighted else np.full(N, 1.5))
+    rng = np.random.default_rng(seed)
+    kept = rows.dtype
+    how = rows.y, rows.weight, offset, codes, N_GROUPS, N_CHAINS, kept, rows.bounds, ALONE
+    groups = cpu.RowGroups(*how)
+    values, effects = rng.standard_normal((N, N_CHAINS)).astype(kept), rng.standard_normal((N_GROUPS, N_CHAINS))
+    member = np.eye(N_GROUPS)[codes]
+    close = {"rtol": 1e-10, "atol": 1e-9}
+    np.testing.assert_allclose(groups.sums(values), member.T @ values.astype(float), **close)
+    factor, asked = rng.uniform(0.5, 2, N_CHAINS), np.array([True, False, True, True])
+    eta = factor * values.astype(float) + effects[codes] + offset[:, None]
+    want = (log_ndtr(np.where(y[:, None] == 1, eta, -eta)) * (1.5 if weighted else 1.0)).sum(axis=0)
+    np.testing.assert_allclose(groups.logliks(values, effects, factor, asked), np.where(asked, want, 0.0), **close)
+    w, bordered = rng.standard_normal(N), np.column_stack([X, np.ones(N)])
+    for kind in (rows.held[0], csr_array(rows.held[0])):
+        np.testing.assert_allclose(groups.rows(kind, w), member.T @ (w[:, None] * bordered), **close)
+
+
+def test_slice_steps_leave_the_law_of_an_effect_as_it_is():
+    """Of many groups that are alike: draws from the law by a grid, and after ten steps they have it still."""
+    n_groups, sizes = 4000, 3
+    rng = np.random.default_rng(1)
+    eta, y, scale = np.array([0.4, -1.0, 1.5]), np.array([1, 1, 0], np.uint8), 1.3
+    grid = np.linspace(-8, 8, 4001)
+    log = -(grid**2) / (2 * scale**2) + sum(
+        log_ndtr((2.0 * one - 1) * (at + grid)) for at, one in zip(eta, y, strict=True)
+    )
+    share = np.cumsum(np.exp(log - log.max()))
+    share /= share[-1]
+    codes = np.repeat(np.arange(n_groups), sizes).astype(np.int32)
+    how = np.tile(y, n_groups), np.empty(0), None, codes, n_groups, 1, np.dtype(float), np.array([0, len(codes)]), ALONE
+    groups, predictors = cpu.RowGroups(*how), np.tile(eta, n_groups)[:, None]
+    for start in (np.interp(rng.uniform(size=(n_groups, 1)), share, grid), np.zeros((n_groups, 1))):
+        effects = start.copy()
+        for sweep in range(25):
+            groups.move(effects, predictors, np.array([scale**-2.0]), np.full(n_groups, 1.0), sweep, KEY)
+        places = np.sort(np.interp(effects[:, 0], grid, share))
+        assert abs(places - (np.arange(n_groups) + 0.5) / n_groups).max() < 1.95 / np.sqrt(n_groups)
+        assert (effects != start).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(sparse, seed):
+    rows, (X, y, codes, offset, weight) = made(seed, sparse=sparse)
+    grouped = GroupedRows(rows, N_CHAINS, KEY)
+    rng = np.random.default_rng(seed)
+    beta = 0.3 * rng.standard_normal((N_CHAINS, P + 1))
+    grouped.hold(beta)
+    grouped.follows = True
+    H = grouped.information(beta)
+    grouped.refer(beta.mean(axis=0))
+    grouped.hold(beta)
+    np.testing.assert_allclose(grouped.at(beta), grouped.effects, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(H, H.T, rtol=1e-12)
+    assert np.linalg.eigvalsh(H).min() > 0
+
+    def density(at):
+        effects, coef = grouped.at(at), rows.columns.of_X(at)
+        eta = X @ coef[:, :P].T + coef[:, P] + offset[:, None] + effects[codes]
+        loglik = (weight[:, None] * log_ndtr(np.where(y[:, None] == 1, eta, -eta))).sum(axis=0)
+        return loglik - (effects**2).sum(axis=0) / (2 * grouped.scale**2)
+
+    there = beta + 0.1 * rng.standard_normal(beta.shape)
+    value, score = grouped.score(there)
+    np.testing.assert_allclose(value, density(there), rtol=1e-9)
+    direction, step = rng.standard_normal(beta.shape), 2.0**-6  # the map has 24 digits
+    slope = (density(there + step * direction) - density(there - step * direction)) / (2 * step)
+    np.testing.assert_allclose((score * direction).sum(axis=1), slope, rtol=2e-3, atol=0.2)
+    steps = np.array([[0.0, 0.5, -1.0]] * N_CHAINS)
+    want = np.stack([density(there + k * direction) for k in steps[0]], axis=1)
+    np.testing.assert_allclose(grouped.line(there, direction, steps), want, rtol=1e-6)
+    np.testing.assert_allclose(
+        grouped.predictors(there), X @ rows.columns.of_X(there)[:, :P].T + rows.columns.of_X(there)[:, P]
+    )
+
+
+def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):
+    monkeypatch.setattr("skhorseshoe._backends._cpu.row_groups._SHARED", 2)
+    rng, found = np.random.default_rng(3), []
+    predictors, start = rng.standard_normal((N, N_CHAINS)), rng.standard_normal((N_GROUPS, N_CHAINS))
+    for n in (1, 3):
+        with open_threads(n) as threads:
+            rows, (_, y, codes, offset, _) = made(0)
+            how = y, rows.weight, offset, codes, N_GROUPS, N_CHAINS, np.dtype(float), np.array([0, 300, N]), threads
+            groups, effects = cpu.RowGroups(*how), start.copy()
+            groups.move(effects, predictors, np.ones(N_CHAINS), np.ones(N_GROUPS), 4, KEY)
+            one = np.ones(N_CHAINS)
+            found.append((effects, groups.sums(predictors), groups.logliks(predictors, effects, one, one > 0)))
+    for one, other in zip(*found, strict=True):
+        assert (one == other).all()

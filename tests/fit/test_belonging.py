@@ -1,0 +1,139 @@
+"""What a fit says of rows that belong together: where nobody has said so, and of columns whose group means matter."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._data.belonging import sign_of
+from skhorseshoe._fit import group_findings
+from skhorseshoe._fit.group_findings import of_means
+
+SHORT = {"n_iter": 10, "burn_in": 10, "n_chains": 2, "random_state": 0}
+
+
+def heard(X, y, groups=None, **params):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        HorseshoeProbitClassifier(**{**SHORT, **params}).fit(X, y, groups=groups)
+    return " ".join(str(one.message) for one in said)
+
+
+@pytest.fixture
+def table(seed):
+    """400 rows of 40 patients, one after another, and their labels."""
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(40), 10)
+    X = pd.DataFrame(rng.standard_normal((400, 3)), columns=["pulse", "dose", "age"])
+    return X, (X["pulse"] + rng.standard_normal(40)[patient] + rng.standard_normal(400) > 0).to_numpy(), patient
+
+
+@pytest.mark.parametrize("name", ["patient", "patient_id", "Subject no", "personId", "ID", "household.key"])
+def test_a_column_that_is_called_a_label(table, name):
+    X, y, patient = table
+    words = heard(X.assign(**{name: patient}), y)
+    assert f"Column {name!r} looks like a label of what rows belong to: whole numbers, about 10 rows for each" in words
+    assert f"fit(X.drop(columns={name!r}), y, groups=X[{name!r}])" in words
+
+
+def test_an_array_with_a_column_that_looks_like_a_label(table, seed):
+    X, y, patient = table
+    labels = np.random.default_rng(seed).permutation(1000)[patient]
+    assert "fit(numpy.delete(X, 3, axis=1), y, groups=X[:, 3])" in heard(np.column_stack([X, labels]), y)
+    assert "looks like a label" not in heard(np.column_stack([X, labels]), y, groups=patient)
+
+
+def test_blocks_of_equal_rows_with_different_labels(table):
+    X, y, patient = table
+    words = heard(X.iloc[::10].iloc[patient], y)
+    assert "Rows are the same in all columns in blocks of about 10" in words
+    assert "the same in all columns" not in heard(X.iloc[::10].iloc[patient], y, groups=patient)
+
+
+def test_what_is_no_sign(table, seed):
+    X, y, patient = table
+    rng = np.random.default_rng(seed)
+    n = np.arange(400)
+    others = {
+        "age in years": X.assign(age=rng.integers(30, 80, 400)),
+        "sorted by age": X.assign(age=np.sort(rng.integers(30, 80, 400))),
+        "days": X.assign(day=n // 4),
+        "a label for each row": X.assign(patient_id=n),
+        "few hospitals": X.assign(hospital_id=patient // 4),
+        "no whole numbers": X.assign(patient=rng.standard_normal(40)[patient]),
+        "named as if": X.rename(columns={"pulse": "covid", "dose": "uric acid"}).round(),
+        "a bootstrap": X.iloc[np.sort(rng.integers(0, 400, 400))],
+        "two columns of zeros and ones": pd.DataFrame(rng.integers(0, 2, (400, 2)), columns=["a", "b"]).sort_values(
+            "a"
+        ),
+    }
+    for what, rows in others.items():
+        assert sign_of(rows.to_numpy(np.float64), y, list(rows.columns)) is None, what
+    repeated = np.repeat(X.to_numpy()[:80], 5, axis=0)  # as weights would have it
+    assert sign_of(repeated, np.repeat(y[:80], 5), [0, 1, 2]) is None
+    assert sign_of(sp.csr_array(np.column_stack([X, patient])), y, ["a", "b", "c", "patient"]) is None
+    assert sign_of(X.to_numpy()[:0], y[:0], [0, 1, 2]) is None
+    for load in (load_breast_cancer, load_digits, load_iris):
+        data, target = load(return_X_y=True)
+        assert sign_of(data, (target > 0).astype(np.uint8), range(data.shape[1])) is None
+
+
+def test_many_rows_are_not_all_read(seed):
+    rng = np.random.default_rng(seed)
+    patient = np.arange(200_000) // 20
+    X = np.column_stack([rng.standard_normal(200_000), rng.permutation(10_000)[patient]])
+    seen = []
+
+    class Counted(np.ndarray):
+        def __getitem__(self, at):
+            seen.append(at)
+            return np.asarray(self)[at]
+
+    sign = sign_of(X.view(Counted), (X[:, 0] > 0).astype(np.uint8), [0, 1])
+    assert (sign.column, sign.size) == (1, 20)
+    assert sum(one.stop - one.start for one in seen if isinstance(one, slice)) <= 16 * 256
+    assert len(seen) == 17  # runs, and the column that looks like a label
+
+
+def simulated(rng, between):
+    """Rows of 200 groups; ``lab`` has the effect .6 within a group and .6 + between between them."""
+    group = rng.permutation(np.repeat(np.arange(200), 10))
+    X = pd.DataFrame(rng.standard_normal((2000, 4)), columns=["a", "b", "age", "lab"])
+    X["age"] = rng.standard_normal(200)[group]
+    X["lab"] += rng.standard_normal(200)[group]
+    means = X.groupby(group)["lab"].transform("mean")
+    score = 0.5 * X["a"] + 0.5 * X["age"] + 0.6 * X["lab"] + between * means + rng.standard_normal(200)[group]
+    return X, (score + rng.standard_normal(2000) > 0).to_numpy(), group
+
+
+@pytest.mark.parametrize("kind", [lambda X: X, lambda X: sp.csr_array(X.to_numpy())])
+def test_group_means_that_matter_by_themselves_are_told_with_their_remedy(seed, kind):
+    X, y, group = simulated(np.random.default_rng(seed), 1.0)
+    words = heard(kind(X), y, group, n_iter=100, burn_in=100)
+    name = "lab" if isinstance(kind(X), pd.DataFrame) else "x3"
+    assert f"Column {name!r}: the means of groups go together with the effects of groups" in words
+    assert f"X['{name}_mean'] = X.groupby(groups)['{name}'].transform('mean')" in words
+
+
+def test_the_remedy_cures_and_others_are_not_told(seed):
+    X, y, group = simulated(np.random.default_rng(seed), 1.0)
+    X["lab_mean"] = X.groupby(group)["lab"].transform("mean")
+    assert "the means of groups" not in heard(X, y, group, n_iter=100, burn_in=100)
+    for k in range(3):
+        X, y, group = simulated(np.random.default_rng(seed + k), 0.0)
+        assert "the means of groups" not in heard(X, y, group, n_iter=100, burn_in=100)
+
+
+def test_a_column_of_patients_has_no_other_means(visits):
+    """The mean of a column that is constant within groups is the column itself: nothing to add."""
+    X, y, groups = visits
+    age = X["age"].groupby(groups).mean().to_numpy()  # which are the effects of the groups, say
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_findings, "of_means", lambda rows, _, names: of_means(rows, age, names))
+        assert "the means of groups" not in heard(X, y, groups, burn_in=100)
+        told = heard(X.assign(age=X["age"] + 0.1 * X["noise"]), y, groups, burn_in=100)
+    assert "Column 'age': the means of groups" in told

@@ -1,0 +1,64 @@
+"""The caterpillar of groups' effects, and probabilities of rows with groups."""
+
+import numpy as np
+import pytest
+from artists import dashed, drawn, outside, row_names, segments, texts
+
+from skhorseshoe import HorseshoeProbitClassifier, plotting
+from skhorseshoe.plotting import GroupEffectsDisplay
+
+
+def test_groups_are_drawn_from_the_largest_effect_to_the_smallest(of_patients):
+    display = GroupEffectsDisplay.from_estimator(of_patients, level=0.8)
+    frame = of_patients.group_effects(0.8).sort_values("mean", ascending=False, kind="stable")
+    assert row_names(display.ax_) == frame.index.tolist()
+    np.testing.assert_allclose(drawn(display.points_, 1), frame["mean"])
+    np.testing.assert_allclose(segments(display.lines_, 1), frame[["10%", "90%"]].T)
+    assert texts(display.ax_) == ["80 % interval excludes zero", "includes zero"]
+    clear = (frame["10%"] > 0) | (frame["90%"] < 0)
+    np.testing.assert_allclose(display.points_[0].get_xdata(), frame["mean"][clear])
+    assert dashed(display.ax_) == 0
+    assert "positive favours class True" in display.ax_.get_xlabel()
+    assert not outside(display.figure_)
+
+
+@pytest.mark.parametrize(("most", "n"), [(100, 100), (None, 500), (30, 30), (1, 1)])
+def test_of_many_groups_evenly_many_are_drawn(most, n, seed):
+    mean = np.random.default_rng(seed).standard_normal(500)
+    display = GroupEffectsDisplay(names=range(500), mean=mean, interval=mean + np.array([[-1], [1]]), level=0.9)
+    display.plot(most=most)
+    assert len(display.shown_) == n
+    ranks = np.flatnonzero(np.isin(np.argsort(-mean), display.shown_))
+    assert np.array_equal(np.argsort(-mean)[ranks], display.shown_)
+    assert n == 1 or (ranks[[0, -1]] == [0, 499]).all()
+    assert n == 1 or np.ptp(np.diff(ranks)) <= 1
+    words = display.ax_.get_xlabel() + display.ax_.get_ylabel()
+    assert (f"{n} of 500 groups, by mean" in words) == (n < 500)
+    assert not outside(display.figure_)
+
+
+def test_what_cannot_be_drawn(fitted, of_patients):
+    with pytest.raises(ValueError, match="fitted without groups"):
+        GroupEffectsDisplay.from_estimator(fitted)
+    with pytest.raises(ValueError, match="most must be at least 1"):
+        GroupEffectsDisplay.from_estimator(of_patients, most=0)
+
+
+def test_probabilities_are_drawn_of_the_rows_own_groups(of_patients, visits):
+    X, y, groups = visits
+    display = plotting.ProbabilityIntervalDisplay.from_estimator(of_patients, X[:9], groups=groups[:9])
+    np.testing.assert_allclose(display.mean, of_patients.predict_proba(X[:9], groups[:9])[:, 1])
+    np.testing.assert_allclose(display.interval, of_patients.predict_interval(X[:9], 0.9, groups[:9]).T)
+    calibration = plotting.PosteriorCalibrationDisplay
+    own = calibration.from_estimator(of_patients, X, y, n_draws=30, groups=groups)
+    new = calibration.from_estimator(of_patients, X, y, n_draws=30)
+    assert own.predicted.std() > 1.1 * new.predicted.std()
+
+
+def test_displays_take_the_offset(visits):
+    X, y, _ = visits
+    offset = np.linspace(-1, 1, 600)
+    model = HorseshoeProbitClassifier(n_iter=30, burn_in=100, random_state=0).fit(X, y, offset=offset)
+    display = plotting.ProbabilityIntervalDisplay.from_estimator(model, X[:9], offset=offset[:9])
+    np.testing.assert_allclose(display.mean, model.predict_proba(X[:9], offset=offset[:9])[:, 1])
+    assert len(plotting.EffectsDisplay.from_estimator(model, X, "pulse", offset=offset).mean) == 1
