@@ -7,6 +7,7 @@ import sklearn
 from scipy.stats import norm
 
 from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._utils.threads import open_threads
 
 
@@ -36,7 +37,8 @@ def test_a_row_has_the_same_bits_at_any_place_in_a_block(budget, seed):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_a_block_takes_no_more_than_working_memory(fitted, problem, kind, monkeypatch):
     seen, plain = [], cpu.average_phi
-    monkeypatch.setattr(cpu, "average_phi", lambda eta: seen.append(eta.nbytes) or plain(eta))
+    for ops in (cpu, sparse):
+        monkeypatch.setattr(ops, "average_phi", lambda eta: seen.append(eta.nbytes) or plain(eta))
     X = kind(np.tile(problem[0], (10, 1)))
     for megabytes in (0.02, 0.1, 0.3):
         seen.clear()
