@@ -27,31 +27,36 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     The model is P(y = 1 | x, beta) = Phi(b0 + x beta), beta_j ~ N(0, lambda_j^2 tau^2) with half-Cauchy local
     scales lambda_j and a half-Cauchy global scale tau: coefficients without support in the data are shrunk
     to nearly zero; large ones are hardly shrunk. ``fit`` draws from the posterior with several chains;
-    predicted probabilities are averages over the draws.
-
-    Four parameters are what most fits need: ``standardize=True`` if the columns have different units; ``slab_scale=2``
-    (with standardised columns) if columns may separate the classes, which is the default for more columns than rows;
-    ``expected_nonzero``, if there is a guess of how many columns matter; and ``random_state``, for the same draws
-    again. The length adapts to the data.
+    predicted probabilities are averages over the draws. The length adapts to the data.
 
     Parameters
     ----------
+    standardize : bool, default=False
+        Whether the prior, ``slab_scale`` and ``global_scale`` apply to columns scaled to unit variance: set it if
+        columns have different units. Coefficients and probabilities are for the columns as given.
+    slab_scale : float, "auto" or None, default="auto"
+        Standard deviation c of a Gaussian slab that bounds large coefficients: beta_j is also N(0, c^2), as in
+        Nishimura & Suchard (2023). If columns may separate the classes, the data do not bound the coefficients; 2 does,
+        with ``standardize=True``. None is the horseshoe itself. "auto" is None, but 2 / standard deviation of each
+        column if X has more columns than rows.
+    expected_nonzero : float or None, default=None
+        A guess p0, below p, of how many of the p shrunk coefficients are away from zero, in place of ``global_scale``:
+        tau_0 = p0 / (p - p0) s / sqrt(n), s^2 = r (1 - r) / phi(Phi^-1(r))^2, n the rows and r the share of the second
+        class, by weight (Piironen & Vehtari 2017).
+    random_state : int, RandomState, Generator or None, default=None
+        Seed. An int gives the same draws in every process, for any number of threads; None takes a fresh seed.
     n_iter : int or "auto", default="auto"
-        Number of sweeps (iterations of the sampler) of each chain after burn-in. "auto" goes on until the chains have
-        converged: as ``target_ess=100 * n_chains`` with at most 10,000 sweeps. With more columns than rows single
-        columns are then enough with an R-hat of 1.05 and 50 effective draws a chain. Of draws that take more than 1 GiB
-        it keeps fewer, as ``max_draws`` does.
+        Sweeps (iterations) of each chain after burn-in. "auto" goes on until the chains have converged, for at most
+        10,000, and keeps at most 1 GiB of draws.
     burn_in : int or "auto", default="auto"
-        Number of sweeps at the start of each chain that are discarded. "auto" goes on until halves of the chains agree:
-        240, 360, 600, 1080 or 2040 sweeps with "hmc", else 200, 400, 800, 1600 or 3200.
+        Sweeps of each chain that are discarded. "auto" goes on until halves of the chains agree, for at most 3200.
     n_chains : int, default=4
         Number of chains, 1 to 256. They share every pass over X; comparing them shows whether they have converged.
     thin : int, default=1
-        Keep every ``thin``-th sweep after burn-in: ``n_iter // thin`` draws of each chain.
+        Keep every ``thin``-th sweep after burn-in.
     max_draws : int or None, default=None
-        Maximum number of draws of each chain to keep, evenly spaced: memory does not grow with ``n_iter``. Means and
-        standard deviations are still those of all draws (``moments_``); intervals, probabilities, R-hat and effective
-        sample sizes are computed from the draws kept, at least half of ``max_draws``. None means no limit.
+        Maximum number of draws of each chain to keep, evenly spaced; at least half as many are kept. Means and standard
+        deviations are of all draws (``moments_``), all else of those that are kept. None means no limit.
     draws_dtype : {"float64", "float32"}, default="float64"
         Type of the coefficient draws. float32 takes half the memory, rounds to 7 digits and has a maximum of 8.5e37.
     fit_intercept : bool, default=True
@@ -59,78 +64,44 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     global_scale : float or None, default=None
         Scale tau_0 of the prior tau ~ C+(0, tau_0), from 1e-100 to 1e100. A smaller value means fewer coefficients away
         from zero. None means 1, unless ``expected_nonzero`` is given.
-    expected_nonzero : float or None, default=None
-        Instead of ``global_scale``: a guess p0, below p, of how many of the p shrunk coefficients are away from zero.
-        It gives tau_0 = p0 / (p - p0) s / sqrt(n), n being the rows or the sum of their weights, and
-        s^2 = r (1 - r) / phi(Phi^-1(r))^2 with r the share of the second class, by weight (Piironen & Vehtari 2017).
-        With columns of unit variance and no slab, ``prior_["m_eff_at_tau_0"]`` is then p0.
-    slab_scale : float, "auto" or None, default="auto"
-        Standard deviation c of a Gaussian slab that bounds large coefficients: beta_j is also N(0, c^2), as in the
-        regularised horseshoe of Nishimura & Suchard (2023), where the slab also makes the prior of tau smaller, more so
-        with more columns. None is the horseshoe itself. If the classes can be separated completely, the data do not
-        bound the coefficients; a slab of about 2 does. "auto" is None, but with more columns than rows (n_features >
-        n_samples, whatever the rows weigh) c is 2 / standard deviation of the column, whatever ``standardize`` is;
-        without an intercept and ``standardize``, the root mean square replaces the standard deviation.
     group_scale : float, default=1
         With ``groups`` in ``fit``, the scale of the prior s ~ C+(0, group_scale) of the standard deviation s of the
-        groups' effects, from 1e-100 to 1e100, beside the noise of a row, which has standard deviation 1.
+        groups' effects, from 1e-100 to 1e100; the noise of a row has standard deviation 1.
     unpenalized : array-like of names, indices or bool, or None, default=None
-        Columns that are not shrunk, such as age and sex or the design of a study: their coefficients have a wide prior,
-        N(0, (100 / standard deviation of the column)^2); without an intercept, the root mean square replaces the
-        standard deviation. Names need a table with string names; a mask has n_features entries.
-    standardize : bool, default=False
-        If True, the prior applies to columns scaled to unit variance, and so do ``slab_scale`` and ``global_scale``.
-        X is not copied, and coefficients and probabilities are for the columns as given.
+        Columns that are not shrunk, such as age and sex: their coefficients have the wide prior N(0, (100 / standard
+        deviation of the column)^2). Names need a table with string names; a mask has n_features entries.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply ``sample_weight``; "balanced" gives both the same total. Rare events do
-        not need them. They change what the probabilities mean, and weights above 1 make intervals too narrow and let
-        noise be selected, by every rule.
+        Weights of the classes, which multiply ``sample_weight``. Rare events do not need them. They change what the
+        probabilities mean, and weights above 1 make intervals too narrow and let noise be selected.
     coef_summary : {"mean", "median", "selected"}, default="mean"
         What ``coef_`` holds: the posterior mean, the posterior median, or the mean where the credible interval of
-        level ``credible_level`` excludes zero, and zero elsewhere. Probabilities do not depend on it.
+        level ``credible_level`` excludes zero, and zero elsewhere.
     credible_level : float, default=0.9
-        Level, in (0, 1), of the equal-tailed credible intervals of ``coef_summary="selected"`` and, by default, of
-        ``summary`` and the displays. ``predict_interval`` and ``HorseshoeSelector`` have their own levels.
+        Level, in (0, 1), of these intervals and, by default, of ``summary`` and the displays.
     sampler : {"auto", "hmc", "pxda", "gibbs"}, default="auto"
-        Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs, which tunes itself
-        during burn-in; with more than 1.2 times as many columns as rows and a slab, but not on a cluster, its paths are
-        in coordinates of the prior, lambda integrated out. "gibbs" is the data augmentation of Terenin, Dong & Draper
-        (2019), cheaper per sweep but strongly autocorrelated; "pxda" adds a move of the scale of its latent variables.
-        "auto" takes the first that applies: "hmc" for weights that are not integers, or in the coordinates of the
-        prior where they apply; "pxda" for more than 8000 columns (it solves by conjugate gradients where "hmc" would
-        factorise several n_features x n_features matrices in every sweep), or for ``burn_in`` below 100 (too short for
-        tuning) if the weights, by which "pxda" would repeat rows, sum to at most ten times the number of rows; "hmc".
+        Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs; with more than 1.2
+        times as many columns as rows and a slab its paths are in coordinates of the prior. "gibbs" is the data
+        augmentation of Terenin, Dong & Draper (2019); "pxda" adds a move of the scale of its latent variables. "auto"
+        is "hmc", but "pxda" for more than 8000 columns and at least as many rows, or a short burn-in.
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
-        Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error and never falls back
-        to the CPU. "auto" is a GPU if a working one is found and X is dense with more than about four million elements,
-        else the CPU, and always the CPU for the coordinates of the prior; ``skhorseshoe.show_versions()`` says what was
-        found. Sparse X is for the CPU. A CuPy array X is read on the GPU that it is on. A model that a GPU has fitted
-        predicts there, or on the CPU where there is none.
+        Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error. "auto" is a GPU if
+        a working one is found and X is dense with more than about four million elements, else the CPU, and always the
+        CPU for groups and more columns than rows. A CuPy array X is read on the GPU that it is on.
     n_jobs : int or None, default=None
-        Number of threads. None uses all cores that the process may use (the environment variable OMP_NUM_THREADS limits
-        it), a negative number all but ``-n_jobs - 1``; inside a joblib task never more than the task's share. The draws
-        do not depend on it.
+        Number of threads; the draws do not depend on it. None uses all cores that the process may use, a negative
+        number all but ``-n_jobs - 1``; inside a joblib task never more than the task's share.
     target_ess : float or None, default=None
-        Stop when every coefficient of a column that is not constant, the intercept and tau have this bulk effective
-        sample size over all chains and an R-hat of at most 1.01; with more columns than rows, also the probabilities of
-        at most 1000 rows and the sums over groups of correlated columns. ``n_iter`` is then the maximum. Checked after
-        100 kept draws of each chain, then each time the number of draws has grown by a quarter. None means 100 a chain
-        with ``n_iter="auto"``, and else to make all ``n_iter`` sweeps.
+        Stop when every coefficient, the intercept and the scales have this bulk effective sample size over all chains
+        and an R-hat of at most 1.01, with more columns than rows also probabilities and sums over correlated columns.
+        ``n_iter`` is then the maximum. None means 100 a chain with ``n_iter="auto"``, else all ``n_iter`` sweeps.
     checkpoint : path-like or None, default=None
-        Folder in which the running fit is saved, created if needed. After a run was killed, the same call continues
-        it, and ends with the draws of an uninterrupted run; a larger ``n_iter`` continues a run that has ended. A
-        folder of other data, other parameters or another version raises an error.
+        Folder in which the running fit is saved, created if needed. After a run was killed, the same call continues it,
+        and ends with the draws of an uninterrupted run; a larger ``n_iter`` continues a run that has ended.
     checkpoint_interval : float, default=60
-        Seconds between two saves. ``fit`` also saves at its end, unless that interrupts a sweep, as a second Ctrl-C
-        does. A SIGTERM handler of the program is called after the sweep, and so may end the run.
+        Seconds between two saves.
     warm_start : bool, default=False
-        If True, ``fit`` keeps what it needs to continue, and another ``fit`` on the same data adds ``n_iter`` sweeps to
-        the draws, without burn-in: k and then m sweeps give the draws of k + m; with "auto" it goes on only if
-        ``target_ess`` has not been reached. ``n_iter``, ``target_ess``, ``n_jobs``,
-        ``coef_summary``, ``credible_level`` and ``verbose`` may change between the two.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed. An int gives the same draws in every process, for any number of threads. None takes a fresh seed from
-        the operating system, not from NumPy's global generator. Chains that ``warm_start`` continues keep their seed.
+        If True, another ``fit`` on the same data adds ``n_iter`` sweeps to the draws, without burn-in: k and then m
+        sweeps give the draws of k + m.
     verbose : int, default=0
         If positive, log the memory forecast and the progress to the logger "skhorseshoe".
 
@@ -142,69 +113,37 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Coefficients on the scale of the columns as given, summarised according to ``coef_summary``.
     intercept_ : ndarray of shape (1,)
         Posterior mean (median, if ``coef_summary="median"``) of the intercept; 0 without one.
-    coef_draws_ : ndarray of shape (n_chains, n_draws, n_features)
-        Posterior draws of the coefficients.
-    intercept_draws_ : ndarray of shape (n_chains, n_draws)
-        Posterior draws of the intercept; 0 without one.
-    global_scale_draws_ : ndarray of shape (n_chains, n_draws)
-        Posterior draws of tau.
-    groups_ : ndarray of shape (n_groups,)
-        With ``groups``, like all that begins so: their labels, sorted.
-    group_scale_draws_ : ndarray of shape (n_chains, n_draws)
-        Posterior draws of s, the standard deviation of the groups' effects.
-    group_effect_draws_ : ndarray of shape (n_chains, n_kept, n_groups), float32
-        Draws of the groups' effects: all, or as many, evenly spaced, as fit in 256 MiB.
-    group_effect_moments_ : dict
-        "mean" and "sd" of all draws of the groups' effects, each of shape (n_groups,).
+    coef_draws_, intercept_draws_, global_scale_draws_ : ndarray of shape (n_chains, n_draws, ...)
+        Posterior draws of the coefficients (..., n_features), the intercept and tau.
+    groups_, group_scale_draws_, group_effect_draws_, group_effect_moments_
+        With ``groups``: labels, sorted (n_groups,); draws of s (n_chains, n_draws); float32 draws of the effects
+        (n_chains, n_kept, n_groups), as many as fit in 256 MiB; and "mean" and "sd" of all.
     acceptance_draws_ : ndarray of shape (n_chains, n_draws)
         Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
     moments_ : dict or None
-        If ``max_draws`` has discarded draws, moments of all draws of all chains: "mean", "sd" and "prob_positive"
-        (share above zero), each of shape (n_features + 2,): coefficients, intercept, tau. "n_draws" is the number of
-        draws of each chain. None if ``coef_draws_`` has them all.
-    shrinkage_ : ndarray of shape (n_features,)
-        Posterior mean of kappa_j, in [0, 1]: the variance of coefficient j given the data and the scales, as a share
-        of its variance given the scales alone. Near 1 the data add nothing to the prior, and the coefficient is shrunk
-        to zero; near 0 the data dominate. For orthogonal columns it is 1 / (1 + information_j lambda_j^2 tau^2); for
-        unpenalised columns it is 0.
-    inclusion_score_ : ndarray of shape (n_features,)
-        ``1 - shrinkage_``. Above 0.5 the data outweigh the prior (Carvalho, Polson & Scott 2010): a screen where few of
-        many columns matter, without a stated rate of errors, for
-        ``SelectFromModel(clf, importance_getter="inclusion_score_", threshold=0.5)``. The prior is learnt from all
-        columns: if a large share of them matters, noise is let in. `HorseshoeSelector` has rules that do better.
-    rhat_ : ndarray of shape (n_features,)
-        Rank-normalised split R-hat of each coefficient; nan with fewer than four draws per chain, and if all draws are
-        equal, as for a constant column.
-    ess_ : ndarray of shape (n_features,)
-        Bulk effective sample size of each coefficient, over all chains; nan with fewer than four draws per chain. If
-        all draws are equal, the number of draws.
-    n_iter_ : int
-        Sweeps of each chain after burn-in, including those of earlier fits that ``warm_start`` or ``checkpoint``
-        continued; fewer than ``n_iter`` if ``fit`` stopped early.
-    burn_in_ : int
-        Sweeps of each chain before those.
+        If ``max_draws`` has discarded draws, of all: "mean", "sd" and "prob_positive", (n_features + 2,) each, of
+        coefficients, intercept and tau, and "n_draws" of a chain.
+    shrinkage_, inclusion_score_ : ndarray of shape (n_features,)
+        Posterior mean of kappa_j, in [0, 1], and 1 less that: the variance of coefficient j given the data and the
+        scales, as a share of its variance given the scales alone. Near 1 the coefficient is shrunk to zero, near 0 the
+        data dominate; 0 for unpenalised columns. `HorseshoeSelector` has rules with stated rates of errors.
+    rhat_, ess_ : ndarray of shape (n_features,)
+        Rank-normalised split R-hat of each coefficient, and its bulk effective sample size over all chains; nan with
+        fewer than four draws per chain.
+    n_iter_, burn_in_ : int
+        Sweeps of each chain after burn-in, with those of earlier fits that were continued; and before.
     stopped_by_ : {"n_iter", "target_ess", "interrupt", "callback"}
         Why sampling ended.
-    sampler_ : str
-        The sampler that was used.
+    sampler_, device_ : str
+        What was used. For rows on a cluster the device is "cpu", where the sampler ran.
     tuning_ : dict
-        What burn-in has chosen: "step" (angle of a rotation), "n_steps" (rotations per sweep), "tau_moves" (moves of
-        the global scale along the trajectory, or after one of several rotations) and their size "tau_step" (standard
-        deviation, in log tau); and "acceptance", the share of proposals accepted since. The local scales of the
-        slowest coefficients move with the global one. In the coordinates of the prior: "step", "n_steps" (their mean),
-        "acceptance" of paths, and "exchanged", that of exchanges of coefficients. Empty for samplers without tuning.
+        What burn-in has chosen, such as "step" and "n_steps" of a path, and "acceptance" since.
     prior_ : dict
-        The prior as it was used: "tau_0", the scale of tau; "slab_scale", None without a slab, and an array of shape
-        (n_features,) where "auto" gives each column its own, infinite for columns that have none; "tau_median", the
-        prior median of tau, which is tau_0 without a slab and smaller with one; "m_eff", the prior mean of the
-        effective number of nonzero coefficients, and "m_eff_at_tau_0", its mean given that tau is tau_0 (Piironen &
-        Vehtari 2017); with groups "group_scale".
-    device_ : str
-        Where the model was fitted: "cpu", "cuda:0", ... For rows on a cluster, where the sampler ran: "cpu".
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, if X was a table with string names.
+        The prior as it was used: "tau_0"; "slab_scale", an array where each column has its own; "tau_median"; and
+        "m_eff", the prior mean of the effective number of nonzero coefficients, with "m_eff_at_tau_0" given tau = tau_0
+        (Piironen & Vehtari 2017); with groups "group_scale".
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
+        Number of columns of X, and their names, if X was a table with string names.
 
     Notes
     -----
@@ -218,8 +157,6 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     Nishimura, A. & Suchard, M. A. (2023). Shrinkage with shrunken shoulders. Bayesian Analysis 18, 367-390.
 
     Piironen, J. & Vehtari, A. (2017). On the hyperprior choice for the global shrinkage parameter. PMLR 54, 905-913.
-
-    Carvalho, C. M., Polson, N. G. & Scott, J. G. (2010). The horseshoe estimator. Biometrika 97, 465-480.
 
     Examples
     --------
@@ -238,6 +175,10 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     def __init__(
         self,
         *,
+        standardize: bool = False,
+        slab_scale: float | Literal["auto"] | None = "auto",
+        expected_nonzero: float | None = None,
+        random_state: Seed = None,
         n_iter: int | Literal["auto"] = "auto",
         burn_in: int | Literal["auto"] = "auto",
         n_chains: int = 4,
@@ -246,11 +187,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         draws_dtype: Literal["float64", "float32"] = "float64",
         fit_intercept: bool = True,
         global_scale: float | None = None,
-        expected_nonzero: float | None = None,
-        slab_scale: float | Literal["auto"] | None = "auto",
         group_scale: float = 1.0,
         unpenalized: ArrayLike | None = None,
-        standardize: bool = False,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         coef_summary: Literal["mean", "median", "selected"] = "mean",
         credible_level: float = 0.9,
@@ -261,9 +199,12 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         checkpoint: Path | None = None,
         checkpoint_interval: float = 60.0,
         warm_start: bool = False,
-        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
+        self.standardize = standardize
+        self.slab_scale = slab_scale
+        self.expected_nonzero = expected_nonzero
+        self.random_state = random_state
         self.n_iter = n_iter
         self.burn_in = burn_in
         self.n_chains = n_chains
@@ -272,11 +213,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         self.draws_dtype = draws_dtype
         self.fit_intercept = fit_intercept
         self.global_scale = global_scale
-        self.expected_nonzero = expected_nonzero
-        self.slab_scale = slab_scale
         self.group_scale = group_scale
         self.unpenalized = unpenalized
-        self.standardize = standardize
         self.class_weight = class_weight
         self.coef_summary = coef_summary
         self.credible_level = credible_level
@@ -287,7 +225,6 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         self.checkpoint = checkpoint
         self.checkpoint_interval = checkpoint_interval
         self.warm_start = warm_start
-        self.random_state = random_state
         self.verbose = verbose
 
     def __sklearn_tags__(self):
