@@ -25,7 +25,7 @@ _NO_WORKERS = 60.0  # seconds to wait for a worker where there is none
 _TRIES = 5  # losses in a row, with no answer between them, that are too many
 _TURNS = 8  # in which a worker loads its rows: left to itself, Dask loads nearly all chunks before it gives one up
 _FULL = 0.8  # share of a worker's memory that may be in use; Dask pauses it there
-_KERNELS = 2**27  # bytes that kernels and their compiler take, where they have not been loaded yet
+_KERNELS = 2**27  # bytes that the core and what it loads take, where it has not been loaded yet
 
 
 class DaskRows(Rows):
