@@ -19,6 +19,7 @@ from .grouped_rows import GroupedRows
 from .hmc_burn_in import HmcChains
 from .hmc_prior_burn_in import PriorChains
 
+_MEASURED = "measured_beta", "measured_effects", "measured_scale"
 _APART = 2**30  # added to the number of the sweep: random numbers for what a sweep does once more
 
 
@@ -65,7 +66,26 @@ class GroupedHmcChains(_Grouped, HmcChains):
         self.problem.rows.refer(point)
 
 
-class GroupedPriorChains(_Grouped, PriorChains):
+class _Measured(_Grouped):
+    """Chains that measure the shrinkage where they are when it is first asked for. Effects are not kept of the states
+    of burn-in, so that a later run has to be told where that was."""
+
+    def __init__(self, problem, start, burn_in, saved=None):
+        self.measured = None if saved is None or _MEASURED[0] not in saved else [saved[name] for name in _MEASURED]
+        super().__init__(problem, start, burn_in, saved)
+
+    def _information(self, beta):
+        if self.measured is None:
+            self.measured = [values.copy() for values in (self.state.beta, *self.of_groups())]
+        return self._measure(*self.measured)
+
+    def arrays(self):
+        """As those of other chains with groups, and more."""
+        more = {} if self.measured is None else dict(zip(_MEASURED, self.measured, strict=True))
+        return {**super().arrays(), **more}
+
+
+class GroupedPriorChains(_Measured, PriorChains):
     """As ``PriorChains``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
@@ -76,16 +96,16 @@ class GroupedPriorChains(_Grouped, PriorChains):
         super()._next_phase()
         self.problem.rows.settle()
 
-    def _information(self, beta):
+    def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
-        shift = rows.rows.shift(rows.n_chains, rows.effects)
-        rows.rows.score(self.state.beta, shift)
-        shared = rows.groups.codes, np.full(rows.n_chains, np.exp(2 * np.log(rows.scale).mean()))
+        shift = rows.rows.shift(rows.n_chains, effects)
+        rows.rows.score(beta, shift)
+        shared = rows.groups.codes, np.full(rows.n_chains, np.exp(2 * np.log(scale).mean()))
         how = rows.rows.information_weights(shift), shared
         return rows.ops.ShrinkageByRows(rows.rows, fixed.variances, beta, *how)
 
 
-class GroupedGibbsChains(_Grouped, GibbsChains):
+class GroupedGibbsChains(_Measured, GibbsChains):
     """As ``GibbsChains``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
@@ -129,10 +149,12 @@ class GroupedGibbsChains(_Grouped, GibbsChains):
             beta[own] = self.precision.draw(b[own], d[own], noise[own])
         return beta
 
-    def _information(self, beta):
+    def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
-        rows.follows, rows.beta = True, self.state.beta
-        H = fixed.add_to(rows.information(self.state.beta))
+        now = rows.effects, rows.delta, rows.scale, rows.beta
+        rows.effects, rows.delta, rows.scale, rows.beta, rows.follows = effects, effects, scale, beta, True
+        H = fixed.add_to(rows.information(beta))
+        rows.effects, rows.delta, rows.scale, rows.beta = now
         rows.follows, rows.pending = False, None
         return rows.ops.Precision(H, rows.threads)
 

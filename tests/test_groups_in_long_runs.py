@@ -1,0 +1,50 @@
+"""Fits with groups that are stopped and go on are, to the bit, those that were never stopped."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skhorseshoe import HorseshoeProbitClassifier
+
+FITTED = "coef_draws_", "group_effect_draws_", "group_scale_draws_", "global_scale_draws_", "shrinkage_"
+SAMPLERS = [
+    {"sampler": "hmc", "burn_in": 100},
+    {"sampler": "gibbs", "burn_in": 20},
+    {"sampler": "gibbs", "burn_in": 20, "n_chains": 1},
+    {"sampler": "hmc", "burn_in": 60, "n_columns": 100},  # in the coordinates of the prior
+]
+
+
+@pytest.fixture(params=SAMPLERS, ids=["hmc", "gibbs", "gibbs-alone", "prior"])
+def fit(request, seed):
+    """A classifier that is to have 20 draws, and X, y and groups for it."""
+    params = dict(request.param)
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 15, 60)
+    X = rng.standard_normal((60, params.pop("n_columns", 3)))
+    y = X[:, 0] + rng.standard_normal(15)[group] + rng.standard_normal(60) > 0
+    return HorseshoeProbitClassifier(**{"n_iter": 20, "n_chains": 3, "random_state": 0, **params}), X, y, group
+
+
+def assert_same(one, other):
+    for name in FITTED:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+@pytest.mark.parametrize("after", [-15, 1, 7])
+def test_a_run_that_was_killed_goes_on(fit, after, stop_at, tmp_path):
+    model, X, y, group = fit
+    whole = clone(model).fit(X, y, groups=group)
+    model.set_params(checkpoint=tmp_path / "run", checkpoint_interval=0)
+    stop_at(model.burn_in + after, RuntimeError("killed"))
+    with pytest.raises(RuntimeError, match="killed"):
+        model.fit(X, y, groups=group)
+    assert_same(model.fit(X, y, groups=group), whole)
+
+
+@pytest.mark.parametrize("more", [{}, {"max_draws": 7}, {"thin": 2}])
+def test_warm_start_adds_draws(fit, more):
+    model, X, y, group = fit
+    whole = clone(model).set_params(**more).fit(X, y, groups=group)
+    model.set_params(warm_start=True, n_iter=8, **more).fit(X, y, groups=group)
+    assert_same(model.set_params(n_iter=12).fit(X, y, groups=group), whole)
