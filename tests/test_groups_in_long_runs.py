@@ -1,10 +1,15 @@
-"""Fits with groups that are stopped and go on are, to the bit, those that were never stopped."""
+"""Fits with groups that are stopped and go on are, to the bit, those that were never stopped, and take the memory that
+is forecast."""
+
+import tracemalloc
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._fit.plan import of_groups
+from skhorseshoe._mcmc import grouped_chains
 
 FITTED = "coef_draws_", "group_effect_draws_", "group_scale_draws_", "global_scale_draws_", "shrinkage_"
 SAMPLERS = [
@@ -48,3 +53,34 @@ def test_warm_start_adds_draws(fit, more):
     whole = clone(model).set_params(**more).fit(X, y, groups=group)
     model.set_params(warm_start=True, n_iter=8, **more).fit(X, y, groups=group)
     assert_same(model.set_params(n_iter=12).fit(X, y, groups=group), whole)
+
+
+def test_products_that_are_not_kept_are_computed(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(30), np.append(np.full(20, 2), np.arange(1, 11)))
+    X = rng.standard_normal((len(group), 6))
+    y = X[:, 0] + rng.standard_normal(30)[group] + rng.standard_normal(len(group)) > 0
+    model = HorseshoeProbitClassifier(sampler="gibbs", n_iter=5, burn_in=0, random_state=0)
+    expected = clone(model).fit(X, y, groups=group).coef_draws_
+    monkeypatch.setattr(grouped_chains, "_PRODUCTS", 0)
+    assert grouped_chains.products_kept(30, 7) < 10  # the number of sizes
+    np.testing.assert_allclose(model.fit(X, y, groups=group).coef_draws_, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
+def test_memory_is_as_forecast(sampler, seed):
+    """Beside what it is without groups."""
+    rng = np.random.default_rng(seed)
+    group = np.minimum(rng.zipf(1.5, 40_000), 10**6) % 4000
+    X = rng.standard_normal((40_000, 60))
+    y = X[:, 0] + rng.standard_normal(40_000) > 0
+    model = HorseshoeProbitClassifier(sampler=sampler, n_iter=10, burn_in=20, random_state=0)
+
+    def peak(groups):
+        tracemalloc.start()
+        clone(model).fit(X, y, groups=groups)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    assert peak(group) - peak(None) < sum(of_groups(40_000, 60, 4, 10, group.max() + 1, sampler))

@@ -21,6 +21,12 @@ from .hmc_prior_burn_in import PriorChains
 
 _MEASURED = "measured_beta", "measured_effects", "measured_scale"
 _APART = 2**30  # added to the number of the sweep: random numbers for what a sweep does once more
+_PRODUCTS = 2**22  # numbers of matrices that are kept without asking how many they are
+
+
+def products_kept(n_groups, q):
+    """The number of matrices (q, q) that "gibbs" keeps at most: they take as much as sums of groups, or little."""
+    return max(_PRODUCTS, n_groups * q) // q**2
 
 
 class _Grouped:
@@ -114,9 +120,18 @@ class GroupedGibbsChains(_Measured, GibbsChains):
         self.sizes, self.sums = rows.sums_of_groups()  # n_g (n_groups, 1); m_g (n_groups, q)
         self.sweeps = [self._sweep_of_all] * 2
         self.H = self.precision.H.copy()
-        # Groups of a size share what is left of their products.
-        self.kinds, place = np.unique(self.sizes[:, 0], return_inverse=True)
-        self.products = np.stack([self.sums[place == k].T @ self.sums[place == k] for k in range(len(self.kinds))])
+        self._see_products()
+
+    def _see_products(self):
+        """Groups of a size share the sum of their m_g m_g', which is kept of the most frequent sizes."""
+        kinds, place, counts = np.unique(self.sizes[:, 0], return_inverse=True, return_counts=True)
+        q = self.sums.shape[1]
+        often = np.argsort(-counts, kind="stable")[: products_kept(len(self.sums), q)]
+        self.kinds, self.products = kinds[often], np.empty((len(often), q, q))
+        for k, product in zip(often, self.products, strict=True):
+            np.matmul(self.sums[place == k].T, self.sums[place == k], out=product)
+        others = ~np.isin(place, often)
+        self.others = self.sizes[others], self.sums[others]
 
     def _sweep_of_all(self, state):
         rows, fixed, tau_0, key = self.problem
@@ -145,6 +160,9 @@ class GroupedGibbsChains(_Measured, GibbsChains):
         beta = np.empty_like(b)
         for c, precision in enumerate(self.problem.rows.scale**-2.0):
             self.precision.H[...] = self.H - np.tensordot(1.0 / (self.kinds + precision), self.products, 1)
+            sizes, sums = self.others
+            if len(sums):
+                self.precision.H -= sums.T @ (sums / (sizes + precision))
             own = slice(c, c + 1)
             beta[own] = self.precision.draw(b[own], d[own], noise[own])
         return beta
