@@ -23,7 +23,7 @@ _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 _WHOLE = Segment.latent, Segment.score, Segment.line, Segment.extremes, Segment.sample, Segment.level_sums
 
 _NEAR_ZERO = 0.25  # standard deviations from zero, up to which a column stays where it is
-_TOGETHER = 2**16  # rows whose information is computed together
+_TOGETHER = 2**14  # rows whose information is computed together
 _POINTS = 4  # whose linear predictors are together
 _BROUGHT = 2**25  # numbers of an X on a GPU or on disk that are read once more to see if a plane separates the classes
 
