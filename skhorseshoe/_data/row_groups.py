@@ -1,5 +1,6 @@
 """What rows bring along beside their columns: the group that each belongs to, such as a patient, and an offset."""
 
+from datetime import date
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,9 @@ from .._utils.arrays import first_not_finite, refuse_masked
 from .labels import check_labels
 from .validation import is_dask
 
-_NUMBERS = bool, int, float, np.bool_, np.number
+_KINDS = {"text": str, "bytes": bytes, "durations": np.timedelta64}  # NumPy takes a duration for a number
+_KINDS |= {"numbers": (bool, int, float, np.bool_, np.number), "dates": (np.datetime64, date)}
+_LARGEST_OFFSET = 1e6  # whose square leaves enough digits to the likelihood
 _HERE = (
     "{name} goes with rows in the memory of this process, or on its disk (skhorseshoe.disk), not with Dask "
     "collections: compute() them first."
@@ -62,6 +65,11 @@ def check_offset(offset, n):
     _check_shape("offset", array.shape, n, "number")
     if first := first_not_finite(array):
         raise ValueError(f"offset must be finite numbers; that of row {first[0]} is {array[first]}.")
+    if abs(array).max(initial=0.0) > _LARGEST_OFFSET:
+        raise ValueError(
+            f"The offset of row {abs(array).argmax()} is {array[abs(array).argmax()]:.3g}, and no score is beyond "
+            f"{_LARGEST_OFFSET:g}: is it on the probit scale, as norm.ppf(p) of a probability p?"
+        )
     return array
 
 
@@ -98,11 +106,21 @@ def known_codes(groups, labels):
             f"groups holds {given}, and in fit it held {of_fit}: no label could be one of these. Convert it, for "
             "example by astype(str)."
         )
-    wide = [values.astype(np.float64) if values.dtype.kind == "f" else values for values in (groups, labels)]
-    return pd.Index(wide[0]).get_indexer(pd.Index(wide[1])).astype(np.int32)
+    return _index_of(groups).get_indexer(_index_of(labels)).astype(np.int32)
+
+
+def _index_of(labels):
+    """An index in which labels are found that are equal, whatever their types: True is 1, and 1.0 too."""
+    if labels.dtype == object and len(labels) and issubclass(type(labels[0]), bool | np.bool_):
+        labels = labels.astype(bool)
+    wide = {"b": np.int64, "f": np.float64, "U": object}.get(labels.dtype.kind)
+    return pd.Index(
+        labels if wide is None else labels.astype(wide), dtype=object if labels.dtype.kind in "OU" else None
+    )
 
 
 def _kind_of(labels):
     """In words."""
     kind = type(labels[0]) if labels.dtype == object and len(labels) else labels.dtype.type
-    return "text" if issubclass(kind, str) else "numbers" if issubclass(kind, _NUMBERS) else "dates"
+    found = [words for words, types in _KINDS.items() if issubclass(kind, types)]
+    return found[0] if found else f"labels of type {kind.__name__}"

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from .._backends.device import on_gpu
 from .._backends.lines import choose
-from .._utils.memmap import is_on_disk
+from .._utils.memmap import cut, is_on_disk
 from .._utils.threads import Threads
 from .column_checks import evidence, far_out, one_sided, sample, step_of, two_valued
 from .factors import are_whole, candidates, dependent
@@ -23,6 +23,7 @@ _ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
 _WHOLE = Segment.latent, Segment.score, Segment.line, Segment.extremes, Segment.sample, Segment.level_sums
 
 _NEAR_ZERO = 0.25  # standard deviations from zero, up to which a column stays where it is
+_TOGETHER = 2**14  # rows whose information is computed together
 _POINTS = 4  # whose linear predictors are together
 _BROUGHT = 2**25  # numbers of an X on a GPU or on disk that are read once more to see if a plane separates the classes
 
@@ -146,12 +147,15 @@ class Rows:
     def information_weights(self, shift):
         """The information of each row, times its weight, averaged over the chains for which a score has left their
         predictors in ``shift``; (n,)."""
-        eta = shift.predictors.astype(np.float64)
-        if self.offset is not None:
-            eta += self.offset[:, None]
-        if shift.codes is not None:
-            eta += shift.effects[shift.codes]
-        return self.ops.fisher_weight(eta).mean(axis=1) * (self.weight if len(self.weight) else 1.0)
+        weight = np.empty(self.n)
+        for some in cut(0, self.n, _TOGETHER):
+            eta = shift.predictors[some].astype(np.float64)
+            if self.offset is not None:
+                eta += self.offset[some, None]
+            if shift.codes is not None:
+                eta += shift.effects[shift.codes[some]]
+            weight[some] = self.ops.fisher_weight(eta).mean(axis=1)
+        return weight * (self.weight if len(self.weight) else 1.0)
 
     def weighted_gram(self, weight, spare=()):
         """X' diag(weight) X of the sampler's columns, for other weights of the rows (n,); (q, q)."""
@@ -234,7 +238,8 @@ class Rows:
         codes = None if effects is None else self.groups.codes
         if not kept:
             return self.ops.Shift(self.offset, codes, effects, slopes)
-        kept = np.empty((2, self.n, n_chains), np.promote_types(self.dtype, np.float32))
+        dtype = np.promote_types(self.dtype, np.float32)
+        kept = [np.empty((self.n, n_chains), dtype) for _ in range(2)]  # of which one may outlive the other
         return self.ops.Shift(self.offset, codes, effects, slopes, *kept)
 
     def _shifted(self, shift):

@@ -272,10 +272,12 @@ _WHOLE |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws", "group
 _GROUPS = {"group_effects": "GC", "group_scale": "C", "group_widths": "2", "group_steps": "3"}
 _GROUP_MAP = {"group_map": "Gq", "group_point": "q", "group_told_precision": "G1", "group_told_towards": "G1"}
 _GROUP_MAP |= {"group_told_of_prior": ""}
+_MEASURED = {"measured_beta": "Cq", "measured_effects": "GC", "measured_scale": "C"}  # with the first draw
 _GROUP_DRAWS = {"group_stride": "", "group_scale_draws": "CU", "group_effect_draws": "CUG", "group_all_n_draws": ""}
 _GROUP_DRAWS |= {f"group_all_{name}": "CG" for name in ("mean", "squares", "positive")}
 _SINGLE = "group_map", "group_effect_draws"  # float32
 _ABOVE_0 = "size", "lambda_sq_inv", "tau_sq_inv", "nu_inv", "xi_inv", "global_scale", "spread"
+_ABOVE_0 += "group_scale", "measured_scale"
 
 
 def check_saved(saved, problem, settings):
@@ -318,6 +320,8 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
             # Of the half that it looks at, before which there is nothing to keep.
             seen = _SEEN if sweep - start > (stop - start) // 2 else _NOT_YET
             expected |= {f"stage_{name}": shape for name, shape in (_STAGE | seen).items()}
+    elif "G" in sizes and sweep - burn_in.end >= settings.thin:
+        expected |= _MEASURED
     if sampler == "prior" and is_looking(sweep, burn_in.phases.ends):
         expected |= {"seen_n": "", "seen_first": "w", "seen_total": "w", "seen_squares": "w"}
     _check_arrays(chains, expected, sizes)

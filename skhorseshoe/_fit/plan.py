@@ -14,6 +14,7 @@ from .._data.validation import made_of
 from .._data.weights import arrange
 from .._mcmc.burn_in import AUTO
 from .._mcmc.group_draws import _ROOM as _EFFECTS_ROOM
+from .._mcmc.grouped_chains import products_kept
 from .._mcmc.run import Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
@@ -170,18 +171,21 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     return draws, matrices + sums + 56 * 2**20 + labels
 
 
-def of_groups(n, p, n_chains, n_draws, n_groups):
+def of_groups(n, p, n_chains, n_draws, n_groups, sampler):
     """Bytes of draws, and of the working set, that groups of rows add to the ``forecast``."""
-    kept, effects = min(_EFFECTS_ROOM, 4 * n_chains * n_draws * n_groups), n_chains * n_groups
-    of_rows = n * (16 * n_chains + 8 * 8)  # what is kept of each row and chain, and where the rows of groups are
-    return kept + 8 * n_chains * n_draws, of_rows + 8 * 12 * effects + 3 * 8 * n_groups * (p + 1)
+    q, effects = p + 1, n_chains * n_groups
+    kept = min(_EFFECTS_ROOM, 4 * n_chains * n_draws * n_groups)
+    of_rows = n * (32 * n_chains + 8 * 5)  # what is kept of each row and chain, and where the rows of groups are
+    sizes = min(n_groups, int((2 * n) ** 0.5), products_kept(n_groups, q)) if sampler == "gibbs" else 0
+    matrices = q * q * (sizes + 2) + 3 * n_groups * q
+    return kept + 8 * n_chains * n_draws, of_rows + 8 * 12 * effects + 8 * matrices
 
 
 def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0, n_groups=0):
     """The forecast in words; raises MemoryError if it cannot fit. copied : bytes of X that are held twice already."""
     draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
     if n_groups:
-        more = of_groups(n, p, n_chains, n_draws, n_groups)
+        more = of_groups(n, p, n_chains, n_draws, n_groups, sampler)
         draws, working_set = draws + more[0], working_set + more[1]
     words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{in_words(working_set)} of working space"

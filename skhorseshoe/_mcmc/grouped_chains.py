@@ -19,7 +19,14 @@ from .grouped_rows import GroupedRows
 from .hmc_burn_in import HmcChains
 from .hmc_prior_burn_in import PriorChains
 
+_MEASURED = "measured_beta", "measured_effects", "measured_scale"
 _APART = 2**30  # added to the number of the sweep: random numbers for what a sweep does once more
+_PRODUCTS = 2**22  # numbers of matrices that are kept without asking how many they are
+
+
+def products_kept(n_groups, q):
+    """The number of matrices (q, q) that "gibbs" keeps at most: they take as much as sums of groups, or little."""
+    return max(_PRODUCTS, n_groups * q) // q**2
 
 
 class _Grouped:
@@ -65,7 +72,26 @@ class GroupedHmcChains(_Grouped, HmcChains):
         self.problem.rows.refer(point)
 
 
-class GroupedPriorChains(_Grouped, PriorChains):
+class _Measured(_Grouped):
+    """Chains that measure the shrinkage where they are when it is first asked for. Effects are not kept of the states
+    of burn-in, so that a later run has to be told where that was."""
+
+    def __init__(self, problem, start, burn_in, saved=None):
+        self.measured = None if saved is None or _MEASURED[0] not in saved else [saved[name] for name in _MEASURED]
+        super().__init__(problem, start, burn_in, saved)
+
+    def _information(self, beta):
+        if self.measured is None:
+            self.measured = [values.copy() for values in (self.state.beta, *self.of_groups())]
+        return self._measure(*self.measured)
+
+    def arrays(self):
+        """As those of other chains with groups, and more."""
+        more = {} if self.measured is None else dict(zip(_MEASURED, self.measured, strict=True))
+        return {**super().arrays(), **more}
+
+
+class GroupedPriorChains(_Measured, PriorChains):
     """As ``PriorChains``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
@@ -76,16 +102,16 @@ class GroupedPriorChains(_Grouped, PriorChains):
         super()._next_phase()
         self.problem.rows.settle()
 
-    def _information(self, beta):
+    def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
-        shift = rows.rows.shift(rows.n_chains, rows.effects)
-        rows.rows.score(self.state.beta, shift)
-        shared = rows.groups.codes, np.full(rows.n_chains, np.exp(2 * np.log(rows.scale).mean()))
+        shift = rows.rows.shift(rows.n_chains, effects)
+        rows.rows.score(beta, shift)
+        shared = rows.groups.codes, np.full(rows.n_chains, np.exp(2 * np.log(scale).mean()))
         how = rows.rows.information_weights(shift), shared
         return rows.ops.ShrinkageByRows(rows.rows, fixed.variances, beta, *how)
 
 
-class GroupedGibbsChains(_Grouped, GibbsChains):
+class GroupedGibbsChains(_Measured, GibbsChains):
     """As ``GibbsChains``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
@@ -94,9 +120,18 @@ class GroupedGibbsChains(_Grouped, GibbsChains):
         self.sizes, self.sums = rows.sums_of_groups()  # n_g (n_groups, 1); m_g (n_groups, q)
         self.sweeps = [self._sweep_of_all] * 2
         self.H = self.precision.H.copy()
-        # Groups of a size share what is left of their products.
-        self.kinds, place = np.unique(self.sizes[:, 0], return_inverse=True)
-        self.products = np.stack([self.sums[place == k].T @ self.sums[place == k] for k in range(len(self.kinds))])
+        self._see_products()
+
+    def _see_products(self):
+        """Groups of a size share the sum of their m_g m_g', which is kept of the most frequent sizes."""
+        kinds, place, counts = np.unique(self.sizes[:, 0], return_inverse=True, return_counts=True)
+        q = self.sums.shape[1]
+        often = np.argsort(-counts, kind="stable")[: products_kept(len(self.sums), q)]
+        self.kinds, self.products = kinds[often], np.empty((len(often), q, q))
+        for k, product in zip(often, self.products, strict=True):
+            np.matmul(self.sums[place == k].T, self.sums[place == k], out=product)
+        others = ~np.isin(place, often)
+        self.others = self.sizes[others], self.sums[others]
 
     def _sweep_of_all(self, state):
         rows, fixed, tau_0, key = self.problem
@@ -125,14 +160,19 @@ class GroupedGibbsChains(_Grouped, GibbsChains):
         beta = np.empty_like(b)
         for c, precision in enumerate(self.problem.rows.scale**-2.0):
             self.precision.H[...] = self.H - np.tensordot(1.0 / (self.kinds + precision), self.products, 1)
+            sizes, sums = self.others
+            if len(sums):
+                self.precision.H -= sums.T @ (sums / (sizes + precision))
             own = slice(c, c + 1)
             beta[own] = self.precision.draw(b[own], d[own], noise[own])
         return beta
 
-    def _information(self, beta):
+    def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
-        rows.follows, rows.beta = True, self.state.beta
-        H = fixed.add_to(rows.information(self.state.beta))
+        now = rows.effects, rows.delta, rows.scale, rows.beta
+        rows.effects, rows.delta, rows.scale, rows.beta, rows.follows = effects, effects, scale, beta, True
+        H = fixed.add_to(rows.information(beta))
+        rows.effects, rows.delta, rows.scale, rows.beta = now
         rows.follows, rows.pending = False, None
         return rows.ops.Precision(H, rows.threads)
 

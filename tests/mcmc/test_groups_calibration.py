@@ -1,0 +1,68 @@
+"""Simulation-based calibration (Talts et al. 2018): parameters are drawn from the prior and rows given them. Among the
+draws from the posterior the rank of what the rows were made of is then uniform, whatever that is. Groups have 1 to 200
+rows, and in every other set of rows an event is rare."""
+
+import numpy as np
+import pytest
+from laws import ALONE
+from scipy.special import ndtr
+from scipy.stats import kstest
+
+from skhorseshoe._backends import device
+from skhorseshoe._data.row_groups import Groups
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import prior as _prior
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem, Run, Settings
+
+SIZES = 200, 40, 20, 10, 5, 3, 2, 2, 1, 1, 1, 1
+SCALE, SLAB, WIDE, TAU_0, RARE = 0.7, 2.0, 0.7, 0.5, -2.3
+N_SETS, N_CHAINS, EACH, APART = 60, 4, 8, 30  # draws of a chain that have a rank, and sweeps from one to the next
+NAMES = "intercept", "within", "between", "log s", "u of 200 rows", "u of one row"
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch):
+    """A prior of the intercept that rows can be drawn from."""
+    monkeypatch.setattr(_prior, "WIDE", WIDE)
+
+
+def of_prior(rng, mean):
+    """Intercept, coefficients and s. mean : of the columns."""
+    while True:
+        lambdas, tau = abs(rng.standard_cauchy(len(mean))), TAU_0 * abs(rng.standard_cauchy())
+        coef = lambdas * tau * rng.standard_normal(len(mean))
+        if np.log(rng.random()) < -((coef / SLAB) ** 2).sum() / 2:
+            return WIDE * rng.standard_normal() - coef @ mean, coef, SCALE * abs(rng.standard_cauchy())
+
+
+def ranks_of(seed, sampler):
+    """For each of ``NAMES`` where what rows were made of is among its draws, in (0, 1)."""
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.repeat(np.arange(len(SIZES)), SIZES)).astype(np.int32)
+    X = rng.standard_normal((len(codes), 2))
+    X[:, 1] = rng.standard_normal(len(SIZES))[codes] + 0.7
+    intercept, coef, s = of_prior(rng, X.mean(axis=0))
+    u = s * rng.standard_normal(len(SIZES))
+    offset = rng.standard_normal(len(codes)) / 2 + RARE * (seed % 2)
+    y = (rng.random(len(codes)) < ndtr(offset + intercept + X @ coef + u[codes])).astype(np.uint8)
+    rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, offset=offset, groups=Groups(codes, len(SIZES), SCALE))
+    is_prior = sampler == "prior"
+    settings = "hmc" if is_prior else sampler, EACH * APART, 150, N_CHAINS, APART, None, None, None, "float64", is_prior
+    run = Run(Problem(rows, FixedPrior(rows.columns, SLAB), TAU_0, rng.integers(2**32, size=2)), Settings(*settings))
+    with np.errstate(all="ignore"):  # of paths that are refused
+        run.go(lambda t: False)
+    drawn, effects = run.draws, run.draws.group_effects
+    ours = [drawn.intercept, *np.moveaxis(drawn.coef, 2, 0), np.log(drawn.group_scale), *(effects[..., [0, -1]].T)]
+    truth = [intercept, *coef, np.log(s), u[0], u[-1]]
+    below = np.array([(values < one).sum() for values, one in zip(ours, truth, strict=True)])
+    return (below + rng.random(len(below))) / (N_CHAINS * EACH + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["hmc", "gibbs", "prior"])
+def test_ranks_are_uniform(sampler):
+    ranks = np.array([ranks_of(seed, sampler) for seed in range(N_SETS)])
+    found = {name: kstest(ranks[:, k], "uniform").pvalue for k, name in enumerate(NAMES)}
+    print(sampler, {name: round(float(p), 3) for name, p in found.items()})
+    assert min(found.values()) > 1e-4, found

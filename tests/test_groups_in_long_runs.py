@@ -1,0 +1,90 @@
+"""Fits with groups that are stopped and go on are, to the bit, those that were never stopped, and take the memory that
+is forecast."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._fit.plan import of_groups
+from skhorseshoe._mcmc import grouped_chains
+
+FITTED = "coef_draws_", "group_effect_draws_", "group_scale_draws_", "global_scale_draws_", "shrinkage_"
+SAMPLERS = [
+    {"sampler": "hmc", "burn_in": 100},
+    {"sampler": "gibbs", "burn_in": 20},
+    {"sampler": "gibbs", "burn_in": 20, "n_chains": 1},
+    {"sampler": "hmc", "burn_in": 60, "n_columns": 100},  # in the coordinates of the prior
+]
+
+
+@pytest.fixture(params=SAMPLERS, ids=["hmc", "gibbs", "gibbs-alone", "prior"])
+def fit(request, seed):
+    """A classifier that is to have 20 draws, and X, y and groups for it."""
+    params = dict(request.param)
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 15, 60)
+    X = rng.standard_normal((60, params.pop("n_columns", 3)))
+    y = X[:, 0] + rng.standard_normal(15)[group] + rng.standard_normal(60) > 0
+    return HorseshoeProbitClassifier(**{"n_iter": 20, "n_chains": 3, "random_state": 0, **params}), X, y, group
+
+
+def assert_same(one, other):
+    for name in FITTED:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+@pytest.mark.parametrize("after", [-15, 1, 7])
+def test_a_run_that_was_killed_goes_on(fit, after, stop_at, tmp_path):
+    model, X, y, group = fit
+    whole = clone(model).fit(X, y, groups=group)
+    model.set_params(checkpoint=tmp_path / "run", checkpoint_interval=0)
+    stop_at(model.burn_in + after, RuntimeError("killed"))
+    with pytest.raises(RuntimeError, match="killed"):
+        model.fit(X, y, groups=group)
+    assert_same(model.fit(X, y, groups=group), whole)
+
+
+@pytest.mark.parametrize("more", [{}, {"max_draws": 7}, {"thin": 2}])
+def test_warm_start_adds_draws(fit, more):
+    model, X, y, group = fit
+    whole = clone(model).set_params(**more).fit(X, y, groups=group)
+    model.set_params(warm_start=True, n_iter=8, **more).fit(X, y, groups=group)
+    assert_same(model.set_params(n_iter=12).fit(X, y, groups=group), whole)
+
+
+def test_products_that_are_not_kept_are_computed(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(30), np.append(np.full(20, 2), np.arange(1, 11)))
+    X = rng.standard_normal((len(group), 6))
+    y = X[:, 0] + rng.standard_normal(30)[group] + rng.standard_normal(len(group)) > 0
+    model = HorseshoeProbitClassifier(sampler="gibbs", n_iter=5, burn_in=0, random_state=0)
+    expected = clone(model).fit(X, y, groups=group).coef_draws_
+    monkeypatch.setattr(grouped_chains, "_PRODUCTS", 0)
+    assert grouped_chains.products_kept(30, 7) < 10  # the number of sizes
+    np.testing.assert_allclose(model.fit(X, y, groups=group).coef_draws_, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "n", "p", "n_groups"),
+    [("hmc", 100_000, 3, 300), ("gibbs", 20_000, 200, 500)],
+)
+def test_memory_is_as_forecast(sampler, n, p, n_groups, seed):
+    """Beside what it is without groups."""
+    rng = np.random.default_rng(seed)
+    group = np.minimum(rng.zipf(1.2, n), 10**6) % n_groups  # of many sizes
+    X = rng.standard_normal((n, p))
+    y = X[:, 0] + rng.standard_normal(n) > 0
+    model = HorseshoeProbitClassifier(sampler=sampler, n_iter=10, burn_in=20, random_state=0)
+
+    def peak(groups):
+        tracemalloc.start()
+        clone(model).fit(X, y, groups=groups)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    more, forecast = peak(group) - peak(None), sum(of_groups(n, p, 4, 10, n_groups, sampler))
+    assert forecast / 4 < more < forecast
