@@ -17,7 +17,7 @@ from skhorseshoe._mcmc.run import Problem, Run, Settings
 
 SIZES = 200, 40, 20, 10, 5, 3, 2, 2, 1, 1, 1, 1
 SCALE, SLAB, WIDE, TAU_0, RARE = 0.7, 2.0, 0.7, 0.5, -2.3
-N_SETS, N_CHAINS, EACH, APART = 60, 4, 8, 30  # draws of a chain that have a rank, and sweeps from one to the next
+N_SETS, N_CHAINS, EACH, APART = 40, 4, 8, 30  # draws of a chain that have a rank, and sweeps from one to the next
 NAMES = "intercept", "within", "between", "log s", "u of 200 rows", "u of one row"
 
 
