@@ -1,7 +1,7 @@
 """Signs in X that rows belong together, where nobody has said so: exact repeats, and a column that looks like a label.
 
-Only runs of rows from all over X are looked at, so that a large X is not read for it. Sparse rows, and those on a GPU,
-are left alone.
+Only runs of rows from all over X are looked at, so that a large X is not read for it. Sparse rows, and those on disk or
+on a GPU, are left alone.
 """
 
 import re
@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._backends import device
+from .._utils.memmap import is_on_disk
 
 _RUNS, _ROWS = 16, 256  # runs of rows that are looked at, and rows of each; fewer of many columns
 _NUMBERS = 2**22  # of X that are looked at, about
@@ -31,7 +32,7 @@ class Sign(NamedTuple):
 
 def sign_of(X, y, names):
     """The ``Sign``, or None. y : (n,) as 0 and 1. names : of the columns; numbers where they have none."""
-    if issparse(X) or device.on_gpu(X) or len(y) < 2 * _FEWEST:
+    if issparse(X) or device.on_gpu(X) or is_on_disk(X) or len(y) < 2 * _FEWEST:
         return None
     size = min(_ROWS, max(8, _NUMBERS // (_RUNS * X.shape[1])))
     starts = np.linspace(0, max(0, len(y) - size), _RUNS).astype(int)

@@ -137,3 +137,12 @@ def test_a_column_of_patients_has_no_other_means(visits):
         assert "the means of groups" not in heard(X, y, groups, burn_in=100)
         told = heard(X.assign(age=X["age"] + 0.1 * X["noise"]), y, groups, burn_in=100)
     assert "Column 'age': the means of groups" in told
+
+
+def test_rows_on_disk_are_not_read_for_signs(tmp_path):
+    rng = np.random.default_rng(0)
+    repeated, y = np.repeat(rng.standard_normal((80, 3)), 5, axis=0), rng.integers(0, 2, 400)
+    assert sign_of(repeated, y, [0, 1, 2]) is not None
+    file = np.memmap(tmp_path / "X", np.float64, "w+", shape=repeated.shape)
+    file[...] = repeated
+    assert sign_of(file, y, [0, 1, 2]) is None
