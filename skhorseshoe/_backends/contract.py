@@ -122,6 +122,9 @@ class HostBackEnd(BackEnd, Protocol):
 
     Shift: Any
     RowGroups: Any
+
+    def sums_by_group(self, X, codes, n_groups, weight): ...
+
     PriorCoordinates: Any
     Exchanges: Any
     ShrinkageByRows: Any

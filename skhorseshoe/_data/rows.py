@@ -157,6 +157,10 @@ class Rows:
             weight[some] = self.ops.fisher_weight(eta).mean(axis=1)
         return weight * (self.weight if len(self.weight) else 1.0)
 
+    def sums_by_group(self, weight):
+        """Sums of weight_i (x_i, 1) over the rows of each group, in columns of X; (n_groups, p + 1). weight : (n,)."""
+        return self.ops.sums_by_group(self.held[0], self.groups.codes, self.groups.n, weight)
+
     def weighted_gram(self, weight, spare=()):
         """X' diag(weight) X of the sampler's columns, for other weights of the rows (n,); (q, q)."""
         c = self.columns

@@ -17,14 +17,10 @@ _MOST_NUMBERS = 2**27  # means of groups
 
 def of_means(rows, effects, names):
     """A ``Finding``, or none, in a list. rows : ``Rows``. effects : (n_groups,) posterior means. names : of columns."""
-    (codes, n_groups, _), c = rows.groups, rows.columns
+    n_groups, c = rows.groups.n, rows.columns
     if n_groups * rows.shape[1] > _MOST_NUMBERS or n_groups < 4:
         return []
-    X, y, weight = rows.held
-    counts = weight if len(weight) else np.ones(rows.n)
-    kept = np.promote_types(rows.dtype, np.float32)
-    grouped = rows.ops.RowGroups(y, weight, None, codes, n_groups, 1, kept, rows.bounds, rows.threads)
-    sums = grouped.rows(X, counts)
+    sums = rows.sums_by_group(rows.weight if len(rows.weight) else np.ones(rows.n))
     sizes, means = sums[:, -1:], sums[:, :-1] / sums[:, -1:]
     between = (sizes * (means - c.mean_of_X) ** 2).sum(axis=0) / sizes.sum()
     varies = c.informative & (c.sd_of_X**2 - between > _WITHIN * c.sd_of_X**2)

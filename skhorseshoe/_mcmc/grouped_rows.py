@@ -45,10 +45,10 @@ class GroupedRows:
             setattr(self, name, getattr(rows, name))
         self.rows, self.key, self.n_chains = rows, key, n_chains
         codes, self.n_groups, self.prior_scale = rows.groups
-        X, y, weight = rows.held
+        _, y, weight = rows.held
         kept = np.promote_types(rows.dtype, np.float32)
         how = y, weight, rows.offset, codes, self.n_groups, n_chains, kept, rows.bounds, rows.threads
-        self.X, self.of_groups = X, rows.ops.RowGroups(*how)
+        self.of_groups = rows.ops.RowGroups(*how)
         self.follows = False  # whether u follows beta; before the first reference it stays
         self.map = self.point = self.pending = None  # A (n_groups, q) float32; r (q,); the next A and h
         if saved is None:
@@ -138,7 +138,7 @@ class GroupedRows:
         H = self.rows.weighted_gram(weight, spare)
         if not self.follows:
             return H
-        sums = self.of_groups.rows(self.X, weight)
+        sums = self.rows.sums_by_group(weight)
         products, h = self.columns.gradient(sums[:, : len(H)]), sums[:, -1:].copy()  # b (n_groups, q)
         precision = np.exp(-2 * np.log(self.scale).mean())
         share = 1.0 / (h + precision)
@@ -152,7 +152,7 @@ class GroupedRows:
 
     def sums_of_groups(self):
         """The number of rows of each group (n_groups, 1), and the sums of their columns (n_groups, q)."""
-        sums = self.of_groups.rows(self.X, np.ones(self.n))
+        sums = self.rows.sums_by_group(np.ones(self.n))
         q = self.shape[1] + self.columns.fit_intercept
         return sums[:, -1:].copy(), np.ascontiguousarray(self.columns.gradient(sums[:, :q]))
 

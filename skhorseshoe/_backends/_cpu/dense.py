@@ -26,7 +26,7 @@ from .predict import (  # noqa: F401 - part of what a back end offers
     quantiles,
 )
 from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - as are these
-from .row_groups import RowGroups  # noqa: F401 - as is this
+from .row_groups import RowGroups, sums_by_group  # noqa: F401 - as are these
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
@@ -106,12 +106,12 @@ class Watch:
         return flags.any()
 
 
-def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None, pieces=pieces):
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None):
     """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
 
     One pass over X. ``bounds`` are the blocks of rows whose sums are added in pairs, so the result does not depend on
     the number of threads. The random numbers of row i are those of row first_row + i. shift : ``passes.Shift`` of the
-    rows, or None. pieces : cuts X.
+    rows, or None.
     """
     n_blocks, of_columns = len(bounds) - 1, by_column(coef)
     sums, squares = np.zeros((n_blocks, *of_columns.shape)), np.zeros((n_blocks, len(coef)))
@@ -127,7 +127,7 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None, pie
     return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)
 
 
-def score(X, y, weight, coef, bounds, threads, shift=None, pieces=pieces):
+def score(X, y, weight, coef, bounds, threads, shift=None):
     """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
 
     weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
@@ -144,7 +144,7 @@ def score(X, y, weight, coef, bounds, threads, shift=None, pieces=pieces):
     return add_pairs(logliks), by_chain(add_pairs(sums), len(coef))
 
 
-def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None, pieces=pieces):
+def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None):
     """Log-likelihoods at coef + step direction (n_chains, q) for the steps (n_chains, k); (n_chains, k) float64.
 
     One pass over X, the rest as in ``score``.

@@ -1,4 +1,4 @@
-"""How ``passes`` take the rows of an array."""
+"""How ``passes`` take rows."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from ..constants import FLUSH_ROWS, TILE_BYTES
 def pieces(X, bounds, first, last):
     """The blocks first to last - 1 of rows as the kernels take them: (rows of X, their slice, bounds, their blocks).
 
-    Rows in memory are one piece, in which the kernels find the blocks.
+    Rows in memory, in an array or a CSR matrix, are one piece, in which the kernels find the blocks.
     """
     if not is_on_disk(X):
-        return ((X, slice(0, len(X)), bounds[first : last + 1], slice(first, last)),)
+        return ((X, slice(0, X.shape[0]), bounds[first : last + 1], slice(first, last)),)
     return _pieces_of_disk(X, bounds, first, last)
 
 

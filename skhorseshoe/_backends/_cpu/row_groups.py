@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from ..._utils.memmap import ahead, cut, is_on_disk
+from .dense_passes import pieces
 from .library import function, record
 from .passes import or_none, rows_of
 
 _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
-_TOGETHER = 2**22  # numbers of X on disk that are read at a time
 _SHARED = 2**9  # groups to a piece of work of a thread
 
 
@@ -52,17 +51,14 @@ class RowGroups:
         self.threads.run(some, len(out))
         return out.sum(axis=0)
 
-    def rows(self, X, weight):
-        """Sums of weight_i (x_i, 1) over the rows of each group; (n_groups, p + 1) float64."""
-        out = np.zeros((self.n, X.shape[1] + 1))
-        pieces = cut(0, X.shape[0], max(1, _TOGETHER // X.shape[1])) if is_on_disk(X) else (slice(0, X.shape[0]),)
-        for rows in ahead(X, pieces, X.shape[0]) if is_on_disk(X) else pieces:
-            x = np.ascontiguousarray(X[rows]) if is_on_disk(X) else X
-            if x.dtype == np.float16:
-                x = x.astype(np.float32)
-            _add_rows_by_group(*rows_of(x), self.codes[rows], weight[rows], out)
-        return out
-
     def _share(self, some):
         n = -(-self.n // _SHARED)
         self.threads.run(lambda first, last: some(first * _SHARED, min(self.n, last * _SHARED)), n)
+
+
+def sums_by_group(X, codes, n_groups, weight):
+    """Sums of weight_i (x_i, 1) over the rows of each group; (n_groups, p + 1) float64. codes : (n,) int32."""
+    out = np.zeros((n_groups, X.shape[1] + 1))
+    for x, rows, *_ in pieces(X, np.array([0, X.shape[0]]), 0, 1):
+        _add_rows_by_group(*rows_of(x), codes[rows], weight[rows], out)
+    return out

@@ -3,13 +3,10 @@
 X is never made dense, nor copied. Indices ascend within a row, and none comes twice.
 """
 
-from functools import partial
-
 import numpy as np
 from scipy.sparse import csr_array
 
 from ..centring import finish, uncentred
-from . import dense
 from .dense import (  # noqa: F401 - most are part of what a back end offers
     SCORES_TOGETHER,
     Exchanges,
@@ -35,6 +32,8 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     gamma,
     global_scale,
     growth,
+    latent,
+    line,
     local_scales,
     metropolis,
     minimum,
@@ -47,7 +46,9 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     place,
     proposals,
     quantiles,
+    score,
     sum_of_parts,
+    sums_by_group,
     times_symmetric,
     to_device,
     to_host,
@@ -68,14 +69,6 @@ _PREDICTED_ROWS = 512  # that share a copy of the coefficients which they need
 
 def hold(X, y, weight):
     return X, y, weight
-
-
-def pieces(X, bounds, first, last):
-    """As those of an array; they are one, in which the kernels find the blocks."""
-    return ((X, slice(0, X.shape[0]), bounds[first : last + 1], slice(first, last)),)
-
-
-latent, score, line = (partial(function, pieces=pieces) for function in (dense.latent, dense.score, dense.line))
 
 
 def gram_product(X, weight, vectors, bounds, threads):
