@@ -64,7 +64,7 @@ class ScaleLine:
 
     def __init__(self, rows, predictors, beta, effects, scale):
         self.rows, self.predictors, self.scale = rows, predictors, scale
-        self.along = 0.0 if rows.map is None else rows.along(beta - rows.point)
+        self.along = rows.followed(beta)
         mean, precision = rows.conditional(scale, self.along)
         self.standard, self.one = (effects - mean) * np.sqrt(precision), np.ones(len(beta))
 

@@ -41,6 +41,11 @@ class _Grouped:
         rows, fixed, tau_0, _ = self.problem
         return partial(group_moves.sweep, inner=sweep, rows=rows, fixed=fixed, tau_0=tau_0)
 
+    def _next_phase(self):
+        """Of chains whose burn-in has phases."""
+        super()._next_phase()
+        self.problem.rows.settle()
+
     def arrays(self):
         """As those of the chains without groups, and more."""
         return {**super().arrays(), **self.problem.rows.arrays()}
@@ -52,10 +57,6 @@ class _Grouped:
 
 class GroupedHmcChains(_Grouped, HmcChains):
     """As ``HmcChains``."""
-
-    def _next_phase(self):
-        super()._next_phase()
-        self.problem.rows.settle()
 
     def _mode(self):
         rows = self.problem.rows
@@ -97,10 +98,6 @@ class GroupedPriorChains(_Measured, PriorChains):
     def __init__(self, problem, start, burn_in, saved=None):
         super().__init__(problem, start, burn_in, saved)
         self.law = self._whole(self.law)
-
-    def _next_phase(self):
-        super()._next_phase()
-        self.problem.rows.settle()
 
     def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
@@ -169,12 +166,8 @@ class GroupedGibbsChains(_Measured, GibbsChains):
 
     def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
-        now = rows.effects, rows.delta, rows.scale, rows.beta
-        rows.effects, rows.delta, rows.scale, rows.beta, rows.follows = effects, effects, scale, beta, True
-        H = fixed.add_to(rows.information(beta))
-        rows.effects, rows.delta, rows.scale, rows.beta = now
-        rows.follows, rows.pending = False, None
-        return rows.ops.Precision(H, rows.threads)
+        H, *_ = rows.marginal(beta, effects, scale)
+        return rows.ops.Precision(fixed.add_to(H), rows.threads)
 
 
 class _GivenLatents:

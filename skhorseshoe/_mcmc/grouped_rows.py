@@ -20,7 +20,7 @@ _FIRST_SCALE = 0.7, 0.5  # the median of s where chains start, and the standard 
 # deviations of what it is drawn from, whose square is half of that of a step from one draw to another.
 _FIRST_WIDTH, _WIDTHS, _DEVIATIONS = 14.0, (1e-3, 4.0), 8.0
 _FEWEST = 25  # sweeps whose steps tell the width
-_OF_ROWS = "n", "shape", "dtype", "columns", "ops", "threads", "groups", "offset", "lines", "size", "separated_by"
+_OF_ROWS = "n", "shape", "columns", "ops", "threads", "groups", "size", "gram", "lines", "separated_by"
 
 
 class Told(NamedTuple):
@@ -50,7 +50,9 @@ class GroupedRows:
         how = y, weight, rows.offset, codes, self.n_groups, n_chains, kept, rows.bounds, rows.threads
         self.of_groups = rows.ops.RowGroups(*how)
         self.follows = False  # whether u follows beta; before the first reference it stays
-        self.map = self.point = self.pending = None  # A (n_groups, q) float32; r (q,); the next A and h
+        self.map = self.pending = None  # A (n_groups, q) float32; the next one, with what it is about
+        self.point = 0.0  # r (q,)
+        self.told = Told(*np.zeros((2, self.n_groups, 1)), 0.0)
         if saved is None:
             self._start()
         else:
@@ -62,17 +64,12 @@ class GroupedRows:
         standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, _NO_SWEEP, EFFECT)
         self.scale = median * np.exp(deviation * standard[:, 0])  # s (n_chains,)
         self.effects = (standard[:, 1:] * self.scale[:, None]).T.copy()  # u (n_groups, n_chains)
-        self.told = Told(*np.zeros((2, self.n_groups, 1)), 0.0)
         self.widths, self.steps = np.full(2, min(_WIDTHS[1], _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
-
-    def gram(self):
-        """As ``Rows.gram``."""
-        return self.rows.gram()
 
     def hold(self, beta):
         """From here on u goes from where it is at beta (n_chains, q); the log-density and its gradient there."""
         self.beta, self.kept = beta, []
-        self.delta = self.effects if self.map is None else self.effects - self.along(beta - self.point)
+        self.delta = self.effects - self.followed(beta)
         return self.score(beta)
 
     def at(self, beta):
@@ -81,7 +78,11 @@ class GroupedRows:
         delta = self.delta
         if len(beta) != self.n_chains:
             delta = delta.mean(axis=1, keepdims=True) if len(beta) == 1 else np.tile(delta, len(beta) // self.n_chains)
-        return np.ascontiguousarray(delta if self.map is None else delta + self.along(beta - self.point))
+        return np.ascontiguousarray(delta + self.followed(beta))
+
+    def followed(self, beta):
+        """By how much the effects have changed from the point of the map to beta (m, q); (n_groups, m)."""
+        return self.along(beta - self.point)
 
     def along(self, change):
         """By how much the effects change with beta (m, q); (n_groups, m)."""
@@ -121,34 +122,42 @@ class GroupedRows:
     def line(self, beta, direction, steps):
         """log p(y, u | beta, s) at beta + step direction; (n_chains, k)."""
         effects, precision = self.at(beta), self._precision(len(beta))[:, None]
-        slopes = np.zeros_like(effects) if self.map is None else self.along(direction)
+        slopes = self.along(direction)
         values = self.rows.line(beta, direction, steps, self.rows.shift(len(beta), effects, slopes, kept=False))
-        linear, square = ((effects * slopes).sum(axis=0)[:, None], (slopes**2).sum(axis=0)[:, None])
+        linear, square = (effects * slopes).sum(axis=0)[:, None], (slopes**2).sum(axis=0)[:, None]
         energy = (effects**2).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)
         return values - energy * precision / 2
 
     def information(self, beta, spare=()):
         """That of beta, u following along the map that ``refer`` is to take; (q, q). It is measured where the chains
         are, and at a single point there."""
-        beta = beta if len(beta) == 1 else self.beta
-        effects = self.at(beta) if len(beta) == 1 else self.effects
+        beta, effects = (beta, self.at(beta)) if len(beta) == 1 else (self.beta, self.effects)
+        if not self.follows:
+            return self._measured(beta, effects, spare)[0]
+        H, *self.pending = self.marginal(beta, effects, self.scale, spare)
+        return H
+
+    def _measured(self, beta, effects, spare):
+        """The information of beta with effects held, that of each row, and what rows are weighted by in the score."""
         shift = self.rows.shift(len(beta), effects)
         self.rows.score(beta, shift)
         weight = self.rows.information_weights(shift)
-        H = self.rows.weighted_gram(weight, spare)
-        if not self.follows:
-            return H
+        return self.rows.weighted_gram(weight, spare), weight, shift.terms
+
+    def marginal(self, beta, effects, scale, spare=()):
+        """The information of beta (q, q) where effects follow, the map, ``Told``, and the point that they are about.
+        Measured at beta (m, q), effects (n_groups, m) and scale (n_chains,)."""
+        H, weight, terms = self._measured(beta, effects, spare)
         sums = self.rows.sums_by_group(weight)
         products, h = self.columns.gradient(sums[:, : len(H)]), sums[:, -1:].copy()  # b (n_groups, q)
-        precision = np.exp(-2 * np.log(self.scale).mean())
-        share = 1.0 / (h + precision)
-        point = beta.mean(axis=0)
-        towards = self.of_groups.sums(shift.terms) + h * effects + products @ (beta - point).T
+        precision = np.exp(-2 * np.log(scale).mean())
+        share, point = 1.0 / (h + precision), beta.mean(axis=0)
+        towards = self.of_groups.sums(terms) + h * effects + products @ (beta - point).T
         told = Told(h, towards.mean(axis=1, keepdims=True), precision)
-        self.pending = (-products * share).astype(np.float32), told, point
+        along = (-products * share).astype(np.float32)
         products *= np.sqrt(share)
         H -= products.T @ products
-        return H
+        return H, along, told, point
 
     def sums_of_groups(self):
         """The number of rows of each group (n_groups, 1), and the sums of their columns (n_groups, q)."""
@@ -179,7 +188,7 @@ class GroupedRows:
                 towards=self.told.towards - change * (self.told.precision + self.told.of_prior)
             )
             if self.beta is not None:
-                self.delta = self.effects - self.along(self.beta - point)
+                self.delta = self.effects - self.followed(self.beta)
 
     def stay(self):
         """u does not follow."""
@@ -189,17 +198,13 @@ class GroupedRows:
         """All that a later run needs to go on, beside what ``Rows`` has."""
         out = {"effects": self.effects, "scale": self.scale, "widths": self.widths, "steps": self.steps}
         if self.map is not None:
-            out |= {
-                "map": self.map,
-                "point": self.point,
-                **{f"told_{name}": x for name, x in self.told._asdict().items()},
-            }
+            out |= {"map": self.map, "point": self.point}
+            out |= {f"told_{name}": value for name, value in self.told._asdict().items()}
         return {f"group_{name}": value for name, value in out.items()}
 
     def _restore(self, saved):
         self.effects, self.scale = saved["group_effects"].copy(), saved["group_scale"].copy()
         self.widths, self.steps = saved["group_widths"].copy(), saved["group_steps"].copy()
-        self.told = Told(*np.zeros((2, self.n_groups, 1)), 0.0)
         if "group_map" in saved:
             self.map, self.point, self.follows = saved["group_map"], saved["group_point"], True
             self.told = Told(*(saved[f"group_told_{name}"] for name in Told._fields))
