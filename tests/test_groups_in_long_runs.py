@@ -2,6 +2,8 @@
 is forecast."""
 
 import tracemalloc
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._fit.plan import of_groups
-from skhorseshoe._mcmc import grouped_chains
+from skhorseshoe._mcmc import group_draws, grouped_chains
+from skhorseshoe._mcmc.draws import Draws
 
 FITTED = "coef_draws_", "group_effect_draws_", "group_scale_draws_", "global_scale_draws_", "shrinkage_"
 SAMPLERS = [
@@ -88,3 +91,28 @@ def test_memory_is_as_forecast(sampler, n, p, n_groups, seed):
 
     more, forecast = peak(group) - peak(None), sum(of_groups(n, p, 4, 10, n_groups, sampler))
     assert forecast / 4 < more < forecast
+
+
+def test_effects_that_an_interrupt_has_torn_are_not_kept(monkeypatch):
+    """Two draws of u have room: the third gives up the first, and the interrupt comes in the middle of that."""
+    whole, columns = group_draws.keep_every_second, SimpleNamespace(order=np.zeros(1, int), n_shrunk=1)
+    columns.fit_intercept, columns.of_X = False, lambda beta: beta
+
+    def torn(values, n):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(group_draws, "ROOM", 2 * 4 * 2 * 3)
+    draws = Draws(2, 10, columns, of_groups=partial(group_draws.GroupDraws, n_groups=3))
+    taken = [(np.full((2, 1), k), np.ones(2), np.ones(2), np.full((3, 2), k), np.full(2, 1.0 + k)) for k in range(4)]
+    for one in taken[:2]:
+        draws.add(*one)
+    monkeypatch.setattr(group_draws, "keep_every_second", torn)
+    assert not draws.torn
+    with pytest.raises(KeyboardInterrupt):
+        draws.add(*taken[2])
+    assert draws.torn
+    monkeypatch.setattr(group_draws, "keep_every_second", whole)
+    for one in taken[2:]:
+        draws.add(*one)
+    assert not draws.torn
+    assert draws.groups.effects[0, :, 0].tolist() == [1.0, 3.0]

@@ -38,6 +38,7 @@ from .constants import (  # noqa: F401 - the purposes, by which every back end d
 )
 
 MAX_CHAINS = 256  # the counter has 8 bits for the chain
+NO_SWEEP = 2**32 - 1  # a number of the counter that no sweep has
 
 # Share of z'z below which z'z - z'X S X'z is a matter of rounding, and "pxda" leaves z as it is. That is exact: the
 # move does not change the share.

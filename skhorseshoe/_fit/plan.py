@@ -12,8 +12,8 @@ from .._data.belonging import sign_of
 from .._data.row_blocks import layout
 from .._data.validation import made_of
 from .._data.weights import arrange
+from .._mcmc import group_draws
 from .._mcmc.burn_in import AUTO
-from .._mcmc.group_draws import _ROOM as _EFFECTS_ROOM
 from .._mcmc.grouped_chains import products_kept
 from .._mcmc.run import Settings
 from .._utils import memory
@@ -174,7 +174,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
 def of_groups(n, p, n_chains, n_draws, n_groups, sampler):
     """Bytes of draws, and of the working set, that groups of rows add to the ``forecast``."""
     q, effects = p + 1, n_chains * n_groups
-    kept = min(_EFFECTS_ROOM, 4 * n_chains * n_draws * n_groups)
+    kept = min(group_draws.ROOM, 4 * n_chains * n_draws * n_groups)
     of_rows = n * (32 * n_chains + 8 * 5)  # what is kept of each row and chain, and where the rows of groups are
     sizes = min(n_groups, int((2 * n) ** 0.5), products_kept(n_groups, q)) if sampler == "gibbs" else 0
     matrices = q * q * (sizes + 2) + 3 * n_groups * q

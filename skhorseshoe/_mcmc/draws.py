@@ -48,24 +48,6 @@ class Draws:
         """s of the draws that are kept (n_chains, n), or None."""
         return None if self.groups is None else self.groups.scale[:, : self.n]
 
-    @property
-    def group_effects(self):
-        """u of some of the draws that are kept (n_chains, n_of_groups, n_groups) float32, or None."""
-        return None if self.groups is None else self.groups.effects[:, : self.seen // self.groups.stride]
-
-    @property
-    def group_stride(self):
-        """Of the draws that are kept, from one whose u is kept to the next: the k-th of u goes with (k + 1) times as
-        many draws, less one."""
-        return None if self.groups is None else self.groups.stride // self.stride
-
-    def group_moments(self):
-        """Mean and standard deviation of u over all draws of all chains, (n_groups,) each; or None."""
-        if self.groups is None:
-            return None
-        pooled = self.groups.moments.pooled()
-        return pooled["mean"], pooled["sd"]
-
     def add(self, beta, tau_sq_inv, acceptance, *of_groups):
         """Take the next draw: the sampler's beta (n_chains, q), and tau^-2 and the acceptance rate of each chain; and u
         and s where rows have groups.
@@ -80,7 +62,9 @@ class Draws:
         if self.moments is not None:
             self.moments.add(np.column_stack([coef, intercept, tau]))
         if self.groups is not None:
+            self.torn = self.groups.are_full(self.seen)
             self.groups.add(self.seen, self.n if self._is_due() else None, *of_groups)
+            self.torn = False
         if self._is_due():
             at, largest = self.n, self.largest
             kept = self.coef[:, at] = np.minimum(np.maximum(coef, -largest), largest).astype(self.coef.dtype)
@@ -96,7 +80,6 @@ class Draws:
         return (self.seen + 1) % self.stride == 0
 
     def _halve(self):
-        # Draw by draw, for a copy of all would take as much again as the limit allows.
         if self.moments is None:  # so far, all draws are here
             n_chains, _, p = self.coef.shape
             moments = Moments((n_chains, p + 2))
@@ -105,9 +88,7 @@ class Draws:
             self.moments = moments
         self.torn = True
         for name in STORED:
-            values = getattr(self, name)
-            for i in range(self.n // 2):
-                values[:, i] = values[:, 2 * i + 1]
+            keep_every_second(getattr(self, name), self.n)
         if self.groups is not None:
             self.groups.halve(self.n, self.stride)
         self.stride, self.torn = 2 * self.stride, False
@@ -190,6 +171,13 @@ class Draws:
         self.moments = Moments.restored(arrays)
         if self.groups is not None:
             self.groups.restore(arrays)
+
+
+def keep_every_second(values, n):
+    """Give up the first, the third, ... of n draws (n_chains, room, ...), in place: draw by draw, for a copy of all
+    would take as much again as the limit allows."""
+    for i in range(n // 2):
+        values[:, i] = values[:, 2 * i + 1]
 
 
 def moving(values):

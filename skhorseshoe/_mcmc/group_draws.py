@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .draws import Moments
+from .draws import Moments, keep_every_second
 
-_ROOM = 2**28  # bytes of the draws of u
+ROOM = 2**28  # bytes of the draws of u
 
 
 class GroupDraws:
@@ -15,7 +15,7 @@ class GroupDraws:
 
     def __init__(self, n_chains, room, n_groups):
         self.scale = np.empty((n_chains, room))
-        most = max(1, min(room, _ROOM // (4 * n_chains * n_groups)))
+        most = max(1, min(room, ROOM // (4 * n_chains * n_groups)))
         self.effects = np.empty((n_chains, most, n_groups), np.float32)
         self.stride = 1  # of draws that were offered, from one whose u is kept to the next
         self.moments = Moments((n_chains, n_groups))
@@ -23,24 +23,28 @@ class GroupDraws:
     def add(self, seen, at, effects, scale):
         """Take u (n_groups, n_chains) and s (n_chains,). seen : draws before. at : the place of s, or None."""
         self.moments.add(effects.T)
-        n = seen // self.stride
-        if (seen + 1) % self.stride == 0 and n == self.effects.shape[1]:
-            self._halve_effects(n)
-            n //= 2
-        if (seen + 1) % self.stride == 0:
-            self.effects[:, n] = effects.T
+        if self.are_full(seen):
+            self._halve_effects(seen // self.stride)
+        if self._is_due(seen):
+            self.effects[:, seen // self.stride] = effects.T
         if at is not None:
             self.scale[:, at] = scale
 
+    def _is_due(self, seen):
+        """Whether u of the draw that comes after so many is one to keep."""
+        return (seen + 1) % self.stride == 0
+
+    def are_full(self, seen):
+        """Whether half of u is given up when the draw comes that is next after so many."""
+        return self._is_due(seen) and seen // self.stride == self.effects.shape[1]
+
     def _halve_effects(self, n):
-        for i in range(n // 2):
-            self.effects[:, i] = self.effects[:, 2 * i + 1]
+        keep_every_second(self.effects, n)
         self.stride *= 2
 
     def halve(self, n, stride):
         """Give up every second s of n; u has at least the new stride. ``stride`` : before."""
-        for i in range(n // 2):
-            self.scale[:, i] = self.scale[:, 2 * i + 1]
+        keep_every_second(self.scale, n)
         if self.stride == stride:
             self._halve_effects(n)
 

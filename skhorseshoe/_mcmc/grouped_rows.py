@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._backends import EFFECT
+from .._backends import EFFECT, NO_SWEEP
 
-_NO_SWEEP = 2**32 - 1  # a number of the counter that no sweep has
 _FIRST_SCALE = 0.7, 0.5  # the median of s where chains start, and the standard deviation of its logarithm
 # Of slices in log s: the width to begin with of one group, the least and the largest, and the width in standard
 # deviations of what it is drawn from, whose square is half of that of a step from one draw to another.
@@ -61,7 +60,7 @@ class GroupedRows:
 
     def _start(self):
         median, deviation = _FIRST_SCALE
-        standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, _NO_SWEEP, EFFECT)
+        standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, NO_SWEEP, EFFECT)
         self.scale = median * np.exp(deviation * standard[:, 0])  # s (n_chains,)
         self.effects = (standard[:, 1:] * self.scale[:, None]).T.copy()  # u (n_groups, n_chains)
         self.widths, self.steps = np.full(2, min(_WIDTHS[1], _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)

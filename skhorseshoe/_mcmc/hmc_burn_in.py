@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from .._backends import COEF
+from .._backends import COEF, NO_SWEEP
 from .._backends.lines import SELDOM, every, line_widths, singles, splits
 from . import gibbs, hmc
 from .adaptation_window import Window, enough_steps, mean_of_chains
@@ -26,7 +26,6 @@ _FEW_ROWS = 2**11  # of which a pass costs little beside all else
 _LARGE = 10  # times the number of rows: the square of so many columns that their matrices outweigh moves along lines
 _SETTLED_ANGLE = 0.9 * 2 * np.pi / 3  # of all turns together, where one is not enough
 _REFERENCE = "point", "score", "information"
-_NO_SWEEP = 2**32 - 1  # a number of the counter that no sweep has
 
 
 class HmcChains:
@@ -51,7 +50,7 @@ class HmcChains:
             zero, scales = ops.to_device(np.zeros(n_chains)), (start.lambda_sq_inv, start.tau_sq_inv)
             self.state = hmc.HmcState(start.beta, *scales, *rows.score(start.beta), 0, zero, zero)
             if burn_in == 0:  # a reference there must be
-                self.state = self._climb()(self.state._replace(sweep=_NO_SWEEP))
+                self.state = self._climb()(self.state._replace(sweep=NO_SWEEP))
                 self._refer(*self._mode())
                 self.state = self.state._replace(sweep=0)
         self._choose_sweeps()

@@ -20,7 +20,6 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import issparse
-from scipy.special import log_ndtr
 from sklearn.linear_model import lars_path
 
 from .._backends import device
@@ -81,8 +80,7 @@ def _information(model, X, weight, offset):
     out = np.empty(X.shape[0])
 
     def use(eta, block, ops):
-        eta = ops.to_host(eta)
-        out[block] = np.exp(-(eta**2) - log_ndtr(eta) - log_ndtr(-eta)).mean(axis=1) / (2 * np.pi)
+        out[block] = device.of_host().fisher_weight(ops.to_host(eta)).mean(axis=1)
 
     each_predictor(model, GivenRows(X, None, offset), *flat(model, most), use, by_draw(model, most))
     return out * weight if len(weight) else out

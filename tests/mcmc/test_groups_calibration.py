@@ -52,7 +52,7 @@ def ranks_of(seed, sampler):
     run = Run(Problem(rows, FixedPrior(rows.columns, SLAB), TAU_0, rng.integers(2**32, size=2)), Settings(*settings))
     with np.errstate(all="ignore"):  # of paths that are refused
         run.go(lambda t: False)
-    drawn, effects = run.draws, run.draws.group_effects
+    drawn, effects = run.draws, run.draws.groups.effects
     ours = [drawn.intercept, *np.moveaxis(drawn.coef, 2, 0), np.log(drawn.group_scale), *(effects[..., [0, -1]].T)]
     truth = [intercept, *coef, np.log(s), u[0], u[-1]]
     below = np.array([(values < one).sum() for values, one in zip(ours, truth, strict=True)])

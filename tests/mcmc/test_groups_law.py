@@ -110,7 +110,7 @@ def deviations(draws, weighted=False):
         for values, ends in zip(quantities, quartiles(share), strict=True)
         for end, k in zip(ends, SHARES, strict=True)
     ]
-    asked += [(draws.group_effects[:, :, g] < 0, below[g]) for g in range(len(SIZES))]
+    asked += [(draws.groups.effects[:, :, g] < 0, below[g]) for g in range(len(SIZES))]
     off = [(hits.mean() - k) / np.sqrt(k * (1 - k) / ess_bulk(hits.astype(float))) for hits, k in asked]
     return np.array(off)
 
