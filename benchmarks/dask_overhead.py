@@ -11,6 +11,7 @@ long a sleep. They are threads of one process, connected by TCP, so that one cor
 import argparse
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from _measure import Report, combine, figure
@@ -32,12 +33,10 @@ GPUS, CPUS, THREADS = 64, 100, 16
 GPU_RATE = 3e12  # bytes of X a second: assumed, not measured
 
 
-class Pretender(Segment):
-    """A segment whose pass is a sleep; ``start`` is its length in microseconds."""
-
-    def latent(self, ops, threads, coef, sweep, key):
-        time.sleep(1e-6 * self.start)
-        return coef, coef[:, 0]
+def sleep(X, y, coef, bounds, sweep, key, threads, microseconds):
+    """In place of a pass over rows, of which the first has this number."""
+    time.sleep(1e-6 * microseconds)
+    return coef, coef[:, 0]
 
 
 def main():
@@ -66,7 +65,8 @@ def main():
         for part, took in (*parts.items(), ("sweep", sum(parts.values()))):
             report.add(f"on paper, {name}: {part}", took, "ms")
     for length in passes.values():
-        asked = a_question(GPUS, max(5, rounds // 10), lambda i, t=length: pretended(t), processes=False)
+        with patch.object(device.resolve("cpu").ops, "latent", sleep):
+            asked = a_question(GPUS, max(5, rounds // 10), lambda i, t=length: pretended(t), processes=False)
         size = f"{GPUS} simulated workers, pass of {length:.0f} ms:"
         report.add(f"{size} a question", combine(lambda s: 1e3 * s, asked), "ms")
         report.add(f"{size} on paper", length + slope * GPUS, "ms")
@@ -99,7 +99,7 @@ def some_segment(i):
 
 def pretended(milliseconds):
     nothing = np.zeros((1, 1), np.float32)
-    return Pretender(nothing, np.zeros(1, np.uint8), np.empty(0), np.array([0, 1]), round(1e3 * milliseconds))
+    return Segment(nothing, np.zeros(1, np.uint8), np.empty(0), np.array([0, 1]), round(1e3 * milliseconds))
 
 
 def a_question(n_workers, rounds, segment, processes=True):
@@ -109,8 +109,8 @@ def a_question(n_workers, rounds, segment, processes=True):
     with LocalCluster(**options) as cluster, Client(cluster, direct_to_workers=True) as client:
         pack = delayed(segment, pure=False)
         with dask_rows.Shards(client, pack, [FEW * P * 4] * n_workers, FEW * P * 4, P, ("cpu",)) as shards:
-            shards.ask("latent", COEF, 0, KEY)  # loads the kernels
-            return figure([seconds(lambda t=t: shards.ask("latent", COEF, t, KEY)) for t in range(rounds)])
+            shards.ask(Segment.latent, COEF, 0, KEY)  # loads the core
+            return figure([seconds(lambda t=t: shards.ask(Segment.latent, COEF, t, KEY)) for t in range(rounds)])
 
 
 def seconds(function):
