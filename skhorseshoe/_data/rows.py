@@ -237,14 +237,16 @@ class Rows:
         (misplaced,) = self._total(Segment.misplaced, points[:, :p], intercept)
         return not misplaced.all()
 
-    def shift(self, n_chains, effects=None, slopes=None, kept=True):
-        """``Shift`` by the offset and by effects of groups. kept : whether it has room for what is kept of rows."""
-        codes = None if effects is None else self.groups.codes
+    def shift(self, n_chains, effects=None, slopes=None, kept=True, **known):
+        """``Shift`` by the offset and by effects of groups. kept : whether it has room for what is kept of rows.
+        known : of ``Shift``, what says that x beta is known."""
+        shift = self.ops.Shift(self.offset, None if effects is None else self.groups.codes, effects, slopes)
         if not kept:
-            return self.ops.Shift(self.offset, codes, effects, slopes)
-        dtype = np.promote_types(self.dtype, np.float32)
-        kept = [np.empty((self.n, n_chains), dtype) for _ in range(2)]  # of which one may outlive the other
-        return self.ops.Shift(self.offset, codes, effects, slopes, *kept)
+            return shift
+        shape, dtype = (self.n, n_chains), np.promote_types(self.dtype, np.float32)
+        if not known:
+            shift = shift._replace(predictors=np.empty(shape, dtype))
+        return shift._replace(terms=np.empty(shape, dtype), **known)
 
     def _shifted(self, shift):
         """Arguments that name it. Without effects it is that of the offset, if there is one."""

@@ -13,13 +13,14 @@ from functools import partial
 import numpy as np
 
 from .._backends import EFFECT, GLOBAL_AUX
-from . import gibbs, group_moves
+from . import gibbs, group_moves, hmc
 from .chains import GibbsChains
 from .grouped_rows import GroupedRows
 from .hmc_burn_in import HmcChains
 from .hmc_prior_burn_in import PriorChains
 
 _MEASURED = "measured_beta", "measured_effects", "measured_scale"
+_SEEN = 3  # sweeps, of which one tells of the rows: most of a window, at little cost
 _APART = 2**30  # added to the number of the sweep: random numbers for what a sweep does once more
 _PRODUCTS = 2**22  # numbers of matrices that are kept without asking how many they are
 
@@ -55,8 +56,23 @@ class _Grouped:
         return self.problem.rows.effects, self.problem.rows.scale
 
 
+def _hmc_sweep(state, rows, reference, **given):
+    """As ``hmc.sweep``, about a reference with the slope that the effects of each chain, which are held, have there."""
+    reference.whitening.tend(reference.information @ reference.point + rows.slope)
+    return hmc.sweep(state, rows, reference._replace(score=rows.slope), **given)
+
+
 class GroupedHmcChains(_Grouped, HmcChains):
     """As ``HmcChains``."""
+
+    def advance(self):
+        """As that of ``HmcChains``; a map is made of what the second half of the window before has seen."""
+        if self.window is not None and self.window.n_seen % _SEEN == 1 and self.state.sweep < self.ends[-2]:
+            self.problem.rows.see()
+        super().advance()
+
+    def _law(self):
+        return _hmc_sweep
 
     def _mode(self):
         rows = self.problem.rows
@@ -138,7 +154,7 @@ class GroupedGibbsChains(_Measured, GibbsChains):
         mean = (self.towards - self.sums @ new.beta.T) * self.share
         noise = rows.ops.normal((len(new.beta), rows.n_groups), key, t + _APART, EFFECT).T
         rows.effects = mean + np.sqrt(self.share) * noise
-        rows.hold(new.beta)
+        rows.stand(new.beta)
         beta, tau_sq_inv = group_moves.move(rows, new.beta, new.tau_sq_inv, fixed, tau_0, t)
         xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _APART, GLOBAL_AUX)
         return new._replace(beta=beta, tau_sq_inv=tau_sq_inv, xi_inv=xi_inv)
@@ -166,8 +182,7 @@ class GroupedGibbsChains(_Measured, GibbsChains):
 
     def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
-        H, *_ = rows.marginal(beta, effects, scale)
-        return rows.ops.Precision(fixed.add_to(H), rows.threads)
+        return rows.ops.Precision(fixed.add_to(rows.marginal(beta, effects, scale)), rows.threads)
 
 
 class _GivenLatents:

@@ -98,8 +98,12 @@ class HmcChains:
             self.sweeps = self._whole(self._climb())
             return
         _, _, tau_0, key = self.problem
-        law = partial(hmc.sweep, rows=rows, ops=rows.ops, reference=self.reference, tau_0=tau_0, key=key)
+        law = partial(self._law(), rows=rows, ops=rows.ops, reference=self.reference, tau_0=tau_0, key=key)
         self.sweeps = [self._whole(law), self._whole(partial(law, lines=self.lines))]
+
+    def _law(self):
+        """A sweep after the climb, of beta and its scales."""
+        return hmc.sweep
 
     def _whole(self, sweep):
         """A sweep of everything that there is to draw; ``sweep`` is that of beta and its scales."""

@@ -14,6 +14,7 @@ from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import group_moves
 from skhorseshoe._mcmc import prior as _prior
+from skhorseshoe._mcmc.grouped_rows import GroupedRows
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import Problem, Run, Settings
 from skhorseshoe.diagnostics import ess_bulk
@@ -123,13 +124,7 @@ def test_draws_have_the_law_that_quadrature_gives(sampler, weighted):
 
 def effects_are_forgotten(monkeypatch):
     """The density of u given a new s is left out where s moves."""
-    whole = group_moves.ScaleLine.at
-
-    def at(self, r, asked):
-        loglik, _ = whole(self, r, asked)
-        return loglik, group_moves._of_scale(r, np.exp(r) * self.scale, self.rows)
-
-    monkeypatch.setattr(group_moves.ScaleLine, "at", at)
+    monkeypatch.setattr(group_moves, "of_effects", lambda *_: 0.0)
 
 
 def sums_of_others(monkeypatch):
@@ -149,10 +144,27 @@ def jacobian_is_forgotten(monkeypatch):
     monkeypatch.setattr(group_moves.LineWithBeta, "at", at)
 
 
+def reference_follows_beta(monkeypatch):
+    """The slope of the reference is a multiple of that where beta is, which a path changes."""
+    whole = GroupedRows.hold
+
+    def hold(self, beta):
+        loglik, score = whole(self, beta)
+        self.slope = 4.0 * score
+        return loglik, score
+
+    monkeypatch.setattr(GroupedRows, "hold", hold)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampler", "plant_error"),
-    [("hmc", effects_are_forgotten), ("gibbs", sums_of_others), ("hmc", jacobian_is_forgotten)],
+    [
+        ("hmc", effects_are_forgotten),
+        ("gibbs", sums_of_others),
+        ("hmc", jacobian_is_forgotten),
+        ("hmc", reference_follows_beta),
+    ],
 )
 def test_planted_errors_are_found(sampler, plant_error, monkeypatch):
     plant_error(monkeypatch)

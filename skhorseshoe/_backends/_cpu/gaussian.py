@@ -87,8 +87,9 @@ class Root:
 class Whitening:
     """For each chain N(m, M^-1) with M = H + diag(d) = L L' and m = M^-1 b, in the coordinates u = L'(beta - m).
 
-    H : (q, q) float64. b : (q,) float64. d is tau^-2 lambda^-2 for the first p coefficients, 0 for the others. What is
-    computed for some chains is one call of the core (``exports/paths.cpp``); in a path everything is overwritten.
+    H : (q, q) float64. b : (n_chains, q) float64, or (q,) for all. d is tau^-2 lambda^-2 for the first p coefficients,
+    0 for the others. What is computed for some chains is one call of the core (``exports/paths.cpp``); in a path
+    everything is overwritten.
     """
 
     def __init__(self, H, b, n_chains, p, threads, memory_of=None):
@@ -105,19 +106,26 @@ class Whitening:
     def refer(self, H, b):
         """Take another H and b."""
         self.H[...] = H
+        self.tend(b)
+
+    def tend(self, b):
+        """Take another b."""
         self.b = b
         self._record()
 
     def _record(self):
         """Where the core finds all of this."""
         made = {"factors": self.factors, "mean": self.mean, "log_norm": self.log_norm}
-        self._all = record("Gaussians", H=self.H, b=self.b, p=self._p, q=len(self.H), **made)
+        self._all = record("Gaussians", H=self.H, b=self._of_chains(self.b), p=self._p, q=len(self.H), **made)
 
     def _recorded(self, reference):
         if self._of_reference is not reference:
             point, slope, information, _ = self._of_reference = reference
-            self._reference = record("Reference", point=point, slope=slope, information=information)
+            self._reference = record("Reference", point=point, slope=self._of_chains(slope), information=information)
         return self._reference
+
+    def _of_chains(self, values):
+        return np.ascontiguousarray(np.broadcast_to(values, self.mean.shape))
 
     def begin(self, reference, state, key, same_scales=False):
         """A ``Path`` from the coefficients and the scales of a state, with fresh v. same_scales : whether these are the

@@ -11,7 +11,7 @@ from .library import function, record
 
 _latent_pass, _score_pass = function("latent_pass"), function("score_pass")
 _line_pass, _product_pass = function("line_pass"), function("product_pass")
-_NAMES = "offset", "codes", "effects", "slopes", "predictors", "terms"
+_OF_ROWS = "offset", "codes", "known", "common", "predictors", "terms"
 _KINDS = {"f": 0, "d": 1}  # by the type code of the numbers; of a CSR matrix 2 more, and 2 for indices of 64 bits
 
 
@@ -37,15 +37,21 @@ class Shift(NamedTuple):
     codes: object = None  # (n,) int32, the group of each row
     effects: object = None  # (n_groups, n_chains) float64
     slopes: object = None  # (n_groups, n_chains) by which they change along the direction of a line
+    known: object = (
+        None  # (n, n_known) of X's type, x beta of the first chains but for a factor, which X then is not asked
+    )
+    factor: object = None  # (n_known,) float64
+    common: object = None  # (n,) of X's type, that of the other chains; None where there are none
     predictors: object = None  # (n, n_chains) of X's type, to be overwritten with x beta
     terms: object = None  # (n, n_chains) likewise, with what the rows are weighted by in sums over them
 
     def of(self, rows):
         """That of some rows, a slice, as the core takes it; and what must live as long."""
-        of_rows = [None if values is None else values[rows] for values in self]
-        of_rows[2:4] = self.effects, self.slopes
-        widths = [values.shape[1] for values in of_rows[2:] if values is not None]
-        return record("Shift", n_chains=max(widths, default=0), **dict(zip(_NAMES, of_rows, strict=True)))
+        cut = {name: None if values is None else values[rows] for name in _OF_ROWS for values in [getattr(self, name)]}
+        fields = self._replace(**cut)._asdict()
+        widths = [fields[name].shape[1] for name in ("effects", "terms") if fields[name] is not None]
+        n_known = 0 if self.known is None else self.known.shape[1]
+        return record("Shift", n_chains=max(widths, default=0), n_known=n_known, **fields)
 
 
 def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, shift=None):

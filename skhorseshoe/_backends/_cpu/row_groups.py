@@ -7,6 +7,7 @@ from .library import function, record
 from .passes import or_none, rows_of
 
 _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
+_curvature = function("curvature_of_rows")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
 _SHARED = 2**9  # groups to a piece of work of a thread
 
@@ -33,20 +34,28 @@ class RowGroups:
         self._share(lambda first, last: _sum_by_group(self._record, values, out.shape[1], first, last, out))
         return out
 
-    def move(self, effects, predictors, precision, information, sweep, key):
-        """A slice step for each effect (n_groups, n_chains), in place. precision : (n_chains,) s^-2. information :
-        (n_groups,) what the rows tell of it, about."""
-        how = self._record, predictors, precision, information, sweep, *key
+    def curvature(self, predictors, factor, effects):
+        """Minus the second derivative of the log-likelihood of each row by its linear predictor (n,), and sums of the
+        first over the rows of each group (n_groups,), averaged over chains. What is given is as in ``logliks``."""
+        of_rows, terms = np.empty(len(self.codes)), np.empty(self.n)
+        how = self._record, predictors, factor, effects, effects.shape[1]
+        self._share(lambda first, last: _curvature(*how, first, last, of_rows, terms))
+        return of_rows, terms
+
+    def move(self, effects, predictors, factor, precision, information, sweep, key):
+        """A slice step for each effect (n_groups, n_chains), in place, given x beta as ``logliks`` has it. precision :
+        (n_chains,) s^-2. information : (n_groups,) what the rows tell of it, about."""
+        how = self._record, predictors, factor, precision, information, sweep, *key
         self._share(lambda first, last: _move_effects(*how, first, last, effects))
 
-    def logliks(self, predictors, effects, factor, asked):
-        """The log-likelihoods with effects (n_groups, n_chains) where the predictors x beta are times a factor
-        (n_chains,), of the chains ``asked`` (n_chains,) bool; (n_chains,)."""
+    def logliks(self, predictors, factor, effects, asked):
+        """The log-likelihoods where x beta is that of predictors (n, n_chains) times a factor (n_chains,), with
+        effects (n_groups, n_chains), of the chains ``asked`` (n_chains,) bool; (n_chains,)."""
         out = np.zeros((len(self.bounds) - 1, len(asked)))
 
         def some(first, last):
             edges = self.bounds[first : last + 1]
-            _scaled_logliks(self._record, predictors, effects, factor, asked, edges, last - first, out[first:last])
+            _scaled_logliks(self._record, predictors, factor, effects, asked, edges, last - first, out[first:last])
 
         self.threads.run(some, len(out))
         return out.sum(axis=0)

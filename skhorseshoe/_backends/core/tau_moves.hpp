@@ -8,7 +8,7 @@
 
 struct Gaussians {  // filled by Python
     const double* H;   // (q, q)
-    const double* b;   // (q,)
+    const double* b;   // (n_chains, q)
     i64 p;             // shrunk coefficients
     i64 q;             // all coefficients
     double* factors;   // (n_chains, q, q) L in the lower triangles
@@ -18,10 +18,11 @@ struct Gaussians {  // filled by Python
 
 struct Gaussian {  // of a chain
     double *L, *mean, *log_norm;
+    const double* b;
 };
 
 HD Gaussian of_chain(const Gaussians& all, i64 c) {
-    return {all.factors + c * all.q * all.q, all.mean + c * all.q, all.log_norm + c};
+    return {all.factors + c * all.q * all.q, all.mean + c * all.q, all.log_norm + c, all.b + c * all.q};
 }
 
 // lambda^-2 (p,) and tau^-2 of a chain.
@@ -44,12 +45,12 @@ HD double log_half_cauchy(double precision) {
 // L, half = L^-1 b and the constant, given the scales. The number of a minor that is not positive, or 0. Team: it has
 // ``factorise(H, d, q, L)``. d : (q,) scratch.
 template <class Team>
-HD i32 factorise(const Team& team, const Gaussians& of, const double* lambda_sq_inv, double tau_sq_inv, double* L,
-                 double* half, double* d, double& log_norm) {
+HD i32 factorise(const Team& team, const Gaussians& of, const double* b, const double* lambda_sq_inv, double tau_sq_inv,
+                 double* L, double* half, double* d, double& log_norm) {
     for (i64 j = 0; j < of.q; ++j) d[j] = j < of.p ? tau_sq_inv * lambda_sq_inv[j] : 0.0;
     const i32 minor = team.factorise(of.H, d, of.q, L);
     if (minor) return minor;
-    solve(L, of.b, half, of.q);
+    solve(L, b, half, of.q);
     LogSum logs;
     logs.total = dot(half, half, of.q);
 #ifdef PLANT_NORM_WITHOUT_PRODUCT
@@ -72,8 +73,8 @@ HD i32 factorise(const Team& team, const Gaussians& of, const double* lambda_sq_
 // The Gaussian given the scales; a minor, or 0. work : (2 q,) scratch.
 template <class Team>
 HD i32 set_gaussian(const Team& team, const Gaussians& of, const Scales& scales, const Gaussian& gaussian, double* work) {
-    const i32 minor = factorise(team, of, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L, work, work + of.q,
-                                *gaussian.log_norm);
+    const i32 minor = factorise(team, of, gaussian.b, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L, work,
+                                work + of.q, *gaussian.log_norm);
     if (!minor) solve_transposed(gaussian.L, work, gaussian.mean, of.q);
     return minor;
 }
@@ -146,7 +147,7 @@ HD i32 move_tau(const Team& team, const Gaussians& of, double tau_0, double tau_
     auto [proposed, level] = propose_tau(now, *gaussian.log_norm, tau_0, tau_step, streams, move);
     for (i64 j = 0; j < of.p; ++j) x[j] = scales.lambda_sq_inv[j];
     level -= hold(of, x, now, now / proposed, move, streams.held);
-    const i32 minor = factorise(team, of, x, proposed, spare, half, work + of.q, log_norm);
+    const i32 minor = factorise(team, of, gaussian.b, x, proposed, spare, half, work + of.q, log_norm);
     if (minor || !(log_norm > level)) return minor;
     *gaussian.log_norm = log_norm, *scales.tau_sq_inv = proposed;
     for (i64 j = 0; j < of.p; ++j) scales.lambda_sq_inv[j] = x[j];

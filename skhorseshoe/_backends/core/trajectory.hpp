@@ -6,7 +6,7 @@
 // The quadratic that stands for the log-likelihood.
 struct Reference {  // filled by Python
     const double* point;        // (q,)
-    const double* slope;        // (q,)
+    const double* slope;        // (n_chains, q)
     const double* information;  // (q, q)
 };
 
@@ -15,6 +15,8 @@ struct Reference {  // filled by Python
 struct Path {
     double *u, *v, *force, *total;
 };
+
+HD Reference of_chain(const Reference& all, i64 c, i64 q) { return {all.point, all.slope + c * q, all.information}; }
 
 HD Path of_chain(const Path& all, i64 c, i64 q) {
     return {all.u + c * q, all.v + c * q, all.force + c * q, all.total + c};

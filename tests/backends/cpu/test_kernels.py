@@ -157,7 +157,8 @@ def test_offsets_and_effects_of_groups_are_coefficients_of_further_columns(kind,
     coef, direction = rng.standard_normal((2, 2, p))
     effects, slopes = rng.standard_normal((2, n_groups, 2))
     kept = np.empty((2, n, 2), dtype)
-    shift = passes.Shift(offset.astype(np.float64), codes, effects, slopes, *kept).of(slice(None))
+    shift = passes.Shift(offset.astype(np.float64), codes, effects, slopes, predictors=kept[0], terms=kept[1])
+    shift = shift.of(slice(None))
     wide = np.column_stack([coef, np.ones(2), effects.T]), np.column_stack([direction, np.zeros(2), slopes.T])
     given = []
     for rows, ends, own in ((kind(X), (coef, direction), shift), (kind(np.column_stack([X, more])), wide, None)):

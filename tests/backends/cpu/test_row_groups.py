@@ -45,7 +45,7 @@ def test_sums_and_log_likelihoods_of_groups_are_those_of_their_rows(dtype, weigh
     factor, asked = rng.uniform(0.5, 2, N_CHAINS), np.array([True, False, True, True])
     eta = factor * values.astype(float) + effects[codes] + offset[:, None]
     want = (log_ndtr(np.where(y[:, None] == 1, eta, -eta)) * (1.5 if weighted else 1.0)).sum(axis=0)
-    np.testing.assert_allclose(groups.logliks(values, effects, factor, asked), np.where(asked, want, 0.0), **close)
+    np.testing.assert_allclose(groups.logliks(values, factor, effects, asked), np.where(asked, want, 0.0), **close)
     w, bordered = rng.standard_normal(N), np.column_stack([X, np.ones(N)])
     for kind in (rows.held[0], csr_array(rows.held[0])):
         np.testing.assert_allclose(
@@ -70,7 +70,7 @@ def test_slice_steps_leave_the_law_of_an_effect_as_it_is():
     for start in (np.interp(rng.uniform(size=(n_groups, 1)), share, grid), np.zeros((n_groups, 1))):
         effects = start.copy()
         for sweep in range(25):
-            groups.move(effects, predictors, np.array([scale**-2.0]), np.full(n_groups, 1.0), sweep, KEY)
+            groups.move(effects, predictors, np.ones(1), np.array([scale**-2.0]), np.full(n_groups, 1.0), sweep, KEY)
         places = np.sort(np.interp(effects[:, 0], grid, share))
         assert abs(places - (np.arange(n_groups) + 0.5) / n_groups).max() < 1.95 / np.sqrt(n_groups)
         assert (effects != start).all()
@@ -106,9 +106,54 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(spa
     steps = np.array([[0.0, 0.5, -1.0]] * N_CHAINS)
     want = np.stack([density(there + k * direction) for k in steps[0]], axis=1)
     np.testing.assert_allclose(grouped.line(there, direction, steps), want, rtol=1e-6)
-    np.testing.assert_allclose(
-        grouped.predictors(there), X @ rows.columns.of_X(there)[:, :P].T + rows.columns.of_X(there)[:, P]
-    )
+    values, factor = grouped.predictors(there)
+    np.testing.assert_allclose(factor * values, X @ rows.columns.of_X(there)[:, :P].T + rows.columns.of_X(there)[:, P])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
+    """Where the last one has left linear predictors: of a path that some chains took, beta having grown since."""
+    rows, _ = made(seed, dtype, sparse)
+    grouped, rng = GroupedRows(rows, N_CHAINS, KEY), np.random.default_rng(seed)
+    beta = 0.3 * rng.standard_normal((N_CHAINS, P + 1))
+    grouped.hold(beta)
+    grouped.follows = True
+    grouped.information(beta)
+    grouped.refer(beta.mean(axis=0))
+    for _ in range(2):
+        grouped.hold(beta)
+        there = beta + 0.1 * rng.standard_normal(beta.shape)
+        grouped.score(there)
+        there[1:3] = beta[1:3]
+        grouped.predictors(there)
+        c = rng.uniform(0.8, 1.2, N_CHAINS)
+        beta, grouped.effects = c[:, None] * there, grouped.effects + rng.standard_normal(grouped.effects.shape)
+        grouped.known.grow(c, beta)
+        found, slope = grouped.hold(beta), grouped.slope
+        close = {"rtol": 1e-9, "atol": 1e-8} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-3}
+        for one, other in zip(found, grouped.score(beta), strict=True):
+            np.testing.assert_allclose(one, other, **close)
+        points = np.tile(grouped.map.point, (N_CHAINS, 1))
+        np.testing.assert_allclose(slope, grouped.score(points)[1], **close)
+
+
+def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
+    rows, (_, y, codes, offset, weight) = made(seed)
+    how = y, weight, offset, codes, N_GROUPS, N_CHAINS, np.dtype(float), rows.bounds, ALONE
+    groups, rng, h = cpu.RowGroups(*how), np.random.default_rng(seed), 1e-5
+    values, effects = rng.standard_normal((N, N_CHAINS)), rng.standard_normal((N_GROUPS, N_CHAINS))
+    factor = rng.uniform(0.5, 2, N_CHAINS)
+    eta, sign = factor * values + effects[codes] + offset[:, None], np.where(y == 1, 1.0, -1.0)[:, None]
+
+    def slope(by):
+        return (
+            sign * np.exp(-((eta + by) ** 2) / 2 - log_ndtr(sign * (eta + by))) / np.sqrt(2 * np.pi) * weight[:, None]
+        )
+
+    curvature, terms = groups.curvature(values, factor, effects)
+    np.testing.assert_allclose(curvature, (slope(-h) - slope(h)).mean(axis=1) / (2 * h), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(terms, np.bincount(codes, slope(0.0).mean(axis=1)), rtol=1e-10)
 
 
 def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):
@@ -120,8 +165,8 @@ def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):
             rows, (_, y, codes, offset, _) = made(0)
             how = y, rows.weight, offset, codes, N_GROUPS, N_CHAINS, np.dtype(float), np.array([0, 300, N]), threads
             groups, effects = cpu.RowGroups(*how), start.copy()
-            groups.move(effects, predictors, np.ones(N_CHAINS), np.ones(N_GROUPS), 4, KEY)
             one = np.ones(N_CHAINS)
-            found.append((effects, groups.sums(predictors), groups.logliks(predictors, effects, one, one > 0)))
+            groups.move(effects, predictors, one, one, np.ones(N_GROUPS), 4, KEY)
+            found.append((effects, groups.sums(predictors), groups.logliks(predictors, one, effects, one > 0)))
     for one, other in zip(*found, strict=True):
         assert (one == other).all()

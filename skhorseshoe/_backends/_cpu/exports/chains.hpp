@@ -29,7 +29,7 @@ static inline i32 begin_chain(const Gaussians& all, const Reference& reference, 
     const Gaussian gaussian = of_chain(all, c);
     if (!same_scales)
         if (const i32 minor = set_gaussian(Lapack(), all, scales_of(state, c, all.p), gaussian, work)) return minor;
-    begin(reference, gaussian, state.beta + c * q, state.loglik[c], state.score + c * q, q,
+    begin(of_chain(reference, c, q), gaussian, state.beta + c * q, state.loglik[c], state.score + c * q, q,
           Stream(key, u32(c), MOMENTUM), of_chain(path, c, q), work);
     return 0;
 }
@@ -55,7 +55,7 @@ static inline i32 move_slow(const Gaussians& all, const i64* slow, i64 k, const 
     for (i64 i = 0; i < k; ++i) scales.lambda_sq_inv[slow[i]] = x[i];
 #ifdef PLANT_GAUSSIAN_FORGOTTEN
     double ignored;
-    return factorise(Lapack(), all, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L, work, work + q, ignored);
+    return factorise(Lapack(), all, gaussian.b, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L, work, work + q, ignored);
 #else
     return set_gaussian(Lapack(), all, scales, gaussian, work);
 #endif
@@ -91,6 +91,6 @@ static inline i32 move_chain(const Gaussians& all, const Moves& moves, const Sta
 static inline void kick_chain(double angle, const Gaussians& all, const Reference& reference, const State& at, i64 c,
                               const Path& path, double* work) {
     const i64 q = all.q;
-    kick(angle, reference, of_chain(all, c), at.beta + c * q, at.loglik[c], at.score + c * q, q,
+    kick(angle, of_chain(reference, c, q), of_chain(all, c), at.beta + c * q, at.loglik[c], at.score + c * q, q,
          of_chain(path, c, q), work);
 }

@@ -22,10 +22,14 @@ struct Shift {  // filled by Python
     const double* effects;     // (n_groups, n_chains) of the groups
     const double* slopes;      // (n_groups, n_chains) by which effects change along a direction, or null
     i64 n_chains;
+    const void* known;         // (n, n_known) x beta of the first chains but for a factor, of the type of X; or null
+    const double* factor;      // (n_known,)
+    i64 n_known;
+    const void* common;        // (n,) that of all others; null where there are none
     void* predictors;          // (n, n_chains) x beta, of the type of X, to be overwritten; or null
     void* terms;               // (n, n_chains) what the rows are weighted by in sums over them, likewise
 };
-constexpr Shift NO_SHIFT = {nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr};
+constexpr Shift NO_SHIFT = {nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr};
 
 // What all passes are given of the rows beside X.
 struct Given {
@@ -44,6 +48,17 @@ static void keep(const C* __restrict values, i64 tile, i64 start, i64 n_rows, i6
     C* __restrict to = static_cast<C*>(out) + start * n_chains;
     for (i64 r = 0; r < n_rows; ++r)
         for (i64 c = 0; c < n_chains; ++c) to[r * n_chains + c] = values[c * tile + r];
+}
+
+// The linear predictors of a tile that are known.
+template <class C>
+static void recall(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 width, C* __restrict eta) {
+    const C* __restrict from = static_cast<const C*>(shift.known) + start * shift.n_known;
+    for (i64 c = 0; c < shift.n_known; ++c)
+        for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] = C(shift.factor[c] * double(from[r * shift.n_known + c]));
+    const C* common = shift.common ? static_cast<const C*>(shift.common) + start : nullptr;
+    for (i64 c = shift.n_known; c < width; ++c)
+        for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] = common ? common[r] : C(0);
 }
 
 // Add to numbers of the rows of a tile those of their groups, (n_groups, n_chains).
@@ -84,8 +99,11 @@ static void for_tiles(const Rows& rows, const Given& given, const Coefficients& 
     for (i64 block = 0; block < given.n_blocks; ++block)
         for (i64 start = given.bounds[block]; start < given.bounds[block + 1]; start += rows.tile) {
             const i64 n_rows = least(rows.tile, given.bounds[block + 1] - start);
-            rows.linear_predictor(static_cast<const C*>(coef.values), coef.q, coef.width, start, n_rows, eta);
             const Shift& shift = given.shift;
+            if (shift.known) {
+                rows.prefetch_halves(start, n_rows);
+                recall(shift, rows.tile, start, n_rows, coef.width, eta);
+            } else rows.linear_predictor(static_cast<const C*>(coef.values), coef.q, coef.width, start, n_rows, eta);
             if (shift.predictors) keep(eta, rows.tile, start, n_rows, shift.n_chains, shift.predictors);
             add_shift(shift, rows.tile, start, n_rows, coef.width, eta);
             at_tile(block, start, n_rows);

@@ -39,6 +39,33 @@ EXPORT i32 sum_by_group(const void* row_groups, const void* values, i64 n_chains
     return 0;
 }
 
+// Of rows of the groups first to last - 1 -w d^2 log Phi(s eta) / d eta^2, and of the groups the sums over their rows of
+// w d log Phi(s eta) / d eta, averaged over n_chains: eta = factor times the predictor, with effect and offset.
+EXPORT i32 curvature_of_rows(const void* row_groups, const void* predictors, const double* factor, const double* effects,
+                             i64 n_chains, i64 first, i64 last, double* curvature, double* terms) {
+    const RowGroups& groups = groups_at(row_groups);
+    with_kept(groups, predictors, [&](auto* of_rows) {
+        for (i64 g = first; g < last; ++g) {
+            terms[g] = 0.0;
+            for (i64 k = groups.starts[g]; k < groups.starts[g + 1]; ++k) {
+                const i64 row = groups.order[k];
+                const double sign = groups.y[row] ? 1.0 : -1.0, offset = groups.offset ? groups.offset[row] : 0.0;
+                const double weight = (groups.weight ? groups.weight[row] : 1.0) / double(n_chains);
+                double total = 0.0;
+                for (i64 c = 0; c < n_chains; ++c) {
+                    const double eta = factor[c] * double(of_rows[row * n_chains + c]) + effects[g * n_chains + c];
+                    const double t = sign * (eta + offset);
+                    const CdfParts parts = cdf_parts(t);
+                    const double ratio = mills_ratio(t, parts.e, parts.v);
+                    total += ratio * (t + ratio), terms[g] += weight * sign * ratio;
+                }
+                curvature[row] = weight * total;
+            }
+        }
+    });
+    return 0;
+}
+
 // What moves together: of some groups all chains.
 struct Together {
     Scratch<double> numbers;
@@ -55,7 +82,7 @@ struct Together {
 
 // Bring the rows of a group together, those of each chain by themselves, from place ``at`` on.
 template <class T>
-static void gather(const RowGroups& groups, const T* of_rows, i64 g, i64 at, const Together& to) {
+static void gather(const RowGroups& groups, const T* of_rows, const double* factor, i64 g, i64 at, const Together& to) {
     const i64 start = groups.starts[g], n = groups.starts[g + 1] - start, n_chains = groups.n_chains;
     for (i64 i = 0; i < n; ++i) {
         const i64 row = groups.order[start + i];
@@ -63,14 +90,15 @@ static void gather(const RowGroups& groups, const T* of_rows, i64 g, i64 at, con
         for (i64 c = 0; c < n_chains; ++c) {
             const i64 place = at + c * n + i;
             to.sign[place] = sign;
-            to.eta[place] = sign * (double(of_rows[row * n_chains + c]) + offset);
+            to.eta[place] = sign * (factor[c] * double(of_rows[row * n_chains + c]) + offset);
             if (groups.weight) to.weight[place] = groups.weight[row];
         }
     }
 }
 
 struct OfEffects {
-    const double *precision, *information;  // (n_chains,) s^-2; (n_groups,) what the rows tell of an effect, frozen
+    const double *factor, *precision;  // (n_chains,) of x beta; (n_chains,) s^-2
+    const double* information;         // (n_groups,) what the rows tell of an effect, frozen
     Key key;
 };
 
@@ -80,7 +108,7 @@ static void move_together(const RowGroups& groups, const void* predictors, const
     const i64 n_chains = groups.n_chains, n_effects = (last - first) * n_chains;
     for (i64 g = first; g < last; ++g) {
         const i64 at = (groups.starts[g] - groups.starts[first]) * n_chains, n = groups.starts[g + 1] - groups.starts[g];
-        with_kept(groups, predictors, [&](auto* of_rows) { gather(groups, of_rows, g, at, moving); });
+        with_kept(groups, predictors, [&](auto* of_rows) { gather(groups, of_rows, of.factor, g, at, moving); });
         for (i64 c = 0; c < n_chains; ++c) {
             const i64 k = (g - first) * n_chains + c;
             const Stream stream(of.key, u32(c), EFFECT, u64(g));
@@ -106,10 +134,11 @@ static i64 end_of_some(const RowGroups& groups, i64 first, i64 last) {
     return end;
 }
 
-// Move the effects (n_groups, n_chains) of the groups first to last - 1. predictors : (n, n_chains) x beta.
-EXPORT i32 move_group_effects(const void* row_groups, const void* predictors, const double* precision,
-                              const double* information, u32 sweep, u32 k0, u32 k1, i64 first, i64 last,
-                              double* effects) {
+// Move the effects (n_groups, n_chains) of the groups first to last - 1. predictors : (n, n_chains)
+// x beta but for the factor (n_chains,).
+EXPORT i32 move_group_effects(const void* row_groups, const void* predictors, const double* factor,
+                              const double* precision, const double* information, u32 sweep, u32 k0, u32 k1,
+                              i64 first, i64 last, double* effects) {
     const RowGroups& groups = groups_at(row_groups);
     i64 most_groups = 0, most_rows = 0;
     for (i64 g = first, end; g < last; g = end) {
@@ -121,14 +150,14 @@ EXPORT i32 move_group_effects(const void* row_groups, const void* predictors, co
     if (moving.failed()) return NO_MEMORY;
     for (i64 g = first, end; g < last; g = end) {
         end = end_of_some(groups, g, last);
-        move_together(groups, predictors, {precision, information, {sweep, k0, k1}}, g, end, moving, effects);
+        move_together(groups, predictors, {factor, precision, information, {sweep, k0, k1}}, g, end, moving, effects);
     }
     return 0;
 }
 
 // The log-likelihoods of all rows where x beta is times ``factor`` (n_chains,), of the chains that are ``asked`` for.
 // effects : (n_groups, n_chains). logliks : (n_blocks, n_chains), added to.
-EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const double* effects, const double* factor,
+EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const double* factor, const double* effects,
                           const u8* asked, const i64* bounds, i64 n_blocks, double* logliks) {
     const RowGroups& groups = groups_at(row_groups);
     const i64 n_chains = groups.n_chains;
