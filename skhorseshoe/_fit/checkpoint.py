@@ -280,9 +280,9 @@ _WHOLE |= {
 # Of groups, G of them, U draws of their effects: of chains, with a map, and of draws.
 _GROUPS = {"group_effects": "GC", "group_scale": "C", "group_widths": "2", "group_steps": "3"}
 _GROUP_KNOWN = {"group_known_beta": "Cq", "group_known_factor": "C", "group_known_grown": "Cq"}
-_GROUP_MAP = {"along": "Gq", "point": "q", "precision": "G1", "towards": "G1", "of_prior": ""}
+_GROUP_MAP = {"along": "Gq", "point": "q", "precision": "G1", "scale": "", "reach": "", "mean": "G4", "log_sd": "G4"}
 _GROUP_MAP = {f"group_map_{name}": shape for name, shape in _GROUP_MAP.items()}
-_GROUP_SEEN = {"n": "", "weight": "n", "terms": "G", "effects": "G", "beta": "q", "log_scale": ""}
+_GROUP_SEEN = {"n": "", "weight": "n", "terms": "G", "effects": "G", "beta": "q", "log_scale": "", "square": ""}
 _GROUP_SEEN = {f"group_seen_{name}": shape for name, shape in _GROUP_SEEN.items()}
 _MEASURED = {"measured_beta": "Cq", "measured_effects": "GC", "measured_scale": "C"}  # with the first draw
 _GROUP_DRAWS = {"group_stride": "", "group_scale_draws": "CU", "group_effect_draws": "CUG", "group_all_n_draws": ""}

@@ -13,11 +13,9 @@ Jacobian the log-density of r is
     l - sum_g u_g^2 / (2 e^2r s^2) - G r + sum_g log d_g + r - log(1 + e^2r s^2 / scale^2)
 
 In the last move beta_j / (lambda_j tau) stays, so that the horseshoe's Gaussian leaves a factor c for each coefficient
-that is not shrunk, and one for tau; to its log-density are added
+that is not shrunk, and one for tau. What is added to the log-density is the logarithm of the fixed prior at c beta, and
 
     (1 + q - p) log c - log(1 + c^2 tau^2 / tau_0^2)
-
-and the logarithm of the fixed prior at c beta.
 """
 
 import numpy as np
@@ -67,13 +65,12 @@ class ScaleLine:
     def __init__(self, rows, known, beta, effects, scale):
         self.rows, self.scale = rows, scale
         self.predictors, self.before = known
-        there = rows.map.followed(np.concatenate([beta, np.zeros_like(beta[:1]) + rows.map.point]))
-        self.along, self.of_point = there[:, :-1], there[:, -1:]
-        mean, precision = self._conditional(scale, 1.0)
-        self.standard = (effects - mean) * np.sqrt(precision)
+        self.along, self.of_point = rows.map.followed(beta), rows.map.followed(np.atleast_2d(rows.map.point))
+        mean, log_sd = self._conditional(scale, 1.0)
+        self.standard = (effects - mean) / np.exp(log_sd)
 
     def _conditional(self, scale, c):
-        """Mean and precision of u (n_groups, n_chains) where beta has grown."""
+        """Mean of u, and the logarithm of its standard deviation, where beta has grown; (n_groups, n_chains) each."""
         return self.rows.map.conditional(scale, c * self.along - self.of_point)
 
     def factor(self, r):
@@ -86,17 +83,17 @@ class ScaleLine:
 
     def effects(self, r):
         """u (n_groups, n_chains)."""
-        mean, precision = self._conditional(np.exp(r) * self.scale, self.factor(r))
-        return mean + self.standard / np.sqrt(precision)
+        mean, log_sd = self._conditional(np.exp(r) * self.scale, self.factor(r))
+        return mean + self.standard * np.exp(log_sd)
 
     def at(self, r, asked):
         """The log-likelihood, of the chains asked, and what is to be added."""
         rows, c, scale = self.rows, self.factor(r), np.exp(r) * self.scale
-        mean, precision = self._conditional(scale, c)
-        effects = mean + self.standard / np.sqrt(precision)
+        mean, log_sd = self._conditional(scale, c)
+        effects = mean + self.standard * np.exp(log_sd)
         loglik = rows.of_groups.logliks(self.predictors, c * self.before, effects, asked)
         of_scale = r - np.log1p((scale / rows.prior_scale) ** 2)
-        return loglik, of_effects(r, effects, scale, precision) + self.of_beta(c) + of_scale
+        return loglik, of_effects(r, effects, scale, log_sd) + self.of_beta(c) + of_scale
 
 
 class LineWithBeta(ScaleLine):
@@ -116,10 +113,9 @@ class LineWithBeta(ScaleLine):
         return self.n_free * np.log(c) - np.log1p(c**2 * self.ratio) - (c**2 - 1.0) * self.energy
 
 
-def of_effects(r, effects, scale, precision):
+def of_effects(r, effects, scale, log_sd):
     """What the density of u and the Jacobian add to the log-density; (n_chains,)."""
-    volume = len(effects) * r + np.log(precision).sum(axis=0) / 2
-    return -(effects**2).sum(axis=0) / (2 * scale**2) - volume
+    return log_sd.sum(axis=0) - len(effects) * r - (effects**2).sum(axis=0) / (2 * scale**2)
 
 
 def _slice(line, loglik, width, uniform):

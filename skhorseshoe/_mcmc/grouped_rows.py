@@ -10,7 +10,7 @@ map. A poor map costs acceptance and nothing else.
 import numpy as np
 
 from .._backends import EFFECT, NO_SWEEP
-from .group_map import GroupMap, Seen
+from .group_map import GroupMap, Seen, as_saved
 from .known_predictors import KnownPredictors
 
 _FIRST_SCALE = 0.7, 0.5  # the median of s where chains start, and the standard deviation of its logarithm
@@ -145,8 +145,8 @@ class GroupedRows:
             return self.rows.weighted_gram(self.rows.information_weights(shift), spare)
         if not self.seen.n:
             self.see()
-        H, self.pending = self.seen.learn(self.rows, spare)
-        self.seen = Seen()
+        H, *learnt = self.seen.learn(self.rows, spare)
+        self.pending, self.seen = (self.seen, *learnt), Seen()
         return H
 
     def marginal(self, beta, effects, scale):
@@ -171,7 +171,9 @@ class GroupedRows:
     def refer(self, point):
         """u follows from this point on, along the map of the last information."""
         if self.pending is not None:
-            self.map, self.pending, self.of_point = self.pending.about(point), None, None
+            (seen, *learnt), self.pending = self.pending, None
+            self.of_point = self._predictors(point[None])
+            self.map = seen.made(*learnt, point, self.of_groups, self.of_point)
             self.delta = self.effects - self.followed(self.beta)
 
     def stay(self):
@@ -189,4 +191,5 @@ class GroupedRows:
         self.effects, self.scale = saved["group_effects"].copy(), saved["group_scale"].copy()
         self.widths, self.steps = saved["group_widths"].copy(), saved["group_steps"].copy()
         if "group_map_along" in saved:
-            self.map, self.follows = GroupMap(*(saved[f"group_map_{name}"] for name in GroupMap._fields)), True
+            self.map = GroupMap(*(as_saved(saved[f"group_map_{name}"]) for name in GroupMap._fields))
+            self.follows = True

@@ -37,7 +37,11 @@ class KnownPredictors:
         if self.last is not None:
             last, values = self.last
             goes = ~stays & (last == beta).all(axis=1)
-            self.values[:, goes], self.beta[goes], self.factor[goes] = values[:, goes], beta[goes], 1.0
+            self.beta[goes], self.factor[goes] = beta[goes], 1.0
+            if goes.all():
+                self.values = values
+            else:
+                self.values[:, goes] = values[:, goes]
         return bool((stays | goes).all())
 
     def grow(self, c, beta):

@@ -7,7 +7,7 @@ from .library import function, record
 from .passes import or_none, rows_of
 
 _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
-_curvature = function("curvature_of_rows")
+_curvature, _logliks_on_grid = function("curvature_of_rows"), function("group_logliks_on_grid")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
 _SHARED = 2**9  # groups to a piece of work of a thread
 
@@ -59,6 +59,19 @@ class RowGroups:
 
         self.threads.run(some, len(out))
         return out.sum(axis=0)
+
+    def logliks_on_grid(self, predictors, u, first):
+        """The log-likelihoods of the groups from ``first`` on with effects u (m, k), those of a group in a row, where x
+        beta is that of predictors (n, 1); (m, k)."""
+        out = np.empty_like(u)
+
+        def some(start, stop):
+            _logliks_on_grid(
+                self._record, predictors, u[start:stop], u.shape[1], first + start, first + stop, out[start:stop]
+            )
+
+        self.threads.run(some, len(u))
+        return out
 
     def _share(self, some):
         n = -(-self.n // _SHARED)

@@ -66,6 +66,34 @@ EXPORT i32 curvature_of_rows(const void* row_groups, const void* predictors, con
     return 0;
 }
 
+// The log-likelihoods of the groups first to last - 1 with each of k effects u (last - first, k). predictors : (n,).
+EXPORT i32 group_logliks_on_grid(const void* row_groups, const void* predictors, const double* u, i64 k, i64 first,
+                                 i64 last, double* logliks) {
+    const RowGroups& groups = groups_at(row_groups);
+    i64 most = 0;
+    for (i64 g = first; g < last; ++g) most = largest(most, groups.starts[g + 1] - groups.starts[g]);
+    Scratch<double> numbers(7 * most);
+    if (numbers.failed()) return NO_MEMORY;
+    double *eta = numbers, *sign = eta + most, *weight = sign + most, *t = weight + most, *work = t + most;
+    with_kept(groups, predictors, [&](auto* of_rows) {
+        for (i64 g = first; g < last; ++g) {
+            const i64 start = groups.starts[g], n = groups.starts[g + 1] - start;
+            for (i64 i = 0; i < n; ++i) {
+                const i64 row = groups.order[start + i];
+                sign[i] = groups.y[row] ? 1.0 : -1.0;
+                eta[i] = sign[i] * (double(of_rows[row]) + (groups.offset ? groups.offset[row] : 0.0));
+                if (groups.weight) weight[i] = groups.weight[row];
+            }
+            for (i64 j = 0; j < k; ++j) {
+                const i64 at = (g - first) * k + j;
+                for (i64 i = 0; i < n; ++i) t[i] = eta[i] + sign[i] * u[at];
+                logliks[at] = sum_log_cdf(n, t, groups.weight ? weight : nullptr, work);
+            }
+        }
+    });
+    return 0;
+}
+
 // What moves together: of some groups all chains.
 struct Together {
     Scratch<double> numbers;
