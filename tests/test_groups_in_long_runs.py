@@ -50,6 +50,29 @@ def test_a_run_that_was_killed_goes_on(fit, after, stop_at, tmp_path):
     assert_same(model.fit(X, y, groups=group), whole)
 
 
+def test_what_the_next_map_is_made_of_is_seen_as_without_the_stop(seed, stop_at, tmp_path):
+    """A run is killed after each sweep of a while in which its chains look at the rows now and then."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 15, 60)
+    X = rng.standard_normal((60, 3))
+    y = X[:, 0] + rng.standard_normal(15)[group] + rng.standard_normal(60) > 0
+    model = HorseshoeProbitClassifier(n_iter=5, burn_in=100, sampler="hmc", random_state=0)
+    whole = clone(model).fit(X, y, groups=group)
+    for sweep in range(57, 64):
+        model.set_params(checkpoint=tmp_path / f"run{sweep}", checkpoint_interval=0)
+        stop_at(sweep, RuntimeError("killed"))
+        with pytest.raises(RuntimeError, match="killed"):
+            model.fit(X, y, groups=group)
+        assert_same(model.fit(X, y, groups=group), whole)
+
+
+def test_without_burn_in_there_is_a_map(fit):
+    model, X, y, group = fit
+    model.set_params(burn_in=0, n_iter=30).fit(X, y, groups=group)
+    assert np.isfinite(model.coef_draws_).all()
+    assert np.isfinite(model.group_effect_draws_).all()
+
+
 @pytest.mark.parametrize("more", [{}, {"max_draws": 7}, {"thin": 2}])
 def test_warm_start_adds_draws(fit, more):
     model, X, y, group = fit

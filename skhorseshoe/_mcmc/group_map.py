@@ -64,6 +64,7 @@ def _moments(of_groups, of_point, centre, sd, scale, reach):
     """The polynomials of the mean and of the logarithm of the standard deviation of u_g, by quadrature about a centre
     (n_groups,) on a grid of its standard deviations sd (n_groups,). of_point : x r of all rows (n, 1)."""
     t, grid = np.linspace(-reach, reach, _SCALES), np.linspace(-_WIDE, _WIDE, _NODES)
+    least = (sd * (grid[1] - grid[0]) / 4) ** 2  # of a variance: between two nodes the grid tells nothing
     fit, fitted = np.linalg.pinv(_powers(t).T).T, []
     for first in range(0, len(centre), _TOGETHER):
         some = slice(first, first + _TOGETHER)
@@ -74,7 +75,8 @@ def _moments(of_groups, of_point, centre, sd, scale, reach):
             share = np.exp(log - log.max(axis=1, keepdims=True))
             share /= share.sum(axis=1, keepdims=True)
             mean = (share * u).sum(axis=1)
-            moments.append((mean, np.log((share * (u - mean[:, None]) ** 2).sum(axis=1)) / 2))
+            variance = np.maximum((share * (u - mean[:, None]) ** 2).sum(axis=1), least[some])
+            moments.append((mean, np.log(variance) / 2))
         fitted.append(np.moveaxis(np.array(moments), 0, -1) @ fit)
     return np.ascontiguousarray(np.concatenate(fitted, axis=1))
 

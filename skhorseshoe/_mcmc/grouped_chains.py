@@ -76,7 +76,7 @@ class GroupedHmcChains(_Grouped, HmcChains):
 
     def _mode(self):
         rows = self.problem.rows
-        rows.stay()
+        rows.stay(self.state.beta)
         point, *_ = super()._mode()
         rows.follows = True
         information = rows.information(point[None], self.precision.work)

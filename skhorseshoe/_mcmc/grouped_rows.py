@@ -45,8 +45,8 @@ class GroupedRows:
             self._start()
         else:
             self._restore(saved)
-        self.delta, self.beta = self.effects, None  # beta (n_chains, q) where the effects are
         self.known, self.seen = KnownPredictors(saved), Seen(saved)
+        self.delta, self.beta = self.effects, self.known.grown  # (n_chains, q) where the effects are
 
     def _start(self):
         median, deviation = _FIRST_SCALE
@@ -65,8 +65,7 @@ class GroupedRows:
         known, m = self.known, self.n_chains
         if not known.are_of(beta):
             known.begin(beta, self._predictors(beta))
-        elif known.values is None:
-            known.values = self._predictors(known.beta)
+        self._recall()
         how = {"known": known.values, "factor": known.factor}
         if self.map.along is not None:  # one pass finds the gradient at the point of the map too
             if self.of_point is None:
@@ -116,8 +115,14 @@ class GroupedRows:
         self.rows.score(beta, shift)
         return shift.predictors
 
+    def _recall(self):
+        """What a run that goes on does not have any more."""
+        if self.known.values is None and self.known.beta is not None:
+            self.known.values = self._predictors(self.known.beta)
+
     def predictors(self, beta):
         """x beta of all rows but for a factor, (n, n_chains), and the factor (n_chains,), at the end of a sweep."""
+        self._recall()
         if not self.known.end(beta):
             self.known.begin(beta, self._predictors(beta))
         return self.known.values, self.known.factor
@@ -176,9 +181,10 @@ class GroupedRows:
             self.map = seen.made(*learnt, point, self.of_groups, self.of_point)
             self.delta = self.effects - self.followed(self.beta)
 
-    def stay(self):
-        """u does not follow."""
-        self.map, self.follows, self.delta = GroupMap.none(self.n_groups), False, self.effects
+    def stay(self, beta):
+        """u does not follow from where it is at beta (n_chains, q)."""
+        self.map, self.follows = GroupMap.none(self.n_groups), False
+        self.stand(beta)
 
     def arrays(self):
         """All that a later run needs to go on, beside what ``Rows`` has."""

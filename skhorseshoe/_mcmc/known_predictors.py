@@ -33,6 +33,8 @@ class KnownPredictors:
 
     def end(self, beta):
         """Take those of beta (n_chains, q), where a sweep has led, of each chain; whether they are all known."""
+        if self.values is None:
+            return False
         stays, goes = (self.grown == beta).all(axis=1), False
         if self.last is not None:
             last, values = self.last
