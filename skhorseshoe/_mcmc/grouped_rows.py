@@ -116,7 +116,7 @@ class GroupedRows:
         return shift.predictors
 
     def _recall(self):
-        """What a run that goes on does not have any more."""
+        """Compute what a run that goes on had before it stopped."""
         if self.known.values is None and self.known.beta is not None:
             self.known.values = self._predictors(self.known.beta)
 
@@ -136,10 +136,9 @@ class GroupedRows:
         energy = (effects**2).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)
         return values - energy * precision / 2
 
-    def see(self, seen=None):
+    def see(self):
         """Add to what has been seen of the rows, where the chains are."""
-        known = self.predictors(self.beta)
-        (seen or self.seen).add(self.of_groups, known, self.beta, self.effects, self.scale)
+        self.seen.add(self.of_groups, self.predictors(self.beta), self.beta, self.effects, self.scale)
 
     def information(self, beta, spare=()):
         """That of beta, u following along the map that ``refer`` is to take, by what has been seen; (q, q). Where u

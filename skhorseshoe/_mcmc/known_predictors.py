@@ -7,13 +7,11 @@ _ARRAYS, _SAVED = ("beta", "factor", "grown"), "group_known_"
 
 
 class KnownPredictors:
-    """Of the chains of a run. saved : what ``arrays`` gave, or None."""
+    """Of the chains of a run. saved : what ``arrays`` gave, or None; a run that goes on has no values at first."""
 
     def __init__(self, saved=None):
-        self.beta = self.factor = self.grown = (
-            None  # where passes were (n_chains, q); times factor (n_chains,) that is grown
-        )
-        self.values = None  # (n, n_chains) x beta; None in a run that goes on, before its first pass
+        self.beta = self.values = None  # where passes were (n_chains, q), and what they have left (n, n_chains)
+        self.factor = self.grown = None  # (n_chains,), and beta times it, where the chains are
         self.last = None  # beta and values of the last pass of this sweep
         if saved is not None and f"{_SAVED}beta" in saved:
             self.beta, self.factor, self.grown = (saved[_SAVED + name].copy() for name in _ARRAYS)
