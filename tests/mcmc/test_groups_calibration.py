@@ -1,6 +1,7 @@
 """Simulation-based calibration (Talts et al. 2018): parameters are drawn from the prior and rows given them. Among the
 draws from the posterior the rank of what the rows were made of is then uniform, whatever that is. Groups have 1 to 200
-rows, and in every other set of rows an event is rare."""
+rows, and in every other set of rows an event is rare. Rows have no weights, as a weighted likelihood is no law that y
+could be drawn from; ``test_groups_law.py`` has them."""
 
 import numpy as np
 import pytest
