@@ -267,29 +267,19 @@ _DRAWS = {"coef": "C*P", "intercept": "C*", "global_scale": "C*", "acceptance": 
 _COUNTS = {"seen": "", "stride": "", "next_kappa": "", "kappa_sum": "p", "kappa_weight": ""}
 _MOMENTS = {"all_n_draws": "", "all_mean": "CM", "all_squares": "CM", "all_positive": "CM"}
 _WHOLE = {"n_iter", "key", "room", "sweep", "extensions", "slow", "every", "stage_length", "stage_n", "seen_n"}
-_WHOLE |= {
-    "group_seen_n",
-    "seen",
-    "stride",
-    "next_kappa",
-    "kappa_weight",
-    "all_n_draws",
-    "group_stride",
-    "group_all_n_draws",
-}
-# Of groups, G of them, U draws of their effects: of chains, with a map, and of draws.
+_WHOLE |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws"}
+_WHOLE |= {"group_seen_n", "group_stride", "group_all_n_draws"}
+# Of groups, G of them, U draws of their effects: of chains, with a map, of what the next one is made of, and of draws.
 _GROUPS = {"group_effects": "GC", "group_scale": "C", "group_widths": "2", "group_steps": "3"}
 _GROUP_KNOWN = {"group_known_beta": "Cq", "group_known_factor": "C", "group_known_grown": "Cq"}
 _GROUP_MAP = {"along": "Gq", "point": "q", "precision": "G1", "scale": "", "reach": "", "mean": "G4", "log_sd": "G4"}
-_GROUP_MAP = {f"group_map_{name}": shape for name, shape in _GROUP_MAP.items()}
 _GROUP_SEEN = {"n": "", "weight": "n", "terms": "G", "effects": "G", "beta": "q", "log_scale": "", "square": ""}
-_GROUP_SEEN = {f"group_seen_{name}": shape for name, shape in _GROUP_SEEN.items()}
 _MEASURED = {"measured_beta": "Cq", "measured_effects": "GC", "measured_scale": "C"}  # with the first draw
 _GROUP_DRAWS = {"group_stride": "", "group_scale_draws": "CU", "group_effect_draws": "CUG", "group_all_n_draws": ""}
 _GROUP_DRAWS |= {f"group_all_{name}": "CG" for name in ("mean", "squares", "positive")}
 _SINGLE = "group_map_along", "group_effect_draws"  # float32
 _ABOVE_0 = "size", "lambda_sq_inv", "tau_sq_inv", "nu_inv", "xi_inv", "global_scale", "spread"
-_ABOVE_0 += "group_scale", "measured_scale"
+_ABOVE_0 += "group_scale", "measured_scale", "group_map_scale", "group_map_reach"
 
 
 def check_saved(saved, problem, settings):
@@ -326,14 +316,15 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
     if sampler == "hmc":
         stages = burn_in.phases.ends
         expected |= {"H": "qq"} if sweep < stages[0] else _REFERENCE
-        expected |= _GROUP_MAP if "G" in sizes and sweep >= stages[0] else {}
+        expected |= _named("group_map", _GROUP_MAP) if "G" in sizes and sweep >= stages[0] else {}
         if stages[0] <= sweep < stages[-1]:
             start, stop = max(t for t in stages if t <= sweep), min(t for t in stages if t > sweep)
             # Of the half that it looks at, before which there is nothing to keep.
             n_seen = sweep - start - (stop - start) // 2
             seen = _SEEN if n_seen > 0 else _NOT_YET
-            expected |= _GROUP_SEEN if "G" in sizes and n_seen > 1 and stop < stages[-1] else {}
-            expected |= {f"stage_{name}": shape for name, shape in (_STAGE | seen).items()}
+            expected |= _named("stage", _STAGE | seen)
+            if "G" in sizes and n_seen > 1 and stop < stages[-1]:
+                expected |= _named("group_seen", _GROUP_SEEN)
     elif "G" in sizes and sweep - burn_in.end >= settings.thin:
         expected |= _MEASURED
     expected |= _GROUP_KNOWN if "G" in sizes and sweep else {}
@@ -349,6 +340,11 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
         if "stage_n" in chains:
             now = int(chains["stage_length"]), int(chains["stage_n"])
             _require(now == (stop - start, sweep - start), "its stage of burn-in is not that of its sweep")
+
+
+def _named(prefix, shapes):
+    """The shapes of arrays whose names begin with a prefix."""
+    return {f"{prefix}_{name}": shape for name, shape in shapes.items()}
 
 
 def _check_draws(draws, done, most, settings, sizes):

@@ -46,32 +46,36 @@ def move(rows, beta, tau_sq_inv, fixed, tau_0, t):
     scale = ops.gamma((rows.n_groups + 1) / 2, rate, key, t, GROUP_SCALE) ** -0.5
 
     uniform = ops.uniform((len(beta), 2 * EACH), key, t, GROUP_LINE)
-    line = ScaleLine(rows, known, beta, effects, scale)
+    followed = rows.map.followed(beta), rows.map.followed(np.atleast_2d(rows.map.point))
+    line = ScaleLine(rows, known, followed, effects, scale)
     first, loglik = _slice(line, None, rows.widths[0], uniform[:, :EACH])
-    line = LineWithBeta(rows, known, beta, line.effects(first), scale * np.exp(first), tau_sq_inv, fixed, tau_0)
+    _, scale, effects, _ = line.to(first)
+    line = LineWithBeta(rows, known, followed, effects, scale, beta, tau_sq_inv, fixed, tau_0)
     last, _ = _slice(line, loglik, rows.widths[1], uniform[:, EACH:])
     rows.steps += 1, (first**2).mean(), (last**2).mean()
 
-    c = line.factor(last)
-    beta = beta * c[:, None]
-    rows.effects, rows.scale, rows.beta = line.effects(last), line.scale * np.exp(last), beta
+    c, rows.scale, rows.effects, _ = line.to(last)
+    rows.beta = beta = beta * c[:, None]
     rows.known.grow(c, beta)
     return beta, tau_sq_inv / c**2
 
 
 class ScaleLine:
-    """Where s goes to e^r s and u goes along; r (n_chains,)."""
+    """Where s goes to e^r s and u goes along; r (n_chains,).
 
-    def __init__(self, rows, known, beta, effects, scale):
-        self.rows, self.scale = rows, scale
-        self.predictors, self.before = known
-        self.along, self.of_point = rows.map.followed(beta), rows.map.followed(np.atleast_2d(rows.map.point))
+    known : x beta, as in ``RowGroups.logliks``. followed : how far effects follow from 0 to beta (n_groups, n_chains),
+    and to the point of the map (n_groups, 1).
+    """
+
+    def __init__(self, rows, known, followed, effects, scale):
+        self.rows, self.known, self.scale = rows, known, scale
+        self.to_beta, self.to_point = followed
         mean, log_sd = self._conditional(scale, 1.0)
         self.standard = (effects - mean) / np.exp(log_sd)
 
     def _conditional(self, scale, c):
         """Mean of u, and the logarithm of its standard deviation, where beta has grown; (n_groups, n_chains) each."""
-        return self.rows.map.conditional(scale, c * self.along - self.of_point)
+        return self.rows.map.conditional(scale, c * self.to_beta - self.to_point)
 
     def factor(self, r):
         """c, by which beta and tau grow."""
@@ -81,26 +85,26 @@ class ScaleLine:
         """What their prior and the Jacobian add to the log-density."""
         return 0.0
 
-    def effects(self, r):
-        """u (n_groups, n_chains)."""
-        mean, log_sd = self._conditional(np.exp(r) * self.scale, self.factor(r))
-        return mean + self.standard * np.exp(log_sd)
+    def to(self, r):
+        """c and s (n_chains,), u and the logarithm of its standard deviation (n_groups, n_chains)."""
+        c, scale = self.factor(r), np.exp(r) * self.scale
+        mean, log_sd = self._conditional(scale, c)
+        return c, scale, mean + self.standard * np.exp(log_sd), log_sd
 
     def at(self, r, asked):
         """The log-likelihood, of the chains asked, and what is to be added."""
-        rows, c, scale = self.rows, self.factor(r), np.exp(r) * self.scale
-        mean, log_sd = self._conditional(scale, c)
-        effects = mean + self.standard * np.exp(log_sd)
-        loglik = rows.of_groups.logliks(self.predictors, c * self.before, effects, asked)
-        of_scale = r - np.log1p((scale / rows.prior_scale) ** 2)
+        c, scale, effects, log_sd = self.to(r)
+        predictors, factor = self.known
+        loglik = self.rows.of_groups.logliks(predictors, c * factor, effects, asked)
+        of_scale = r - np.log1p((scale / self.rows.prior_scale) ** 2)
         return loglik, of_effects(r, effects, scale, log_sd) + self.of_beta(c) + of_scale
 
 
 class LineWithBeta(ScaleLine):
     """The same where beta and tau go along."""
 
-    def __init__(self, rows, known, beta, effects, scale, tau_sq_inv, fixed, tau_0):
-        super().__init__(rows, known, beta, effects, scale)
+    def __init__(self, rows, known, followed, effects, scale, beta, tau_sq_inv, fixed, tau_0):
+        super().__init__(rows, known, followed, effects, scale)
         self.energy = (fixed.force(beta) * beta).sum(axis=1) / 2
         self.n_free, self.ratio = 1 + beta.shape[1] - rows.columns.n_shrunk, 1.0 / (tau_sq_inv * tau_0**2)
 

@@ -156,6 +156,39 @@ def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
     np.testing.assert_allclose(terms, np.bincount(codes, slope(0.0).mean(axis=1)), rtol=1e-10)
 
 
+def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
+    """Mean and deviation of each u_g given s, beside integrals; groups of one row and of hundreds, weights, offsets."""
+    rows, (X, y, codes, offset, weight) = made(seed)
+    grouped, rng = GroupedRows(rows, N_CHAINS, KEY), np.random.default_rng(seed)
+    beta = 0.3 * rng.standard_normal((N_CHAINS, P + 1))
+    grouped.scale = 0.7 * np.exp(0.1 * np.linspace(-1, 1, N_CHAINS))  # that of many groups is known as well as this
+    for sweep in range(200):  # that move the effects alone
+        grouped.hold(beta)
+        known, width = grouped.predictors(beta), np.ones(N_GROUPS)
+        grouped.of_groups.move(grouped.effects, *known, grouped.scale**-2.0, width, sweep, KEY)
+        grouped.see()
+    grouped.follows = True
+    grouped.information(beta)
+    point = beta.mean(axis=0)
+    grouped.refer(point)
+    coef = rows.columns.of_X(point[None])[0]
+    eta, sign = X @ coef[:P] + coef[P] + offset, np.where(y == 1, 1.0, -1.0)
+    scale = grouped.map.scale * np.exp(np.linspace(-0.9, 0.9, N_CHAINS) * grouped.map.reach)
+    mean, log_sd = grouped.map.conditional(scale, np.zeros((N_GROUPS, N_CHAINS)))
+    grid = np.linspace(-12, 12, 8001)
+    for g in range(N_GROUPS):
+        here = codes == g
+        of_rows = weight[here] @ log_ndtr(sign[here, None] * (eta[here, None] + grid))
+        for c in range(N_CHAINS):
+            log = of_rows - grid**2 / (2 * scale[c] ** 2)
+            share = np.exp(log - log.max())
+            share /= share.sum()
+            centre = share @ grid
+            sd = np.sqrt(share @ (grid - centre) ** 2)
+            assert abs(mean[g, c] - centre) < 0.005 * sd
+            assert abs(np.exp(log_sd[g, c]) / sd - 1) < 0.005
+
+
 def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):
     monkeypatch.setattr("skhorseshoe._backends._cpu.row_groups._SHARED", 2)
     rng, found = np.random.default_rng(3), []

@@ -15,8 +15,6 @@ template <class D, class I> struct CsrRows {
           indptr(static_cast<const I*>(indptr)), n(n), p(p) {}
 
     // As those of ``DenseRows``.
-    void prefetch_halves(i64, i64) const {}
-
     template <class C> void linear_predictor(const C* coef, i64 q, i64 width, i64 start, i64 rows, C* out) const {
         for (i64 c = 0; c < width; c += 4)
             for (i64 r = 0; r < rows; ++r) {

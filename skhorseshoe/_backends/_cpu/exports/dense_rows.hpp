@@ -29,11 +29,6 @@ template <class R> struct DenseRows {
             for (i64 j = 0; j < p; j += 64 / i64(sizeof(R))) __builtin_prefetch(x + i * p + j);
     }
 
-    // What ``linear_predictor`` asks the memory for.
-    void prefetch_halves(i64 start, i64 rows) const {
-        for (i64 at = start + ahead; at < start + ahead + rows; at += TOGETHER) prefetch(at, at + TOGETHER / 2);
-    }
-
     // out[c][r] = (x_(start + r), 1) . coefficients of c, for a tile of rows; after the last comes anything.
     template <class C> void linear_predictor(const C* coef, i64 q, i64 width, i64 start, i64 rows, C* out) const {
         for (i64 c = 0; c < width; c += 4) {

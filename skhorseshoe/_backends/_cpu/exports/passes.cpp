@@ -100,10 +100,8 @@ static void for_tiles(const Rows& rows, const Given& given, const Coefficients& 
         for (i64 start = given.bounds[block]; start < given.bounds[block + 1]; start += rows.tile) {
             const i64 n_rows = least(rows.tile, given.bounds[block + 1] - start);
             const Shift& shift = given.shift;
-            if (shift.known) {
-                rows.prefetch_halves(start, n_rows);
-                recall(shift, rows.tile, start, n_rows, coef.width, eta);
-            } else rows.linear_predictor(static_cast<const C*>(coef.values), coef.q, coef.width, start, n_rows, eta);
+            if (shift.known) recall(shift, rows.tile, start, n_rows, coef.width, eta);
+            else rows.linear_predictor(static_cast<const C*>(coef.values), coef.q, coef.width, start, n_rows, eta);
             if (shift.predictors) keep(eta, rows.tile, start, n_rows, shift.n_chains, shift.predictors);
             add_shift(shift, rows.tile, start, n_rows, coef.width, eta);
             at_tile(block, start, n_rows);

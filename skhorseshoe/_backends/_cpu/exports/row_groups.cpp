@@ -39,6 +39,36 @@ EXPORT i32 sum_by_group(const void* row_groups, const void* values, i64 n_chains
     return 0;
 }
 
+// What a row has beside its linear predictor.
+struct OfRow {
+    double sign, offset, weight;
+    OfRow(const RowGroups& groups, i64 row)
+        : sign(groups.y[row] ? 1.0 : -1.0), offset(groups.offset ? groups.offset[row] : 0.0),
+          weight(groups.weight ? groups.weight[row] : 1.0) {}
+};
+
+// Rows brought together: s_i eta_i but for effects, s_i, and weights if rows have them.
+struct Gathered {
+    double *eta, *sign, *weight;
+};
+
+// The rows of a group, those of each chain by themselves, from place ``at`` on. factor : (n_chains,).
+template <class T>
+static void gather(const RowGroups& groups, const T* of_rows, const double* factor, i64 n_chains, i64 g, i64 at,
+                   const Gathered& to) {
+    const i64 start = groups.starts[g], n = groups.starts[g + 1] - start;
+    for (i64 i = 0; i < n; ++i) {
+        const i64 row = groups.order[start + i];
+        const OfRow own(groups, row);
+        for (i64 c = 0; c < n_chains; ++c) {
+            const i64 place = at + c * n + i;
+            to.sign[place] = own.sign;
+            if (groups.weight) to.weight[place] = own.weight;
+            to.eta[place] = own.sign * (factor[c] * double(of_rows[row * n_chains + c]) + own.offset);
+        }
+    }
+}
+
 // Of rows of the groups first to last - 1 -w d^2 log Phi(s eta) / d eta^2, and of the groups the sums over their rows of
 // w d log Phi(s eta) / d eta, averaged over n_chains: eta = factor times the predictor, with effect and offset.
 EXPORT i32 curvature_of_rows(const void* row_groups, const void* predictors, const double* factor, const double* effects,
@@ -49,15 +79,15 @@ EXPORT i32 curvature_of_rows(const void* row_groups, const void* predictors, con
             terms[g] = 0.0;
             for (i64 k = groups.starts[g]; k < groups.starts[g + 1]; ++k) {
                 const i64 row = groups.order[k];
-                const double sign = groups.y[row] ? 1.0 : -1.0, offset = groups.offset ? groups.offset[row] : 0.0;
-                const double weight = (groups.weight ? groups.weight[row] : 1.0) / double(n_chains);
+                const OfRow own(groups, row);
+                const double weight = own.weight / double(n_chains);
                 double total = 0.0;
                 for (i64 c = 0; c < n_chains; ++c) {
                     const double eta = factor[c] * double(of_rows[row * n_chains + c]) + effects[g * n_chains + c];
-                    const double t = sign * (eta + offset);
+                    const double t = own.sign * (eta + own.offset);
                     const CdfParts parts = cdf_parts(t);
                     const double ratio = mills_ratio(t, parts.e, parts.v);
-                    total += ratio * (t + ratio), terms[g] += weight * sign * ratio;
+                    total += ratio * (t + ratio), terms[g] += weight * own.sign * ratio;
                 }
                 curvature[row] = weight * total;
             }
@@ -74,20 +104,17 @@ EXPORT i32 group_logliks_on_grid(const void* row_groups, const void* predictors,
     for (i64 g = first; g < last; ++g) most = largest(most, groups.starts[g + 1] - groups.starts[g]);
     Scratch<double> numbers(7 * most);
     if (numbers.failed()) return NO_MEMORY;
-    double *eta = numbers, *sign = eta + most, *weight = sign + most, *t = weight + most, *work = t + most;
+    const Gathered rows = {numbers, numbers + most, numbers + 2 * most};
+    double *t = numbers + 3 * most, *work = t + most;
+    const double once = 1.0;
     with_kept(groups, predictors, [&](auto* of_rows) {
         for (i64 g = first; g < last; ++g) {
-            const i64 start = groups.starts[g], n = groups.starts[g + 1] - start;
-            for (i64 i = 0; i < n; ++i) {
-                const i64 row = groups.order[start + i];
-                sign[i] = groups.y[row] ? 1.0 : -1.0;
-                eta[i] = sign[i] * (double(of_rows[row]) + (groups.offset ? groups.offset[row] : 0.0));
-                if (groups.weight) weight[i] = groups.weight[row];
-            }
+            const i64 n = groups.starts[g + 1] - groups.starts[g];
+            gather(groups, of_rows, &once, 1, g, 0, rows);
             for (i64 j = 0; j < k; ++j) {
                 const i64 at = (g - first) * k + j;
-                for (i64 i = 0; i < n; ++i) t[i] = eta[i] + sign[i] * u[at];
-                logliks[at] = sum_log_cdf(n, t, groups.weight ? weight : nullptr, work);
+                for (i64 i = 0; i < n; ++i) t[i] = rows.eta[i] + rows.sign[i] * u[at];
+                logliks[at] = sum_log_cdf(n, t, groups.weight ? rows.weight : nullptr, work);
             }
         }
     });
@@ -99,30 +126,15 @@ struct Together {
     Scratch<double> numbers;
     Scratch<Effect> effects;
     Scratch<i64> some;
-    double *eta, *sign, *weight, *work, *width, *values;
+    Gathered rows;
+    double *work, *width, *values;
     i64 n_rows;
     Together(i64 n_effects, i64 n_rows)
-        : numbers(6 * n_rows + 2 * n_effects), effects(n_effects), some(n_effects), eta(numbers), sign(eta + n_rows),
-          weight(sign + n_rows), work(weight + n_rows), width(work + 3 * n_rows), values(width + n_effects),
-          n_rows(n_rows) {}
+        : numbers(6 * n_rows + 2 * n_effects), effects(n_effects), some(n_effects),
+          rows{numbers, numbers + n_rows, numbers + 2 * n_rows}, work(numbers + 3 * n_rows), width(work + 3 * n_rows),
+          values(width + n_effects), n_rows(n_rows) {}
     bool failed() const { return numbers.failed() || effects.failed() || some.failed(); }
 };
-
-// Bring the rows of a group together, those of each chain by themselves, from place ``at`` on.
-template <class T>
-static void gather(const RowGroups& groups, const T* of_rows, const double* factor, i64 g, i64 at, const Together& to) {
-    const i64 start = groups.starts[g], n = groups.starts[g + 1] - start, n_chains = groups.n_chains;
-    for (i64 i = 0; i < n; ++i) {
-        const i64 row = groups.order[start + i];
-        const double sign = groups.y[row] ? 1.0 : -1.0, offset = groups.offset ? groups.offset[row] : 0.0;
-        for (i64 c = 0; c < n_chains; ++c) {
-            const i64 place = at + c * n + i;
-            to.sign[place] = sign;
-            to.eta[place] = sign * (factor[c] * double(of_rows[row * n_chains + c]) + offset);
-            if (groups.weight) to.weight[place] = groups.weight[row];
-        }
-    }
-}
 
 struct OfEffects {
     const double *factor, *precision;  // (n_chains,) of x beta; (n_chains,) s^-2
@@ -136,7 +148,7 @@ static void move_together(const RowGroups& groups, const void* predictors, const
     const i64 n_chains = groups.n_chains, n_effects = (last - first) * n_chains;
     for (i64 g = first; g < last; ++g) {
         const i64 at = (groups.starts[g] - groups.starts[first]) * n_chains, n = groups.starts[g + 1] - groups.starts[g];
-        with_kept(groups, predictors, [&](auto* of_rows) { gather(groups, of_rows, of.factor, g, at, moving); });
+        with_kept(groups, predictors, [&](auto* of_rows) { gather(groups, of_rows, of.factor, n_chains, g, at, moving.rows); });
         for (i64 c = 0; c < n_chains; ++c) {
             const i64 k = (g - first) * n_chains + c;
             const Stream stream(of.key, u32(c), EFFECT, u64(g));
@@ -149,7 +161,7 @@ static void move_together(const RowGroups& groups, const void* predictors, const
             moving.width[k] = EFFECT_WIDTH / sqrt(of.information[g] + of.precision[c] + more);
         }
     }
-    const EffectRows rows = {moving.eta, moving.sign, groups.weight ? moving.weight : nullptr};
+    const EffectRows rows = {moving.rows.eta, moving.rows.sign, groups.weight ? moving.rows.weight : nullptr};
     move_effects(rows, n_effects, moving.effects, moving.width, moving.n_rows, moving.some, moving.work, moving.values);
     for (i64 k = 0; k < n_effects; ++k) effects[first * n_chains + k] = moving.effects[k].now;
 }
@@ -200,9 +212,9 @@ EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const 
                     const i64 row = start + i;
                     const auto* own = of_rows + row * n_chains;
                     const double* u = effects + groups.codes[row] * n_chains;
-                    const double sign = groups.y[row] ? 1.0 : -1.0, offset = groups.offset ? groups.offset[row] : 0.0;
+                    const OfRow of(groups, row);
                     for (i64 c = 0; c < n_chains; ++c)
-                        eta[c * TILE + i] = sign * (factor[c] * double(own[c]) + u[c] + offset);
+                        eta[c * TILE + i] = of.sign * (factor[c] * double(own[c]) + u[c] + of.offset);
                 }
                 const double* weight = groups.weight ? groups.weight + start : nullptr;
                 for (i64 c = 0; c < n_chains; ++c)
