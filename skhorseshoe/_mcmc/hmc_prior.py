@@ -54,6 +54,8 @@ def sweep(state, rows, coordinates, exchanges, step, n, ops, key):
 
 def _path(state, rows, coordinates, step, n, ops, key):
     """The state after a path and its test."""
+    if rows.is_near and (new := ops.near_prior_path(state, rows, coordinates, step, n, key)) is not None:
+        return PriorState(*new, state.exchanged, state.sweep)
     path = coordinates.begin(state, key)  # u, v ~ N(0, I)
     before = path.total.copy()
     for _ in range(n):
@@ -69,6 +71,10 @@ def _exchange(state, rows, exchanges, ops, key):
     n_chains, chance, t = len(state.beta), state.acceptance, state.sweep
     uniform = ops.uniform((n_chains, 2 * EXCHANGES), key, t, EXCHANGE)
     standard = ops.normal((n_chains, EXCHANGES), key, t, EXCHANGE, attempt=1)
+    how = exchanges, (uniform, standard), _APART, key
+    if rows.is_near and (new := ops.near_exchanges(state, rows, *how)) is not None:
+        *new, exchanged = new
+        return PriorState(*new, chance, exchanged, t)
     exchanged = 0.0
     for i in range(EXCHANGES):
         out, *logs, without = exchanges.take_out(state.beta, uniform[:, 2 * i])

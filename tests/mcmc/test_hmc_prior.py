@@ -9,9 +9,13 @@ from scipy import sparse
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import Path
+from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.prior_coordinates import PriorCoordinates
+from skhorseshoe._data.rows import Rows
 from skhorseshoe._fit.checkpoint import Checkpoint
+from skhorseshoe._mcmc import run
 from skhorseshoe._mcmc.hmc_prior_burn_in import PriorChains
+from skhorseshoe._mcmc.prior import FixedPrior
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +152,36 @@ def test_a_path_is_driven_by_the_gradient_of_its_energy():
         assert abs(slope - force[j]) < 1e-3 * (1 + abs(slope)), j
     beta, tau_sq_inv = coordinates.place(path)
     np.testing.assert_allclose(coordinates.of(beta, tau_sq_inv)[0], centre + size * u[0], rtol=1e-6, atol=1e-9)
+
+
+# Rows, columns, chains; dtype; what else ``Rows`` is told.
+NEAR = {
+    "an intercept": (20, 40, 4, np.float64, {"fit_intercept": True}),
+    "two columns": (20, 2, 3, np.float64, {"fit_intercept": True}),  # of which none are exchanged
+    "float32, weights": (20, 30, 1, np.float32, {"fit_intercept": True, "weight": np.linspace(0.5, 2.0, 20)}),
+    "reordered": (30, 150, 5, np.float64, {"fit_intercept": True, "unpenalized": np.arange(150) % 40 == 0}),
+    "standardised": (60, 300, 4, np.float64, {"fit_intercept": True, "standardize": True}),
+    "no intercept": (60, 1000, 3, np.float32, {"fit_intercept": False, "standardize": True}),
+}
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_a_sweep_in_two_calls_has_the_bits_of_its_steps(name):
+    n, p, n_chains, dtype, told = NEAR[name]
+    rng, key = np.random.default_rng(p), np.array([1, 2], np.uint32)
+    X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
+    rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []
+    problem = run.Problem(rows, FixedPrior(rows.columns, 2.0), 0.1, key)
+    for rows.is_near in (True, False):
+        start = run.initial_state(n_chains, rows.columns, rows.base_rate(), 0.1, key)
+        chains = PriorChains(problem, start, 12)
+        for _ in range(15):
+            chains.advance()
+        states.append(chains.state)
+    for near, step_by_step in zip(*states, strict=True):
+        np.testing.assert_array_equal(near, step_by_step)
+    assert (states[0].beta != start.beta).any(axis=1).all()
+    assert p < 3 or states[0].exchanged.max() > 0
 
 
 @pytest.mark.parametrize("where", [np.nan, np.inf, -np.inf, 1e300])

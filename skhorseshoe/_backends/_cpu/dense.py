@@ -25,7 +25,7 @@ from .predict import (  # noqa: F401 - part of what a back end offers
     next_hermite,
     quantiles,
 )
-from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - as are these
+from .prior_coordinates import SHARED, Exchanges, PriorCoordinates  # noqa: F401 - two are, too
 from .row_groups import RowGroups, sums_by_group  # noqa: F401 - as are these
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
@@ -191,18 +191,38 @@ def metropolis(change, new, old, key, sweep):
 def near_path(state, rows, reference, tuning, tau_0, key, same_scales):
     """What ``_path`` of ``hmc.py`` answers, in one call of the core, with the same bits; or None, where rows or columns
     are so many that threads share them, or Python's part is small; or where rows have an offset."""
-    if len(rows.bounds) > 2 or len(reference.point) > _NEAR_COLUMNS or rows.offset is not None:
+    if len(reference.point) > _NEAR_COLUMNS or not _are_near(rows, len(state.beta)):
         return None
     return reference.whitening.near_path(state, _near(rows), reference, tuning, tau_0, key, same_scales)
 
 
+def near_prior_path(state, rows, coordinates, angle, n_turns, key):
+    """The same of ``_path`` of ``hmc_prior.py``: what ``PriorCoordinates.near_path`` answers, or None."""
+    if not _are_near(rows, state.beta.size):
+        return None
+    return coordinates.near_path(state, _near(rows), angle, n_turns, key)
+
+
+def near_exchanges(state, rows, exchanges, numbers, apart, key):
+    """The same of ``_exchange`` there: what ``Exchanges.near`` answers, or None."""
+    if not _are_near(rows, state.beta.size):
+        return None
+    return exchanges.near(state, _near(rows), *numbers, apart, key)
+
+
 def near_score(rows, beta):
     """Log-likelihood and its gradient, of the sampler's coefficients; or None, as for ``near_path``."""
-    if len(rows.bounds) > 2 or beta.shape[1] > _NEAR_COLUMNS or rows.offset is not None:
+    if not _are_near(rows, beta.size):
         return None
     loglik, score = np.empty(len(beta)), np.empty(beta.shape)
     _near_score(_near(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
     return loglik, score
+
+
+def _are_near(rows, n_coefficients):
+    """Whether one thread answers for rows, and for so many coefficients of all chains."""
+    is_one = len(rows.bounds) == 2 and rows.offset is None
+    return is_one and (n_coefficients < SHARED or rows.threads.n == 1)
 
 
 def _near(rows):

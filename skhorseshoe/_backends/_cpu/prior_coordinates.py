@@ -10,8 +10,9 @@ from .library import function, record
 _coordinates, _begin = function("prior_coordinates"), function("begin_prior_path")
 _place, _kick = function("place_prior_path"), function("kick_prior_path")
 _take_out, _put_in, _weigh = function("take_out"), function("put_in"), function("weigh_exchange")
+_near_path, _near_exchanges = function("near_prior_path"), function("near_exchanges")
 
-_SHARED = 2**11  # coefficients of all chains, whose coordinates outweigh handing a chain to another thread
+SHARED = 2**11  # coefficients of all chains, whose coordinates outweigh handing a chain to another thread
 
 
 class PriorCoordinates:
@@ -60,6 +61,13 @@ class PriorCoordinates:
         _share(self.threads, path.u.shape, lambda *chains: _kick(*how, *chains, *path))
         return path
 
+    def near_path(self, state, rows, angle, n_turns, key):
+        """beta, tau^-2, log-likelihood and score after a path and its test, and the probabilities with which these
+        were accepted, in one call. rows : the record of them."""
+        new, chance = _copies(state), np.empty(len(state.beta))
+        _near_path(self.record, rows, angle, n_turns, state.sweep, *key, len(chance), *new, chance)
+        return *new, chance
+
 
 class Exchanges:
     """Exchanges of shrunk coefficients, see ``core/exchange.hpp``.
@@ -97,11 +105,23 @@ class Exchanges:
         _share(self.threads, score.shape, lambda *chains: _weigh(*how, *chains, change))
         return change
 
+    def near(self, state, rows, uniform, standard, apart, key):
+        """As ``PriorCoordinates.near_path``, of exchanges. uniform (n_chains, 2 m), standard (n_chains, m) : the random
+        numbers of m of them. apart : what the number of the sweep grows by from one to the next."""
+        new, chance, n = _copies(state), np.empty(len(state.beta)), standard.shape[1]
+        how = self.record, rows, uniform, standard, n, state.sweep, apart, *key
+        _near_exchanges(*how, len(chance), *new, chance)
+        return *new, chance
+
+
+def _copies(state):
+    return [np.array(part, order="C") for part in state[:4]]
+
 
 def _share(threads, shape, some):
     """Call ``some`` with the first and the last of chains, for all of them. shape : (n_chains, columns)."""
     n_chains, n_columns = shape
-    if n_chains * n_columns < _SHARED:
+    if n_chains * n_columns < SHARED:
         some(0, n_chains)
     else:
         threads.run(some, n_chains)

@@ -2,7 +2,7 @@
 #pragma once
 #include "lapack.hpp"
 #include "local_moves.hpp"
-#include "trajectory.hpp"
+#include "proposal.hpp"
 
 struct Lapack : OneThread {
     void copy(double* to, const double* from, i64 n) const {
@@ -13,11 +13,6 @@ struct Lapack : OneThread {
     i32 factorise(const double* H, const double* d, i64 q, double* L) const {
         return ::factorise(H, d, q, Triangle::LOWER, L);
     }
-};
-
-// The state of all chains.
-struct State {
-    double *beta, *lambda_sq_inv, *tau_sq_inv, *loglik, *score;
 };
 
 static inline Scales scales_of(const State& state, i64 c, i64 p) { return {state.lambda_sq_inv + c * p, state.tau_sq_inv + c}; }

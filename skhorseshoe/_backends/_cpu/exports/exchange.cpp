@@ -1,7 +1,8 @@
 // Exchanges of shrunk coefficients, of the chains first to last - 1.
 #include "exchange.hpp"
 
-#include "export.hpp"
+#include "proposal.hpp"
+#include "scored_rows.hpp"
 
 struct ExchangePrior {  // filled by Python
     const double* precision;  // (p,) of a coefficient that is away from zero
@@ -85,6 +86,44 @@ EXPORT i32 weigh_exchange(const void* prior, const double* beta, const double* l
         gain += log_fixed_prior(now, of.anchor, of.diagonal, of.q) - log_fixed_prior(old, of.anchor, of.diagonal, of.q);
         gain += log_horseshoe(after, tau_sq_inv[c]) - log_horseshoe(before, tau_sq_inv[c]);
         change[c] = log_chance[c] + log_density[c] - gain - back;
+    }
+    return 0;
+}
+
+// The state after n_exchanges and their tests, in place, without a call of Python between the steps; ``_exchange`` of
+// ``_mcmc/hmc_prior.py``. uniform : (n_chains, 2 n_exchanges). standard : (n_chains, n_exchanges) normal. apart : what
+// the number of the sweep grows by from test to test. chance : (n_chains,) mean of the probabilities of acceptance.
+EXPORT i32 near_exchanges(const void* prior, const ScoredRows* rows, const double* uniform, const double* standard,
+                          i64 n_exchanges, u32 sweep, u32 apart, u32 k0, u32 k1, i64 n_chains, double* beta,
+                          double* tau_sq_inv, double* loglik, double* score, double* chance) {
+    const i64 q = rows->q, size = n_chains * q;
+    Scratch<double> memory(5 * size + 9 * n_chains);
+    Scratch<i64> columns(2 * n_chains);
+    if (memory.failed() || columns.failed()) return NO_MEMORY;
+    // The coefficients with the column that comes in and without it, and what the rows say of both.
+    double *with = memory, *without = with + size, *scores = without + size, *old_without = scores + 2 * size;
+    double *logliks = old_without + size, *of_out = logliks + 2 * n_chains, *of_in = of_out + n_chains;
+    double *of_value = of_in + n_chains, *log_chance = of_value + n_chains, *log_density = log_chance + n_chains;
+    double *change = log_density + n_chains, *own_chance = change + n_chains;
+    i64 *out = columns, *in = out + n_chains;
+    const State state{beta, nullptr, tau_sq_inv, loglik, score};
+    i32 status = 0;
+    memset(chance, 0, sizeof(double) * n_chains);
+    for (i64 i = 0; i < n_exchanges; ++i) {
+        for (i64 c = 0; c < n_chains; ++c) {
+            of_out[c] = uniform[c * 2 * n_exchanges + 2 * i], of_in[c] = uniform[c * 2 * n_exchanges + 2 * i + 1];
+            of_value[c] = standard[c * n_exchanges + i];
+        }
+        take_out(prior, beta, of_out, 0, n_chains, out, log_chance, old_without);
+        if ((status = score_at(*rows, old_without, n_chains, logliks, scores))) return status;
+        status = put_in(prior, beta, out, scores, of_in, of_value, 0, n_chains, in, log_density, with, without);
+        if (status || (status = score_at(*rows, with, 2 * n_chains, logliks, scores))) return status;
+        status = weigh_exchange(prior, beta, loglik, with, logliks, out, in, scores + size, tau_sq_inv, log_chance,
+                                log_density, 0, n_chains, change);
+        if (status) return status;
+        const Key key{sweep + u32(1 + i) * apart, k0, k1};
+        test(change, key, {with, nullptr, tau_sq_inv, logliks, scores}, n_chains, 0, q, state, own_chance);
+        for (i64 c = 0; c < n_chains; ++c) chance[c] += own_chance[c] / double(n_exchanges);
     }
     return 0;
 }

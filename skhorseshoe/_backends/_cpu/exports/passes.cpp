@@ -13,6 +13,7 @@
 #include "dense_rows.hpp"
 #include "export.hpp"
 #include "normal_tail.hpp"
+#include "scored_rows.hpp"
 #include "truncate_tile.hpp"
 
 // What is added to the linear predictors of rows, and what is kept of each row.

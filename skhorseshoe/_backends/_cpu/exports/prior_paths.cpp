@@ -1,7 +1,7 @@
 // Paths of the chains in the coordinates of the prior: u = (w - centre) / size of each coordinate.
-#include "export.hpp"
 #include "prior_coordinates.hpp"
-#include "random.hpp"
+#include "proposal.hpp"
+#include "scored_rows.hpp"
 
 struct PriorCoordinates {  // filled by Python
     const double* anchor;      // (q,) of the fixed prior
@@ -192,6 +192,32 @@ EXPORT i32 kick_prior_path(const void* coordinates, double angle, const double* 
         const i64 own = c * at.q, here = c * (at.q + 1);
         kick(at, c, angle, beta + own, loglik[c], score + own, u + here, v + here, force + here, total + c);
     }
+    return 0;
+}
+
+// The state after a path of n_turns and its test, in place, without a call of Python between the steps; ``_path`` of
+// ``_mcmc/hmc_prior.py``. chance : (n_chains,) of acceptance. Bit for bit the numbers of the steps one by one.
+EXPORT i32 near_prior_path(const void* coordinates, const ScoredRows* rows, double angle, i64 n_turns, u32 sweep, u32 k0,
+                           u32 k1, i64 n_chains, double* beta, double* tau_sq_inv, double* loglik, double* score,
+                           double* chance) {
+    const i64 q = rows->q, size = n_chains * (q + 1);
+    Scratch<double> path(3 * size + 2 * n_chains);
+    Proposal now(n_chains, 0, q);
+    if (path.failed() || now.memory.failed()) return NO_MEMORY;
+    double *u = path, *v = u + size, *force = v + size, *total = force + size, *change = total + n_chains;
+    const State& at = now.state;
+    i32 status = begin_prior_path(coordinates, beta, tau_sq_inv, loglik, score, sweep, k0, k1, 0, n_chains, u, v, force,
+                                  total);
+    for (i64 c = 0; c < n_chains; ++c) change[c] = -total[c];
+    for (i64 step = 0; step < n_turns && !status; ++step) {
+        turn(angle, u, v, force, size);
+        place_prior_path(coordinates, u, 0, n_chains, at.beta, at.tau_sq_inv);
+        status = score_at(*rows, at.beta, n_chains, at.loglik, at.score);
+        kick_prior_path(coordinates, angle, at.beta, at.loglik, at.score, 0, n_chains, u, v, force, total);
+    }
+    if (status) return status;
+    for (i64 c = 0; c < n_chains; ++c) change[c] += total[c];
+    test(change, {sweep, k0, k1}, at, n_chains, 0, q, {beta, nullptr, tau_sq_inv, loglik, score}, chance);
     return 0;
 }
 

@@ -1,0 +1,33 @@
+// What a path or an exchange proposes to all chains, and the test of it.
+#pragma once
+#include "export.hpp"
+#include "trajectory.hpp"
+
+// The state of all chains.
+struct State {
+    double *beta, *lambda_sq_inv, *tau_sq_inv, *loglik, *score;
+};
+
+// Memory for a state. p : lambda_j of a chain, 0 where they are integrated out.
+struct Proposal {
+    Scratch<double> memory;
+    State state;
+    Proposal(i64 n_chains, i64 p, i64 q) : memory(n_chains * (2 * q + p + 2)) {
+        double* at = memory;
+        const auto take = [&](i64 n) { return at += n * n_chains, at - n * n_chains; };
+        state = {take(q), take(p), take(1), take(1), take(q)};
+    }
+};
+
+// The chains for which a Metropolis test accepts the change of energy go to what is proposed. p : as above. chance :
+// (n_chains,) of acceptance.
+static inline void test(const double* change, Key key, const State& proposed, i64 n_chains, i64 p, i64 q,
+                        const State& state, double* chance) {
+    const auto copy = [](double* to, const double* from, i64 n) { memcpy(to, from, sizeof(double) * n); };
+    for (i64 c = 0; c < n_chains; ++c) {
+        if (!accepts(change[c], Stream(key, u32(c), ACCEPT), chance[c])) continue;
+        copy(state.beta + c * q, proposed.beta + c * q, q), copy(state.score + c * q, proposed.score + c * q, q);
+        if (p) copy(state.lambda_sq_inv + c * p, proposed.lambda_sq_inv + c * p, p);
+        state.tau_sq_inv[c] = proposed.tau_sq_inv[c], state.loglik[c] = proposed.loglik[c];
+    }
+}

@@ -1,0 +1,61 @@
+// The score of rows of one block, in the sampler's coefficients: bit for bit what ``Columns`` and a pass answer.
+#include "scored_rows.hpp"
+
+constexpr i64 PAIRED = 128;  // numbers that NumPy adds in one loop; more are halved
+
+// The sum of n numbers, rounded as NumPy rounds it.
+static double sum_as_numpy(const double* a, i64 n) {
+    if (n > PAIRED) {
+        const i64 half = n / 2 / 8 * 8;
+        return sum_as_numpy(a, half) + sum_as_numpy(a + half, n - half);
+    }
+    double part[8], total = 0.0;
+    i64 j = 0;
+    if (n >= 8) {
+        for (int k = 0; k < 8; ++k) part[k] = a[k];
+        for (j = 8; j + 8 <= n; j += 8)
+            for (int k = 0; k < 8; ++k) part[k] += a[j + k];
+        total = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+    }
+    for (; j < n; ++j) total += a[j];
+    return total;
+}
+
+// The sampler's coefficients beta (n_chains, q) as those of X's own columns, by column; (q, width). work : (2 q,).
+template <class R>
+static void by_column(const ScoredRows& rows, const double* beta, i64 n_chains, i64 width, double* work, R* coef) {
+    double *own = work, *shift = work + rows.q;
+    for (i64 c = 0; c < width; ++c) {
+        for (i64 j = 0; j < rows.q; ++j) {
+            own[j] = c >= n_chains ? 0.0 : beta[c * rows.q + (rows.translated ? rows.place[j] : j)];
+            if (rows.translated) own[j] = own[j] / rows.unit[j] + 0.0, shift[j] = own[j] * rows.centre[j];
+        }
+        if (rows.translated && rows.fit_intercept) own[rows.q - 1] -= sum_as_numpy(shift, rows.q);
+        for (i64 j = 0; j < rows.q; ++j) coef[j * width + c] = R(own[j]);
+    }
+}
+
+i32 score_at(const ScoredRows& rows, const double* beta, i64 n_chains, double* loglik, double* score) {
+    const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, bounds[] = {0, rows.n};
+    Scratch<double> coef(q * width), sums(q * width), work(2 * q);
+    if (coef.failed() || sums.failed() || work.failed()) return NO_MEMORY;
+    if (rows.is_double) by_column(rows, beta, n_chains, width, work, coef.data);
+    else by_column(rows, beta, n_chains, width, work, reinterpret_cast<float*>(coef.data));
+    memset(sums, 0, sizeof(double) * q * width);
+    memset(loglik, 0, sizeof(double) * n_chains);
+    const i32 status = score_pass(rows.is_double, rows.X, nullptr, nullptr, rows.n, rows.p, rows.y, rows.weight, nullptr,
+                                  coef, q, width, bounds, 1, n_chains, sums, loglik);
+    if (status) return status;
+    for (i64 c = 0; c < n_chains; ++c)
+        for (i64 k = 0; k < q; ++k) {
+            const i64 j = rows.translated ? rows.order[k] : k;
+            double own = sums[j * width + c];
+            if (rows.translated && rows.fit_intercept) own -= sums[(q - 1) * width + c] * rows.centre[j];
+            score[c * q + k] = rows.translated ? own / rows.unit[j] : own;
+        }
+    return 0;
+}
+
+EXPORT i32 near_score(const ScoredRows* rows, const double* beta, i64 n_chains, double* loglik, double* score) {
+    return score_at(*rows, beta, n_chains, loglik, score);
+}
