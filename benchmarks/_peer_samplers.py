@@ -59,7 +59,7 @@ def plain_gibbs(X, y, slab, burn_in, n_iter, seed):
     return Run(coef, intercept, tau, share * seconds, (1 - share) * seconds)
 
 
-def numpyro_nuts(X, y, slab, burn_in, n_iter, seed):
+def numpyro_nuts(X, y, slab, burn_in, n_iter, seed, tau_0=1.0):
     import jax
     import numpyro
     import numpyro.distributions as dist
@@ -75,7 +75,7 @@ def numpyro_nuts(X, y, slab, burn_in, n_iter, seed):
     p = X.shape[1]
 
     def model():
-        tau = numpyro.sample("tau", dist.HalfCauchy(1.0))
+        tau = numpyro.sample("tau", dist.HalfCauchy(tau_0))
         lam = numpyro.sample("lambda", dist.HalfCauchy(1.0).expand([p]))
         z = numpyro.sample("z", dist.Normal(0.0, 1.0).expand([p]))
         beta = numpyro.deterministic("beta", z * lam * tau)

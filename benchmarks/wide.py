@@ -3,12 +3,14 @@
     python benchmarks/wide.py                                  # an hour or so; wants two free cores
     python benchmarks/wide.py --beside CHECKOUT                # some more; of a version that has "collapsed"
     python benchmarks/wide.py --beside CHECKOUT --sampler auto # of any other
+    python benchmarks/wide.py --nuts PYTHON                    # also NumPyro's NUTS, which that interpreter has
     python benchmarks/wide.py --quick                          # does it run?
 
 Of the worst of: the coefficients, tau, the probabilities of the rows, and the sums over groups of columns. Four chains,
 burn-in included, compilation not; each fit in a process of its own, those of the two versions in turns, of two data
 sets each, which are made here. "collapsed" reads no sparse rows: it has them as an array. Where it is slow it makes
-fewer sweeps, so that its figure is a rough one. And the wall time of default fits, and of a nested cross-validation.
+fewer sweeps, so that its figure is a rough one. NUTS has the same model, on the data of at most 300 columns. And the
+wall time of default fits, and of a nested cross-validation.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from _measure import HERE, figure, ratio, run_sections
@@ -62,12 +65,28 @@ def counts(rng, n, p):
     return sparse.csr_array(X), beta
 
 
+def hashed(rng, n, p):
+    """Texts of 100 words whose frequencies are as 1 / rank, hashed; five of the 50 most frequent words tell."""
+    chance = 1 / np.arange(1, p + 1)
+    words = rng.choice(p, size=(n, 100), p=chance / chance.sum())
+    X = sparse.csr_array((np.ones(words.size, np.float32), words.ravel(), np.arange(0, words.size + 1, 100)), (n, p))
+    X.sum_duplicates()
+    beta = np.zeros(p)
+    beta[np.arange(5, 55, 10)] = [1.5, -1.5, 1.2, -1.2, 1.0]
+    return X, beta
+
+
 def genotypes(rng, n, p):
     """0, 1 or 2, neighbours in blocks of ten alike."""
     common = rng.uniform(0.1, 0.5, p)
     shared = np.repeat(rng.uniform(size=(2, n, p // 10)), 10, axis=2)
     own = np.where(rng.uniform(size=(2, n, p)) < 0.7, shared, rng.uniform(size=(2, n, p)))
     return (own < common).sum(axis=0).astype(np.int8), signals(p, (p // 60) * np.array([0, 10, 20, 40, 50])) * 1.5
+
+
+def sparse_genotypes(rng, n, p):
+    X, beta = genotypes(rng, n, p)
+    return sparse.csr_array(X), beta
 
 
 # Maker, rows, columns, kept sweeps now and of the earlier version, and how many times as many draws there should be.
@@ -81,6 +100,12 @@ DATA = {
     "200 x 2765, sparse counts": (counts, 200, 2765, 500, 300, 0),
     "300 x 2000, genotypes": (genotypes, 300, 2000, 500, 200, 0),
 }
+DEFAULT_ONLY = {
+    "1000 x 2^18, hashed": (hashed, 1000, 2**18),
+    "300 x 2000, genotypes in CSR": (sparse_genotypes, 300, 2000),
+}
+FEW_COLUMNS = 300  # that NUTS is asked about
+TIMES_NUTS = 5
 
 
 def scaled(X):
@@ -94,11 +119,17 @@ def signals(p, where):
 
 
 # Seconds that a default fit may take, on two cores.
-DEFAULT_FITS = {"120 x 3000, blocks": 60, "200 x 2765, sparse counts": 120, "300 x 2000, genotypes": 60}
+DEFAULT_FITS = {
+    "120 x 3000, blocks": 60,
+    "200 x 2765, sparse counts": 120,
+    "1000 x 2^18, hashed": 900,
+    "300 x 2000, genotypes": 60,
+    "300 x 2000, genotypes in CSR": 60,
+}
 
 
 def data(name, which, quick):
-    make, n, p, *_ = DATA[name]
+    make, n, p, *_ = (DATA | DEFAULT_ONLY)[name]
     rng = np.random.default_rng(which)
     X, beta = make(rng, n // 5, p // 5) if quick else make(rng, n, p)
     eta = X @ beta
@@ -131,33 +162,55 @@ def fitted(name, which, quick, sampler, n_iter, burn_in, seed):
     return measured(model, X, time.process_time() - begin) | {"sampler": model.sampler_, "data": which}
 
 
-def of_checkout(folder, **given):
-    """``fitted`` by the library in that folder, in a process of its own."""
-    command = [sys.executable, __file__, "fit", json.dumps(given)]
-    env = {**os.environ, "PYTHONPATH": str(folder.absolute()), "OMP_NUM_THREADS": "1"}
+def nuts(name, which, quick, n_iter, burn_in, seed):
+    """The same of NumPyro's NUTS."""
+    from _peer_samplers import numpyro_nuts
+
+    X, y = data(name, which, quick)
+    same = HorseshoeProbitClassifier(**SETTINGS, expected_nonzero=5, n_iter=4, burn_in=4).fit(X, y)
+    how = SETTINGS["slab_scale"], burn_in, n_iter, seed
+    run = numpyro_nuts(X, y, *how, tau_0=same.prior_["tau_0"])
+    draws = {"coef_draws_": run.coef, "intercept_draws_": run.intercept, "global_scale_draws_": run.tau}
+    found = measured(SimpleNamespace(**draws), X, run.burn_in + run.sampling)
+    return found | {"sampler": "NUTS", "data": which, "divergent": run.divergent}
+
+
+def child(python, folder, function, **given):
+    """A function of this file by an interpreter and the library in that folder, in a process of its own."""
+    command = [python, __file__, function, json.dumps(given)]
+    env = {**os.environ, "PYTHONPATH": str(folder.absolute()), "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
+    env["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     return json.loads(subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def section(name):
     def run(report, options):
-        *_, n_iter, n_before, wanted = DATA[name]
-        versions = {"now": (HERE.parent, "hmc", n_iter, BURN_IN)}
+        _, _, p, n_iter, n_before, wanted = DATA[name]
+        ours = {"sampler": "hmc", "n_iter": n_iter, "burn_in": BURN_IN}
+        versions = {"now": (sys.executable, HERE.parent, "fitted", ours)}
         if options.beside:
-            versions["before"] = options.beside, options.sampler, n_before, min(BURN_IN, n_before)
+            then = {"sampler": options.sampler, "n_iter": n_before, "burn_in": min(BURN_IN, n_before)}
+            versions["before"] = sys.executable, options.beside, "fitted", then
+        if options.nuts and p <= FEW_COLUMNS:
+            versions["NUTS"] = options.nuts, HERE.parent, "nuts", {"n_iter": n_iter, "burn_in": BURN_IN}
         found = {version: [] for version in versions}
         for which in SETS[:1] if options.quick else SETS:
             for seed in range(1 if options.quick else options.seeds):
-                for version, (folder, sampler, *lengths) in versions.items():
-                    given = dict(zip(("n_iter", "burn_in"), (8, 8) if options.quick else lengths, strict=True))
-                    given |= {"name": name, "which": which, "quick": options.quick, "sampler": sampler, "seed": seed}
-                    found[version].append(of_checkout(folder, **given))
+                for version, (*how, given) in versions.items():
+                    given = given | ({"n_iter": 8, "burn_in": 8} if options.quick else {})
+                    found[version].append(child(*how, **given, name=name, which=which, quick=options.quick, seed=seed))
                     print(name, version, found[version][-1], flush=True)
         report.figures[name] = found
         rates = {version: figure([fit["worst a second"] for fit in fits]) for version, fits in found.items()}
         for version, rate in rates.items():
-            report.add(f'{name}: effective draws a second of the worst, "{versions[version][1]}", {version}', rate)
-        if options.beside:
-            report.add(f"{name}: times as many", ratio(rates["now"], rates["before"]), at_least=wanted or None)
+            report.add(
+                f'{name}: effective draws a second of the worst, "{found[version][0]["sampler"]}", {version}', rate
+            )
+        for version, at_least in {"before": wanted or None, "NUTS": TIMES_NUTS}.items():
+            if version in rates:
+                report.add(
+                    f"{name}: times as many as {version}", ratio(rates["now"], rates[version]), at_least=at_least
+                )
 
     return run
 
@@ -205,6 +258,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--beside", type=Path, help="folder of a checkout of an earlier version")
     parser.add_argument("--sampler", default="collapsed", help="of that version")
+    parser.add_argument("--nuts", type=Path, metavar="PYTHON", help="an interpreter with NumPyro and our requirements")
     parser.add_argument("--seeds", type=int, default=1, help="of the chains, for each data set")
     sections = {name: section(name) for name in DATA}
     sections |= {f"default fit of {name}": whole(name, limit) for name, limit in DEFAULT_FITS.items()}
@@ -213,7 +267,8 @@ def main():
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    if sys.argv[1:2] == ["fit"]:
-        print(json.dumps(fitted(**json.loads(sys.argv[2]))))
+    of_child = {"fitted": fitted, "nuts": nuts}.get(sys.argv[1] if len(sys.argv) > 1 else "")
+    if of_child:
+        print(json.dumps(of_child(**json.loads(sys.argv[2]))))
     else:
         main()

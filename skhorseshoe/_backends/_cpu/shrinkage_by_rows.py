@@ -6,15 +6,14 @@ the Fisher information F of the rows, a diagonal, it is 1 - w_j x_j' (F^-1 + X W
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dsyrk, dtrsm
 from scipy.sparse import issparse
 
 from ..._utils.memmap import cut
 from ..device import to_host
-from .library import function
 from .normal_tail import information_weights
 from .sparse_passes import quadratic_forms
 
-_add_products = function("add_products")
 _BLOCK = 2**20  # numbers of X that are taken together
 
 
@@ -36,7 +35,7 @@ class ShrinkageByRows:
             weight = to_host(rows.weight)
             information = information * weight if len(weight) else information
         self.root, self.shared = np.sqrt(information), shared
-        self.columns = (_SparseColumns if issparse(X) else _DenseColumns)(X, columns)
+        self.columns = (_SparseColumns if issparse(X) else _DenseColumns)(X, columns, self.root)
         self.n_shrunk, self.variances, self.threads = columns.n_shrunk, variances, rows.threads
 
     def __call__(self, precision):
@@ -51,53 +50,56 @@ class ShrinkageByRows:
         return out
 
     def _of_chain(self, w, c):
-        root, n = self.root, len(self.root)
+        root = self.root
         V = self.columns.outer(np.append(w, self.variances))
         if self.shared is not None:
             codes, variance = self.shared
-            V += variance[c] * (codes[:, None] == codes)
-        V *= root[:, None] * root
-        V[range(n), range(n)] += 1.0
+            V += variance[c] * (codes[:, None] == codes) * (root[:, None] * root)
+        V[np.diag_indices_from(V)] += 1.0
         L = np.linalg.cholesky(V)  # of the lower triangle
-        return np.clip(1.0 - w * self.columns.forms(L, root)[: self.n_shrunk], 0.0, 1.0)
+        return np.clip(1.0 - w * self.columns.forms(L)[: self.n_shrunk], 0.0, 1.0)
 
 
 class _DenseColumns:
-    """X's columns at their means, in the sampler's order and unit, and the intercept's."""
+    """Z = F^(1/2) times X's columns at their means, in the sampler's order and unit, and the intercept's."""
 
-    def __init__(self, X, columns):
-        self.X, self.columns = X, columns
+    def __init__(self, X, columns, root):
+        self.X, self.columns, self.root = X, columns, root
         self.mean = columns.mean_of_X if columns.fit_intercept else np.zeros(X.shape[1])
+        self.kept = list(self._made()) if X.size <= _BLOCK else None
 
-    def _blocks(self):
-        """Columns that are taken together: which, and their numbers (n, k)."""
+    def _made(self):
+        """Columns that are taken together: which, and theirs of Z, transposed (k, n)."""
         (n, p), c = self.X.shape, self.columns
         for some in cut(0, p, max(1, _BLOCK // n)):
             of_X = c.order[some] if c.reorders else some
-            yield some, (self.X[:, of_X] - self.mean[of_X]) / c.unit[of_X]
+            block = (self.X[:, of_X] - self.mean[of_X]) / c.unit[of_X]
+            yield some, np.ascontiguousarray((block * self.root[:, None]).T)
         if c.fit_intercept:
-            yield slice(p, p + 1), np.ones((n, 1))
+            yield slice(p, p + 1), self.root[None]
 
     def outer(self, w):
-        """The lower triangle, at least, of X W X' (n, n). w : (q,)."""
-        total = np.zeros((len(self.X), len(self.X)))
-        for some, block in self._blocks():
-            scaled = np.ascontiguousarray(block * np.sqrt(w[some]))
-            _add_products(scaled, *scaled.shape, total, False)
+        """The lower triangle, at least, of Z W Z' (n, n). w : (q,)."""
+        total = np.zeros((len(self.X), len(self.X)), order="F")
+        for some, block in self.kept or self._made():
+            scaled = block * np.sqrt(w[some])[:, None]
+            total = dsyrk(1.0, scaled.T, beta=1.0, c=total, lower=1, overwrite_c=1)
         return total
 
-    def forms(self, L, root):
-        """The squares of the lengths of L^-1 F^(1/2) x_j; (q,). root : (n,) the roots of F."""
+    def forms(self, L):
+        """The squares of the lengths of L^-1 z_j; (q,)."""
         out = np.empty(len(self.columns.q_order))
-        for some, block in self._blocks():
-            out[some] = (solve_triangular(L, block * root[:, None], lower=True, check_finite=False) ** 2).sum(axis=0)
+        for some, block in self.kept or self._made():
+            solved = dtrsm(1.0, L.T, block.T, lower=0, trans_a=1).T
+            out[some] = np.einsum("jk,jk->j", solved, solved)
         return out
 
 
 class _SparseColumns:
     """The same of a CSR matrix, whose means are taken off what is asked for."""
 
-    def __init__(self, X, columns):
+    def __init__(self, X, columns, root):
+        self.root = root
         unit = columns.unit[columns.order]
         self.X = X.astype(np.float64).tocsc()[:, columns.order].multiply(1.0 / unit).tocsc()
         mean = columns.mean_of_X if columns.fit_intercept else np.zeros(len(unit))
@@ -108,10 +110,11 @@ class _SparseColumns:
         scaled = self.X.multiply(w[:p]).tocsr()
         across = scaled @ self.mean
         total = (scaled @ self.X.T).toarray() - across[:, None] - across
-        return total + (self.mean @ (w[:p] * self.mean) + (w[p] if self.fit_intercept else 0.0))
+        total += self.mean @ (w[:p] * self.mean) + (w[p] if self.fit_intercept else 0.0)
+        return total * (self.root[:, None] * self.root)
 
-    def forms(self, L, root):
-        inverse = solve_triangular(L, np.diag(root), lower=True, check_finite=False)
+    def forms(self, L):
+        inverse = solve_triangular(L, np.diag(self.root), lower=True, check_finite=False)
         P = inverse.T @ inverse
         out = quadratic_forms(self.X, P)
         ones = P.sum(axis=0)
