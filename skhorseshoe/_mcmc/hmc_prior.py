@@ -20,7 +20,7 @@ _APART = 2**28  # added to the number of the sweep: random numbers for what a sw
 _GOLDEN = 0.6180339887498949
 _SHARES = 0.6, 0.8  # of the length of a path, which differs from sweep to sweep: the least, and the range
 LENGTH = 4.5  # of a path, an angle
-EXCHANGES = 4  # in a sweep
+EXCHANGES = 8  # in a sweep
 
 
 class PriorState(NamedTuple):

@@ -6,9 +6,10 @@
 // the slab and what the data tell: in the unit of the column, the mean square of that score, for most columns are noise.
 // Column j gets the coefficient that column k has had.
 #pragma once
+#include "normal_tail.hpp"
 #include "scales.hpp"
 
-constexpr double LARGEST_GAIN = 600.0;  // of the logarithm of a weight
+constexpr double LARGEST_GAIN = 600.0;  // of the logarithm of a likelihood, h_k m_k^2 / 2, that counts
 
 HD double share_of_size(double beta, double precision) {
     const double a = precision * beta * beta;
@@ -16,9 +17,7 @@ HD double share_of_size(double beta, double precision) {
 }
 
 HD double sum_of_sizes(const double* beta, const double* precision, i64 p) {
-    double total = 0.0;
-    for (i64 j = 0; j < p; ++j) total += share_of_size(beta[j], precision[j]);
-    return total;
+    return sum(p, [=](i64 j) { return share_of_size(beta[j], precision[j]); });
 }
 
 // The logarithm of the probability with which column j goes out; total : the sum of all sizes.
@@ -28,33 +27,30 @@ HD double log_chance_out(double beta, double precision, double total) {
 
 // The mean square of the score, in the units of the columns. square : (p,) their spreads, 0 of those that take no part.
 HD double information_of_score(const double* score, const double* square, i64 p) {
-    double total = 0.0;
-    i64 n = 0;
-    for (i64 j = 0; j < p; ++j)
-        if (square[j] > 0.0) total += score[j] * score[j] / square[j], ++n;
-    return total / double(n);
+    const double n = sum(p, [=](i64 j) { return square[j] > 0.0 ? 1.0 : 0.0; });
+    return sum(p, [=](i64 j) { return square[j] > 0.0 ? score[j] * score[j] / square[j] : 0.0; }) / n;
 }
 
-// How likely columns are to come in: the largest logarithm of a weight, and the sum of weights in units of it.
-struct Weights {
-    double log_largest, total;
-    HD_MEMBER double log_chance(double log_weight) const { return log_weight - log_largest - log(total); }
-};
-
-// log_weights : (p,) overwritten. excluded : the column that has gone out.
-HD Weights weigh_columns(const double* score, const double* square, const double* diagonal, double information, i64 p,
-                         i64 excluded, double* log_weights) {
-    double log_largest = -INFINITY, total = 0.0;
+// How likely columns are to come in: in proportion to weights (p,). excluded : the column that has gone out. Returns the
+// sum of the weights, the largest of which is near 1.
+HD double weigh_columns(const double* score, const double* square, const double* diagonal, double information, i64 p,
+                        i64 excluded, double* weights) {
+    CONTRACT
+    double most = 0.0;
     for (i64 k = 0; k < p; ++k) {
-        log_weights[k] = -INFINITY;
-        if (!(square[k] > 0.0) || k == excluded) continue;
-        const double precision = information * square[k] + diagonal[k], mean = score[k] / precision;
-        const double gain = least(0.5 * mean * score[k], LARGEST_GAIN);
-        log_weights[k] = gain - log(sqrt(precision) * (mean * mean + 1.0 / precision));
-        log_largest = largest(log_largest, log_weights[k]);
+        const double precision = information * square[k] + diagonal[k];
+        weights[k] = square[k] > 0.0 ? least(0.5 * score[k] * score[k] / precision, LARGEST_GAIN) : 0.0;  // the gain
     }
-    for (i64 k = 0; k < p; ++k) total += exp(log_weights[k] - log_largest);
-    return {log_largest, total};
+    for (i64 k = 0; k < p; ++k) most = largest(most, weights[k]);
+    for (i64 k = 0; k < p; ++k) {
+        CONTRACT
+        const double precision = information * square[k] + diagonal[k], gain = weights[k];
+        const double likelihood = exp_half_square(sqrt(2.0 * (most - gain)));
+        const double weight = likelihood * sqrt(precision) / (score[k] * score[k] / precision + 1.0);
+        weights[k] = square[k] > 0.0 ? weight : 0.0;
+    }
+    weights[excluded] = 0.0;
+    return sum(p, [=](i64 k) { return weights[k]; });
 }
 
 // log N, up to a constant, of a standardised value.

@@ -13,12 +13,16 @@ struct ExchangePrior {  // filled by Python
     i64 q;
 };
 
-// The first index at which the running sum of value(j) exceeds a share of the total; the last index at most.
+// The first index at which the running sum of value(j) exceeds a limit; at most the last one whose value is above 0.
 template <class F> static i64 first_above(double limit, i64 n, F value) {
     double below = 0.0;
-    i64 j = -1;
-    while (below <= limit && j < n - 1) below += value(++j);
-    return j;
+    i64 at = 0;
+    for (i64 j = 0; j < n && below <= limit; ++j) {
+        const double own = value(j);
+        below += own;
+        if (own > 0.0) at = j;
+    }
+    return at;
 }
 
 // Column j of each chain, the logarithm of its probability, and the coefficients without it (n_chains, q).
@@ -42,18 +46,16 @@ EXPORT i32 put_in(const void* prior, const double* beta, const i64* out, const d
                   const double* standard, i64 first, i64 last, i64* column, double* log_density, double* with,
                   double* without) {
     const ExchangePrior& of = *static_cast<const ExchangePrior*>(prior);
-    Scratch<double> log_weights(of.p);
-    if (log_weights.failed()) return NO_MEMORY;
+    Scratch<double> weights(of.p);
+    if (weights.failed()) return NO_MEMORY;
     for (i64 c = first; c < last; ++c) {
         const double *own = beta + c * of.q, *own_score = score + c * of.q;
         const double information = information_of_score(own_score, of.square, of.p);
-        const Weights weights =
-            weigh_columns(own_score, of.square, of.diagonal, information, of.p, out[c], log_weights);
-        const i64 k = first_above(uniform[c] * weights.total, of.p,
-                                  [&](i64 j) { return exp(log_weights[j] - weights.log_largest); });
+        const double total = weigh_columns(own_score, of.square, of.diagonal, information, of.p, out[c], weights);
+        const i64 k = first_above(uniform[c] * total, of.p, [&](i64 j) { return weights[j]; });
         const double precision = information * of.square[k] + of.diagonal[k];
         column[c] = k;
-        log_density[c] = weights.log_chance(log_weights[k]) + log_normal_density(standard[c], precision);
+        log_density[c] = log(weights[k] / total) + log_normal_density(standard[c], precision);
         double *own_with = with + c * of.q, *own_without = without + c * of.q;
         memcpy(own_with, own, sizeof(double) * of.q);
         own_with[out[c]] = own[k], own_with[k] = own_score[k] / precision + standard[c] / sqrt(precision);
@@ -70,16 +72,16 @@ EXPORT i32 weigh_exchange(const void* prior, const double* beta, const double* l
                           const double* tau_sq_inv, const double* log_chance, const double* log_density, i64 first,
                           i64 last, double* change) {
     const ExchangePrior& of = *static_cast<const ExchangePrior*>(prior);
-    Scratch<double> log_weights(of.p);
-    if (log_weights.failed()) return NO_MEMORY;
+    Scratch<double> weights(of.p);
+    if (weights.failed()) return NO_MEMORY;
     for (i64 c = first; c < last; ++c) {
         const i64 j = out[c], k = column[c];
         const double *old = beta + c * of.q, *now = new_beta + c * of.q, *own_score = score + c * of.q;
         const double before = old[j], after = now[k];
         const double information = information_of_score(own_score, of.square, of.p);
-        const Weights weights = weigh_columns(own_score, of.square, of.diagonal, information, of.p, k, log_weights);
+        const double total = weigh_columns(own_score, of.square, of.diagonal, information, of.p, k, weights);
         const double precision = information * of.square[j] + of.diagonal[j];
-        double back = weights.log_chance(log_weights[j]);
+        double back = log(weights[j] / total);
         back += log_normal_density((before - own_score[j] / precision) * sqrt(precision), precision);
         back += log_chance_out(after, of.precision[k], sum_of_sizes(now, of.precision, of.p));
         double gain = new_loglik[c] - loglik[c];
