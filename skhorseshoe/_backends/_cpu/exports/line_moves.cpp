@@ -4,6 +4,7 @@
 #include "lines.hpp"
 
 #include "export.hpp"
+#include "four.hpp"
 
 constexpr i64 PATIENCE = 2;  // log-likelihoods more than moves, from which on a chain does without bounds in this sweep
 
@@ -36,25 +37,40 @@ template <class F> static void with_numbers(const NearRows& rows, F use) {
     else use(static_cast<const float*>(rows.X));
 }
 
-// What a chain needs for its moves, beside its state.
+constexpr i64 CHAINS = 4;  // that share a reading of X
+
+// What a chain needs for its moves beside its state, and scratch that all chains use in turn.
 struct Work {
-    double *eta, *change, *four, *derivatives, *along, *own, *terms;
-    static i64 size(const NearRows& rows) { return 9 * rows.n + 2 * rows.q + rows.p; }
-    Work(double* at, const NearRows& rows)
-        : eta(at), change(eta + rows.n), four(change + rows.n), derivatives(four + 4 * rows.n),
-          along(derivatives + 3 * rows.n), own(along + rows.q), terms(own + rows.q) {}
+    double *eta, *change, *along, *own, *terms;
+    double *four, *derivatives, *coef;
+    static i64 own_size(const NearRows& rows) { return 2 * rows.n + 2 * rows.q + rows.p; }
+    static i64 size(const NearRows& rows) { return CHAINS * own_size(rows) + 7 * rows.n + CHAINS * rows.q; }
+    Work(double* at, i64 c, const NearRows& rows)
+        : eta(at + c * own_size(rows)), change(eta + rows.n), along(change + rows.n), own(along + rows.q),
+          terms(own + rows.q), four(at + CHAINS * own_size(rows)), derivatives(four + 4 * rows.n),
+          coef(derivatives + 3 * rows.n) {}
 };
 
-// out = (X, 1) coef, q coefficients of X's own columns.
-static void multiply(const NearRows& rows, const double* __restrict coef, double* __restrict out) {
-    const i64 p = rows.p_of_X;
-    const double intercept = rows.q > p ? coef[p] : 0.0;
-    with_numbers(rows, [&](auto* X) {
-        for (i64 i = 0; i < rows.n; ++i) {
-            const auto* x = X + i * p;
-            out[i] = intercept + sum(p, [=](i64 j) { CONTRACT return double(x[j]) * coef[j]; });
+// out[c] = (X, 1) coef_c for four chains; the parts of the sums are those of ``sum``. coef : (q, 4).
+template <class R>
+static void multiply(const R* __restrict X, i64 n, i64 p, i64 q, const double* __restrict coef, double* const* out) {
+    const i64 end = p & ~i64(7);
+    const Four<double> intercept = q > p ? load_four(coef + 4 * p) : Four<double>{};
+    for (i64 i = 0; i < n; ++i) {
+        const R* x = X + i * p;
+        Four<double> a[8] = {}, rest = {};
+        i64 j = 0;
+        for (; j < end; j += 8)
+            for (int k = 0; k < 8; ++k) a[k] += load_four(coef + 4 * (j + k)) * double(x[j + k]);
+        if (end && j + 4 <= p) {
+            for (int k = 0; k < 4; ++k) a[k] += load_four(coef + 4 * (j + k)) * double(x[j + k]);
+            j += 4;
         }
-    });
+        for (; j < p; ++j) rest += load_four(coef + 4 * j) * double(x[j]);
+        const Four<double> all = ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+        const Four<double> total = intercept + (end ? all + rest : rest);
+        for (int c = 0; c < CHAINS; ++c) out[c][i] = total[c];
+    }
 }
 
 // out = by (x - centre), x being a column of (X, 1).
@@ -104,12 +120,13 @@ struct MovingChain {
     double anchored = 0.0;  // anchor' beta
     double loglik = NAN;    // of the state, if it is known
     i64 n_evaluations = 0;
+    LineDensity all = {};       // of the move of all, and whether it is along the linear predictors themselves
+    bool is_along_eta = false;
 
-    MovingChain(const NearRows& rows, Work work, const double* coef, double* beta, double* lambda_sq_inv,
-                double* tau_sq_inv)
+    // work : with linear predictors, but for the offset.
+    MovingChain(const NearRows& rows, Work work, double* beta, double* lambda_sq_inv, double* tau_sq_inv)
         : rows(rows), work(work), beta(beta), lambda_sq_inv(lambda_sq_inv), tau_sq_inv(tau_sq_inv),
           line{rows.n, work.eta, work.change, rows.y, rows.weight} {
-        multiply(rows, coef, work.eta);
         if (rows.offset)
             for (i64 i = 0; i < rows.n; ++i) work.eta[i] += rows.offset[i];
         for (i64 j = 0; j < rows.q; ++j) anchored += rows.anchor[j] * beta[j];
@@ -127,29 +144,32 @@ struct MovingChain {
         if (is_shrunk) lambda_sq_inv[j] /= (1.0 + step) * (1.0 + step);
     }
 
-    // The move of the shrunk coefficients, or of all, with tau. chance : uniforms (p,) of a split move, else null.
-    void move_all(i64 move, const double* chance, const double* u) {
+    // What comes before ``move_all``: ``along``, and ``own``, the same of X's columns. chance : uniforms (p,) of a split
+    // move, else null.
+    void begin_all(const double* chance, const double* u) {
         const i64 p = rows.p, q = rows.q;
         const bool with_others = u[2] < 0.5;
         for (i64 k = 0; k < q; ++k) work.along[k] = k < p || with_others ? beta[k] : 0.0;
-        LineDensity density = {0.0, 0.0, 1.0 + (with_others ? double(q - p) : 0.0),
-                               1.0 / (*tau_sq_inv * (rows.tau_0 * rows.tau_0)), work.terms, chance ? p : 0, 0};
+        all = {0.0, 0.0, 1.0 + (with_others ? double(q - p) : 0.0), 1.0 / (*tau_sq_inv * (rows.tau_0 * rows.tau_0)),
+               work.terms, chance ? p : 0, 0};
         if (chance)
-            density.n_held =
-                hold_columns(p, chance, rows.square, lambda_sq_inv, *tau_sq_inv, work.along, work.terms);
-        if (density.n_held == 0 && (with_others || p == q)) {
-            for (i64 i = 0; i < rows.n; ++i) work.change[i] = work.eta[i] - (rows.offset ? rows.offset[i] : 0.0);
-        } else {
-            of_own_columns(rows, work.along, work.own);
-            multiply(rows, work.own, work.change);
-        }
+            all.n_held = hold_columns(p, chance, rows.square, lambda_sq_inv, *tau_sq_inv, work.along, work.terms);
+        is_along_eta = all.n_held == 0 && (with_others || p == q);
+        of_own_columns(rows, work.along, work.own);
+    }
+
+    // The move of the shrunk coefficients, or of all, with tau; ``change`` is there.
+    void move_all(i64 move, const double* u) {
+        const i64 p = rows.p, q = rows.q;
+        for (i64 i = 0; is_along_eta && i < rows.n; ++i)
+            work.change[i] = work.eta[i] - (rows.offset ? rows.offset[i] : 0.0);
         i64 n_moved = 0;
         for (i64 k = 0; k < q; ++k) n_moved += work.along[k] != 0.0;
-        const double step = slice(move, of_prior(rows, beta, work.along), density, rows.widths[0], n_moved, u);
+        const double step = slice(move, of_prior(rows, beta, work.along), all, rows.widths[0], n_moved, u);
         const double growth = (1.0 + step) * (1.0 + step);
         for (i64 k = 0; k < q; ++k) beta[k] += step * work.along[k];
         *tau_sq_inv /= growth;
-        for (i64 k = 0; chance && k < p; ++k)
+        for (i64 k = 0; k < all.n_terms; ++k)
             if (work.terms[k] < 0.0) lambda_sq_inv[k] *= growth;
     }
 
@@ -171,6 +191,37 @@ struct MovingChain {
     }
 };
 
+// Coefficients of X's columns (q,) of each of m chains times its rows.
+static void multiply(const NearRows& rows, const double* const* coef, i64 m, double* by_column, double* const* out) {
+    for (i64 j = 0; j < rows.q; ++j)
+        for (i64 c = 0; c < CHAINS; ++c) by_column[CHAINS * j + c] = c < m ? coef[c][j] : 0.0;
+    with_numbers(rows, [&](auto* X) { multiply(X, rows.n, rows.p_of_X, rows.q, by_column, out); });
+}
+
+// The moves of m <= CHAINS chains, of which ``uniform`` and ``chances`` are the random numbers.
+static void move_together(const NearRows& rows, MovingChain* chains, i64 m, const double* uniform, const double* chances,
+                          double* const* change) {
+    constexpr i64 EACH = 3 + LINE_PROPOSALS;
+    const double *own[CHAINS], *u = uniform;
+    for (i64 move = 0; move < rows.n_moves; ++move, u += EACH) {
+        const auto of_chain = [&](i64 c) { return u + c * rows.n_moves * EACH; };
+        if (rows.kinds[move] == LINE_ONE) {
+            for (i64 c = 0; c < m; ++c)
+                chains[c].move_one(move, least(i64(of_chain(c)[2] * double(rows.q)), rows.q - 1), of_chain(c));
+            continue;
+        }
+        const bool is_split = rows.kinds[move] == LINE_SPLIT;
+        bool is_needed = false;
+        for (i64 c = 0; c < m; ++c) {
+            chains[c].begin_all(is_split ? chances + c * rows.n_splits * rows.p : nullptr, of_chain(c));
+            own[c] = chains[c].work.own, is_needed |= !chains[c].is_along_eta;
+        }
+        if (is_needed) multiply(rows, own, m, chains[0].work.coef, change);
+        for (i64 c = 0; c < m; ++c) chains[c].move_all(move, of_chain(c));
+        if (is_split) chances += rows.p;
+    }
+}
+
 // Of the chains first to last - 1 the state, beta (n_chains, q), lambda^-2 (n_chains, p) and tau^-2 (n_chains,), in
 // place. coef : (n_chains, q) of X's own columns. uniform, chances : of ``lines.random_numbers``,
 // null without split moves.
@@ -180,19 +231,22 @@ EXPORT i32 move_near(const void* near_rows, const double* coef, const double* un
     const i64 p = rows.p, q = rows.q;
     Scratch<double> scratch(Work::size(rows));
     if (scratch.failed()) return NO_MEMORY;
-    for (i64 c = first; c < last; ++c) {
-        MovingChain chain(rows, Work(scratch, rows), coef + c * q, beta + c * q, lambda_sq_inv + c * p, tau_sq_inv + c);
-        const double* chance = chances ? chances + c * rows.n_splits * p : nullptr;
-        for (i64 move = 0; move < rows.n_moves; ++move) {
-            const double* u = uniform + (c * rows.n_moves + move) * (3 + LINE_PROPOSALS);
-            if (rows.kinds[move] == LINE_ONE) {
-                chain.move_one(move, least(i64(u[2] * double(q)), q - 1), u);
-                continue;
-            }
-            const bool is_split = rows.kinds[move] == LINE_SPLIT;
-            chain.move_all(move, is_split ? chance : nullptr, u);
-            if (is_split) chance += p;
+    for (i64 next = first; next < last; next += CHAINS) {
+        const i64 m = least(CHAINS, last - next);
+        const double* own[CHAINS];
+        double *eta[CHAINS], *change[CHAINS];
+        for (i64 c = 0; c < CHAINS; ++c) {
+            const Work work(scratch, c, rows);
+            own[c] = coef + (next + least(c, m - 1)) * q, eta[c] = work.eta, change[c] = work.change;
         }
+        multiply(rows, own, m, Work(scratch, 0, rows).coef, eta);
+        const auto chain = [&](i64 c) {
+            const i64 at = next + least(c, m - 1);
+            return MovingChain(rows, Work(scratch, c, rows), beta + at * q, lambda_sq_inv + at * p, tau_sq_inv + at);
+        };
+        MovingChain chains[CHAINS] = {chain(0), chain(1), chain(2), chain(3)};
+        move_together(rows, chains, m, uniform + next * rows.n_moves * (3 + LINE_PROPOSALS),
+                      chances ? chances + next * rows.n_splits * p : nullptr, change);
     }
     return 0;
 }
