@@ -76,6 +76,7 @@ NEAR = {
     "float32, weights": (40, 12, 1, np.float32, {"fit_intercept": True, "weight": np.linspace(0.5, 2.0, 40)}),
     "reordered": (60, 100, 5, np.float64, {"fit_intercept": True, "unpenalized": np.arange(100) % 3 == 0}),
     "standardised": (60, 60, 4, np.float64, {"fit_intercept": True, "standardize": True}),
+    "three blocks of rows": (8000, 5, 3, np.float64, {"fit_intercept": True}),
 }
 NEAR_TUNINGS = {
     "tau alone": _hmc.Tuning(0.7, 3, 4, 0.8),

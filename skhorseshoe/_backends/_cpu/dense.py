@@ -221,8 +221,8 @@ def near_score(rows, beta):
 
 def _are_near(rows, n_coefficients):
     """Whether one thread answers for rows, and for so many coefficients of all chains."""
-    is_one = len(rows.bounds) == 2 and rows.offset is None
-    return is_one and (n_coefficients < SHARED or rows.threads.n == 1)
+    are_few = len(rows.bounds) == 2 and n_coefficients < SHARED
+    return rows.offset is None and (are_few or rows.threads.n == 1)
 
 
 def _near(rows):
@@ -234,6 +234,7 @@ def _near(rows):
         _records[rows] = record(
             "ScoredRows",
             **{"is_double": X.dtype == np.float64, "X": X, "n": n, "p": p, "y": y, "weight": or_none(weight)},
+            **{"bounds": rows.bounds, "n_blocks": len(rows.bounds) - 1},
             **{"q": len(order), "fit_intercept": columns.fit_intercept, "translated": columns.translated},
             **{"order": order, "place": place, "unit": unit, "centre": centre},
         )

@@ -1,5 +1,5 @@
-// A path of split Hamiltonian Monte Carlo in one call, for rows of one block, in an array, and few columns: what Python
-// takes between the steps would be most of the time. The numbers are, bit for bit, those of the steps one by one.
+// A path of split Hamiltonian Monte Carlo in one call, for rows in an array and few columns: what Python takes between the
+// steps would be much of the time. The numbers are, bit for bit, those of the steps one by one.
 #include "chains.hpp"
 #include "scored_rows.hpp"
 

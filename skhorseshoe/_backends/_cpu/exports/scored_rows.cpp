@@ -1,4 +1,4 @@
-// The score of rows of one block, in the sampler's coefficients: bit for bit what ``Columns`` and a pass answer.
+// The score of rows in the sampler's coefficients: bit for bit what ``Columns`` and a pass answer.
 #include "scored_rows.hpp"
 
 constexpr i64 PAIRED = 128;  // numbers that NumPy adds in one loop; more are halved
@@ -35,17 +35,28 @@ static void by_column(const ScoredRows& rows, const double* beta, i64 n_chains, 
     }
 }
 
+// The sum of m arrays of a size, in the first of them, as a tree: ``add_pairs`` of ``_cpu/dense.py``.
+static void add_pairs(double* sums, i64 m, i64 size) {
+    for (; m > 1; m = (m + 1) / 2)
+        for (i64 i = 0; i < m; i += 2) {
+            double *to = sums + i / 2 * size, *one = sums + i * size, *other = one + size;
+            for (i64 k = 0; k < size; ++k) to[k] = i + 1 < m ? one[k] + other[k] : one[k];
+        }
+}
+
 i32 score_at(const ScoredRows& rows, const double* beta, i64 n_chains, double* loglik, double* score) {
-    const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, bounds[] = {0, rows.n};
-    Scratch<double> coef(q * width), sums(q * width), work(2 * q);
-    if (coef.failed() || sums.failed() || work.failed()) return NO_MEMORY;
+    const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, m = rows.n_blocks;
+    Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains), work(2 * q);
+    if (coef.failed() || sums.failed() || logliks.failed() || work.failed()) return NO_MEMORY;
     if (rows.is_double) by_column(rows, beta, n_chains, width, work, coef.data);
     else by_column(rows, beta, n_chains, width, work, reinterpret_cast<float*>(coef.data));
-    memset(sums, 0, sizeof(double) * q * width);
-    memset(loglik, 0, sizeof(double) * n_chains);
+    memset(sums, 0, sizeof(double) * m * q * width);
+    memset(logliks, 0, sizeof(double) * m * n_chains);
     const i32 status = score_pass(rows.is_double, rows.X, nullptr, nullptr, rows.n, rows.p, rows.y, rows.weight, nullptr,
-                                  coef, q, width, bounds, 1, n_chains, sums, loglik);
+                                  coef, q, width, rows.bounds, m, n_chains, sums, logliks);
     if (status) return status;
+    add_pairs(sums, m, q * width), add_pairs(logliks, m, n_chains);
+    memcpy(loglik, logliks, sizeof(double) * n_chains);
     for (i64 c = 0; c < n_chains; ++c)
         for (i64 k = 0; k < q; ++k) {
             const i64 j = rows.translated ? rows.order[k] : k;

@@ -1,4 +1,4 @@
-// Rows of one block in an array, of which a path asks the score without a call of Python between its steps.
+// Rows in an array, of which a path asks the score without a call of Python between its steps.
 #pragma once
 #include "export.hpp"
 
@@ -7,6 +7,8 @@ struct ScoredRows {  // filled by Python
     const void* X;         // (n, p) float32 or float64
     i64 n;
     i64 p;
+    const i64* bounds;     // (n_blocks + 1,)
+    i64 n_blocks;
     const u8* y;           // (n,)
     const double* weight;  // (n,), or null
     i64 q;                 // coefficients, with the intercept's
