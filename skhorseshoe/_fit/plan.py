@@ -18,7 +18,7 @@ from .._mcmc.grouped_chains import products_kept
 from .._mcmc.run import Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
-from .._utils.memory import _addresses_left, check_copy, in_words
+from .._utils.memory import addresses_left, check_copy, in_words
 from .._utils.names import names_of, printable
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
@@ -195,7 +195,7 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
     words += f"{in_words(working_set)} of working space"
     if copied >= 2**20:
         words += f", and has made a copy of X of {in_words(copied)} (avoid it with a C-ordered float array, or CSR),"
-    free = min([memory.available(), *_addresses_left(n_threads)])
+    free = min([memory.available(), *addresses_left(n_threads)])
     if draws + working_set > free:
         if draws > working_set:
             cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
