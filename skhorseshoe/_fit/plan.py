@@ -10,7 +10,7 @@ from .._backends import device as _device
 from .._backends.limits import is_without_factor
 from .._data.belonging import sign_of
 from .._data.row_blocks import layout
-from .._data.validation import made_of
+from .._data.validation import copied_bytes
 from .._data.weights import arrange
 from .._mcmc import group_draws
 from .._mcmc.burn_in import AUTO
@@ -76,7 +76,7 @@ def plan_fit(params, data, done):
     y, weight, *more = labels
     findings = _costs(data, sampler, heavy) + ([] if data.groups is not None else _belonging(X, y, data.columns))
     X, *labels = arrange(X, y, weight, sampler, *more)
-    copied = copied or made_of(data.original_X, X)
+    copied = copied or copied_bytes(data.original_X, X)
     return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, findings)
 
 
