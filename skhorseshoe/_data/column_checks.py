@@ -112,7 +112,7 @@ def far_out(rows, spread, weight=None):
     """
     blocks = (rows[:, columns] for columns in cut(0, len(spread), _TOGETHER))
     usual = np.concatenate([_usual(block, weight) for block in blocks])
-    (far,) = ((usual > 0) & (spread > _TIMES * usual) & np.isfinite(spread)).nonzero()  # infinite ones are refused
+    (far,) = ((usual > 0) & (spread > _TIMES * usual) & np.isfinite(spread)).nonzero()
     return far, usual[far]
 
 
@@ -144,15 +144,15 @@ def check_size(columns, dtype, names):
     """Raise a ValueError if the numbers of a column are too large or too small to compute with."""
     size, largest, least = columns.size, _LARGEST[dtype.name], _LEAST[dtype.name]
     if not (size <= largest).all():
-        worst, problem = np.argmax(np.where(np.isnan(size), np.inf, size)), "large"
+        worst, word = np.argmax(np.where(np.isnan(size), np.inf, size)), "large"
         limit = f"{largest:.0g} is the largest that can be summed. Scale the columns first (StandardScaler)"
     elif ((size > 0) & (size < least)).any():
-        worst, problem = np.argmin(np.where(size > 0, size, np.inf)), "small"
+        worst, word = np.argmin(np.where(size > 0, size, np.inf)), "small"
         limit = f"{least:.0g} is the least that can be squared. Take its logarithm first, or multiply the column"
     else:
         return
     or_nan = ", or holds NaN" if np.isnan(size[worst]) else ""  # possible with assume_finite
     raise ValueError(
-        f"Column {names[worst]!r} of X is too {problem} for {dtype}{or_nan}: its root mean square is {size[worst]:.1g}, "
+        f"Column {names[worst]!r} of X is too {word} for {dtype}{or_nan}: its root mean square is {size[worst]:.1g}, "
         f"and {limit}."
     )

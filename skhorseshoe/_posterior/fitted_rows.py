@@ -1,4 +1,4 @@
-"""Whether rows are those that a model was fitted on, by their number, their weights and their moments."""
+"""Check that rows are those of the fit, by their number, weights and moments."""
 
 import numpy as np
 from scipy.sparse import issparse
@@ -6,7 +6,7 @@ from scipy.sparse import issparse
 from .._backends import device
 from .._utils.names import names_of
 
-_CLOSE = 1e-5  # of a standard deviation, or of a mean: rounding to float32 is less, other rows are more
+_CLOSE = 1e-5  # relative difference of means and standard deviations: rounding to float32 is less, other rows are more
 _CURE = (
     "For the log score of other rows take sklearn.metrics.log_loss(y, model.predict_proba(X)). sample_weight must be "
     "the weights of the fit, times its class weights."
