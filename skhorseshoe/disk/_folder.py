@@ -1,6 +1,7 @@
-"""The folder of rows: X and the codes of y, row after row in binary, and a manifest that says what of them counts.
+"""The folder of rows: X and the codes of y, row after row in binary, and a manifest that names the valid blocks.
 
-Rows come in blocks, which the manifest names once they are on the disk. Who goes on compares the last block first.
+Rows come in blocks, which the manifest names once they are on the disk. A conversion that goes on compares the last
+block first.
 """
 
 import os
@@ -17,44 +18,44 @@ from ._groups import CODES, LABELS, Groups, are_noted, noted, read_labels
 from ._rows import LONGEST, MOST
 
 DTYPES = "float16", "float32", "float64"
-COMMIT = 2**26  # bytes of X, about, between two manifests
+COMMIT = 2**26  # approximate bytes of X between two manifests
 _MANIFEST, _X, _CODES = "manifest.json", "X-{}.bin", "y.bin"
 _CURE = "Remove its folder and convert again."
-_WHAT = "conversion"
+_TASK = "conversion"
 _NEW = {"format": "skhorseshoe rows 3", "names": None, "classes": None, "complete": False}
 _PLAIN = {str, bool, int, float}
 
 
-def _are_labels(found):
-    short = len(found) <= MOST and all(type(label) is not str or len(label) <= LONGEST for label in found)
-    plain = short and pd.Index(found).is_unique and {*map(type, found)} <= _PLAIN
-    return plain and np.array(found).tolist() == found  # text would swallow numbers beside it
+def _are_labels(values):
+    are_short = len(values) <= MOST and all(type(label) is not str or len(label) <= LONGEST for label in values)
+    are_plain = are_short and pd.Index(values).is_unique and {*map(type, values)} <= _PLAIN
+    return are_plain and np.array(values).tolist() == values  # False if text makes numbers text
 
 
 _FIELDS = {
-    "what": lambda what, body: type(what) is dict,
+    "what": lambda conversion, body: type(conversion) is dict,
     "dtype": lambda dtype, body: dtype in DTYPES,
     "blocks": lambda blocks, body: (
-        all(  # the first row of each, the one after its last, checksums of X and of the codes; and of the groups
+        all(  # of each block: first row, end, checksums of X and of the codes; and those of groups
             start == end and _files.is_count(stop, start + 1) and are_noted(of_groups)
             for (_, end, *_), (start, stop, _, _, *of_groups) in pairwise([[0, 0], *blocks])
         )
     ),
     "names": lambda names, body: not body["blocks"] or (pd.Index(names).is_unique and {*map(type, names)} <= _PLAIN),
-    "classes": lambda found, body: not found or _are_labels(found),
+    "classes": lambda values, body: not values or _are_labels(values),
     "complete": lambda complete, body: type(complete) is bool and (body["blocks"] != [] or not complete),
 }
 
 
 def _manifest(folder):
-    """What the manifest says, None if there is none; a ValueError if it is damaged or foreign."""
+    """The manifest, or None; a ValueError if it is damaged or foreign."""
     path = folder / _MANIFEST
     return _files.read_note(path, _NEW["format"], _FIELDS, _CURE) if path.exists() else None
 
 
 def open_rows(folder, check, groups):
     """X as a read-only memory map, in a frame if its columns have names, and y; with ``groups`` also the groups. check
-    : whether to compare the sums."""
+    : whether to compare the checksums."""
     manifest = _manifest(folder)
     if manifest is None:
         raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.")
@@ -101,41 +102,41 @@ def _decoded(path, labels, codes):
 
 def _map(path, dtype, shape):
     with _files.naming(path, _CURE), _files.open_to_read(path) as file:
-        return np.memmap(file, dtype, "r").reshape(shape)  # an error if there are more or fewer
+        return np.memmap(file, dtype, "r").reshape(shape)  # an error if the size is another
 
 
-def begun(folder, what):
-    """The manifest of this conversion, whose parameters are JSON; a ValueError if the folder holds something else."""
+def begun(folder, conversion):
+    """The manifest of a conversion, whose parameters are JSON; a ValueError if the folder holds something else."""
     manifest = _manifest(folder)
-    if manifest is None and folder.is_dir() and _files.foreign(folder, (_MANIFEST, lock_of(_WHAT))):
+    if manifest is None and folder.is_dir() and _files.foreign(folder, (_MANIFEST, lock_of(_TASK))):
         raise ValueError(f"{str(folder)!r} is not empty and holds no rows: give a new or an empty folder.")
     if manifest is None or not manifest["blocks"]:
-        return {**_NEW, "blocks": [], "what": what, "dtype": what["dtype"] or "float32"}
-    if different := _files.differences(manifest["what"], what):
+        return {**_NEW, "blocks": [], "what": conversion, "dtype": conversion["dtype"] or "float32"}
+    if different := _files.differences(manifest["what"], conversion):
         raise ValueError(f"{str(folder)!r} holds rows of another conversion: {different}. Give another folder.")
-    if manifest["complete"] and what["source"] is None:  # it may be another one
+    if manifest["complete"] and conversion["source"] is None:  # the source may be another one
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
-    return {**manifest, "what": what}
+    return {**manifest, "what": conversion}
 
 
-def write(folder, what, parts_from, report):
-    """Write the rows of a source that are not there yet; a RuntimeError if another conversion is at work.
+def write(folder, conversion, rows_from, report):
+    """Write the rows of a source that are not in the folder yet; a RuntimeError if another conversion is at work.
 
-    parts_from : function of the manifest, of the first row that is wanted and of the ``Groups`` before it; yields rows
-    (m, p), the codes (m,) of their labels, uint8, and what ``Groups.encode`` gives, if there are groups. report :
-    function of the number of rows that are there.
+    rows_from : function of the manifest, of the first row to write and of the ``Groups`` before it; yields rows (m, p),
+    the codes (m,) of their labels, uint8, and, with groups, the results of ``Groups.encode``. report : function of the
+    number of rows that are written.
     """
     _files.make(folder, f"folder={str(folder)!r}")
-    with alone(folder, _WHAT) as fd:
-        if (manifest := begun(folder, what))["complete"]:  # by now
+    with alone(folder, _TASK) as fd:
+        if (manifest := begun(folder, conversion))["complete"]:  # ended meanwhile
             return
-        if not (blocks := manifest["blocks"]):  # before there are other files
+        if not (blocks := manifest["blocks"]):  # before any other file
             _files.put_note(folder / _MANIFEST, manifest, fd)
-        last = blocks.pop() if blocks else None  # is written again, if it is the same
+        last = blocks.pop() if blocks else None  # compared, and written again
         n, size, at = last[0] if last else 0, 0, 0
         if blocks and len(blocks[-1]) > 4:
             at = blocks[-1][-1]
-        for X, codes, *of_groups in parts_from(manifest, n, Groups(read_labels(folder, at, _CURE) if at else ())):
+        for X, codes, *of_groups in rows_from(manifest, n, Groups(read_labels(folder, at, _CURE) if at else ())):
             X = np.ascontiguousarray(X, np.promote_types(X.dtype, manifest["dtype"]))
             block = [n, n + len(X), _files.checksum(X.data), _files.checksum(codes.data)]
             block += noted(at, *of_groups) if of_groups else []
@@ -174,7 +175,7 @@ def _widen(folder, manifest, fd):
 
 
 def _put_rows(path, at, rows, fd):
-    """Write rows from this byte of a file on, where it ends then. fd : of its folder."""
+    """Write rows to a file from a byte on, and end the file after them. fd : of its folder."""
     with _files.open_to_write(path, "r+b" if at else "w+b", fd) as file:
         if file.seek(0, os.SEEK_END) < at:
             raise _files.damaged(path, "it is too short", _CURE)
@@ -183,11 +184,11 @@ def _put_rows(path, at, rows, fd):
 
 
 def _commit(folder, manifest, fd):
-    """Bring the rows to the disk, then the manifest that describes them."""
+    """Flush the rows to the disk, then write the manifest that names them."""
     of_groups = (folder / CODES, folder / LABELS) if len(manifest["blocks"][-1]) > 4 else ()
     for path in (folder / _X.format(manifest["dtype"]), folder / _CODES, *of_groups):
         with _files.open_to_write(path, "ab", fd) as file:
             os.fsync(file.fileno())
     _files.put_note(folder / _MANIFEST, manifest, fd)
-    for dtype in {*DTYPES} - {manifest["dtype"]}:  # of rows before they became wider
+    for dtype in {*DTYPES} - {manifest["dtype"]}:  # narrower rows, before ``_widen``
         _files.remove(folder / _X.format(dtype), fd)

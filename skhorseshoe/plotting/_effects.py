@@ -1,4 +1,4 @@
-"""Average marginal effects as a forest plot."""
+"""Display of average marginal effects as a forest plot."""
 
 from __future__ import annotations
 
