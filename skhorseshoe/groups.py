@@ -105,9 +105,9 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     """
     _check("threshold", threshold, _THRESHOLDS)
     if model is None:
-        noted = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
-        X = _dense_rows(noted, X, reset=True)
-        names = getattr(noted, "feature_names_in_", getattr(noted, "_column_labels", None))
+        working_copy = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
+        X = _dense_rows(working_copy, X, reset=True)
+        names = getattr(working_copy, "feature_names_in_", getattr(working_copy, "_column_labels", None))
     else:
         steps, classifier = unwrap(model)
         classifier = population(classifier)
@@ -235,14 +235,12 @@ def credible_sets(
     r = _given_correlations(classifier, None if X is None else prepared(steps, X), correlations, scale)
     classifier = named(steps, classifier)
     several = _several(terms, steps, classifier, inputs, r, scale)
-    is_empty = all(value is None for value in (X, correlations, groups)) and not several
+    is_empty = all(c is None for c in (X, correlations, groups)) and not several
     if is_empty or (X is not None and correlations is not None):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
     claims = Claims(classifier, level, effect)
     is_shrunk = (scale > 0) & (classifier.shrinkage_ > 0)
-    candidates = [
-        value for term, root in several if is_shrunk[term.columns].all() for value in claims.of_term(term, root)
-    ]
+    candidates = [c for term, root in several if is_shrunk[term.columns].all() for c in claims.of_term(term, root)]
     for term, _ in several:  # their columns are no candidates
         is_shrunk[term.columns] = False
     shrunk = np.flatnonzero(is_shrunk)

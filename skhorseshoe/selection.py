@@ -286,9 +286,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             check_is_fitted(model)
         if self._has_folds() and "offset" in metadata:
             raise ValueError("cv takes no offset: leave cv out, or give the offset as an unpenalized column of X.")
-        splits = (
-            dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []
-        )  # before a fit that may take hours
+        splits = dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []  # before a long fit
         with selection_task(self, X, y, len(splits)) as task:
             if not self.prefit:
                 with task(model := clone(model)):
@@ -300,9 +298,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
                 if group_labels is None and is_grouped(model):
                     raise ValueError("cv fits anew: give the groups of the model's rows too, groups=...")
                 arguments = {**metadata, "together": judged and judged.groups, "groups": group_labels}
-                support, facts["sizes"] = dss_cv.compare(
-                    model, facts["path"]["supports"], splits, task, X, y, **arguments
-                )
+                supports = facts["path"]["supports"]
+                support, facts["sizes"] = dss_cv.compare(model, supports, splits, task, X, y, **arguments)
         support = support | (model.shrinkage_ == 0)  # unpenalised columns
         support[np.lexsort((rank, ~support))[: self.min_features]] = True
         if judged is not None:

@@ -72,9 +72,7 @@ def prepare(model, X, y, sample_weight):
     def open_rows(*args, **kwargs):
         device = model.device, shape[0] * shape[1]  # so that all workers choose the same
         with _seceded(), Shards(client, task_of, sizes.tolist(), chunk, shape[1], device) as shards:
-            token = _counted.set(
-                (original, lengths)
-            )  # predictions for the X of this fit, by callbacks, then have known lengths
+            token = _counted.set((original, lengths))  # gives predictions for this X, by callbacks, known lengths
             try:
                 yield DaskRows(shards, shape, dtype, *args, **kwargs)
             finally:
@@ -83,11 +81,9 @@ def prepare(model, X, y, sample_weight):
     return shape, classes if dtype_of_y is None else classes.astype(dtype_of_y), open_rows
 
 
-def _classes(client, partitions, ends, class_weight):
+def _classes(client, blocks, ends, class_weight):
     """The two classes, and their weights or None."""
-    tallies = _gather(
-        client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(partitions, ends, strict=False)]
-    )
+    tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(blocks, ends, strict=False)])
     classes, _ = encode_labels(np.unique(np.concatenate([labels for labels, _ in tallies])))
     totals = np.array([sum(w[labels == label].sum() for labels, w in tallies) for label in classes])
     if class_weight is not None:
@@ -238,7 +234,5 @@ def _answer(method, empty, args, kwargs, rows):
 def accuracy(model, X, y, sample_weight):
     """The accuracy; fetches predictions and labels, but not X."""
     # One by one, since Dask warns if arrays and frames are mixed. A list is not searched for collections.
-    y, predicted, weight = (
-        compute(collection, traverse=False)[0] for collection in (y, model.predict(X), sample_weight)
-    )
+    y, predicted, weight = (compute(data, traverse=False)[0] for data in (y, model.predict(X), sample_weight))
     return accuracy_score(y, predicted, sample_weight=weight)

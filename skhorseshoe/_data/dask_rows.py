@@ -46,7 +46,7 @@ class DaskRows(Rows):
     def separation(self, among=None):
         """None, for not known: linear programmes would have to fetch rows."""
 
-    def _total(self, question, *args, of=None, **options):
+    def _total(self, question, *args, arrays=None, **options):
         if question is Segment.checksum:  # known since the rows were loaded
             nodes = {(0, number): checksum for number, checksum in self.shards.checksums.items()}
         else:
@@ -145,8 +145,7 @@ class Shards:
         return state
 
     def _check_loading(self, holder):
-        """Raise ``_WorkerLost`` as ``_check`` does, or a ``MemoryError`` if Dask has paused the worker for its
-        memory."""
+        """``_check``, and raise a ``MemoryError`` if Dask has paused the worker for its memory."""
         state = self._check(holder)
         holder.paused = (holder.paused or time()) if state["paused"] else None
         if holder.paused and time() - holder.paused > _PAUSED:
@@ -294,9 +293,9 @@ def wait_for(client, futures, tasks, check):
         except CancelledError:
             return
         patience = min(2 * patience, _LOOK)
-        now = sum(task.done() for task in tasks)
-        if now != done:
-            done, since = now, time()
+        n_done = sum(task.done() for task in tasks)
+        if n_done != done:
+            done, since = n_done, time()
         elif time() - since > _STALLED:
             raise RuntimeError(
                 f"No rows have been loaded for {_STALLED / 60:.0f} minutes ({done} of {len(tasks)} tasks are done). "

@@ -48,10 +48,10 @@ def candidates(rows, mean, variance):
     for block in cut(0, p, _TOGETHER):
         values = np.asarray(dense(rows[:, block]), np.float64)
         base[block] = values.min(axis=0)
-        off = mean[block] - base[block]  # with two values, base and base + step, mean and variance determine the step
+        distance = mean[block] - base[block]  # with two values, mean and variance determine the step
         with np.errstate(all="ignore"):
-            step[block] = (off**2 + variance[block]) / off
-            share[block] = off / step[block]
+            step[block] = (distance**2 + variance[block]) / distance
+            share[block] = distance / step[block]
             at = (values - base[block]) / step[block]
         is_level[:, block] = at > 0.5
         has_two = (np.minimum(abs(at), abs(at - 1)) < _ROUNDING).all(axis=0) & (variance[block] > 0)
@@ -81,8 +81,7 @@ def _groups(is_level, share):
 
 
 def _groups_apart(is_level, share):
-    """The same for columns in any order. The commonest level is joined by levels that never occur in the same row, the
-    commonest first."""
+    """The same for columns in any order: the commonest is joined by columns that exclude it, the commonest first."""
     meets = is_level.T.astype(np.float32) @ is_level > 0
     groups, free = [], np.argsort(-share, kind="stable").tolist()
     while free:

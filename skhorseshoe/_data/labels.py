@@ -86,10 +86,8 @@ def encode_labels(y, without=""):
     check_classification_targets(y)
     classes = np.unique(y)
     if len(classes) < 2:
-        problem = (
-            f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
-        )
-        raise ValueError(f"y {problem}: a classifier needs rows of two classes.")
+        why = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
+        raise ValueError(f"y {why}: a classifier needs rows of two classes.")
     if len(classes) > 2:
         shown = ", ".join(map(repr, classes[:_SHOWN].tolist())) + " and others" * (len(classes) > _SHOWN)
         raise ValueError(

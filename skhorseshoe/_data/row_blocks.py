@@ -29,8 +29,7 @@ _CHECKED_ROWS = 4096  # rows to check at a time; nearly always the first of them
 def layout(n, p, size=None):
     """The rows at which blocks begin, and the blocks at which segments begin; both with the end, int64.
 
-    size : how many numbers X stores, by default n p. The number of blocks in a segment is a power of two; the last
-    segment may have fewer.
+    size : how many numbers X stores, by default n p. A segment has a power of two of blocks, the last one maybe fewer.
     """
     work = (n * p if size is None else size) + n * _DRAW_COST
     n_blocks = min(max(_MAX_BLOCKS, work // _LARGE_BLOCK), n, work // _BLOCK_WORK, _MAX_SUMS // (p + 1))
@@ -115,13 +114,13 @@ class Segment(NamedTuple):
         return (sample(self.X, self.start, step),)
 
     def _misplaced(self, ops, threads, coef, intercept, rows):
-        wrong, y = [], ops.to_host(self.y[rows])
+        misplaced, y = [], ops.to_host(self.y[rows])
 
         def compare(eta, at):
-            wrong.append(((ops.to_host(eta) + intercept > 0) != y[at, None]).any(axis=0))
+            misplaced.append(((ops.to_host(eta) + intercept > 0) != y[at, None]).any(axis=0))
 
         ops.each_block(self.X[rows], coef, threads, _TOGETHER, compare)
-        return np.any(wrong, axis=0)
+        return np.any(misplaced, axis=0)
 
     def checksum(self, ops, threads):
         """The checksums of X, y and the weights, which must be on the host."""

@@ -69,22 +69,22 @@ class Rows:
         self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
         self._translate = self.ops.to_device(self.columns)
 
-    def _total(self, question, *args, of=None, **options):
+    def _total(self, question, *args, arrays=None, **options):
         """The answer of all rows to a question, a method of ``Segment``.
 
-        options : further arguments of the question, used only if it is answered in one pass or there is one segment. of
-        : X, y and the weights to read; by default those that the back end holds.
+        options : further arguments, used only if the question is answered in one pass or there is one segment. arrays :
+        X, y and the weights to read; by default those that the back end holds.
         """
         n = len(self.edges) - 1
         if n == 1 or question in _IN_ONE_PASS:
-            segment = self._all_rows if of is None else Segment(*of, self.bounds, 0)
+            segment = self._all_rows if arrays is None else Segment(*arrays, self.bounds, 0)
             return question(segment, self.ops, self.threads, *args, **options)
         nodes = {}
 
         def ask_segments(first, last):
             range_nodes = {}
             for i in range(first, last):
-                range_nodes[0, i] = question(self._segment(i, of), self.ops, Threads(1), *args)
+                range_nodes[0, i] = question(self._segment(i, arrays), self.ops, Threads(1), *args)
                 collapse(range_nodes, n, ADD[question])
             nodes.update(range_nodes)
 
@@ -92,15 +92,15 @@ class Rows:
         (total,) = collapse(nodes, n, ADD[question]).values()
         return total
 
-    def _segment(self, i, of):
-        X, y, weight = of or self.held
+    def _segment(self, i, arrays):
+        X, y, weight = arrays or self.held
         bounds = self.bounds[self.edges[i] : self.edges[i + 1] + 1]
         rows = slice(bounds[0], bounds[-1])
         return Segment(X[rows], y[rows], weight[rows], bounds - bounds[0], int(bounds[0]))
 
     def checksums(self):
         """The checksums of X, y, the weights, the offset and the groups, by name."""
-        values = self._total(Segment.checksum, of=(self.ops.to_host(self.X), self.y, self.weight))
+        values = self._total(Segment.checksum, arrays=(self.ops.to_host(self.X), self.y, self.weight))
         checksums = dict(zip(("X", "y", "the weights"), values, strict=True))
         if self.offset is not None:
             checksums["offset"] = zlib.crc32(self.offset)
@@ -136,8 +136,7 @@ class Rows:
         return self.weighted_gram(self.row_information(beta), spare)
 
     def row_information(self, beta):
-        """The information of each row about its linear predictor, times its weight, averaged over the rows of beta;
-        (n,)."""
+        """The information of each row about eta, times its weight, averaged over the rows of beta; (n,)."""
         total = 0.0
         for i in range(0, len(beta), _POINTS):
             shift = self.shift(len(beta[i : i + _POINTS]))
@@ -166,19 +165,17 @@ class Rows:
         """X' diag(weight) X of the sampler's columns, for other weights of the rows (n,); (q, q)."""
         c = self.columns
         held = *self.held[:2], weight
-        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, None, spare=spare, of=held)
+        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, None, spare=spare, arrays=held)
         return c.matrix(H)
 
     def ends(self):
         """The ``Ends`` of the columns."""
         c = self.columns
-        low, high = self._total(Segment.extremes, c.fit_intercept, of=(self.X, self.y, self.weight))
+        low, high = self._total(Segment.extremes, c.fit_intercept, arrays=(self.X, self.y, self.weight))
         columns, spans = one_sided(low, high)
         varies = high.max(axis=0) > low.min(axis=0)
         at = low[:, columns], high[:, columns], c.mean_of_X[columns]
-        rounded = np.flatnonzero(
-            varies & (self.spread == 0) & c.fit_intercept
-        )  # without an intercept, zero is among the ends
+        rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # else zero is among the ends
         return Ends(columns, spans / c.unit[columns], self._size * evidence(*at, self.share()), rounded)
 
     def far_out(self):
@@ -209,7 +206,7 @@ class Rows:
         """The factors of a sample that all rows confirm."""
         if not factors:
             return []
-        return are_whole(factors, *self._total(Segment.level_sums, factors, of=(self.X, self.y, self.weight)))
+        return are_whole(factors, *self._total(Segment.level_sums, factors, arrays=(self.X, self.y, self.weight)))
 
     def _sample(self):
         return self._one_of_every(step_of(*self.shape))
@@ -219,7 +216,7 @@ class Rows:
         return self._one_of_every(-(-self.shape[0] // limit))
 
     def _one_of_every(self, step):
-        return self._total(Segment.sample, step, of=(self.X, self.y, self.weight))[0]
+        return self._total(Segment.sample, step, arrays=(self.X, self.y, self.weight))[0]
 
     def separation(self, among=None):
         """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns

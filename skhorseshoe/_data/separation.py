@@ -60,11 +60,11 @@ class _Rows:
         self.scale = 1.0 / sd[self.columns]
         self.centre = mean[self.columns] * self.scale * (fit_intercept and not issparse(X))
 
-    def _signed(self, rows, which):
+    def _signed(self, rows, numbers):
         rows = rows if len(self.columns) == self.X.shape[1] else rows[:, self.columns]
         rows = np.asarray(dense(rows), np.float64)
         rows = rows * self.scale - self.centre
-        return self.sign[which, None] * np.hstack([rows, np.ones((len(rows), self.fit_intercept))])
+        return self.sign[numbers, None] * np.hstack([rows, np.ones((len(rows), self.fit_intercept))])
 
     def _blocks(self):
         """All rows, a block at a time; rows of a file leave the process after it."""
@@ -78,10 +78,8 @@ class _Rows:
         if n > self.q or n * self.q > _WIDE:
             return False
         X, products = self.X[:], np.full((n, n), float(self.fit_intercept))
-        for columns in cut(0, len(self.columns), max(1, _BLOCK // n)):
-            block = (
-                np.asarray(dense(X[:, self.columns[columns]]), np.float64) * self.scale[columns] - self.centre[columns]
-            )
+        for cols in cut(0, len(self.columns), max(1, _BLOCK // n)):
+            block = np.asarray(dense(X[:, self.columns[cols]]), np.float64) * self.scale[cols] - self.centre[cols]
             products += block @ block.T
         eigenvalues = np.linalg.eigvalsh(products)  # the signs of the rows do not change them
         return bool(eigenvalues[0] > _ROUNDING * eigenvalues[-1])

@@ -162,8 +162,7 @@ def _check_room(X, dtypes, types):
 
 
 def _native(X):
-    """A sparse X whose index arrays have the native byte order, which kernels and checks need; a file may have
-    another."""
+    """A sparse X whose index arrays have the native byte order, which kernels need; a file may have another."""
     places = {name: getattr(X, name) for name in ("indices", "indptr", "row", "col", "offsets") if hasattr(X, name)}
     if all(array.dtype.isnative for array in places.values()):
         return X
@@ -211,8 +210,7 @@ def copied_bytes(original, X):
 
 
 def _check_finite(X, names):
-    """Raise a ValueError at the first number that is not finite; reads blocks, since X may be on disk. names : of the
-    columns, or None."""
+    """Raise a ValueError at the first number that is not finite. names : of the columns, or None."""
     if get_config()["assume_finite"]:
         return
     if issparse(X):
@@ -228,12 +226,10 @@ def _check_finite(X, names):
 def not_finite(value, row, j, names, imputer=" (SimpleImputer in a Pipeline)"):
     """An error that names the first number that is NaN or infinite. names : of the columns, or None."""
     missing = np.isnan(value)
-    problem = "NaN" if missing else f"infinity or a value too large for {value.dtype}"
+    kind = "NaN" if missing else f"infinity or a value too large for {value.dtype}"
     cure = f"Impute missing values{imputer}" if missing else "Clip such values"
     column = j if names is None else repr(names[j])
-    return ValueError(
-        f"Input X contains {problem}: the first is in row {row} of column {column}. {cure} or drop the row."
-    )
+    return ValueError(f"Input X contains {kind}: the first is in row {row} of column {column}. {cure} or drop the row.")
 
 
 def _is_sparse_table(types):

@@ -31,19 +31,19 @@ class Tasks:
     def __init__(self, arguments, known, run):
         model = arguments["estimator"]
         self.arguments, self.known, self.run, self.begun = arguments, known, run, time.monotonic()
-        self.now = run.sweep
+        self.sweep = run.sweep
         self.is_open = run.settings.target_ess is not None or run.settings.burn_in == AUTO
-        self.size = _BLOCK if self.is_open else max(1, -(-(self._last() - self.now) // _BLOCKS))
+        self.size = _BLOCK if self.is_open else max(1, -(-(self._last() - self.sweep) // _BLOCKS))
         self.nested = hasattr(model, "_parent_callback_ctx")
-        self.heard = bool(getattr(model, "_skl_callbacks", None))
+        self.has_callbacks = bool(getattr(model, "_skl_callbacks", None))
         # Only two parts of sampling: each is a line that is drawn ten times a second, in 0.2 ms.
-        half = (max(run.burn_in, self.now) + self._last()) // 2
-        self.ends = sorted(end for end in {run.burn_in, half, self._last()} if end > self.now)  # where that is known
+        half = (max(run.burn_in, self.sweep) + self._last()) // 2
+        self.ends = sorted(end for end in {run.burn_in, half, self._last()} if end > self.sweep)  # if not is_open
         self.stop = False  # whether a callback has asked to stop; the run stops once there is a draw
         self.open = []  # the tasks that have begun, outermost first: the fit, the part if there are parts, the block
-        n = _blocks(self.now, self._last(), self.size) if self.nested else len(self.ends)
+        n = _blocks(self.sweep, self._last(), self.size) if self.nested else len(self.ends)
         self._begin(model._init_callback_context(max_subtasks=None if self.is_open else n))
-        if self.now < self._last():
+        if self.sweep < self._last():
             self._begin_block()
 
     def _last(self):
@@ -53,21 +53,21 @@ class Tasks:
     def _end_of_part(self):
         """The last sweep of the part that begins now."""
         if not self.is_open:
-            return next(end for end in self.ends if end > self.now)
-        done = self.now - self.run.burn_in
+            return next(end for end in self.ends if end > self.sweep)
+        done = self.sweep - self.run.burn_in
         if done < 0:
             return self.run.burn_in
         return min(self._last(), self.run.burn_in + (_PART << (done // _PART).bit_length()))
 
     def __call__(self, t):
         end_of_part = not self.nested and t == self.end
-        if (t - self.now) >= self.size or end_of_part or t >= self._last():
+        if (t - self.sweep) >= self.size or end_of_part or t >= self._last():
             self._tell(t, end_of_part)
         return self.stop
 
     def _tell(self, t, end_of_part):
         """Tell that a block has ended, and that the next one begins."""
-        self.now = t
+        self.sweep = t
         self._end()
         if end_of_part:
             self._end()
@@ -84,7 +84,7 @@ class Tasks:
         """Begin the next block, and a new part before it if there are parts."""
         if not self.nested and new_part:
             self.end = self._end_of_part()
-            n = _blocks(self.now, self.end, self.size)
+            n = _blocks(self.sweep, self.end, self.size)
             self._begin(self.open[-1].subcontext(task_name=self._name(self.end), max_subtasks=n))
         self._begin(self.open[-1].subcontext(task_name="sweeps"))
 
@@ -102,12 +102,11 @@ class Tasks:
         burn_in = self.run.burn_in
         if end <= burn_in:
             return f"burn-in, {burn_in} sweeps"
-        name = f"sweeps {self.now - burn_in + 1}-{end - burn_in}"  # short: a terminal has 80 columns, or 120
-        return name + self._worst_rhat() if self.heard else name
+        name = f"sweeps {self.sweep - burn_in + 1}-{end - burn_in}"  # short: a terminal has 80 columns, or 120
+        return name + self._worst_rhat() if self.has_callbacks else name
 
     def _worst_rhat(self):
-        """The largest R-hat in words, computed from as many evenly spaced draws as ``_SHARE`` allows; "" if these are
-        too few."""
+        """The largest R-hat in words, of as many evenly spaced draws as ``_SHARE`` allows; "" if these are too few."""
         draws = self.run.draws
         n_chains, _, p = draws.coef.shape
         affordable = _SHARE * (time.monotonic() - self.begun) / (_SECONDS * n_chains * (p + 1))
@@ -118,8 +117,7 @@ class Tasks:
         return f", worst R-hat {max(rhat(coef[..., draws.columns.informative]).max(), rhat(tau)[0]):.3f}"
 
     def _fitted(self):
-        """A function that returns the attributes with which a model predicts from the draws so far; None before the
-        first draw."""
+        """A function that returns the attributes that a model needs to predict; None before the first draw."""
         draws = self.run.draws
         if draws.n == 0:
             return None
@@ -133,8 +131,7 @@ def _blocks(first, last, size):
 
 @contextmanager
 def selection_task(selector, X, y, n_folds):
-    """Tell the callbacks of a selector. Yields a function that takes a classifier and returns a context in which the
-    classifier has these callbacks too."""
+    """Tell the callbacks of a selector. Yields a function of a classifier: the context in which it has them too."""
     if not HAS_CALLBACKS:
         yield nullcontext
         return

@@ -2,9 +2,8 @@
 
 ``manifest.json`` names the other files and their checksums. It is replaced in one step, after the files that it names
 have reached the disk. So at every moment the folder holds one complete state of the run, the newest that was written.
-If the system reports that this step has failed, either manifest may be there, the old or the new one: the files of both
-stay until a manifest is written without an error. A file that is written twice has the same bytes, so it agrees with
-both manifests.
+If the system reports that this step failed, the old or the new manifest may be there: the files of both stay until one
+is written without an error. A file that is written twice has the same bytes, so it agrees with both manifests.
 """
 
 import io
@@ -58,8 +57,8 @@ _FIELDS = {
 class Checkpoint:
     """Reads and writes one folder, only within its context.
 
-    identity : all that the draws depend on except the number of sweeps, by name, of JSON types; the entry "what" of the
-    manifest. version : of the library.
+    identity : all that the draws depend on except the number of sweeps, by name; of JSON types. version : of the
+    library.
     """
 
     def __init__(self, folder, seconds, identity, version):
@@ -152,9 +151,7 @@ class Checkpoint:
         if self.state == f"state-{sweep}.npz":  # nothing is new
             return
         with os.scandir(self.folder if self.fd is None else self.fd) as entries:
-            sizes = {
-                entry.name: entry.stat(follow_symlinks=False).st_size for entry in entries if entry.name in self.sizes
-            }
+            sizes = {e.name: e.stat(follow_symlinks=False).st_size for e in entries if e.name in self.sizes}
         files, done = [], 0
         for file in self.files:
             name, _, file_stride, end = file
@@ -203,8 +200,7 @@ def _packed(arrays):
 
 
 def _unpacked(data):
-    """The arrays that ``_packed`` was given. An error if they do not hold numbers or are compressed, for then a small
-    file may become a large array."""
+    """The arrays that ``_packed`` was given; an error if they hold no numbers or are compressed, and so may be huge."""
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         for item in packed.infolist():

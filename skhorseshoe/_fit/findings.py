@@ -1,7 +1,4 @@
-"""Findings of a fit about its chains, and about coefficients that nothing bounds, each with its cure.
-
-``warning_texts.py`` has the texts.
-"""
+"""Findings of a fit about chains and unbounded coefficients, with cures; ``warning_texts.py`` has the texts."""
 
 from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
@@ -21,7 +18,7 @@ from .watched import WATCHED, groups_of
 
 LOOSE = 10  # posterior sd of a coefficient times sd of its column, above which only its prior (sd 100) bounds it
 FAR_SLAB = 20  # slab_scale times the range of a usual column, above which the slab hardly bounds its coefficient
-FARTHEST_SLAB = 500  # the same for a column of which few values differ from the others
+FARTHEST_SLAB = 500  # the same limit for a column with few values that differ from the others
 _COLUMN = 5  # range of a usual column in standard deviations
 _FAR_APART = 1.1  # R-hat from which chains have not met yet
 _LEAST = 1000  # fewest sweeps to advise

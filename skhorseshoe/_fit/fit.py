@@ -154,19 +154,19 @@ def fit(model, X, y, of_rows, lease):
 def _validate(model, params, X, y, sample_weight, groups, offset):
     """``Data``; a ValueError, TypeError or MemoryError that names what cannot be used. ``model`` stays as it is."""
     refuse_dask(X, groups=groups, offset=offset)
-    noted = object.__new__(type(model))  # scikit-learn's checks write to an estimator
-    vars(noted).update({name: value for name, value in vars(model).items() if name not in _OF_COLUMNS} | vars(params))
+    learner = object.__new__(type(model))  # scikit-learn's checks write to an estimator
+    vars(learner).update({name: value for name, value in vars(model).items() if name not in _OF_COLUMNS} | vars(params))
     by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
     by += [] if sample_weight is None else ["sample_weight"]
     if validation.is_dask(X, y, sample_weight):
         from .._data.dask_input import prepare  # imports Dask
 
-        shape, classes, open_rows = prepare(noted, X, y, sample_weight)
+        shape, classes, open_rows = prepare(learner, X, y, sample_weight)
         facts = {"whole_weights": not by, "expansion": 1, "more_columns": False, "open_on_cluster": open_rows}
         facts["outnumber"] = shape[1] > shape[0]
     else:
         original_X = X
-        X, y = validation.check_X_and_y(noted, X, y)
+        X, y = validation.check_X_and_y(learner, X, y)
         outnumber = X.shape[1] > X.shape[0]
         extras = check_rows(groups, offset, X.shape[0])
         X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, params.class_weight, extras)
@@ -180,8 +180,8 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
         has = {"groups": groups, "offset": offset}
         facts |= {"groups": groups, "extras": " and ".join(name for name in has if has[name] is not None)}
         facts |= {"rows": (X, y, weight, codes, offset), "more_columns": is_wide(X, weight), "outnumber": outnumber}
-    columns = {name: value for name, value in vars(noted).items() if name in _OF_COLUMNS}
-    unpenalized = column_mask(params.unpenalized, names_of(noted))
+    columns = {name: value for name, value in vars(learner).items() if name in _OF_COLUMNS}
+    unpenalized = column_mask(params.unpenalized, names_of(learner))
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
 
 
@@ -273,9 +273,9 @@ def _go(run, verbose, checkpoint, callbacks):
             log(t)
             if checkpoint is not None and checkpoint.is_due():
                 checkpoint.write(run)
-            enough = callbacks is not None and callbacks(t)
+            stop = callbacks is not None and callbacks(t)
             call_handler()
-            return enough
+            return stop
 
         try:
             run.go(report)
@@ -287,8 +287,8 @@ def _go(run, verbose, checkpoint, callbacks):
             save()
             if callbacks is not None:
                 callbacks.close()
-    done, then = marks[-2]
-    return (time.monotonic() - then) / max(1, run.sweep - first - done)
+    done, since = marks[-2]
+    return (time.monotonic() - since) / max(1, run.sweep - first - done)
 
 
 def _log(verbose, run):

@@ -63,11 +63,11 @@ def first(params, data, rows, ends, sums, names):
     if params.slab_scale is None and columns.n_shrunk > n:
         return [*findings, Finding("wide", [], f"{slab} bounds them.", {"p": rows.shape[1], "n": n})]
     bound = are_bound(params.slab_scale, ends, columns) & ~columns.unpenalized[sided]
-    told = names[sided[(ends.evidence >= _EVIDENCE) & ~bound]]
-    if len(told) and not fold_of():  # a search warns of it after the fit
+    unbounded = names[sided[(ends.evidence >= _EVIDENCE) & ~bound]]
+    if len(unbounded) and not fold_of():  # a search warns of it after the fit
         free = columns.unpenalized[sided].any()
         cure = f"{'If it is not unpenalized, ' if free else ''}{slab} bounds it."
-        findings.append(Finding("one-sided first", told, cure, {}))
+        findings.append(Finding("one-sided first", unbounded, cure, {}))
     return findings
 
 

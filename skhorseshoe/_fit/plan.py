@@ -49,11 +49,8 @@ def plan_fit(params, data, done):
     no_factor, heavy, of_prior = is_without_factor(data.shape[1]), data.expansion > _REPEATED, fits_prior(params, data)
     sampler, taking = params.sampler, _taking(data, no_factor)
     if sampler == "auto":
-        sampler = (
-            "hmc"
-            if of_prior
-            else choose(params.burn_in, data.whole_weights and (no_factor or not heavy), no_factor, taking)
-        )
+        can_repeat = data.whole_weights and (no_factor or not heavy)
+        sampler = "hmc" if of_prior else choose(params.burn_in, can_repeat, no_factor, taking)
     elif sampler not in taking:
         here = " with so many columns" if sampler == "gibbs" else ""
         raise ValueError(f"sampler={sampler!r} does not take {data.extras}{here}. Use sampler={taking[0]!r} or 'auto'.")
@@ -136,16 +133,16 @@ def _belonging(X, y, columns):
 def _choose_device(params, sampler, X, extras):
     """The ``Device``; a ValueError if the device that is asked for cannot have these rows. extras : the groups and
     offset, which no GPU takes, in words or ""."""
-    asked = _device.beside(params.device, X)
-    if extras and asked not in ("auto", "cpu"):
+    choice = _device.beside(params.device, X)
+    if extras and choice not in ("auto", "cpu"):
         host = ", and X as an array of the host: X.get()" if _device.on_gpu(X) else ""
-        raise ValueError(f"A fit with {extras} runs on the CPU, and {asked!r} is asked for: set device='cpu'{host}.")
+        raise ValueError(f"A fit with {extras} runs on the CPU, and {choice!r} is asked for: set device='cpu'{host}.")
     if extras:
         return _device.resolve("cpu", X.size, issparse(X))._replace(reason=f"rows have {extras}")
-    if sampler == "prior" and asked == "auto":
+    if sampler == "prior" and choice == "auto":
         return _device.resolve("cpu", X.size, issparse(X))._replace(reason="X has more columns than rows")
-    device = _device.resolve(asked, X.size, issparse(X))
-    return device if asked != "auto" else _device.with_room(device, X, params.n_chains, sampler)
+    device = _device.resolve(choice, X.size, issparse(X))
+    return device if choice != "auto" else _device.with_room(device, X, params.n_chains, sampler)
 
 
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):

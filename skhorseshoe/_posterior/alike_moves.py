@@ -13,14 +13,12 @@ class AlikeMoves:
     """
 
     def __init__(self, moves, weight, p):
-        self._moves = [move for move in moves if move.groups is not None and move.values.size]
+        self._moves = [m for m in moves if m.groups is not None and m.values.size]
         self._weights, offsets = _of_groups(self._moves, weight)
-        sizes = [len(move.values) for move in self._moves]
+        sizes = [len(m.values) for m in self._moves]
         self._starts = np.cumsum([0, *sizes])[:-1]
         self._move = np.repeat(np.arange(len(sizes)), sizes)  # by shift, which is of a group of rows in one state
-        self._group = np.concatenate(
-            [offsets[move.change] + np.arange(len(move.values)) for move in self._moves] or [[]]
-        )
+        self._group = np.concatenate([offsets[m.change] + np.arange(len(m.values)) for m in self._moves] or [[]])
         self._shifts = _matrix(self._moves, p)
 
     def changes(self, eta, coef, ops):

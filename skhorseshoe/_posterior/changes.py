@@ -77,9 +77,9 @@ def changes_of(model, steps, X, features, change, reference, weight):
     share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
     sets = {columns: codes for columns, codes in level_columns(model, steps, X)}
     titles = _titles(X, sets)
-    asked = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
-    by_name, changes, left_out = _references(reference, change, X, asked, titles), [], []
-    for columns, level in asked:
+    selected = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
+    by_name, changes, left_out = _references(reference, change, X, selected, titles), [], []
+    for columns, level in selected:
         if columns not in sets and X.holds_numbers(columns[0]):
             changes.append(_number(X, columns[0], change, weight, share))
             continue
@@ -123,30 +123,30 @@ def _by_default(X, sets):
 
 
 def _by_name(X, features, titles):
-    """The same for names and numbers of columns and names of sets of level columns; a single level column is given with
-    its level."""
+    """The same for names and numbers of columns and names of sets of level columns; with the level of a level
+    column."""
     names = [plain(name) for name in X.names]
     find = finder(names, "columns of X", f" Give names, or numbers below {X.shape[1]}.", numbered=True)
     sets = {title: columns for columns, title in titles.items() if title not in names}
     inside = {j: columns for columns in titles for j in columns}
     is_one = np.ndim(features) == 0 or (isinstance(features, tuple) and plain(features) in names)
-    asked = []
+    selected = []
     for feature in [features] if is_one else features:
         if isinstance(feature, str) and feature in sets:
-            asked.append((sets[feature], None))
+            selected.append((sets[feature], None))
             continue
         j = find(feature, "features")
-        asked.append((inside[j], inside[j].index(j)) if j in inside else ((j,), None))
-    return asked
+        selected.append((inside[j], inside[j].index(j)) if j in inside else ((j,), None))
+    return selected
 
 
-def _references(reference, change, X, asked, titles):
+def _references(reference, change, X, selected, titles):
     """The reference levels that are given, by the columns of the category."""
     if reference is None:
         return {}
     if change == "pairs":
         raise ValueError("change='pairs' compares all levels with one another, so there is no reference: leave it out.")
-    categories = [columns for columns, _ in asked if columns in titles or not X.holds_numbers(columns[0])]
+    categories = [columns for columns, _ in selected if columns in titles or not X.holds_numbers(columns[0])]
     names = {titles.get(columns, X.names[columns[0]]): columns for columns in categories}
     if isinstance(reference, Mapping):
         for name in reference:
@@ -221,15 +221,15 @@ def _number(X, j, change, weight, share):
     """The ``Number`` of a column."""
     values, name = X.values(j), repr(X.names[j])
     is_missing = np.isnan(values)
-    has = ~is_missing & (share > 0)
-    known = has.mean() if weight is None else weight[has].sum()
+    is_known = ~is_missing & (share > 0)
+    known = is_known.mean() if weight is None else weight[is_known].sum()
     if not known > 0:
         raise ValueError(
             f"Column {name} has no value in any row{'' if weight is None else ' of positive weight'}: leave it out of "
             "features."
         )
     change = "binary" if X.are_booleans(j) else change  # the only change of a boolean
-    words, step = _step(values[has], name, change, None if weight is None else weight[has])
+    words, step = _step(values[is_known], name, change, None if weight is None else weight[is_known])
     codes, label = np.where(is_missing, -1, 0), X.names[j]
     if step is not None:
         return Number(label, (j,), codes, known, [Contrast(label, words, 0, None)], [np.nan], step)

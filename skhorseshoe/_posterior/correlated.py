@@ -38,8 +38,8 @@ def trees(r, p, threshold, caller):
     """Yields each connected set of columns, with its merges by average linkage.
 
     Clusters merge only if some of their columns are correlated by the threshold. So each cluster is within a connected
-    set, and these are small even if the columns are many. r : function of two sets of columns that returns their
-    correlations. caller : its name, for an error.
+    set, and these are small even if columns are many. r : correlations, a function of two sets of columns. caller : by
+    name, for an error.
     """
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform

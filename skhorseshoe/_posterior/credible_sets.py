@@ -16,8 +16,7 @@ from .table import Summary
 
 
 class Candidate(NamedTuple):
-    """A set of columns (k,), the weights (k,) of their coefficients in its effect, and its probability of being
-    false."""
+    """A set of columns (k,), the weights (k,) of their coefficients in its effect, its probability of being false."""
 
     columns: np.ndarray
     weights: np.ndarray

@@ -116,8 +116,8 @@ def _suggested(sizes, difference, se):
 
 
 def _differences(terms):
-    """The losses of the sizes relative to the full model. terms : (n, k), weighted log scores of rows, those of the
-    full model last.
+    """Losses of the sizes relative to the full model. terms : (n, k), weighted log scores of rows, the full model's
+    last.
 
     Each row is one observation whatever its weight, since a large weight makes the sum less certain, not more.
     """
@@ -147,9 +147,9 @@ def weighted(model, X, y, sample_weight=None, more=()):
 
 def _row_weights(model, y, sample_weight):
     """Weights of all rows, with those of the classes; (n,)."""
-    which, _, weight, _ = rows_that_count(np.arange(len(y)), y, sample_weight, model._asked["class_weight"])
+    rows, _, weight, _ = rows_that_count(np.arange(len(y)), y, sample_weight, model._asked["class_weight"])
     out = np.zeros(len(y))
-    out[which] = 1.0 if weight is None else weight
+    out[rows] = 1.0 if weight is None else weight
     return out
 
 
@@ -258,9 +258,7 @@ class Projection:
             total += ratio.sum(axis=0)
             inner += (block * ratio.mean(axis=1)[:, None]).T @ block
         steps = _solved(inner, gradient.T).T
-        steps *= (total.mean() / np.maximum(total, np.finfo(float).tiny))[
-            :, None
-        ]  # scale the mean information to that of each draw
+        steps *= (total.mean() / np.maximum(total, np.finfo(float).tiny))[:, None]  # from mean to own information
         return value, np.einsum("ij,ij->i", gradient, steps) / 2, steps
 
     def _block(self, X, rows, columns):
@@ -272,8 +270,7 @@ class Projection:
         return gen_batches(X.shape[0], max(1, _NUMBERS // max(self.draws.shape)))
 
 
-def _solved(S, right):
-    """The least-squares solution x (k, m) of S x = right with the smallest norm, in units in which S has a unit
-    diagonal."""
+def _solved(S, rhs):
+    """The least-squares solution x (k, m) of S x = rhs of smallest norm, in units in which S has a unit diagonal."""
     scale = root_or_one(S.diagonal())[:, None]
-    return np.linalg.lstsq(S / scale / scale.T, right / scale, rcond=None)[0] / scale
+    return np.linalg.lstsq(S / scale / scale.T, rhs / scale, rcond=None)[0] / scale

@@ -41,11 +41,9 @@ def effects_frame(model, steps, X, features, change, reference, level, of_rows, 
         index=pd.Index([item.label for item in contrasts], name="feature", tupleize_cols=False),
     )
     mean = "average" if weight is None else "weighted average"
-    of_known = "" if min(item.known for item in changes) > 1 - _ROUNDING else " (of those that have a value)"
+    known = "" if min(item.known for item in changes) > 1 - _ROUNDING else " (of those that have a value)"
     by_sd = " by one standard deviation" if change == "sd" and any(isinstance(item, Number) for item in changes) else ""
-    text = (
-        f"Change of P(y = {printable(model.classes_[1])}), {mean} of {X.shape[0]} rows{of_known}, if one column changes"
-    )
+    text = f"Change of P(y = {printable(model.classes_[1])}), {mean} of {X.shape[0]} rows{known}, if one column changes"
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
     out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
     frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}{on_average(model)}")

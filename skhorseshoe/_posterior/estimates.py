@@ -7,8 +7,8 @@ from .grouped import is_grouped
 
 
 def others(model):
-    """The draws of quantities that belong to no feature, by name; R-hat and effective sample size of all features and
-    of these."""
+    """The draws of other quantities than features, by name; R-hat and effective sample size of features and of
+    these."""
     draws = {"(intercept)": model.intercept_draws_} if model._asked["fit_intercept"] else {}
     draws["(global scale)"] = model.global_scale_draws_
     if is_grouped(model):

@@ -17,8 +17,8 @@ def level_columns(model, steps, X):
     """
     categories, known = [], origins_of(model, steps, X) if (factors := factors_of(model)) else []
     for factor in factors:
-        made_of = [known[j].inputs for j in factor.columns if known[j].is_alone and len(known[j].inputs) == 1]
-        columns = tuple(j for inputs in made_of for j in inputs)
+        inputs_of_levels = [known[j].inputs for j in factor.columns if known[j].is_alone and len(known[j].inputs) == 1]
+        columns = tuple(j for inputs in inputs_of_levels for j in inputs)
         if len({*columns}) == len(factor.columns) and all(map(X.holds_numbers, columns)):
             categories.append((columns, factor))
     if not categories:

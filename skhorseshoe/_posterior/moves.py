@@ -57,16 +57,16 @@ class Mover:
         """Yields moves of changes that share no column behind the steps, from one state of each of them at once."""
         everything = [*chain(*self._outputs.values())]
         for k in range(max(len(self._changes[i].states) for i in self._outputs)):
-            now = [i for i in self._outputs if k < len(self._changes[i].states)]
+            active = [i for i in self._outputs if k < len(self._changes[i].states)]
             changed = block
-            for i in now:
+            for i in active:
                 changed = self._changes[i].put(self._X, changed, rows, k)
             columns, values = _moving(seen(self._model, self._steps, changed) - base)
             if not np.isin(columns, everything).all():  # a step does not do what its type does
                 return
-            for i in now:
-                mine = np.isin(columns, self._outputs[i])
-                yield self._move(i, k, rows, columns[mine], values[:, mine])
+            for i in active:
+                inside = np.isin(columns, self._outputs[i])
+                yield self._move(i, k, rows, columns[inside], values[:, inside])
 
     def _alone(self, change, k, rows, block, base):
         """The columns that move in state k of a change, and how much."""

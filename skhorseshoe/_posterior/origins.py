@@ -58,18 +58,15 @@ def _of_step(step, names):
         columns, out_names = origins([inner for _, inner in step.steps], names), names
         with suppress(AttributeError, ValueError):
             out_names = list(step.get_feature_names_out(names))
-        return [(column.inputs, column.is_alone) for column in columns], out_names if len(out_names) == len(
-            columns
-        ) else names
+        return [tuple(column) for column in columns], out_names if len(out_names) == len(columns) else names
     out_names = None
     with suppress(AttributeError, ValueError, TypeError):  # the step has no names to give
         out_names = list(step.get_feature_names_out(np.asarray(names, object)))
     for kind, places in _PLACES.items():
         if isinstance(step, kind):
             outputs = places(step, names)
-            return outputs, out_names if out_names is not None and len(out_names) == len(outputs) else [
-                f"x{j}" for j in range(len(outputs))
-            ]
+            is_named = out_names is not None and len(out_names) == len(outputs)
+            return outputs, out_names if is_named else [f"x{j}" for j in range(len(outputs))]
     if out_names is None:
         cure = ' Give it feature_names_out="one-to-one".' if isinstance(step, preprocessing.FunctionTransformer) else ""
         raise ValueError(
@@ -80,9 +77,7 @@ def _of_step(step, names):
 
 def _by_name(name, inputs):
     """The input column with whose name a name begins, or ()."""
-    candidates = [
-        j for j, own_name in enumerate(inputs) if name == own_name or name.startswith((f"{own_name}_", f"{own_name}="))
-    ]
+    candidates = [j for j, s in enumerate(inputs) if name == s or name.startswith((f"{s}_", f"{s}="))]
     return (max(candidates, key=lambda j: len(inputs[j])),) if candidates else ()
 
 
@@ -132,10 +127,10 @@ def _selected(step, names):
 
 
 def _by_columns(step, names):
-    inputs_of, here = {}, {name: j for j, name in enumerate(names)}  # a table may have the columns in another order
+    inputs_of, place_of = {}, {name: j for j, name in enumerate(names)}  # a table may have the columns in another order
     fitted = getattr(step, "feature_names_in_", names)
     for name, transformer, _ in step.transformers_:
-        places = [here.get(fitted[j], j) for j in step._transformer_to_input_indices[name]]
+        places = [place_of.get(fitted[j], j) for j in step._transformer_to_input_indices[name]]
         if transformer == "drop" or not len(places):
             continue
         columns, _ = _of_step(transformer, [names[j] for j in places])

@@ -45,14 +45,12 @@ def flat_steps(estimator):
 
 
 def joined(steps):
-    """A Pipeline of these steps, or None of none. Samplers, as of imbalanced-learn, are left out: they act only in
-    fit."""
+    """A Pipeline of these steps, or None of none, without samplers, as of imbalanced-learn, which act only in fit."""
     return make_pipeline(*steps) if (steps := [step for step in steps if hasattr(step, "transform")]) else None
 
 
 def prepared(steps, X):
-    """X transformed by the steps before the classifier. Masked values, which scikit-learn's own steps would take for
-    data, are refused."""
+    """X behind the steps. Masked values are refused, since scikit-learn's steps would take them for data."""
     refuse_masked(X, "X")
     return X if steps is None else steps.transform(X)
 

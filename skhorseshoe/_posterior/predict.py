@@ -22,8 +22,8 @@ def answers(model, rows, width, answer, draws=None):
     draws, out = draws or under(model, rows), np.empty((rows.X.shape[0], width))
 
     def use(eta, block, ops):
-        for which, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
-            out[block.start + which] = ops.to_host(answer(scores, ops))
+        for places, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
+            out[block.start + places] = ops.to_host(answer(scores, ops))
 
     def alike(eta, block, ops):
         out[block] = ops.to_host(answer(eta, ops))
@@ -33,18 +33,17 @@ def answers(model, rows, width, answer, draws=None):
 
 
 def _new_and_known(eta, codes, draws, ops):
-    """Yields places and linear predictors of the rows of a block whose group is new, and of those whose group is
-    known."""
+    """Yields places and linear predictors of the rows of a block whose group is new, and of the other rows."""
     is_new = np.ones(len(eta), bool) if codes is None else codes < 0
-    for which in (np.flatnonzero(is_new), np.flatnonzero(~is_new)):
-        if len(which):
-            scores = eta if len(which) == len(eta) else eta[ops.to_device(which)]
-            if is_new[which[0]]:
+    for places in (np.flatnonzero(is_new), np.flatnonzero(~is_new)):
+        if len(places):
+            scores = eta if len(places) == len(eta) else eta[ops.to_device(places)]
+            if is_new[places[0]]:
                 scores = scores / ops.to_device(draws.root)
             else:
                 scores = scores if draws.places is None else scores[:, ops.to_device(draws.places)]
-                scores = scores + ops.to_device(draws.effects[:, codes[which]].T.astype(np.float64))
-            yield which, scores
+                scores = scores + ops.to_device(draws.effects[:, codes[places]].T.astype(np.float64))
+            yield places, scores
 
 
 def under(model, rows, max_draws=None, alike=False):

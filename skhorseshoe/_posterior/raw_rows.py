@@ -17,8 +17,7 @@ from .pipeline import prepared
 
 
 def _series(column):
-    """A column of another library as a pandas Series; text stays object, since pandas would make nan of None, which is
-    no category of an encoder."""
+    """A column of another library as a Series; text stays object, since pandas would make nan, no category, of None."""
     values = np.asarray(column)  # pyarrow's to_numpy would refuse to copy
     return pd.Series(values, dtype=object) if values.dtype == object else values
 
@@ -122,9 +121,7 @@ class RawRows:
         dtype = _column(block, j).dtype
         if isinstance(dtype, np.dtype) and dtype.kind in "biuO":
             cast = values.astype(dtype)
-            values = (
-                cast if dtype.kind == "O" or (cast == values).all() else values
-            )  # in the type that an encoder knows
+            values = cast if dtype.kind == "O" or (cast == values).all() else values  # encoders know this type
         if is_polars(block):
             return block.with_columns(type(block[:, j])(self.names[j], values))
         block = block.copy(deep=False)

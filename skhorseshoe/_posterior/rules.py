@@ -102,8 +102,7 @@ def by_fsr(model, q, effect, judged=None):
 def by_dss(model, rows, level, n_columns, judged=None):
     """The fewest columns that predict as well as all, those of a term together.
 
-    rows : X, y, and weights and offsets or None. n_columns : number of columns up to which the path is followed at
-    least.
+    rows : X, y, and weights and offsets or None. n_columns : up to which the path is followed at least.
     """
     groups, (*rows, offset) = None if judged is None else judged.groups, rows
     X, weight, offset = dss_cv.weighted(model, *rows, [given_rows(model, rows[0], None, offset).offset])
@@ -126,7 +125,7 @@ def check_dss(X):
         )
     if len(getattr(X, "shape", ())) != 2:
         return
-    shape = min(X.shape), X.shape[1]  # as many rows as there are, or X'WX
+    shape = min(X.shape), X.shape[1]  # of X, or of X'WX
     if issparse(X) and is_without_factor(shape[0]):
         raise ValueError(
             f"rule='dss' needs a matrix of {shape[0]} x {shape[1]}, which has no room. Take 'interval' or 'fsr'."

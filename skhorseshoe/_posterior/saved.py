@@ -21,15 +21,14 @@ def check_state(state, params, is_own):
     """Raise a ValueError if attributes of a model are missing, or do not agree with one another.
 
     A model that is not fitted has no attributes of a fit; one from a callback has those that it needs to predict.
-    params : names of the parameters. is_own : whether this version has saved it; other versions may have other
-    attributes.
+    params : their names. is_own : whether this version has saved it; other versions may have other attributes.
     """
-    has = OF_A_FIT & state.keys()
-    wanted = (OF_A_FIT if is_own and has - TO_PREDICT else TO_PREDICT) if has else set()
-    if has - TO_PREDICT and "groups_" in state:
-        wanted = wanted | {*OF_GROUPS}
-    missing = sorted((wanted | {*params} if is_own else wanted) - state.keys())
-    fault = f"it lacks {', '.join(missing[:5])}" if missing else _at_odds(state) if has else ""
+    fit_attributes = OF_A_FIT & state.keys()
+    required = (OF_A_FIT if is_own and fit_attributes - TO_PREDICT else TO_PREDICT) if fit_attributes else set()
+    if fit_attributes - TO_PREDICT and "groups_" in state:
+        required = required | {*OF_GROUPS}
+    missing = sorted((required | {*params} if is_own else required) - state.keys())
+    fault = f"it lacks {', '.join(missing[:5])}" if missing else _at_odds(state) if fit_attributes else ""
     if fault:
         raise ValueError(
             f"This saved model is damaged, or was changed since: {fault}. Load another copy, or fit the model again."

@@ -80,10 +80,10 @@ def wrong_columns(model, effect):
     """
     draws, ess = model.coef_draws_, model.ess_.copy()
     n_chains, n_draws, p = draws.shape
-    right = np.empty(p)
+    probability = np.empty(p)
 
     def judge(columns, sized):
-        right[columns] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
+        probability[columns] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
 
     step = max(1, _NUMBERS // (n_chains * n_draws))
     for start in range(0, p, step):
@@ -92,7 +92,7 @@ def wrong_columns(model, effect):
     for factor in factors_of(model):
         judge(factor.columns, sized := factor.effects(draws))
         ess[factor.columns] = ess_bulk(sized)
-    return floored(1 - right, ess, n_chains * n_draws, most=1.0)
+    return floored(1 - probability, ess, n_chains * n_draws, most=1.0)
 
 
 def scores(draws, term, root):

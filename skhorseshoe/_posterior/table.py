@@ -187,11 +187,7 @@ def _in_lines(shown):
 def _closer(text):
     """The lines, with one blank in places where all of them have several."""
     letters = list(zip_longest(*text.split("\n"), fillvalue=" "))  # of all lines, by place
-    columns = [
-        letter_column
-        for letter_column, next_column in zip_longest(letters, letters[1:], fillvalue=".")
-        if {*letter_column, *next_column} != {" "}
-    ]
+    columns = [a for a, b in zip_longest(letters, letters[1:], fillvalue=".") if {*a, *b} != {" "}]
     return "\n".join("".join(line).rstrip() for line in zip(*columns, strict=True))
 
 

@@ -34,10 +34,10 @@ def found_terms(steps, classifier, inputs=None):
 
     steps : those before the classifier, or None. inputs : names of the input columns in a table, or None.
     """
-    names, (made_of, inputs) = names_of(classifier), sources(steps, classifier, inputs)
+    names, (column_sources, inputs) = names_of(classifier), sources(steps, classifier, inputs)
     places, titles = {}, {}
     for j, name in enumerate(names):
-        key = made_of[j] if steps is not None and made_of[j] else j  # a column of unknown origin is a term by itself
+        key = column_sources[j] if steps is not None and column_sources[j] else j  # j : of unknown origin
         places.setdefault(key, []).append(j)
         titles[key] = name if key is j else " x ".join(str(inputs[i]) for i in key)
     alone = {columns[0]: key for key, columns in places.items() if len(columns) == 1}
@@ -121,10 +121,10 @@ def given_terms(terms, steps, classifier, inputs=None):
 
 def _columns(members, names, origins_of_all, find):
     """The columns for names: those of the classifier, or all that are made only of the named input columns."""
-    made_of, inputs = origins_of_all
+    column_sources, inputs = origins_of_all
     asked = {i for i, name in enumerate(inputs) if name in members and name not in names}
     columns = {find(member) for member in members if member not in [inputs[i] for i in asked]}
-    return sorted(columns | {j for j, origin in enumerate(made_of) if origin and {*origin} <= asked})
+    return sorted(columns | {j for j, origin in enumerate(column_sources) if origin and {*origin} <= asked})
 
 
 def without_rows(terms, classifier):

@@ -41,10 +41,10 @@ def _left_by_container(root, membership):
             if not folder.is_relative_to(base):
                 break
             with suppress(OSError, ValueError):  # another version, or no limit
-                limit_now, now = (int((folder / name).read_text()) for name in (limit, used))
+                limit_bytes, used_bytes = (int((folder / name).read_text()) for name in (limit, used))
                 stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
                 files = sum(int(stat.get(f"{prefix}{kind}_file", 0)) for kind in ("active", "inactive"))
-                remaining.append(limit_now - now + files)
+                remaining.append(limit_bytes - used_bytes + files)
     return remaining
 
 

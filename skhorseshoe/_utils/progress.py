@@ -49,11 +49,11 @@ def reporter(verbose, end, line, too_long=None):
     takes and the seconds left that returns the text of a warning, which is given if hours are left.
     """
     begin = last = time.monotonic()
-    first, told, warned = None, None, too_long is None  # told : time of the last line without ``verbose``
+    first, last_hint, warned = None, None, too_long is None  # last_hint : time of the last line without ``verbose``
     marks = deque([(0, begin)], maxlen=4)  # the newest reports: steps done, and time
 
     def report(t):
-        nonlocal begin, first, last, told, warned
+        nonlocal begin, first, last, last_hint, warned
         now = time.monotonic()
         if first is None:  # the first step may have compiled kernels
             begin, first = now, t
@@ -66,11 +66,11 @@ def reporter(verbose, end, line, too_long=None):
         rest = None if end is None else step * (end() - t)
         if verbose:
             logger.info(line(t, rest))
-        elif told is not None and now - told >= _MINUTE:
-            told = now
+        elif last_hint is not None and now - last_hint >= _MINUTE:
+            last_hint = now
             logger.warning(line(t, rest))
-        elif told is None and end is not None and now - begin > _SOON and rest > _MINUTE:
-            told = now
+        elif last_hint is None and end is not None and now - begin > _SOON and rest > _MINUTE:
+            last_hint = now
             logger.warning("%s (verbose=1 tells more)", line(t, rest))  # to standard error, or the user's handlers
         if not warned and now - begin > _PATIENCE and rest > _LONG:
             warned = True

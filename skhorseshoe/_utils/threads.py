@@ -82,8 +82,7 @@ def open_threads(n):
 
 
 def count_threads(n_jobs):
-    """Number of threads for ``n_jobs``: None for all that may be used; a negative number counts back from the last
-    core.
+    """Threads for ``n_jobs``: None for all that may be used; a negative number counts back from the last core.
 
     Inside a joblib task it is at most that task's share of the machine. In a process joblib states the share in the
     environment; in a thread it is 1.
@@ -114,11 +113,11 @@ class _Limit:
     So the largest number seen is the original one. If the number is not ours at the end, it was set meanwhile and
     stays.
 
-    which : function of a library, True if the limit is for this library.
+    applies : function of a library, True if the limit is for this library.
     """
 
-    def __init__(self, which):
-        self.libraries = list(filter(which, _controller().select(user_api="blas").lib_controllers))
+    def __init__(self, applies):
+        self.libraries = list(filter(applies, _controller().select(user_api="blas").lib_controllers))
         self.previous = [1] * len(self.libraries)
 
     def __enter__(self):
@@ -141,9 +140,8 @@ class _Limit:
 def _set(library, n):
     """Set a library's number of threads.
 
-    From threadpoolctl 3.8 on, a thread that has set a limit controls it while the thread lives: calls from other
-    threads do nothing. Our limit is one of the process, which one thread sets and another ends, so no thread may
-    control it.
+    From threadpoolctl 3.8 on, a thread that has set a limit controls it while it lives: other threads' calls do
+    nothing. Our limit is one of the process, which one thread sets and another ends, so no thread may control it.
     """
     clear = functools.partial(_CLEAR, force=True) if _CLEAR else lambda: None
     for _ in range(_TRIES):

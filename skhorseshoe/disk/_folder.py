@@ -1,7 +1,6 @@
 """The folder of rows: X and the codes of y, row after row in binary, and a manifest that names the valid blocks.
 
-Rows come in blocks, which the manifest names once they are on the disk. A conversion that goes on compares the last
-block first.
+Rows come in blocks, which the manifest names once they are on the disk. To go on, the last block is compared first.
 """
 
 import os
@@ -14,7 +13,7 @@ from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.memmap import check_whole
 from .._utils.memory import check_reading
-from ._groups import CODES, LABELS, Groups, are_noted, noted, read_labels
+from ._groups import CODES, LABELS, Groups, are_block_entries, block_entries, read_labels
 from ._rows import LONGEST, MOST
 
 DTYPES = "float16", "float32", "float64"
@@ -37,7 +36,7 @@ _FIELDS = {
     "dtype": lambda dtype, body: dtype in DTYPES,
     "blocks": lambda blocks, body: (
         all(  # of each block: first row, end, checksums of X and of the codes; and those of groups
-            start == end and _files.is_count(stop, start + 1) and are_noted(of_groups)
+            start == end and _files.is_count(stop, start + 1) and are_block_entries(of_groups)
             for (_, end, *_), (start, stop, _, _, *of_groups) in pairwise([[0, 0], *blocks])
         )
     ),
@@ -66,9 +65,9 @@ def open_rows(folder, check, groups):
     paths = folder / _X.format(manifest["dtype"]), folder / _CODES
     X, codes = _map(paths[0], manifest["dtype"], (n, len(names))), _map(paths[1], "uint8", (n,))
     for start, stop, *sums in blocks if check else ():
-        for path, array, wanted in zip(paths, (X, codes), sums[:2], strict=True):
+        for path, array, expected in zip(paths, (X, codes), sums[:2], strict=True):
             check_whole(array)
-            if _files.checksum(array[start:stop].data) != wanted:
+            if _files.checksum(array[start:stop].data) != expected:
                 raise _files.damaged(path, f"the checksum of rows {start} to {stop - 1} is wrong", _CURE)
     if classes and codes.max() >= len(classes):
         raise _files.damaged(paths[1], f"it has the code {codes.max()} of {len(classes)} labels", _CURE)
@@ -84,11 +83,11 @@ def _groups(folder, blocks, check):
     path, at = folder / CODES, 0
     labels, codes = read_labels(folder, blocks[-1][-1], _CURE), _map(path, "int32", (blocks[-1][1],))
     lines = _map(folder / LABELS, "uint8", (blocks[-1][-1],)) if check else None
-    for start, stop, _, _, *wanted in blocks if check else ():
+    for start, stop, _, _, *expected in blocks if check else ():
         check_whole(codes)
-        if noted(at, codes[start:stop], lines[at : wanted[-1]]) != wanted:
+        if block_entries(at, codes[start:stop], lines[at : expected[-1]]) != expected:
             raise _files.damaged(path, f"the checksum of rows {start} to {stop - 1} is wrong", _CURE)
-        at = wanted[-1]
+        at = expected[-1]
     if codes.min() < 0 or codes.max() >= len(labels):
         raise _files.damaged(path, f"it has numbers of other groups than the {len(labels)} that there are", _CURE)
     return _decoded(path, labels, codes)
@@ -139,7 +138,7 @@ def write(folder, conversion, rows_from, report):
         for X, codes, *of_groups in rows_from(manifest, n, Groups(read_labels(folder, at, _CURE) if at else ())):
             X = np.ascontiguousarray(X, np.promote_types(X.dtype, manifest["dtype"]))
             block = [n, n + len(X), _files.checksum(X.data), _files.checksum(codes.data)]
-            block += noted(at, *of_groups) if of_groups else []
+            block += block_entries(at, *of_groups) if of_groups else []
             if last not in (None, block):
                 raise ValueError(f"Rows or parts differ from row {n} on. Remove {str(folder)!r} to start anew.")
             if X.dtype != manifest["dtype"]:

@@ -39,12 +39,12 @@ class Groups:
         return numbers, np.frombuffer(new.encode("ascii"), np.uint8)
 
 
-def noted(start, codes, lines):
+def block_entries(start, codes, lines):
     """The entries of a block in the manifest: the checksums of both, and the end of its lines. start : of the lines."""
     return [_files.checksum(codes.data), _files.checksum(lines.data), start + len(lines)]
 
 
-def are_noted(block):
+def are_block_entries(block):
     """Whether these can be the entries of a block about groups, if any."""
     return len(block) in (0, 3) and all(_files.is_count(n, 0) for n in block[2:])
 

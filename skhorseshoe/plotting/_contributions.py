@@ -173,11 +173,11 @@ class ContributionsDisplay(Display):
         return self._finish(f"score, and {100 * self.level:g} % intervals", None)
 
 
-def _ticks(low, high, apart):
-    """Probabilities whose scores are between these limits, with a distance of a share ``apart`` of their range."""
+def _ticks(low, high, distance):
+    """Probabilities whose scores are between these limits, with a distance of a share ``distance`` of their range."""
     ticks = []
     for p in _TICKS:
-        if low <= ndtri(p) <= high and all(abs(ndtri(p) - ndtri(q)) > apart * (high - low) for q in ticks):
+        if low <= ndtri(p) <= high and all(abs(ndtri(p) - ndtri(q)) > distance * (high - low) for q in ticks):
             ticks.append(p)
     return ticks
 

@@ -251,8 +251,8 @@ def selector_in(estimator):
 def _changes(names, supports):
     """The columns that enter and leave from one summary to the next, as texts."""
     texts = [_list(names, supports[0]) or "no column"]
-    for previous, now in pairwise(supports):
-        changes = ("+", now & ~previous), ("\N{MINUS SIGN}", previous & ~now)
+    for previous, current in pairwise(supports):
+        changes = ("+", current & ~previous), ("\N{MINUS SIGN}", previous & ~current)
         texts.append(" ".join(f"{sign} {_list(names, changed)}" for sign, changed in changes if changed.any()))
     return texts
 
