@@ -105,9 +105,9 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     """
     _check("threshold", threshold, _THRESHOLDS)
     if model is None:
-        working_copy = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
-        X = _dense_rows(working_copy, X, reset=True)
-        names = getattr(working_copy, "feature_names_in_", getattr(working_copy, "_column_labels", None))
+        learner = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
+        X = _dense_rows(learner, X, reset=True)
+        names = getattr(learner, "feature_names_in_", getattr(learner, "_column_labels", None))
     else:
         steps, classifier = unwrap(model)
         classifier = population(classifier)

@@ -123,7 +123,7 @@ def two_valued(rows):
 
 
 def _usual(rows, weight):
-    """The range of the central values of each column."""
+    """The range of the central values of each column; not interpolated, which in few rows would reach for outliers."""
     rows = np.asarray(dense(rows), np.float64)
     if weight is None:
         low, high = np.quantile(rows, _CENTRAL, axis=0, method="nearest")

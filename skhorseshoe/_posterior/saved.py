@@ -21,7 +21,7 @@ def check_state(state, params, is_own):
     """Raise a ValueError if attributes of a model are missing, or do not agree with one another.
 
     A model that is not fitted has no attributes of a fit; one from a callback has those that it needs to predict.
-    params : their names. is_own : whether this version has saved it; other versions may have other attributes.
+    params : names of parameters. is_own : whether this version has saved it; other versions may have other attributes.
     """
     fit_attributes = OF_A_FIT & state.keys()
     required = (OF_A_FIT if is_own and fit_attributes - TO_PREDICT else TO_PREDICT) if fit_attributes else set()
