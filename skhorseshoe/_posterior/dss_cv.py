@@ -77,12 +77,9 @@ def compare(model, supports, splits, task, X, y, sample_weight=None, together=No
     for train, test in splits:
         weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
         fold_groups = {} if labels_of_groups is None else {"groups": labels_of_groups[train]}
-        with (
-            task(fold := clone(unfrozen(model)).set_params(checkpoint=None)),
-            catch_warnings(record=True) as fold_messages,
-        ):
+        with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)), catch_warnings(record=True) as caught:
             fold.fit(X_train := _safe_indexing(X, train), y[train], **weights, **fold_groups)
-        messages += fold_messages
+        messages += caught
         fold = population(fold)
         rows = weighted(fold, X_train, y[train], **weights)
         held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
@@ -240,8 +237,8 @@ class Projection:
         columns = np.append(columns, self._X.shape[1]) if self._has_intercept else columns
         inside = self._root[:, columns]
         gamma = _solved(inside.T @ inside, inside.T @ self._scores)
-        residual = ((self._scores - inside @ gamma) ** 2).sum(axis=0) / self._weight.sum()
-        return (gamma / np.sqrt(1 + residual)).T
+        mean_square = ((self._scores - inside @ gamma) ** 2).sum(axis=0) / self._weight.sum()
+        return (gamma / np.sqrt(1 + mean_square)).T
 
     def _step(self, columns, coef):
         """Minus the divergence at coef (m, k) up to a constant, the gain that a step promises, and the steps."""
