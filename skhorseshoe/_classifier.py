@@ -1,4 +1,4 @@
-"""The estimator: its parameters, and ``fit``. It sees all that a fit and its answers need."""
+"""The estimator: its parameters, ``fit`` and ``score``."""
 
 from __future__ import annotations
 
@@ -299,10 +299,10 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         with _fit.Lease() as lease, np.errstate(all="ignore"):
             of_rows = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
             fitted = _fit.fit(self, X, y, of_rows, lease)
-        for name in OF_SOME_FITS:  # those of an earlier fit
+        for name in OF_SOME_FITS:  # of an earlier fit
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted.attributes)
-        fitted.say()  # where a warning is made an error, the model stays fitted
+        fitted.say()  # last, so that the model stays fitted if a warning is an error
         return self
 
     def score(
@@ -325,6 +325,6 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             labels, predicted = check_labels(y), self.predict(X, groups, offset)
             return accuracy_score(labels, predicted, sample_weight=sample_weight)
         refuse_dask(X, groups=groups, offset=offset)
-        from ._data.dask_input import accuracy  # which gathers predictions, whose number is unknown before
+        from ._data.dask_input import accuracy  # fetches predictions, whose number may be unknown
 
         return accuracy(self, X, y, sample_weight)

@@ -9,7 +9,7 @@ import threadpoolctl
 from ._backends.device import gpu_status
 from ._utils.threads import count_threads
 
-_PACKAGES = ("skhorseshoe", "cupy-cuda13x", "cupy-cuda12x")  # beside those that scikit-learn names
+_PACKAGES = ("skhorseshoe", "cupy-cuda13x", "cupy-cuda12x")  # in addition to those of scikit-learn
 
 
 def show_versions() -> None:

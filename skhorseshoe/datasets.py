@@ -28,7 +28,7 @@ __all__ = [
 
 SIGNALS = (1.3, 4.0, -1.0, 1.6, 5.0, -2.0)
 RARE_EVENT_SIGNALS = (1.0, -0.8, 0.6, -0.4, 0.3)
-# What a ward has of the patients, and what it does to the score.
+# Share of the patients in each ward, and its effect on the score.
 _WARDS = {
     "surgery": (0.35, 0.0),
     "medicine": (0.3, 0.1),
@@ -36,7 +36,7 @@ _WARDS = {
     "oncology": (0.1, 0.5),
     "intensive care": (0.05, 0.9),
 }
-# Median and logarithmic spread of a measurement, how many have none, and what a logarithm of it does to the score.
+# Median and log standard deviation of a measurement, share of missing values, and effect of its logarithm on the score.
 _LABS = {
     "CRP": (30.0, 1.0, 0.05, 0.25),
     "lactate": (1.5, 0.4, 0.3, 0.6),
@@ -154,7 +154,7 @@ def make_rare_events(
     coef[: len(RARE_EVENT_SIGNALS)] = RARE_EVENT_SIGNALS[:n_features]
     eta = X @ coef
     centre = ndtri(event_rate)
-    # At the ends every row, but for rounding, is on the same side of the rate.
+    # At the ends the probabilities of all rows are on the same side of the rate.
     ends = centre - eta.max() - 1, centre - eta.min() + 1
     intercept = brentq(lambda b: ndtr(b + eta).mean() - event_rate, *ends, xtol=1e-12)
     return X, _response(rng, intercept + eta), coef, intercept

@@ -22,8 +22,8 @@ from scipy.special import ndtri
 
 __all__ = ["Convergence", "autocorrelation", "convergence", "ess_bulk", "ess_tail", "mcse_mean", "rhat"]
 
-# Draws handled at a time. An array of them is 256 KiB: ten fit in cache, and larger ones the allocator would hand
-# back to the system and fault in again, which takes longer than the sums.
+# Draws at a time. An array of them has 256 KiB: ten fit into the cache. The allocator would return larger ones to the
+# system and fault them in again, which takes longer than the sums.
 _BLOCK_VALUES = 2**15
 _TAIL_PROBABILITIES = (0.05, 0.95)
 
@@ -209,7 +209,7 @@ def _diagnose(draws, names):
         _check_finite(chains, start, trailing)
         if n_draws >= 4:
             block = _Block(chains, scores)
-            # A parameter that does not move divides by zero; what it gives is settled where it arises.
+            # A parameter that does not move divides by zero, which each statistic handles.
             with np.errstate(all="ignore"):
                 for row, name in zip(results, names, strict=True):
                     row[columns] = getattr(block, name)
@@ -227,7 +227,7 @@ def _check_finite(chains, start, trailing):
 
 
 class _Block:
-    """The statistics of a few parameters; what they share is computed once, when first asked for.
+    """The statistics of a few parameters; common results are computed once, when needed.
 
     `chains` has shape (parameters, chains, draws), at least 4 draws; `scores` is a `_score_table`.
     """
@@ -257,7 +257,7 @@ class _Block:
 
     @property
     def mcse_mean(self):
-        # About the median, a parameter that does not move is exactly zero, which its rounded mean may not give.
+        # About the median, a parameter that does not move is exactly zero; about its rounded mean it may not be.
         deviations, power = _in_units(self.chains - self._median[:, None, None])
         n = deviations[0].size
         squares = np.einsum("pcn,pcn->p", deviations, deviations)
@@ -293,8 +293,8 @@ class _Block:
     def _at_most_quantile(self, probability):
         """Indicators of lying at or below the quantile of all draws, as half-chains."""
         n = self.chains[0].size
-        # The quantile lies between this order statistic and the next, short of the next one; the small number is
-        # for a whole number that rounding has put below itself.
+        # The quantile is at least this order statistic and less than the next. The small number corrects a whole
+        # number that was rounded down.
         k = int((n - 1) * probability + 1e-9)
         if self.halves[0].size == n:
             quantile = self._ascending[1][:, k]
@@ -304,7 +304,7 @@ class _Block:
 
 
 def _in_units(chains):
-    """Chains, in place, in units in which squares neither overflow nor vanish: 2 to these powers (parameters,)."""
+    """Chains, in place, in units 2^power in which squares neither overflow nor vanish; and the powers (parameters,)."""
     _, power = np.frexp(np.abs(chains).max(axis=(1, 2)))
     return np.ldexp(chains, -power[:, None, None], out=chains), power
 
@@ -344,13 +344,13 @@ def _average_ties(ranked, values, scores):
 
 
 def _spread(chains):
-    """Chains less their means (in place), mean of their variances, and variance of their means."""
+    """Chains minus their means (in place), mean of their variances, and variance of their means."""
     _, n_chains, n_draws = chains.shape
     means = chains.mean(axis=2)
     chains -= means[:, :, None]
     within = np.einsum("pcn,pcn->p", chains, chains) / (n_chains * (n_draws - 1))
     between = means.var(axis=1, ddof=1)
-    # The rounded mean of equal numbers can differ from them: that is no variance.
+    # The rounded mean of equal numbers can differ from them, which is no variance.
     within[within < 1e-28 * between] = 0
     return chains, within, between
 
@@ -365,9 +365,9 @@ def _autocorrelation(centred, within, between):
     """Autocorrelations (parameters, lags) over all chains, from the `_spread`, and the total variance (parameters,)."""
     _, n_chains, n = centred.shape
     length = next_fast_len(2 * n, real=True)
-    parts = np.fft.rfft(centred, length).view(np.float64)
-    np.square(parts, out=parts)
-    power = parts.sum(axis=1)
+    squares = np.fft.rfft(centred, length).view(np.float64)
+    np.square(squares, out=squares)
+    power = squares.sum(axis=1)
     power = power[:, ::2] + power[:, 1::2]
     autocovariance = np.fft.irfft(power, length)[:, :n] / (n_chains * n)
     total = within * (n - 1) / n + between
@@ -391,7 +391,7 @@ def _ess(centred, within, between):
     stop = ends.argmax(axis=1)
     counted = np.arange(limit + 1) < stop[:, None]
     monotone = np.where(counted, np.minimum.accumulate(sums, axis=1), 0).sum(axis=1)
-    # Of the pair that ends the sequence, the even lag still counts, unless it and the pair are negative.
+    # The even lag of the pair that ends the sequence counts, unless it and the pair are negative.
     ending = np.arange(n_parameters), stop
     edge = np.where((even[ending] > 0) | (sums[ending] >= 0), even[ending], 0)
     tau = np.maximum(2 * monotone + edge - 1, 1 / log10(size))

@@ -1,5 +1,4 @@
-"""Columns that go together: groups of them, to ask what the posterior says of each group as a whole, and sets of them
-that the posterior is sure of."""
+"""Groups of correlated columns, for the posterior of their sums, and credible sets of columns."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CredibleSets", "correlated_groups", "credible_sets"]
 
 _THRESHOLDS, _EFFECTS = Interval(Real, 0, 1, closed="right"), Interval(Real, 0, None, closed="left")
-_UNEVEN = 1e-6  # in a matrix of correlations that was computed in float32
+_UNEVEN = 1e-6  # largest asymmetry of a matrix of correlations that was computed in float32
 
 
 class CredibleSets(NamedTuple):
@@ -106,14 +105,14 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
     """
     _check("threshold", threshold, _THRESHOLDS)
     if model is None:
-        noted = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
-        X = _dense_rows(noted, X, reset=True)
-        names = getattr(noted, "feature_names_in_", getattr(noted, "_column_labels", None))
+        learner = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
+        X = _dense_rows(learner, X, reset=True)
+        names = getattr(learner, "feature_names_in_", getattr(learner, "_column_labels", None))
     else:
-        before, classifier = unwrap(model)
+        steps, classifier = unwrap(model)
         classifier = population(classifier)
-        X = _dense_rows(classifier, prepared(before, X))
-        names = names_of(named(before, classifier))
+        X = _dense_rows(classifier, prepared(steps, X))
+        names = names_of(named(steps, classifier))
     X = X.astype(np.float64, copy=False)
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > ROUNDING * np.abs(X).max(axis=0))
@@ -223,7 +222,7 @@ def credible_sets(
     >>> {title: list(found.members.loc[title].sort_index().index) for title in sorted(found.sets.index)}
     {'x0 and 1 more': ['x0', 'x5'], 'x1': ['x1']}
     """
-    before, classifier = unwrap(model)
+    steps, classifier = unwrap(model)
     classifier = population(classifier)
     check_share("level", level)
     check_share("q", q)
@@ -233,57 +232,57 @@ def credible_sets(
     check_bounds(classifier, "credible_sets")
     _check("threshold", threshold, _THRESHOLDS)
     scale, inputs = classifier._column_sd, None if X is None else input_names(X)
-    r = _given_correlations(classifier, None if X is None else prepared(before, X), correlations, scale)
-    classifier = named(before, classifier)
-    several = _several(terms, before, classifier, inputs, r, scale)
-    is_empty = all(one is None for one in (X, correlations, groups)) and not several
+    r = _given_correlations(classifier, None if X is None else prepared(steps, X), correlations, scale)
+    classifier = named(steps, classifier)
+    several = _several(terms, steps, classifier, inputs, r, scale)
+    is_empty = all(c is None for c in (X, correlations, groups)) and not several
     if is_empty or (X is not None and correlations is not None):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
     claims = Claims(classifier, level, effect)
     is_shrunk = (scale > 0) & (classifier.shrinkage_ > 0)
-    found = [one for term, root in several if is_shrunk[term.columns].all() for one in claims.of_term(term, root)]
-    for term, _ in several:  # whose columns are no candidates
+    candidates = [c for term, root in several if is_shrunk[term.columns].all() for c in claims.of_term(term, root)]
+    for term, _ in several:  # their columns are no candidates
         is_shrunk[term.columns] = False
     shrunk = np.flatnonzero(is_shrunk)
-    found += claims.of_columns(shrunk)
+    candidates += claims.of_columns(shrunk)
     if r is not None:
-        # Slices of all columns are taken without a copy.
+        # With all columns, slices need no copy.
         within = r if len(shrunk) == len(scale) else lambda a, b: r(shrunk[a], shrunk[b])
         for members, merges in trees(within, len(shrunk), threshold, "credible_sets"):
             if len(merges := merges[merges[:, 2] <= 1 - threshold + ROUNDING]):
-                found += claims.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
+                candidates += claims.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
     if groups is not None:
         for group in _user_groups(classifier, groups, scale, r):
-            found += claims.of_group(*group)
-    return CredibleSets(*frames(claims, choose(found, q), r, q, level_of(classifier, None)))
+            candidates += claims.of_group(*group)
+    return CredibleSets(*frames(claims, choose(candidates, q), r, q, level_of(classifier, None)))
 
 
-def _several(terms, before, classifier, inputs, r, scale):
-    """Pairs of the terms of several columns and their roots. inputs : names of the input columns, or None. r :
-    correlations, a function, or None."""
+def _several(terms, steps, classifier, inputs, r, scale):
+    """Pairs of the terms with several columns and their roots. inputs : names of the input columns, or None. r :
+    function that returns correlations, or None."""
     if terms is None:
         return []
     if isinstance(terms, str):
         _check("terms", terms, StrOptions({"auto"}))
-    found = [term for term in asked_terms(terms, before, classifier, inputs) if len(term.columns) > 1]
+    several = [term for term in asked_terms(terms, steps, classifier, inputs) if len(term.columns) > 1]
     pairs = []
-    for term in found:
+    for term in several:
         if r is not None and without_rows([term], classifier):
             sd = scale[term.columns]
             pairs.append((term, root_of(r(term.columns, term.columns) * sd * sd[:, None])))
-        elif not isinstance(terms, str) or not without_rows([term], classifier):  # else nothing tells its size
+        elif not isinstance(terms, str) or not without_rows([term], classifier):  # else its size is unknown
             pairs.append((term, *roots([term], classifier)))
     return pairs
 
 
 def _check(name, value, interval):
-    """Raise a ValueError for a value outside of an interval; nan is in none."""
+    """Raise a ValueError if a value is not in an interval; nan is in none."""
     if not interval.is_satisfied_by(value):
         raise ValueError(f"{name} must be {interval}; got {value!r}.")
 
 
 def _given_correlations(model, X, correlations, scale):
-    """A function of two sets of columns, for their correlations, those of a constant column being 0; None for none."""
+    """A function of two sets of columns that returns their correlations, 0 for a constant column; or None."""
     if correlations is not None:
         R, p = np.asarray(correlations, dtype=np.float64), len(scale)
         if R.shape != (p, p):
@@ -305,7 +304,7 @@ def _given_correlations(model, X, correlations, scale):
 
 
 def _dense_rows(estimator, X, reset=False):
-    """X as ``check_X`` has it, or a ValueError where it cannot tell correlations."""
+    """X as ``check_X`` returns it; a ValueError if it is sparse or has a single row."""
     X = device.to_host(validation.check_X(estimator, X, reset=reset))
     if issparse(X):
         raise ValueError(
@@ -318,23 +317,23 @@ def _dense_rows(estimator, X, reset=False):
 
 
 def _user_groups(model, groups, scale, r):
-    """Columns, weights and title of each group."""
+    """Columns, weights and title of each group of the user."""
     names = names_of(model)
     weights = weights_of(groups, model)
-    found, where = [], {}
-    for k, (title, given) in enumerate(groups.items()):
-        part = slice(*weights.indptr[k : k + 2])
-        columns, own = weights.indices[part], weights.data[part]
+    members, where = [], {}
+    for k, (title, group) in enumerate(groups.items()):
+        entries = slice(*weights.indptr[k : k + 2])
+        columns, group_weights = weights.indices[entries], weights.data[entries]
         for j in columns:
             if where.setdefault(j, title) != title:
                 raise ValueError(
                     f"groups must not overlap: {names[j]!r} is in {where[j]!r} and in {title!r}. Leave it out of one, "
                     "or make one group of both."
                 )
-        if not isinstance(given, Mapping):
-            own = scale[columns]
+        if not isinstance(group, Mapping):
+            group_weights = scale[columns]
             if r is not None:
                 correlation = r(columns, columns)
-                own = own * np.where(correlation[central(correlation)] < 0, -1.0, 1.0)
-        found.append((columns, own, title))
-    return found
+                group_weights = group_weights * np.where(correlation[central(correlation)] < 0, -1.0, 1.0)
+        members.append((columns, group_weights, title))
+    return members

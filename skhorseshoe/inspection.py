@@ -117,10 +117,10 @@ def loo(
     >>> bool(difference.sum() > 4 * np.sqrt(300) * difference.std())  # of its standard error
     True
     """
-    before, classifier = unwrap(model)
+    steps, classifier = unwrap(model)
     if is_dask(X, y, sample_weight):
         raise TypeError("loo takes rows of this process, not a Dask collection: give it rows that are computed.")
-    rows, positive, weight = predict.labelled(classifier, prepared(before, X), y, sample_weight, offset)
+    rows, positive, weight = predict.labelled(classifier, prepared(steps, X), y, sample_weight, offset)
     return leave_one_out(classifier, rows, positive, weight, max_draws)
 
 
@@ -195,8 +195,8 @@ def predict_interval(
     interval : ndarray of shape (n_samples, 2), float64
         Lower and upper end of the probability of the second class.
     """
-    before, classifier = unwrap(model)
-    return classifier.predict_interval(prepared(before, X), level, groups, offset)
+    steps, classifier = unwrap(model)
+    return classifier.predict_interval(prepared(steps, X), level, groups, offset)
 
 
 def predict_proba_samples(
@@ -219,8 +219,8 @@ def predict_proba_samples(
     -------
     samples : ndarray of shape (n_samples, n_draws_used), float64
     """
-    before, classifier = unwrap(model)
-    return classifier.predict_proba_samples(prepared(before, X), max_draws, groups, offset)
+    steps, classifier = unwrap(model)
+    return classifier.predict_proba_samples(prepared(steps, X), max_draws, groups, offset)
 
 
 @guarded
@@ -262,14 +262,14 @@ def select(
         Fitted, with the names of the Pipeline: ``selector.get_feature_names_out()`` are those of the columns to keep.
         Its ``transform`` takes rows behind the steps before the classifier.
     """
-    before, classifier = unwrap(model)
-    known = named(before, classifier)
-    if terms is not None and before is not None:
-        terms = {term.name: term.columns.tolist() for term in asked_terms(terms, before, known, input_names(X))}
-    given = {"rule": rule, "level": level, "q": q, "effect": effect, "cv": cv, "min_features": min_features}
-    given["terms"] = terms
-    selector = HorseshoeSelector(classifier, prefit=True, **given)
-    selector.fit(prepared(before, X), y, sample_weight, groups, offset)
+    steps, classifier = unwrap(model)
+    known = named(steps, classifier)
+    if terms is not None and steps is not None:
+        terms = {term.name: term.columns.tolist() for term in asked_terms(terms, steps, known, input_names(X))}
+    arguments = {"rule": rule, "level": level, "q": q, "effect": effect, "cv": cv, "min_features": min_features}
+    arguments["terms"] = terms
+    selector = HorseshoeSelector(classifier, prefit=True, **arguments)
+    selector.fit(prepared(steps, X), y, sample_weight, groups, offset)
     if hasattr(known, "feature_names_in_"):
         selector.feature_names_in_ = known.feature_names_in_
     return selector

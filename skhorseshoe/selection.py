@@ -1,4 +1,4 @@
-"""Which columns matter: a scikit-learn selector over four rules that read a posterior."""
+"""Selection of columns: a scikit-learn selector with four rules for a posterior."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     """
 
     _parameter_constraints: dict[str, Any] = {  # noqa: RUF012
-        "estimator": "no_validation",  # by ``fit``, which says what is allowed
+        "estimator": "no_validation",  # ``fit`` checks it
         "rule": [StrOptions({"dss", "interval", "shrinkage", "fsr"})],
         "level": [Interval(Real, 0, 1, closed="neither"), None],
         "q": [Interval(Real, 0, 1, closed="neither")],
@@ -183,7 +183,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         "min_features": [Interval(Integral, 0, None, closed="left")],
     }
 
-    # The classifier is who requests them.
+    # The classifier requests them.
     __metadata_request__fit = dict.fromkeys(("sample_weight", "groups", "offset"), UNUSED)
 
     def __init__(
@@ -224,7 +224,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         routing : sklearn.utils.metadata_routing.MetadataRouter
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        mapping.add(caller="fit_transform", callee="fit")  # what a Pipeline of scikit-learn 1.7 calls
+        mapping.add(caller="fit_transform", callee="fit")  # a Pipeline of scikit-learn 1.7 calls it
         return MetadataRouter(owner=self).add(estimator=unfrozen(self._classifier()), method_mapping=mapping)
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -278,34 +278,35 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         model = self._classifier()
         if self.rule == "dss":
             rules.check_dss(X)
-        given = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
-        given = {name: values for name, values in given.items() if values is not None}
+        metadata = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
+        metadata = {name: values for name, values in metadata.items() if values is not None}
         if get_config()["enable_metadata_routing"]:
-            given = process_routing(self, "fit", **given).estimator.fit
+            metadata = process_routing(self, "fit", **metadata).estimator.fit
         if self.prefit:
             check_is_fitted(model)
-        if self._has_folds() and "offset" in given:
+        if self._has_folds() and "offset" in metadata:
             raise ValueError("cv takes no offset: leave cv out, or give the offset as an unpenalized column of X.")
-        splits = dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []  # before a fit of hours
+        splits = dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []  # before a long fit
         with selection_task(self, X, y, len(splits)) as task:
             if not self.prefit:
                 with task(model := clone(model)):
-                    model.fit(X, y, **given)
-            own, averaged = given.pop("groups", None), population(model)
-            judged = self._judged(averaged, X, y, given.get("sample_weight"))
-            support, rank, found = self._select(averaged, judged, X, y, **given)
+                    model.fit(X, y, **metadata)
+            group_labels, averaged = metadata.pop("groups", None), population(model)
+            judged = self._judged(averaged, X, y, metadata.get("sample_weight"))
+            support, rank, facts = self._select(averaged, judged, X, y, **metadata)
             if splits:
-                if own is None and is_grouped(model):
+                if group_labels is None and is_grouped(model):
                     raise ValueError("cv fits anew: give the groups of the model's rows too, groups=...")
-                how = {**given, "together": judged and judged.groups, "groups": own}
-                support, found["sizes"] = dss_cv.compare(model, found["path"]["supports"], splits, task, X, y, **how)
-        support = support | (model.shrinkage_ == 0)  # of unpenalised columns
+                arguments = {**metadata, "together": judged and judged.groups, "groups": group_labels}
+                supports = facts["path"]["supports"]
+                support, facts["sizes"] = dss_cv.compare(model, supports, splits, task, X, y, **arguments)
+        support = support | (model.shrinkage_ == 0)  # unpenalised columns
         support[np.lexsort((rank, ~support))[: self.min_features]] = True
         if judged is not None:
             support = judged.as_a_whole(support)
         self._take_names(model, X)
         self.estimator_, self.support_ = model, support
-        self.path_, self.error_, self.sizes_ = map(found.get, ("path", "error", "sizes"))
+        self.path_, self.error_, self.sizes_ = map(facts.get, ("path", "error", "sizes"))
         self.terms_ = judged and {term.name: term.columns.tolist() for term in judged.terms}
         self.suggested_size_ = None if self.sizes_ is None else self.sizes_.pop("suggested")
         return self
@@ -332,7 +333,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         )
         warn_once(f"rule={self.rule!r} {words}", UserWarning, "no column")
         with catch_warnings():
-            filterwarnings("ignore", "No features were selected")  # in words that name no cure
+            filterwarnings("ignore", "No features were selected")  # that warning names no cure
             return super().transform(X)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
@@ -352,8 +353,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return super().get_feature_names_out(input_features)
 
     def _take_names(self, model, X):
-        """The names and the number of columns, once they are those that the classifier knows."""
-        if validation.is_dask(X):  # whose frames scikit-learn does not know
+        """Remember the names and the number of columns; a ValueError if the classifier has others."""
+        if validation.is_dask(X):  # scikit-learn does not know its frames
             X = X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
         X = with_names(X)
         validate_data(model, X, reset=False, skip_check_array=True)
@@ -365,10 +366,10 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         if self.estimator is None and not self.prefit:
             return HorseshoeProbitClassifier()
         if not isinstance(unfrozen(self.estimator), HorseshoeProbitClassifier):
-            what, cure = " or None", "To scale the columns, set its standardize=True."
+            condition, cure = " or None", "To scale the columns, set its standardize=True."
             if self.prefit:
-                what, cure = " that is fitted", "inspection.select(model, X) takes a fitted Pipeline or search."
-            raise TypeError(f"estimator must be a HorseshoeProbitClassifier{what}; got {self.estimator!r}. {cure}")
+                condition, cure = " that is fitted", "inspection.select(model, X) takes a fitted Pipeline or search."
+            raise TypeError(f"estimator must be a HorseshoeProbitClassifier{condition}; got {self.estimator!r}. {cure}")
         return self.estimator
 
     def _get_support_mask(self):
@@ -376,12 +377,12 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return self.support_
 
     def _judged(self, model, X, y, sample_weight=None):
-        """The terms, ``Judged``, or None for columns."""
+        """The terms as ``Judged``, or None to judge columns."""
         if self.terms is None:
             return None
-        found = terms.asked_terms(self.terms, None, model)
-        rows = dss_cv.weighted(model, X, y, sample_weight) if terms.without_rows(found, model) else None
-        return rules.Judged(found, terms.roots(found, model, rows))
+        asked = terms.asked_terms(self.terms, None, model)
+        rows = dss_cv.weighted(model, X, y, sample_weight) if terms.without_rows(asked, model) else None
+        return rules.Judged(asked, terms.roots(asked, model, rows))
 
     def _select(self, model, judged, X, y, sample_weight=None, offset=None):
         """The ``Choice`` of the rule."""

@@ -72,11 +72,11 @@ def find(model: Model, X: Rows = None) -> dict[str, list[Any]]:
     >>> {name: len(columns) for name, columns in terms.find(model).items()}
     {'ward': 3, 'age': 1}
     """
-    before, classifier = unwrap(model)
-    classifier = named(before, classifier)
+    steps, classifier = unwrap(model)
+    classifier = named(steps, classifier)
     names = names_of(classifier)
-    found = _terms.found_terms(before, classifier, None if X is None else input_names(X))
-    return {term.name: [names[j] for j in term.columns] for term in found}
+    terms = _terms.found_terms(steps, classifier, None if X is None else input_names(X))
+    return {term.name: [names[j] for j in term.columns] for term in terms}
 
 
 @guarded
@@ -142,9 +142,9 @@ def summary(
     >>> found.index.tolist(), bool((found["probability"] > 0.99).all())
     (['age', 'ward'], True)
     """
-    before, classifier = unwrap(model)
+    steps, classifier = unwrap(model)
     level = level_of(classifier, level)
-    return terms_frame(population(classifier), before, X, terms, effect, level, sample_weight)
+    return terms_frame(population(classifier), steps, X, terms, effect, level, sample_weight)
 
 
 @guarded
@@ -208,6 +208,6 @@ def levels(
     >>> beside_c.index.tolist(), bool(0.4 < beside_c.loc["ward_a", "mean"] < 1)
     (['ward_a', 'ward_b'], True)
     """
-    before, classifier = unwrap(model)
+    steps, classifier = unwrap(model)
     level = level_of(classifier, level)
-    return levels_frame(population(classifier), before, X, term, reference, level, sample_weight)
+    return levels_frame(population(classifier), steps, X, term, reference, level, sample_weight)

@@ -1,4 +1,4 @@
-"""The names of columns: which a table has, whether they are those of the fit, and which columns names mean."""
+"""Names of columns: of a table, compared with those of the fit, and as the values of ``unpenalized``."""
 
 from collections.abc import Hashable
 
@@ -10,7 +10,7 @@ from .._utils.sklearn_compat import _get_feature_names
 
 
 def column_types(table):
-    """Names and lower-case types of a table's columns; nothing for anything but a table."""
+    """Names and lower-case types of a table's columns; an empty list for anything but a table."""
     if hasattr(table, "schema") and hasattr(table, "column_names"):  # pyarrow
         return list(zip(table.column_names, (str(t).lower() for t in table.schema.types), strict=True))
     if hasattr(table, "columns") and hasattr(table, "dtypes"):
@@ -19,9 +19,9 @@ def column_types(table):
 
 
 def with_names(X):
-    """A table of polars as one of pandas where scikit-learn does not see its names: before 1.9 it does not in polars 2,
-    and would take columns in another order for the right ones."""
-    if type(X).__name__ == "RecordBatch":  # of pyarrow, whose columns are no names
+    """A polars table as a pandas table if scikit-learn does not see its names. Before 1.9 it does not with polars 2,
+    and would not notice columns in another order."""
+    if type(X).__name__ == "RecordBatch":  # of pyarrow; its ``columns`` are no names
         import pyarrow as pa
 
         return pa.Table.from_batches([X])
@@ -39,7 +39,7 @@ def check_names(table, types):
 
 
 def check_column_labels(estimator, table, reset):
-    """Remember the labels of a table's columns, or compare them, where scikit-learn does not: they are not text."""
+    """Remember or compare the labels of a table's columns that are not text, for which scikit-learn does neither."""
     columns = getattr(table, "columns", None)
     labels = [plain(label) for label in columns] if isinstance(columns, pd.Index) else None
     is_text = labels is not None and all(isinstance(label, str) for label in columns)
@@ -49,7 +49,7 @@ def check_column_labels(estimator, table, reset):
             estimator._column_labels = labels
         return
     known = getattr(estimator, "_column_labels", labels)
-    if labels == known or labels is None or (is_text and known == [*range(len(known))]):  # scikit-learn warns of text
+    if labels == known or labels is None or (is_text and known == [*range(len(known))]):  # scikit-learn checks text
         return
     j = next(j for j, pair in enumerate(zip(labels, known, strict=True)) if pair[0] != pair[1])
     raise ValueError(
@@ -58,20 +58,18 @@ def check_column_labels(estimator, table, reset):
     )
 
 
-def column_mask(given, names):
-    """The columns that ``given`` means, by names, indices or a mask of bool, as a mask; (p,) bool.
-
-    names : of the p columns.
-    """
+def column_mask(unpenalized, names):
+    """``unpenalized``, which holds names, indices or a mask of bool, as a mask (p,) of bool. names : of the p
+    columns."""
     p = len(names)
     mask = np.zeros(p, bool)
-    if given is None:
+    if unpenalized is None:
         return mask
-    is_list = isinstance(given, list | tuple) or np.ndim(given) > 0
-    values = [plain(one) for one in given] if is_list else [[]]
-    kinds = {isinstance(one, bool) for one in values}
-    if len(kinds) > 1 or not all(isinstance(one, Hashable) for one in values):
-        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {given!r:.80}.")
+    is_list = isinstance(unpenalized, list | tuple) or np.ndim(unpenalized) > 0
+    values = [plain(value) for value in unpenalized] if is_list else [[]]
+    kinds = {isinstance(value, bool) for value in values}
+    if len(kinds) > 1 or not all(isinstance(value, Hashable) for value in values):
+        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {unpenalized!r:.80}.")
     if kinds == {True}:
         if len(values) != p:
             raise ValueError(f"unpenalized is a mask of {len(values)} entries, but X has {p} columns.")
@@ -79,10 +77,10 @@ def column_mask(given, names):
     else:
         cure = f" Give names of a table, indices from {-p} to {p - 1}, or a mask."
         find = finder(names, "columns of X", cure, numbered=True)
-        found = [find(one, "unpenalized") for one in values]
-        if len({*found}) < len(found):
+        columns = [find(value, "unpenalized") for value in values]
+        if len({*columns}) < len(columns):
             raise ValueError(f"unpenalized has a column more than once: {values[:9]}. Give a mask as booleans.")
-        mask[found] = True
+        mask[columns] = True
     if mask.all():
         raise ValueError(f"unpenalized has all {p} columns: the horseshoe prior needs one at least to shrink.")
     return mask

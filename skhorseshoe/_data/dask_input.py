@@ -1,4 +1,4 @@
-"""Dask collections: what ``fit`` takes of them, and predictions that stay lazy."""
+"""Dask collections: their checks for ``fit``, and lazy predictions."""
 
 import functools
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,8 +16,8 @@ from .row_blocks import layout
 from .validation import check_X, is_dask
 from .whole_numbers import are_small, refuse_merged
 
-_LABELS = 2**20  # of those in memory, in a chunk
-# The X of a fit that is under way, and the lengths of its chunks.
+_LABELS = 2**20  # labels in a chunk, if y is in memory
+# The X of the current fit, and the lengths of its chunks.
 _counted = ContextVar("_counted", default=(None, None))
 
 try:
@@ -35,9 +35,9 @@ except ImportError as error:
 
 @contextmanager
 def _seceded():
-    """In a task of Dask's: its thread is free meanwhile, for the tasks that it waits for."""
+    """A context in which the thread of a Dask task is free for the tasks that it waits for."""
     with ExitStack() as at_the_end:
-        with suppress(ValueError, KeyError, AttributeError):  # not in a task, or in one that has seceded already
+        with suppress(ValueError, KeyError, AttributeError):  # not in a task, or the task has seceded already
             distributed.secede()
             at_the_end.callback(distributed.rejoin)
         yield
@@ -49,7 +49,7 @@ def prepare(model, X, y, sample_weight):
 
     model : has the parameters, and learns the columns.
     """
-    client, given, dtype_of_y = _client(), X, nullable_type(getattr(y, "_meta", y))
+    client, original, dtype_of_y = _client(), X, nullable_type(getattr(y, "_meta", y))
     X, lengths, y, weight = _aligned(model, client, X, y, sample_weight)
     shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 or are_small(X, []) else np.float64)
     bounds, edges = layout(*shape)
@@ -57,22 +57,22 @@ def prepare(model, X, y, sample_weight):
     chunks = {0: tuple(np.diff(ends).tolist())}
     arrays = (array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight))
     blocks = (repeat(None) if array is None else np.ravel(array.to_delayed()) for array in arrays)
-    parts = list(zip(*blocks, strict=False))
-    classes, class_weights = _classes(client, parts, ends, model.class_weight)
+    partitions = list(zip(*blocks, strict=False))
+    classes, class_weights = _classes(client, partitions, ends, model.class_weight)
     names, weighted = getattr(model, "feature_names_in_", None), weight is not None or class_weights is not None
 
     def task_of(i):
         facts = class_weights, classes, names, shape, dtype, ends[i], ends[i + 1]
-        return delayed(make_segment, pure=False)(*parts[i], *facts)
+        return delayed(make_segment, pure=False)(*partitions[i], *facts)
 
     row = shape[1] * dtype.itemsize
     sizes, chunk = np.diff(ends) * (row + 1 + 8 * weighted), max(lengths) * row
 
     @contextmanager
     def open_rows(*args, **kwargs):
-        device = model.device, shape[0] * shape[1]  # all workers choose the same, whatever they hold
+        device = model.device, shape[0] * shape[1]  # so that all workers choose the same
         with _seceded(), Shards(client, task_of, sizes.tolist(), chunk, shape[1], device) as shards:
-            token = _counted.set((given, lengths))  # callbacks that score X need as many answers as there are labels
+            token = _counted.set((original, lengths))  # gives predictions for this X, by callbacks, known lengths
             try:
                 yield DaskRows(shards, shape, dtype, *args, **kwargs)
             finally:
@@ -81,14 +81,14 @@ def prepare(model, X, y, sample_weight):
     return shape, classes if dtype_of_y is None else classes.astype(dtype_of_y), open_rows
 
 
-def _classes(client, parts, ends, class_weight):
+def _classes(client, blocks, ends, class_weight):
     """The two classes, and their weights or None."""
-    tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(parts, ends, strict=False)])
+    tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(blocks, ends, strict=False)])
     classes, _ = encode_labels(np.unique(np.concatenate([labels for labels, _ in tallies])))
     totals = np.array([sum(w[labels == label].sum() for labels, w in tallies) for label in classes])
     if class_weight is not None:
         class_weight = weights.of_classes(class_weight, classes, classes, totals)
-    if (totals > 0).all() and np.isfinite(totals).all():  # for others a worker names the row
+    if (totals > 0).all() and np.isfinite(totals).all():  # otherwise a worker raises an error that names the row
         weights.check_totals(totals if class_weight is None else totals * class_weight)
     return classes, class_weight
 
@@ -132,22 +132,22 @@ def _aligned(model, client, X, y, sample_weight):
     return X, lengths, _column(client, "y", y if is_dask(y) else check_labels(y), n), weight
 
 
-def _column(client, name, given, n, dtype=None):
-    if is_dask(given):
-        if given.ndim == 2 and given.shape[1] == 1:
-            given = given[given.columns[0]] if hasattr(given, "columns") else given[:, 0]
-        given, _ = _known(client, given, functools.partial(column_or_1d, dtype=dtype))
+def _column(client, name, values, n, dtype=None):
+    if is_dask(values):
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[values.columns[0]] if hasattr(values, "columns") else values[:, 0]
+        values, _ = _known(client, values, functools.partial(column_or_1d, dtype=dtype))
     else:
-        refuse_masked(given, name)
-        # Dask does not know how large objects are, so it cannot find chunks of them by itself.
-        given = da.from_array(column_or_1d(given, dtype=dtype), chunks=_LABELS)
-    if given.shape != (n,):
-        raise ValueError(f"{name} has shape {given.shape}, but X has {n} rows: give one value for each.")
-    return given if dtype is None else given.astype(dtype)
+        refuse_masked(values, name)
+        # Dask does not know the size of objects, so it cannot choose chunks for them.
+        values = da.from_array(column_or_1d(values, dtype=dtype), chunks=_LABELS)
+    if values.shape != (n,):
+        raise ValueError(f"{name} has shape {values.shape}, but X has {n} rows: give one value for each.")
+    return values if dtype is None else values.astype(dtype)
 
 
 def _numbers(rows, dtype):
-    """A partition as an array; what is missing in nullable columns is NaN."""
+    """A partition as an array, with NaN for missing values of nullable columns."""
     if not hasattr(rows, "columns"):
         return np.asarray(rows)
     numbers = rows.to_numpy(dtype, na_value=np.nan)
@@ -156,9 +156,9 @@ def _numbers(rows, dtype):
 
 
 def _example(X):
-    """Two rows in memory of the same kind, for checks of the columns."""
+    """Two rows in memory like those of X, for checks of the columns."""
     if hasattr(X, "columns"):
-        return X._meta_nonempty.iloc[[0, 0]]  # the second that Dask invents is missing in nullable columns
+        return X._meta_nonempty.iloc[[0, 0]]  # the second row that Dask makes up has missing values
     if np.isnan(X.shape[1]):
         raise ValueError(
             "X does not know how many columns it has. Give the number where it is made, as in dask.array.from_delayed("
@@ -168,18 +168,18 @@ def _example(X):
 
 
 def _known(client, collection, to_array):
-    """The same as an array of known length, each chunk with all columns; and the lengths of the given chunks."""
+    """A collection as an array of known length, each chunk with all columns; and the lengths of the original chunks."""
     if hasattr(collection, "chunks") and collection.ndim == 2:
         collection = collection.rechunk({1: -1}, method="tasks")
     if hasattr(collection, "chunks") and not np.isnan(collection.chunks[0]).any():
         return collection, collection.chunks[0]
-    # Taken apart once: Dask gives other tasks the same names when it optimises the same collection for another end.
-    parts = np.ravel(collection.to_delayed())
-    lengths = _gather(client, [delayed(len)(part) for part in parts])
+    # Only once: when Dask optimises the same collection for another purpose, it gives other tasks the same names.
+    partitions = np.ravel(collection.to_delayed())
+    lengths = _gather(client, [delayed(len)(partition) for partition in partitions])
     dtype, array_of = to_array(collection._meta).dtype, delayed(to_array)
     blocks = [
-        da.from_delayed(array_of(part), (n, *collection.shape[1:]), dtype)
-        for part, n in zip(parts, lengths, strict=True)
+        da.from_delayed(array_of(partition), (n, *collection.shape[1:]), dtype)
+        for partition, n in zip(partitions, lengths, strict=True)
         if n
     ]
     array = da.concatenate(blocks) if blocks else da.empty((0, *collection.shape[1:]), dtype=dtype)
@@ -206,33 +206,33 @@ def _gather(client, tasks):
 
 
 def _tally(y, weight, start):
-    """The labels, and the weight of each; start : number of the first row."""
+    """The labels and the total weight of each. start : number of the first row."""
     refuse_missing(without_mask(y), start)
     labels, codes = np.unique(np.asarray(y), return_inverse=True)
     return labels, np.bincount(codes, weight, len(labels))
 
 
 def map_rows(method, X, args, kwargs):
-    """A Dask array of what ``method`` answers for each row of X."""
+    """A Dask array of the answers of ``method`` for the rows of X."""
     example = _example(X)
-    like = method(example, *args, **kwargs)[:0]
-    ask = delayed(functools.partial(_answer, method, like, args, kwargs), pure=True)
+    empty = method(example, *args, **kwargs)[:0]
+    ask = delayed(functools.partial(_answer, method, empty, args, kwargs), pure=True)
     counted, lengths = _counted.get()
     if X is not counted:
         lengths = [np.nan] * X.npartitions if hasattr(X, "columns") else X.chunks[0]
     if not hasattr(X, "columns"):
         X = X.rechunk({1: -1})
-    parts = zip(np.ravel(X.to_delayed()), lengths, strict=True)
-    blocks = [da.from_delayed(ask(part), (n, *like.shape[1:]), like.dtype) for part, n in parts]
+    partitions = zip(np.ravel(X.to_delayed()), lengths, strict=True)
+    blocks = [da.from_delayed(ask(partition), (n, *empty.shape[1:]), empty.dtype) for partition, n in partitions]
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-def _answer(method, like, args, kwargs, rows):
-    return method(rows, *args, **kwargs) if rows.shape[0] else like
+def _answer(method, empty, args, kwargs, rows):
+    return method(rows, *args, **kwargs) if rows.shape[0] else empty
 
 
 def accuracy(model, X, y, sample_weight):
-    """The accuracy; predictions and labels come here for it, but not X."""
-    # One by one: Dask warns of arrays and frames together. A list is not searched for collections.
-    y, predicted, weight = (compute(part, traverse=False)[0] for part in (y, model.predict(X), sample_weight))
+    """The accuracy; fetches predictions and labels, but not X."""
+    # One by one, since Dask warns if arrays and frames are mixed. A list is not searched for collections.
+    y, predicted, weight = (compute(data, traverse=False)[0] for data in (y, model.predict(X), sample_weight))
     return accuracy_score(y, predicted, sample_weight=weight)

@@ -1,4 +1,4 @@
-"""Methods that stay lazy on Dask collections."""
+"""Methods whose answer is lazy for Dask collections."""
 
 import functools
 import inspect
@@ -14,18 +14,18 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def by_blocks(method: _Method) -> _Method:
-    """A method of a fitted model whose answer for a row depends on it alone: of a Dask collection of rows it returns
-    a lazy Dask array of what the ordinary method answers. Its arithmetic is guarded, as by ``guarded``."""
+    """Decorator of methods of a fitted model whose answer for a row depends on that row alone. For a Dask collection
+    the method returns a lazy Dask array of the answers. Its arithmetic is guarded, as by ``guarded``."""
 
-    names = [*inspect.signature(method).parameters][2:]  # of what follows the rows
+    names = [*inspect.signature(method).parameters][2:]  # of the arguments after the rows
 
     @functools.wraps(method)
     def answer(model, X, *args, **kwargs):
         if not is_dask(X):
             with np.errstate(all="ignore"):
                 return method(model, X, *args, **kwargs)
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        refuse_dask(X, groups=given.get("groups"), offset=given.get("offset"))
+        arguments = {**dict(zip(names, args, strict=False)), **kwargs}
+        refuse_dask(X, groups=arguments.get("groups"), offset=arguments.get("offset"))
         from .dask_input import map_rows
 
         return map_rows(getattr(model, method.__name__), X, args, kwargs)

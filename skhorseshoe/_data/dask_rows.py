@@ -1,4 +1,4 @@
-"""Rows held by the workers of a Dask cluster: who holds which, asking them all, and what to do when one is lost."""
+"""Rows held by the workers of a Dask cluster: which worker holds which, questions to all, and loss of workers."""
 
 import logging
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ from .rows import Rows
 
 _logger = logging.getLogger("skhorseshoe")
 
-_FIRST_LOOK, _LOOK = 0.5, 5.0  # seconds of silence after which to look whether a worker lives, at first and at most
-_GLANCE = 0.2  # seconds between two looks for a new worker
-_HUNG = 30.0  # seconds without a heartbeat, which come every second or so even while a worker computes
-_PAUSED = 30.0  # seconds that a worker may stand still for its memory, such as to write some of it to the disk
-_STALLED = 1800.0  # seconds in which no task of a load has ended
-_REPLACEMENT = 5.0  # seconds to wait for a new worker in place of one that is lost
-_NO_WORKERS = 60.0  # seconds to wait for a worker where there is none
-_TRIES = 5  # losses in a row, with no answer between them, that are too many
-_TURNS = 8  # in which a worker loads its rows: left to itself, Dask loads nearly all chunks before it gives one up
-_FULL = 0.8  # share of a worker's memory that may be in use; Dask pauses it there
-_KERNELS = 2**27  # bytes that the core and what it loads take, where it has not been loaded yet
+_FIRST_LOOK, _LOOK = 0.5, 5.0  # seconds without an answer after which to check a worker, at first and at most
+_GLANCE = 0.2  # seconds between two checks for a new worker
+_HUNG = 30.0  # seconds without a heartbeat after which a worker is lost; workers send one a second, also when busy
+_PAUSED = 30.0  # seconds that Dask may pause a worker for its memory, for example while it spills to disk
+_STALLED = 1800.0  # seconds without progress after which loading has failed
+_REPLACEMENT = 5.0  # seconds to wait for a new worker in place of a lost one
+_NO_WORKERS = 60.0  # seconds to wait for a worker if there is none
+_TRIES = 5  # losses in a row, without an answer between them, after which a fit fails
+_TURNS = 8  # turns in which a worker loads its rows; in one turn, Dask would load nearly all chunks before it frees any
+_FULL = 0.8  # share of a worker's memory that may be in use; above it Dask pauses the worker
+_KERNELS = 2**27  # bytes that the core and its libraries take on a worker that has not loaded them yet
 
 
 class DaskRows(Rows):
-    """Rows that workers hold; the same questions as ``Rows``, with the same bits in the answers.
+    """Rows that workers hold; answers the same questions as ``Rows``, with the same bits.
 
-    shards : ``Shards``. shape, dtype : of all of X. The others are those of ``Rows``.
+    shards : ``Shards``. shape, dtype : of all of X. The others are as in ``Rows``.
     """
 
     def __init__(self, shards, shape, dtype, fit_intercept, ops, threads, *, unpenalized=None, standardize=False):
@@ -40,13 +40,13 @@ class DaskRows(Rows):
         self.bounds, self.edges = layout(*shape)
         self._see_columns(fit_intercept, unpenalized, standardize)
 
-    X = y = weight = None  # nowhere as a whole
+    X = y = weight = None  # no process has all of them
     is_near = False
 
     def separation(self, among=None):
-        """Not known: the programmes would have to fetch rows."""
+        """None, for not known: linear programmes would have to fetch rows."""
 
-    def _total(self, question, *args, of=None, **scratch):
+    def _total(self, question, *args, arrays=None, **options):
         if question is Segment.checksum:  # known since the rows were loaded
             nodes = {(0, number): checksum for number, checksum in self.shards.checksums.items()}
         else:
@@ -56,7 +56,7 @@ class DaskRows(Rows):
 
 
 class _WorkerLost(Exception):
-    """A worker that will not answer; the argument says why."""
+    """A worker will not answer; the argument says why."""
 
 
 @dataclass(eq=False)
@@ -64,25 +64,25 @@ class _Holder:
     """An actor on a worker, and the segments that it holds."""
 
     worker: str
-    identity: str  # of the worker's process: a new one may come to have the address of the old
-    numbers: list
+    identity: str  # of the worker's process; a new process may have the address of the old one
+    numbers: list  # of its segments
     future: object
-    tasks: list  # until it is loaded
+    tasks: list  # that load its segments, until they are loaded
     actor: object = None
-    paused: float = None  # since when
+    paused: float = None  # time since when Dask has paused the worker, or None
 
 
 class Shards:
-    """The segments of a collection, each held by one worker. A context: at its end the workers hold nothing.
+    """The segments of a collection, each held by one worker. A context, at whose end the workers hold nothing.
 
-    task_of : function of a segment's number that gives the Delayed ``Segment``. sizes : its bytes, by number.
-    chunk : bytes of the largest chunk of X. n_columns : of X. device : where workers compute, as arguments of
+    task_of : function of a segment's number that returns the Delayed ``Segment``. sizes : bytes of the segments, by
+    number. chunk : bytes of the largest chunk of X. n_columns : of X. device : where workers compute, as arguments of
     ``device.resolve``.
     """
 
     def __init__(self, client, task_of, sizes, chunk, n_columns, device):
         self.client, self.task_of, self.sizes, self.device = client, task_of, sizes, device
-        self.piece = 2 * max(chunk, *sizes)  # in the making; a thread has one
+        self.piece = 2 * max(chunk, *sizes)  # bytes that a thread needs to make a segment
         self.working_set = 32 * (n_columns + 1) ** 2
         self.holders, self.checksums = [], {}
 
@@ -100,7 +100,7 @@ class Shards:
         self.holders = []
 
     def ask(self, question, *args):
-        """The answers of all segments to a question, as nodes of the tree; lost workers are replaced meanwhile."""
+        """The answers of all segments to a question, as nodes of the tree. Replaces workers that are lost meanwhile."""
         nodes, waiting, losses = {}, list(self.holders), 0
         while waiting:
             lost = {}
@@ -112,13 +112,13 @@ class Shards:
                     lost[holder] = why
             waiting, losses = [], losses + bool(lost)
             if lost:
-                before = len(self.holders) - len(lost)
+                n_alive = len(self.holders) - len(lost)
                 self._replace(lost, losses)
-                waiting = self.holders[before:]
+                waiting = self.holders[n_alive:]
         return nodes
 
     def _answer(self, holder, call):
-        """The result of a call; waits as long as the worker lives."""
+        """The result of a call; waits as long as the worker is alive."""
         patience = _FIRST_LOOK
         while True:
             if isinstance(call, Exception):
@@ -131,12 +131,12 @@ class Shards:
             except (OSError, CancelledError, KeyError) as error:  # KeyError: a new worker at the address of the old
                 raise _WorkerLost(f"{type(error).__name__}: {error}") from error
             except Exception as error:
-                self._check(holder)  # of one that is lost, an error says nothing else
+                self._check(holder)  # if the worker is lost, the error means no more
                 error.add_note(f"Raised by the worker at {holder.worker}.")
                 raise
 
     def _check(self, holder):
-        """Raise ``_WorkerLost`` if the worker is gone or has not been heard of for long."""
+        """The state of the worker; raises ``_WorkerLost`` if it is gone, or has sent no heartbeat for long."""
         state = survey(self.client).get(holder.worker)
         if state is None or state["identity"] != holder.identity:
             raise _WorkerLost("it has left the cluster")
@@ -145,7 +145,7 @@ class Shards:
         return state
 
     def _check_loading(self, holder):
-        """The same, and a ``MemoryError`` if Dask has stopped the worker, for its memory, from loading any more."""
+        """``_check``, and raise a ``MemoryError`` if Dask has paused the worker for its memory."""
         state = self._check(holder)
         holder.paused = (holder.paused or time()) if state["paused"] else None
         if holder.paused and time() - holder.paused > _PAUSED:
@@ -156,7 +156,7 @@ class Shards:
             )
 
     def _replace(self, lost, losses):
-        """Load what lost workers held onto others. lost : why, by ``_Holder``."""
+        """Load the segments of lost workers onto others. lost : reasons, by ``_Holder``."""
         numbers = sorted(number for holder in lost for number in holder.numbers)
         gone = {holder.identity: holder.worker for holder in lost}
         for holder, why in lost.items():
@@ -178,12 +178,12 @@ class Shards:
         self._load(numbers, others or self._workers(_NO_WORKERS), losses)
 
     def _workers(self, seconds, without=()):
-        """What ``survey`` tells of the living workers; waits for one."""
+        """The states of the living workers, from ``survey``; waits for one."""
         end = time() + seconds
         while True:
-            there = {w: s for w, s in survey(self.client).items() if w not in without and s["silent"] <= _HUNG}
-            if there or (without and time() > end):
-                return there
+            alive = {w: s for w, s in survey(self.client).items() if w not in without and s["silent"] <= _HUNG}
+            if alive or (without and time() > end):
+                return alive
             if time() > end:
                 raise RuntimeError(
                     f"The scheduler at {self.client.scheduler.address} has had no worker for {seconds:.0f} s. Start "
@@ -192,11 +192,11 @@ class Shards:
             sleep(_GLANCE)
 
     def _load(self, numbers, workers, losses=0):
-        """Load segments onto workers, as many as their threads can take, neighbours together."""
-        before, lost = len(self.holders), {}
-        for worker, share in list(self._shares(list(numbers), workers)):  # all have room before one begins
-            self.holders.append(self._submit(worker, share, workers[worker]))  # after an error the context gives it up
-        for holder in self.holders[before:]:
+        """Load segments onto workers in proportion to their threads, neighbours together."""
+        n_loaded, lost = len(self.holders), {}
+        for worker, share in list(self._shares(list(numbers), workers)):  # check the room of all workers first
+            self.holders.append(self._submit(worker, share, workers[worker]))  # after an error the context releases it
+        for holder in self.holders[n_loaded:]:
             try:
                 self._await_loading(holder)
             except _WorkerLost as why:
@@ -205,7 +205,7 @@ class Shards:
             self._replace(lost, losses + 1)
 
     def _shares(self, numbers, workers):
-        """Pairs of a worker and the numbers of its segments."""
+        """Yield pairs of a worker and the numbers of its segments."""
         names = sorted(workers)
         threads = np.cumsum([0] + [workers[name]["threads"] for name in names])
         edges = np.rint(threads / threads[-1] * len(numbers)).astype(int)
@@ -216,7 +216,7 @@ class Shards:
                 yield name, share
 
     def _check_room(self, numbers, worker, state):
-        """Raise a MemoryError if a worker cannot hold segments of these numbers beside what it holds already."""
+        """Raise a MemoryError if a worker has no room for the segments of these numbers."""
         rows = sum(self.sizes[number] for number in numbers)
         more = _KERNELS + max(rows / _TURNS + state["threads"] * self.piece, self.working_set)
         used, limit, end = state["used"], state["memory"], time() + _REPLACEMENT
@@ -229,22 +229,22 @@ class Shards:
                     f"{limit}, of which {_FULL:.0%} may be used. Add workers, or give them more memory; smaller chunks "
                     "and float32 columns take less."
                 )
-            sleep(_GLANCE)  # what was given up a moment ago has not been reported yet
+            sleep(_GLANCE)  # the scheduler may not know yet of memory that was just freed
             used = survey(self.client).get(worker, state)["used"]
 
     def _submit(self, worker, numbers, state):
-        # Hard restrictions on tasks whose worker dies would leave them waiting for ever: only the actor, which is
-        # released then, has one. Names are fresh each time, since restrictions hold for new names only.
+        # A task that is strictly bound to a worker would wait for ever if the worker dies. So only the actor, which is
+        # released then, is bound strictly. Names are new each time, since restrictions hold only for new names.
         tasks = []
-        for turn, part in enumerate(np.array_split(numbers, _TURNS)):
-            share = [self.task_of(number) for number in part.tolist()]
+        for turn, segments in enumerate(np.array_split(numbers, _TURNS)):
+            share = [self.task_of(number) for number in segments.tolist()]
             tasks += self.client.compute(share, priority=-turn, workers=[worker], allow_other_workers=True)
         arguments = tasks, numbers, len(self.sizes), self.device, state["threads"]
         future = self.client.submit(Shard, *arguments, actor=True, workers=[worker], pure=False)
         return _Holder(worker, state["identity"], numbers, future, tasks)
 
     def _await_loading(self, holder):
-        """Wait for an actor to be loaded, and give up the tasks that it was loaded from."""
+        """Wait for an actor to be loaded, and release the tasks that have loaded its segments."""
         wait_for(self.client, [holder.future], holder.tasks, lambda: self._check_loading(holder))
         try:
             holder.actor = holder.future.result(timeout=_LOOK)
@@ -252,7 +252,7 @@ class Shards:
             raise _WorkerLost(f"{type(error).__name__}: {error}") from error
         except KilledWorker as error:
             raise RuntimeError(f"Workers died again and again, loading rows for {holder.worker}: {error}") from error
-        except Exception:  # of the rows, or of an actor that went with its worker as soon as it was there
+        except Exception:  # of the rows; or the worker was lost with a new actor
             self._check(holder)
             raise
         for task in holder.tasks:
@@ -267,10 +267,10 @@ class Shards:
 
 
 def _call(holder, method, *args):
-    """What will be the result of a call to an actor; an exception where it is known to be lost."""
+    """The future of a call to an actor, or an exception if the actor is known to be lost."""
     try:
         return getattr(holder.actor, method)(*args)
-    except (RuntimeError, ValueError) as error:  # by the version of Dask
+    except (RuntimeError, ValueError) as error:  # depending on the version of Dask
         return error
 
 
@@ -282,20 +282,20 @@ def _release(holder):
 
 
 def wait_for(client, futures, tasks, check):
-    """Wait for futures, as long as ``check`` does not raise and tasks, which they need, go on ending."""
+    """Wait for futures while ``check`` does not raise and more and more of ``tasks``, which they need, are done."""
     done, since, patience = -1, time(), _FIRST_LOOK
     while True:
         try:
             wait(futures, timeout=patience)
             return
-        except (TimeoutError, ValueError):  # a ValueError: the client has been closed, as check will say
+        except (TimeoutError, ValueError):  # a ValueError: the client was closed, and check raises
             check()
         except CancelledError:
             return
         patience = min(2 * patience, _LOOK)
-        now = sum(task.done() for task in tasks)
-        if now != done:
-            done, since = now, time()
+        n_done = sum(task.done() for task in tasks)
+        if n_done != done:
+            done, since = n_done, time()
         elif time() - since > _STALLED:
             raise RuntimeError(
                 f"No rows have been loaded for {_STALLED / 60:.0f} minutes ({done} of {len(tasks)} tasks are done). "
@@ -304,8 +304,8 @@ def wait_for(client, futures, tasks, check):
 
 
 def survey(client):
-    """Of each worker, by address: seconds since its last sign of life, threads, whether Dask has stopped it for its
-    memory, bytes in use that Dask cannot spill and their limit, identity."""
+    """The state of each worker, by address: seconds since its last heartbeat, threads, whether Dask has paused it for
+    its memory, bytes in use that Dask cannot spill, their limit, and identity."""
 
     def look(dask_scheduler):
         from distributed.metrics import time
@@ -324,7 +324,7 @@ def survey(client):
 
     try:
         return client.run_on_scheduler(look)
-    except (OSError, AttributeError, RuntimeError) as error:  # the latter two where the client has been closed
+    except (OSError, AttributeError, RuntimeError) as error:  # the latter two if the client was closed
         why = error if isinstance(error, OSError) else "the client has been closed"
         raise RuntimeError(
             f"The scheduler of {client} cannot be reached ({why}): it has ended, or the network has. Start a cluster "
@@ -333,7 +333,7 @@ def survey(client):
 
 
 def _remove(client, worker):
-    """Take a worker that does not answer off the scheduler's books, where it would still own the rows."""
+    """Remove a worker that does not answer from the scheduler, where it would still own the rows."""
 
     async def remove(dask_scheduler):
         await dask_scheduler.remove_worker(worker, stimulus_id="skhorseshoe-lost", close=True)

@@ -1,4 +1,4 @@
-"""What lives on a worker: its rows, and the answers to what is asked of them."""
+"""Code that runs on the workers of a Dask cluster: it makes segments of rows, and answers questions about them."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .whole_numbers import refuse_merged
 
 
 def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
-    """One segment, rows start to stop - 1 of all, checked and as the kernels take it. It runs as a task of Dask's.
+    """One segment, rows start to stop - 1 of all, checked and in the form that kernels take. Runs as a Dask task.
 
     weight, class_weight, names : None for none. classes : the two labels. shape, dtype : of all of X.
     """
@@ -21,10 +21,10 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
             f"Rows {start} to {stop - 1} came in shapes {X.shape} and {np.shape(y)}, not ({stop - start}, {shape[1]}) "
             f"and ({stop - start},): the chunks of the collection are not what it says they are."
         )
-    given, X = X, np.array(X, dtype, order="C")  # what the worker holds is its own: no task's result stays alive for it
+    original, X = X, np.array(X, dtype, order="C")  # a copy, so that Dask can free the results of other tasks
     if first := first_not_finite(X):
         raise not_finite(X[first], start + first[0], first[1], names, imputer="")
-    refuse_merged(given, X)
+    refuse_merged(original, X)
     bounds = layout(*shape)[0]
     bounds = bounds[(bounds >= start) & (bounds <= stop)] - start
     y = (np.asarray(y) == classes[1:]).astype(np.uint8)
@@ -33,7 +33,7 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
 
 
 def without_mask(values):
-    """NaN for what is under a mask, which NumPy would take for data."""
+    """The values with NaN in place of masked ones, which NumPy would take for data."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     return values.astype(np.float64 if values.dtype.kind in "biuf" else object).filled(np.nan)
@@ -53,9 +53,9 @@ def _weights(weight, class_weight, y, start):
 
 
 class Shard:
-    """An actor: some segments, where its device reads them.
+    """A Dask actor that holds some segments in the memory of its device.
 
-    segments : list of ``Segment``; numbers : which they are, of n_segments. device : arguments of ``device.resolve``.
+    segments : list of ``Segment``. numbers : theirs, of n_segments. device : arguments of ``device.resolve``.
     """
 
     def __init__(self, segments, numbers, n_segments, device, n_threads):
@@ -66,18 +66,18 @@ class Shard:
             self.segments = {number: self._hold(s) for number, s in zip(numbers, segments, strict=True)}
 
     def _hold(self, segment):
-        # What has travelled is read-only, and kernels are compiled once per type.
+        # Arrays that Dask sends are read-only; the core takes writable ones faster.
         y, weight = (array if array.flags.writeable else array.copy() for array in (segment.y, segment.weight))
         X, y, weight = self.ops.hold(segment.X, y, weight)
         return segment._replace(X=X, y=y, weight=weight)
 
     def checksums(self):
-        """Of each segment, by its number."""
+        """The checksums of the segments, by number."""
         return self.sums
 
     def answer(self, question, *args):
-        """The sums over its segments, as nodes of the tree; see ``collapse``. question : a method of ``Segment``."""
-        args = [np.array(arg) if isinstance(arg, np.ndarray) else arg for arg in args]  # as above
+        """Sums over the segments, as nodes of the tree of ``collapse``. question : a method of ``Segment``."""
+        args = [np.array(arg) if isinstance(arg, np.ndarray) else arg for arg in args]  # writable copies
         nodes, ops = {}, self.ops
         quiet = np.errstate(over="ignore", invalid="ignore")
         with quiet, open_threads(self.n_threads) as threads, ops.using(self.device):

@@ -1,4 +1,4 @@
-"""Labels: what ``fit`` and scores take for y, and the two classes."""
+"""Labels: checks of y for ``fit`` and scores, and the two classes."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from .._backends import device
 from .._utils.arrays import is_missing, refuse_masked
 
-_SHOWN = 10  # classes in an error
+_SHOWN = 10  # classes that an error names
 _ONE_VS_REST = """from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,10 +17,10 @@ _KINDS = {"text": str, "numbers": (bool, int, float, np.bool_, np.integer, np.fl
 
 
 def check_labels(y, name="y"):
-    """Labels in one dimension, on the host, of one kind, of which none is masked or missing. name : in errors."""
+    """Labels in one dimension, on the host, of one kind; a ValueError if one is masked or missing. name : in errors."""
     refuse_masked(y, name)
-    given = y if isinstance(y, list | tuple) else None
-    if given is not None:  # an array of text would swallow what is missing, numbers, and the end of an Enum's name
+    original = y if isinstance(y, list | tuple) else None
+    if original is not None:  # an array of text would hide missing labels and numbers, and change labels of an Enum
         y = np.asarray(y, object)
     elif (dtype := nullable_type(y)) is not None:
         refuse_missing(y, name=name)
@@ -31,29 +31,29 @@ def check_labels(y, name="y"):
         raise ValueError(f"{complex_}{name} has dtype {y.dtype}; labels are numbers, booleans or strings.")
     y = column_or_1d(device.to_host(y.astype(object) if kind == "T" else y), warn=True)
     refuse_missing(y, name=name)
-    return _of_one_kind(y, given, name) if y.dtype == object else y
+    return _of_one_kind(y, original, name) if y.dtype == object else y
 
 
 def nullable_type(y):
-    """NumPy's type for nullable labels of pandas, a column or a table of one, of which scikit-learn makes floats; None
+    """NumPy's type for nullable pandas labels, a column or a table of one, which scikit-learn would make floats; None
     for other labels."""
     column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) and y.shape[1] == 1 else y
     dtype = getattr(getattr(column, "dtype", None), "numpy_dtype", None)
     return dtype if dtype is not None and dtype.kind in "biu" else None
 
 
-def _of_one_kind(objects, given=None, name="y"):
-    """Labels (n,) that are objects; a ValueError if they are of several kinds, or whole numbers that no array can hold.
+def _of_one_kind(objects, original=None, name="y"):
+    """Labels (n,) that are objects, checked; a ValueError for several kinds, or whole numbers that no array can hold.
 
-    given : the list that they are of, whose labels then get an array of their own type; None for an array of objects.
+    original : the list that the labels come from, which then get an array of their own type; None if they were objects.
     """
-    kinds = {next((kind for kind, types in _KINDS.items() if issubclass(one, types)), one) for one in _types(objects)}
+    kinds = {next((kind for kind, types in _KINDS.items() if issubclass(cls, types)), cls) for cls in _types(objects)}
     if len(kinds) > 1:
         raise ValueError(
             f"{name} holds {_type_names(objects)}: labels must be of one kind. Convert them, for example by "
             "astype(str)."
         )
-    if kinds == {"text"} and given is not None:
+    if kinds == {"text"} and original is not None:
         text = [str.__str__(label) for label in objects]  # the value of an Enum
         is_cut = any(label.endswith("\0") for label in text)  # by NumPy's type for text
         return np.array(text, dtype=object if is_cut else str)
@@ -63,9 +63,9 @@ def _of_one_kind(objects, given=None, name="y"):
             raise ValueError(
                 f"{name} holds whole numbers that are too large for an array to tell apart: give them as text."
             )
-        return objects if given is None else array
-    is_times = given is not None and all(issubclass(one, np.datetime64 | np.timedelta64) for one in kinds - {"text"})
-    return np.array(given) if is_times and kinds != {"text"} else objects
+        return objects if original is None else array
+    is_times = original is not None and all(issubclass(cls, np.datetime64 | np.timedelta64) for cls in kinds - {"text"})
+    return np.array(original) if is_times and kinds != {"text"} else objects
 
 
 def _types(objects):
@@ -73,29 +73,29 @@ def _types(objects):
 
 
 def _type_names(objects):
-    return " and ".join(sorted(one.__name__ for one in _types(objects)))
+    return " and ".join(sorted(cls.__name__ for cls in _types(objects)))
 
 
 def encode_labels(y, without=""):
-    """The two classes, and the labels as 0 and 1, uint8. without : in words, the rows that have been left out."""
+    """The two classes, and the labels as 0 and 1, uint8. without : the rows that have been left out, in words."""
     y = np.asarray(y)
-    if y.dtype == object and type_of_target(y) == "unknown":  # which says nothing to scikit-learn
+    if y.dtype == object and type_of_target(y) == "unknown":  # scikit-learn does not know the kind
         kinds = _type_names(y)
-        one = kinds if kinds in ("bool", "int", "float") else "str"
-        raise ValueError(f"Unknown label type: y holds {kinds} as objects. Convert it: astype({one}).")
+        dtype = kinds if kinds in ("bool", "int", "float") else "str"
+        raise ValueError(f"Unknown label type: y holds {kinds} as objects. Convert it: astype({dtype}).")
     check_classification_targets(y)
     classes = np.unique(y)
     if len(classes) < 2:
-        what = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
-        raise ValueError(f"y {what}: a classifier needs rows of two classes.")
+        why = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
+        raise ValueError(f"y {why}: a classifier needs rows of two classes.")
     if len(classes) > 2:
-        some = ", ".join(map(repr, classes[:_SHOWN].tolist())) + " and others" * (len(classes) > _SHOWN)
+        shown = ", ".join(map(repr, classes[:_SHOWN].tolist())) + " and others" * (len(classes) > _SHOWN)
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: y has "
-            f"{len(classes)} classes, {some}. For one model of each class against the rest (user guide, "
+            f"{len(classes)} classes, {shown}. For one model of each class against the rest (user guide, "
             f'"Data"):\n\n{_ONE_VS_REST}'
         )
-    return classes, (y == classes[1:]).astype(np.uint8)  # a label by itself would be text of NumPy's, without its end
+    return classes, (y == classes[1:]).astype(np.uint8)  # not classes[1], which as NumPy text would lose its end
 
 
 def refuse_missing(labels, start=0, name="y"):

@@ -1,8 +1,8 @@
-"""How rows are cut, and what is asked of a piece of them.
+"""Blocks and segments of rows, and the questions that a segment answers.
 
-Rows are cut into blocks, and blocks are grouped into segments, by the shape of X alone. Sums over rows are added in a
-tree: neighbours in pairs, then pairs in pairs. A block is a leaf, a segment a node. So whoever computes which segments,
-a thread or a machine, the sum of all rows has the same bits.
+Rows are cut into blocks, and blocks are grouped into segments; both depend only on the shape of X. Sums over rows are
+added in a tree: neighbours in pairs, then pairs in pairs. A block is a leaf, a segment a node. So the sum over all rows
+has the same bits, whichever thread or machine computes a segment.
 """
 
 import zlib
@@ -16,20 +16,20 @@ from .._utils.memmap import check_whole
 from .column_checks import extremes, sample, widest
 from .factors import level_sums
 
-_MAX_BLOCKS = 64
-_LARGE_BLOCK = 2**28  # elements read in a block; where 64 blocks would be larger, there are more
-_MAX_SUMS = 2**20  # numbers in the blocks' sums, for a chain
-_BLOCK_WORK = 2**18  # elements read in a block; less is not worth a thread
-_DRAW_COST = 100  # a truncated normal takes as long as reading about this many elements
-_SEGMENT_ROWS = 128  # for each column: a segment is large beside a matrix X'X, of which each has its own
-_TOGETHER = 2**20  # bytes of linear predictors
-_CHECKED_ROWS = 4096  # looked at together; nearly always the first of them tell that the classes overlap
+_MAX_BLOCKS = 64  # there are more only if blocks would be larger than ``_LARGE_BLOCK``
+_LARGE_BLOCK = 2**28  # elements read in a block
+_MAX_SUMS = 2**20  # most numbers in the sums of all blocks, for a chain
+_BLOCK_WORK = 2**18  # fewest elements read in a block; less is not worth a thread
+_DRAW_COST = 100  # elements that are read in the time of drawing a truncated normal
+_SEGMENT_ROWS = 128  # fewest rows of a segment for each column, so that it is large relative to its X'X
+_TOGETHER = 2**20  # bytes of linear predictors to compute at a time
+_CHECKED_ROWS = 4096  # rows to check at a time; nearly always the first of them show that the classes overlap
 
 
 def layout(n, p, size=None):
-    """The rows at which blocks begin, and the blocks at which segments begin; with the ends, int64.
+    """The rows at which blocks begin, and the blocks at which segments begin; both with the end, int64.
 
-    size : how many numbers are stored, n p by default. A segment is a power of two of blocks, the last one maybe fewer.
+    size : how many numbers X stores, by default n p. A segment has a power of two of blocks, the last one maybe fewer.
     """
     work = (n * p if size is None else size) + n * _DRAW_COST
     n_blocks = min(max(_MAX_BLOCKS, work // _LARGE_BLOCK), n, work // _BLOCK_WORK, _MAX_SUMS // (p + 1))
@@ -41,14 +41,14 @@ def layout(n, p, size=None):
 
 
 def collapse(nodes, n_leaves, add):
-    """Add neighbours that are both there, and their sums, as far as it goes; changes ``nodes`` and returns it.
+    """Add neighbours that are both there, and their sums, as far as possible; changes ``nodes`` and returns it.
 
-    nodes : sums by (level, i); that of level l is over the leaves i 2^l to (i + 1) 2^l - 1. add : of two sums.
+    nodes : sums by (level, i); at level l, over the leaves i 2^l to (i + 1) 2^l - 1. add : function that adds two sums.
     """
     level, width = 0, n_leaves
     while width > 1:
         for i in sorted(i for its_level, i in nodes if its_level == level):
-            if i ^ 1 >= width:  # the last of an odd number
+            if i ^ 1 >= width:  # the last of an odd number of nodes has no neighbour
                 nodes[level + 1, i // 2] = nodes.pop((level, i))
             elif i % 2 == 0 and (level, i + 1) in nodes:
                 nodes[level + 1, i // 2] = add(nodes.pop((level, i)), nodes.pop((level, i + 1)))
@@ -57,15 +57,15 @@ def collapse(nodes, n_leaves, add):
 
 
 class Segment(NamedTuple):
-    """Consecutive rows, where the back end reads them. Its answers are tuples; neighbours' are added by ``ADD``."""
+    """Consecutive rows, on the device. Answers are tuples; ``ADD`` has the functions that add those of neighbours."""
 
     X: object  # (n, p)
     y: object  # (n,) uint8
     weight: object  # (n,) float64, or (0,) for none
     bounds: object  # of its blocks, int64, from 0 to n
-    start: int  # number of its first row among all rows, which the random numbers are functions of
+    start: int  # number of its first row among all rows; random numbers are functions of it
 
-    # Where there is a ``shift``, linear predictors are shifted by offsets and effects of groups.
+    # With a ``shift``, offsets and effects of groups are added to the linear predictors.
 
     def latent(self, ops, threads, coef, sweep, key, **shift):
         """X'z (n_chains, q) and z'z (n_chains,)."""
@@ -85,28 +85,28 @@ class Segment(NamedTuple):
         return (ops.gram(self.X, self.weight, centre, scale, fit_intercept, threads, beta, spare),)
 
     def moments(self, ops, threads):
-        """Size, that of the second class, and mean and variance of the columns (p,)."""
+        """Total weight, weight of the second class, and mean and variance of the columns (p,)."""
         y, weight = ops.to_host((self.y, self.weight))
         size = float(weight.sum()) if len(weight) else len(y)
         ones = float(weight @ y) if len(weight) else int(y.sum(dtype=np.int64))
         return size, ones, *ops.moments(self.X, self.weight)
 
     def misplaced(self, ops, threads, coef, intercept):
-        """For each point (m, p) whether a row is on the wrong side; as numbers (m,)."""
-        left, found = np.arange(len(coef)), np.ones(len(coef))
-        for start in range(0, len(self.y), _CHECKED_ROWS):  # the first rows tell of nearly all points
-            if len(left):
+        """For each point (m, p), 1 if a row is on the wrong side, else 0; (m,)."""
+        undecided, answer = np.arange(len(coef)), np.ones(len(coef))
+        for start in range(0, len(self.y), _CHECKED_ROWS):  # the first rows decide nearly all points
+            if len(undecided):
                 rows = slice(start, start + _CHECKED_ROWS)
-                left = left[~self._misplaced(ops, threads, coef[left], intercept[left], rows)]
-        found[left] = 0.0
-        return (found,)
+                undecided = undecided[~self._misplaced(ops, threads, coef[undecided], intercept[undecided], rows)]
+        answer[undecided] = 0.0
+        return (answer,)
 
     def extremes(self, ops, threads, fit_intercept):
-        """The least and the largest values in each class, as far as they tell ``one_sided`` columns; (2, p) each."""
+        """The smallest and largest values in each class, exact for ``one_sided`` columns; (2, p) each."""
         return extremes(self.X, ops.to_host(self.y), fit_intercept)
 
     def level_sums(self, ops, threads, factors):
-        """The least and the largest sum of the levels in a row, of each of the factors."""
+        """The smallest and the largest sum over the levels in a row, for each factor."""
         return level_sums(self.X, factors)
 
     def sample(self, ops, threads, step):
@@ -114,16 +114,16 @@ class Segment(NamedTuple):
         return (sample(self.X, self.start, step),)
 
     def _misplaced(self, ops, threads, coef, intercept, rows):
-        wrong, y = [], ops.to_host(self.y[rows])
+        misplaced, y = [], ops.to_host(self.y[rows])
 
         def compare(eta, at):
-            wrong.append(((ops.to_host(eta) + intercept > 0) != y[at, None]).any(axis=0))
+            misplaced.append(((ops.to_host(eta) + intercept > 0) != y[at, None]).any(axis=0))
 
         ops.each_block(self.X[rows], coef, threads, _TOGETHER, compare)
-        return np.any(wrong, axis=0)
+        return np.any(misplaced, axis=0)
 
     def checksum(self, ops, threads):
-        """Of X, y and the weights, which are here in the memory of the host."""
+        """The checksums of X, y and the weights, which must be on the host."""
         check_whole(self.X)
         of_X = (self.X.data, self.X.indices, self.X.indptr) if issparse(self.X) else (self.X,)
         return _checksum(*of_X), _checksum(self.y), _checksum(self.weight)
@@ -141,7 +141,7 @@ def _add(a, b):
 
 
 def _merge(a, b):
-    """Moments of two groups of rows as those of both."""
+    """Moments of two groups of rows taken together."""
     (n, ones, *of_columns), (other_n, other_ones, *others) = a, b
     size, mean, variance = merge_moments((n, *of_columns), (other_n, *others))
     return size, ones + other_ones, mean, variance

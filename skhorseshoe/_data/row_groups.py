@@ -1,4 +1,4 @@
-"""What rows bring along beside their columns: the group that each belongs to, such as a patient, and an offset."""
+"""Groups of rows, such as the rows of one patient, and offsets."""
 
 from datetime import date
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from .._utils.arrays import first_not_finite, refuse_masked
 from .labels import check_labels
 from .validation import is_dask
 
-_KINDS = {"text": str, "bytes": bytes, "durations": np.timedelta64}  # NumPy takes a duration for a number
+_KINDS = {"text": str, "bytes": bytes, "durations": np.timedelta64}  # a NumPy duration is a subtype of numbers
 _KINDS |= {"numbers": (bool, int, float, np.bool_, np.number), "dates": (np.datetime64, date)}
-_LARGEST_OFFSET = 1e6  # whose square leaves enough digits to the likelihood
+_LARGEST_OFFSET = 1e6  # its square leaves enough digits for the likelihood
 _HERE = (
     "{name} goes with rows in the memory of this process, or on its disk (skhorseshoe.disk), not with Dask "
     "collections: compute() them first."
@@ -21,15 +21,15 @@ _HERE = (
 
 
 class Groups(NamedTuple):
-    """To which group each of the rows belongs, as the sampler has them."""
+    """The groups of the sampler's rows."""
 
     codes: np.ndarray  # (n,) int32, from 0
     n: int  # number of groups
-    scale: float  # of the half-Cauchy prior of s, the standard deviation of the groups' effects
+    scale: float  # scale of the half-Cauchy prior of s, the standard deviation of the groups' effects
 
 
 def refuse_dask(X, **of_rows):
-    """Raise a TypeError where something that is given of the rows cannot be had of Dask's."""
+    """Raise a TypeError if groups or an offset are given and X or they are Dask collections."""
     for name, values in of_rows.items():
         if values is not None and is_dask(X, values):
             raise TypeError(_HERE.format(name=name))
@@ -73,14 +73,14 @@ def check_offset(offset, n):
     return array
 
 
-def _check_shape(name, shape, n, what):
+def _check_shape(name, shape, n, entry):
     if shape != (n,):
-        raise ValueError(f"{name} has the shape {shape}, and X has {n} rows: give one {what} for each row.")
+        raise ValueError(f"{name} has the shape {shape}, and X has {n} rows: give one {entry} for each row.")
 
 
 def encode_groups(labels):
-    """The groups, sorted, and the number of that of each row, int32. labels : as ``check_groups`` gives them."""
-    if labels.dtype.kind in "OU":  # which are found sooner than they are sorted
+    """The labels of the groups, sorted, and the code of each row's group, int32. labels : from ``check_groups``."""
+    if labels.dtype.kind in "OU":  # for these, hashing is faster than sorting
         codes, groups = pd.factorize(labels.astype(object), sort=True)
         return np.asarray(groups, labels.dtype), codes.astype(np.int32)
     groups, codes = np.unique(labels, return_inverse=True)
@@ -88,7 +88,7 @@ def encode_groups(labels):
 
 
 def check_sizes(codes, weight):
-    """Raise a ValueError where no group has two rows. weight : of the rows, or None."""
+    """Raise a ValueError if no group has two rows. weight : of the rows, or None."""
     n = len(codes)
     if np.bincount(codes).max() > 1 or (weight is not None and np.bincount(codes, weight).max() > 1):
         return
@@ -99,18 +99,18 @@ def check_sizes(codes, weight):
 
 
 def known_codes(groups, labels):
-    """The number of the group of each row among those of a fit, -1 for others; int32."""
-    of_fit, given = (_kind_of(values) for values in (groups, labels))
-    if len(labels) and of_fit != given:
+    """The code of each row's group among the groups of a fit, -1 for other groups; int32."""
+    of_fit, kind = (_kind_of(values) for values in (groups, labels))
+    if len(labels) and of_fit != kind:
         raise ValueError(
-            f"groups holds {given}, and in fit it held {of_fit}: no label could be one of these. Convert it, for "
+            f"groups holds {kind}, and in fit it held {of_fit}: no label could be one of these. Convert it, for "
             "example by astype(str)."
         )
     return _index_of(groups).get_indexer(_index_of(labels)).astype(np.int32)
 
 
 def _index_of(labels):
-    """An index in which labels are found that are equal, whatever their types: True is 1, and 1.0 too."""
+    """An index that finds equal labels whatever their types: True, 1 and 1.0 are the same."""
     if labels.dtype == object and len(labels) and issubclass(type(labels[0]), bool | np.bool_):
         labels = labels.astype(bool)
     wide = {"b": np.int64, "f": np.float64, "U": object}.get(labels.dtype.kind)
@@ -120,7 +120,7 @@ def _index_of(labels):
 
 
 def _kind_of(labels):
-    """In words."""
+    """The kind of the labels in words."""
     kind = type(labels[0]) if labels.dtype == object and len(labels) else labels.dtype.type
-    found = [words for words, types in _KINDS.items() if issubclass(kind, types)]
-    return found[0] if found else f"labels of type {kind.__name__}"
+    kinds = [words for words, types in _KINDS.items() if issubclass(kind, types)]
+    return kinds[0] if kinds else f"labels of type {kind.__name__}"

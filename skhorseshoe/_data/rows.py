@@ -1,6 +1,6 @@
-"""Where the rows live. A sampler asks them for X'X or the information once, and each sweep for X'z or the score.
+"""The rows. A sampler asks them for X'X or the information once, and in each sweep for X'z or the score.
 
-They are read in the columns of X, and answer in the coefficients that the sampler has.
+Passes compute in the columns of X, and answers are translated to the coefficients of the sampler.
 """
 
 import zlib
@@ -18,24 +18,24 @@ from .factors import are_whole, candidates, dependent
 from .row_blocks import ADD, Segment, collapse, layout
 from .separation import separation
 
-_ROUNDING = 4 * np.finfo(np.float64).eps  # of a standard deviation, in means
-# Questions to all rows together; for the others threads share the segments.
-_WHOLE = Segment.latent, Segment.score, Segment.line, Segment.extremes, Segment.sample, Segment.level_sums
+_ROUNDING = 4 * np.finfo(np.float64).eps  # rounding error of a standard deviation relative to the mean
+# Questions that are answered in one pass over all rows; for others, threads share the segments.
+_IN_ONE_PASS = Segment.latent, Segment.score, Segment.line, Segment.extremes, Segment.sample, Segment.level_sums
 
-_NEAR_ZERO = 0.25  # standard deviations from zero, up to which a column stays where it is
-_TOGETHER = 2**14  # rows whose information is computed together
-_POINTS = 4  # whose linear predictors are together
-_BROUGHT = 2**25  # numbers of an X on a GPU or on disk that are read once more to see if a plane separates the classes
+_NEAR_ZERO = 0.25  # largest mean, in standard deviations, of a column that is not centred
+_TOGETHER = 2**14  # rows whose information is computed at a time
+_POINTS = 4  # points whose linear predictors are computed at a time
+_BROUGHT = 2**25  # largest X on a GPU or on disk, in numbers, that is read again to test for separation
 
 
 class Rows:
-    """Rows in memory, each read once per question.
+    """Rows in memory or on disk, each read once per question.
 
-    X : (n, p), C-contiguous or CSR, of floating-point numbers. y : (n,) uint8, 1 where the second class was seen.
-    ops : the back end, for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows'
-    terms of the log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are
-    those of columns of unit variance. offset : (n,) float64 that is added to linear predictors, or None. groups :
-    ``Groups`` of the rows, or None.
+    X : (n, p), C-contiguous or CSR, of floating-point numbers. y : (n,) uint8, 1 for the second class. ops : the back
+    end for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the
+    log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are those of
+    columns of unit variance. offset : (n,) float64 that is added to linear predictors, or None. groups : ``Groups`` of
+    the rows, or None.
     """
 
     offset = groups = None
@@ -49,9 +49,9 @@ class Rows:
         self.held = ops.hold(X, y, self.weight)
         self.ops, self.threads = ops, threads
         self.shape, self.dtype = X.shape, X.dtype
-        # The layout depends on the size of X alone: sums over rows have the same bits for any number of threads.
+        # The layout depends only on the size of X, so sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = layout(*X.shape, X.size)
-        self._whole = Segment(*self.held, self.bounds, 0)
+        self._all_rows = Segment(*self.held, self.bounds, 0)
         self.is_near = len(y) <= ops.NEAR_ROWS and not is_on_disk(X)
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
@@ -60,60 +60,60 @@ class Rows:
     def _see_columns(self, fit_intercept, unpenalized, standardize):
         self.n, p = self.shape
         self._size, self._ones, mean, variance = self._total(Segment.moments)
-        spread = np.sqrt(np.where(variance > (_ROUNDING * mean) ** 2, variance, 0.0))  # of a constant it is none
-        digits = np.finfo(np.promote_types(self.dtype, np.float32)).eps  # in which the passes compute
+        spread = np.sqrt(np.where(variance > (_ROUNDING * mean) ** 2, variance, 0.0))  # 0 for a constant
+        digits = np.finfo(np.promote_types(self.dtype, np.float32)).eps  # precision of the passes
         sd = np.where(spread > 4 * digits * abs(mean), spread, 0.0)
         self.spread = spread
-        self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in spreads
+        self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in standard deviations
         unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
         self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
         self._translate = self.ops.to_device(self.columns)
 
-    def _total(self, question, *args, of=None, **scratch):
-        """The answer of all rows to a question, a method of ``Segment``; scratch is used where there is one segment.
+    def _total(self, question, *args, arrays=None, **options):
+        """The answer of all rows to a question, a method of ``Segment``.
 
-        scratch : also a ``shift``, of questions to all rows together. of : X, y and the weights to ask, those which
-        the back end holds by default.
+        options : further arguments, used only if the question is answered in one pass or there is one segment. arrays :
+        X, y and the weights to read; by default those that the back end holds.
         """
         n = len(self.edges) - 1
-        if n == 1 or question in _WHOLE:
-            whole = self._whole if of is None else Segment(*of, self.bounds, 0)
-            return question(whole, self.ops, self.threads, *args, **scratch)
+        if n == 1 or question in _IN_ONE_PASS:
+            segment = self._all_rows if arrays is None else Segment(*arrays, self.bounds, 0)
+            return question(segment, self.ops, self.threads, *args, **options)
         nodes = {}
 
         def ask_segments(first, last):
-            own = {}
+            range_nodes = {}
             for i in range(first, last):
-                own[0, i] = question(self._segment(i, of), self.ops, Threads(1), *args)
-                collapse(own, n, ADD[question])
-            nodes.update(own)
+                range_nodes[0, i] = question(self._segment(i, arrays), self.ops, Threads(1), *args)
+                collapse(range_nodes, n, ADD[question])
+            nodes.update(range_nodes)
 
         self.threads.run(ask_segments, n)
         (total,) = collapse(nodes, n, ADD[question]).values()
         return total
 
-    def _segment(self, i, of):
-        X, y, weight = of or self.held
+    def _segment(self, i, arrays):
+        X, y, weight = arrays or self.held
         bounds = self.bounds[self.edges[i] : self.edges[i + 1] + 1]
         rows = slice(bounds[0], bounds[-1])
         return Segment(X[rows], y[rows], weight[rows], bounds - bounds[0], int(bounds[0]))
 
     def checksums(self):
-        """Of X, y and the weights, by name."""
-        values = self._total(Segment.checksum, of=(self.ops.to_host(self.X), self.y, self.weight))
-        found = dict(zip(("X", "y", "the weights"), values, strict=True))
+        """The checksums of X, y, the weights, the offset and the groups, by name."""
+        values = self._total(Segment.checksum, arrays=(self.ops.to_host(self.X), self.y, self.weight))
+        checksums = dict(zip(("X", "y", "the weights"), values, strict=True))
         if self.offset is not None:
-            found["offset"] = zlib.crc32(self.offset)
+            checksums["offset"] = zlib.crc32(self.offset)
         if self.groups is not None:
-            found["groups"] = zlib.crc32(self.groups.codes)
-        return {name: f"{value:08x}" for name, value in found.items()}
+            checksums["groups"] = zlib.crc32(self.groups.codes)
+        return {name: f"{value:08x}" for name, value in checksums.items()}
 
     def share(self):
-        """Share of the second class, by weight."""
+        """The weighted share of the second class."""
         return self._ones / self._size
 
     def base_rate(self):
-        """The same, moved a little inwards so that it is never 0 or 1."""
+        """The share of the second class, moved a little inwards so that it is never 0 or 1."""
         return (self._ones + 0.5) / (self._size + 1)
 
     def size(self):
@@ -127,7 +127,7 @@ class Rows:
         return c.matrix(H)
 
     def information(self, beta, spare=()):
-        """Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q).
+        """The Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q).
 
         spare : matrices of that shape that may be overwritten.
         """
@@ -136,7 +136,7 @@ class Rows:
         return self.weighted_gram(self.row_information(beta), spare)
 
     def row_information(self, beta):
-        """That of each row about its linear predictor, times its weight, averaged over the rows of beta; (n,)."""
+        """The information of each row about eta, times its weight, averaged over the rows of beta; (n,)."""
         total = 0.0
         for i in range(0, len(beta), _POINTS):
             shift = self.shift(len(beta[i : i + _POINTS]))
@@ -145,16 +145,16 @@ class Rows:
         return total
 
     def information_weights(self, shift):
-        """The information of each row, times its weight, averaged over the chains for which a score has left their
-        predictors in ``shift``; (n,)."""
+        """The information of each row, times its weight, averaged over the chains; (n,). Uses the predictors that the
+        last score has left in ``shift``."""
         weight = np.empty(self.n)
-        for some in cut(0, self.n, _TOGETHER):
-            eta = shift.predictors[some].astype(np.float64)
+        for block in cut(0, self.n, _TOGETHER):
+            eta = shift.predictors[block].astype(np.float64)
             if self.offset is not None:
-                eta += self.offset[some, None]
+                eta += self.offset[block, None]
             if shift.codes is not None:
-                eta += shift.effects[shift.codes[some]]
-            weight[some] = self.ops.fisher_weight(eta).mean(axis=1)
+                eta += shift.effects[shift.codes[block]]
+            weight[block] = self.ops.fisher_weight(eta).mean(axis=1)
         return weight * (self.weight if len(self.weight) else 1.0)
 
     def sums_by_group(self, weight):
@@ -164,62 +164,63 @@ class Rows:
     def weighted_gram(self, weight, spare=()):
         """X' diag(weight) X of the sampler's columns, for other weights of the rows (n,); (q, q)."""
         c = self.columns
-        of = *self.held[:2], weight
-        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, None, spare=spare, of=of)
+        held = *self.held[:2], weight
+        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, None, spare=spare, arrays=held)
         return c.matrix(H)
 
     def ends(self):
         """The ``Ends`` of the columns."""
         c = self.columns
-        low, high = self._total(Segment.extremes, c.fit_intercept, of=(self.X, self.y, self.weight))
-        found, spans = one_sided(low, high)
+        low, high = self._total(Segment.extremes, c.fit_intercept, arrays=(self.X, self.y, self.weight))
+        columns, spans = one_sided(low, high)
         varies = high.max(axis=0) > low.min(axis=0)
-        at = low[:, found], high[:, found], c.mean_of_X[found]
-        rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # without one, zero is among the ends
-        return Ends(found, spans / c.unit[found], self._size * evidence(*at, self.share()), rounded)
+        at = low[:, columns], high[:, columns], c.mean_of_X[columns]
+        rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # else zero is among the ends
+        return Ends(columns, spans / c.unit[columns], self._size * evidence(*at, self.share()), rounded)
 
     def far_out(self):
-        """Numbers of the columns whose spread is that of a few values, and the range of the others."""
+        """Numbers of the columns whose spread comes from a few values, and the ranges of their other values."""
         weighted = self.weight is not None and len(self.weight) > 0  # None on a cluster
         weight = sample(self.weight[:, None], 0, step_of(*self.shape))[:, 0] if weighted else None
         return far_out(self._sample(), self.spread, weight)
 
     def two_valued(self, columns):
-        """Which of the columns with these numbers hold two values, as far as a sample of the rows tells; bool."""
+        """Which of the columns with these numbers hold two values, according to a sample of the rows; bool."""
         return two_valued(self._sample()[:, columns]) if len(columns) else np.zeros(0, bool)
 
     def factors(self):
-        """The ``Factor``s whose levels the data cannot tell from the intercept together, and sets of other shrunk
-        columns of which a weighted sum is the same in every row."""
+        """The ``Factor``s with a column for every level, and sets of other shrunk columns of which a weighted sum is
+        the same in every row."""
         c = self.columns
         if not c.fit_intercept:
             return [], []
         rows, spread = self._sample(), np.where(c.unpenalized, 0.0, self.spread)
-        factors = self._whole_ones(candidates(rows, c.mean_of_X, self.spread**2))
+        factors = self._confirmed(candidates(rows, c.mean_of_X, self.spread**2))
         if issparse(rows) or rows.shape[1] > len(rows):
             return factors, []
         for factor in factors:
             spread[factor.columns[-1]] = 0.0
-        return factors, self._whole_ones(dependent(rows, c.mean_of_X, spread))
+        return factors, self._confirmed(dependent(rows, c.mean_of_X, spread))
 
-    def _whole_ones(self, found):
-        return (
-            are_whole(found, *self._total(Segment.level_sums, found, of=(self.X, self.y, self.weight))) if found else []
-        )
+    def _confirmed(self, factors):
+        """The factors of a sample that all rows confirm."""
+        if not factors:
+            return []
+        return are_whole(factors, *self._total(Segment.level_sums, factors, arrays=(self.X, self.y, self.weight)))
 
     def _sample(self):
-        return self._every(step_of(*self.shape))
+        return self._one_of_every(step_of(*self.shape))
 
-    def some(self, most):
-        """At most so many rows of X, from all over it, on the host."""
-        return self._every(-(-self.shape[0] // most))
+    def evenly_spaced(self, limit):
+        """At most ``limit`` rows of X, evenly spaced, on the host."""
+        return self._one_of_every(-(-self.shape[0] // limit))
 
-    def _every(self, step):
-        return self._total(Segment.sample, step, of=(self.X, self.y, self.weight))[0]
+    def _one_of_every(self, step):
+        return self._total(Segment.sample, step, arrays=(self.X, self.y, self.weight))[0]
 
     def separation(self, among=None):
-        """How planes separate the classes, see ``separation.py``; None if that is not known. among : (p,) bool, of the
-        columns of the planes; None for all."""
+        """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns
+        that a plane may use; None for all."""
         c = self.columns
         informative = c.informative if among is None else c.informative & among
         spread = np.where(informative, self.spread if c.fit_intercept else c.size, 0.0)
@@ -231,15 +232,15 @@ class Rows:
             return None
 
     def separated_by(self, beta):
-        """Whether one of the rows of beta (m, q) puts every row of X on the side of its class."""
+        """Whether one of the points of beta (m, q) has every row of X on the side of its class."""
         points, p = self.columns.of_X(self.ops.to_host(beta)), self.shape[1]
         intercept = points[:, p] if self.columns.fit_intercept else np.zeros(len(points))
         (misplaced,) = self._total(Segment.misplaced, points[:, :p], intercept)
         return not misplaced.all()
 
     def shift(self, n_chains, effects=None, slopes=None, kept=True, **known):
-        """``Shift`` by the offset and by effects of groups. kept : whether it has room for what is kept of rows.
-        known : of ``Shift``, what says that x beta is known."""
+        """``Shift`` by the offset and by effects of groups. kept : whether it has room for predictors and terms of
+        rows. known : fields of ``Shift`` with x beta where it is known."""
         shift = self.ops.Shift(self.offset, None if effects is None else self.groups.codes, effects, slopes)
         if not kept:
             return shift
@@ -249,20 +250,20 @@ class Rows:
         return shift._replace(terms=np.empty(shape, dtype), **known)
 
     def _shifted(self, shift):
-        """Arguments that name it. Without effects it is that of the offset, if there is one."""
+        """The keyword ``shift``; by default that of the offset, if there is one."""
         if shift is None and self.offset is not None:
             shift = self.ops.Shift(self.offset)
         return {} if shift is None else {"shift": shift}
 
     def latent(self, beta, sweep, key, shift=None):
-        """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta, less the offset; without weights."""
+        """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta, minus the offset; without weights."""
         xtz, ztz = self._total(Segment.latent, self._translate.of_X(beta), sweep, key, **self._shifted(shift))
         return self._translate.gradient(xtz), ztz
 
     def score(self, beta, shift=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
-        if self.is_near and shift is None and (found := self.ops.near_score(self, beta)) is not None:
-            return found
+        if self.is_near and shift is None and (answer := self.ops.near_score(self, beta)) is not None:
+            return answer
         loglik, score = self._total(Segment.score, self._translate.of_X(beta), **self._shifted(shift))
         return loglik, self._translate.gradient(score)
 
@@ -280,26 +281,28 @@ class Rows:
 
 
 class Ends(NamedTuple):
-    """What the least and largest values of the columns in each class tell, see ``column_checks``."""
+    """One-sided columns, and columns that vary by rounding only; see ``column_checks``."""
 
-    one_sided: np.ndarray  # numbers of the columns that alone tell some rows of a class apart
+    one_sided: np.ndarray  # numbers of the columns in which no value of one class is above any of the other
     spans: np.ndarray  # the ranges of their values, in the unit of the prior
-    evidence: np.ndarray  # minus the logarithm of the probability that chance makes them so, at least
+    evidence: np.ndarray  # nats, a lower bound of minus the log probability that they are so by chance
     rounded: np.ndarray  # numbers of the columns that vary by so little that they count as constant
 
 
 class Columns:
-    """The sampler's coefficients are those of (x - centre) / scale: the shrunk columns, then the unpenalised ones, then
-    the intercept. X itself stays as it is: coefficients are translated on their way to a pass over it, and sums over
-    its rows on their way back. With an intercept the posterior is the same for every centre. That of a column which is
-    not near zero is its mean: so its coefficient does not move against the intercept, and X'X keeps its digits.
+    """Translates between the columns of X and the sampler's coefficients.
+
+    The sampler's coefficients are those of (x - centre) / scale: the shrunk columns, then the unpenalised ones, then
+    the intercept. X itself is not changed: coefficients are translated before a pass over it, and sums over rows after
+    it. With an intercept the posterior is the same for every centre. A column that is not near zero has its mean as
+    centre, so that its coefficient does not move against the intercept and X'X keeps its digits.
 
     The data cannot tell a constant column from the intercept. The sampler's coefficient of it has the law of the prior,
-    which has no mean; that of X's own column is 0.
+    which has no mean; the coefficient of the column of X is 0.
 
-    mean, sd : (p,) of the columns of X. constant : (p,) bool, which are, beside an intercept. unpenalized : (p,) bool.
-    size : (p,) their root mean squares. unit : (p,) by which a column is divided, infinite where the coefficient is 0.
-    What begins with q_ has the intercept's too, (q,).
+    mean, sd : (p,) of the columns of X. constant : (p,) bool, which count as constant if there is an intercept.
+    unpenalized : (p,) bool. size : (p,) root mean squares. unit : (p,) divisors of the columns, infinite for a
+    coefficient of 0. Arrays whose names begin with q_ include the intercept, (q,).
     """
 
     def __init__(self, mean, sd, constant, unpenalized, fit_intercept, standardize):
@@ -319,36 +322,37 @@ class Columns:
         self.q_place = np.argsort(self.q_order)
         self.q_unit, self.q_centre = np.append(unit, np.ones(len(last))), np.append(self.centre, np.zeros(len(last)))
         of_q = self.q_order, self.q_place, self.q_unit, self.q_centre
-        self.order, self.place, self.unit, self.centre = (values[:p] for values in of_q)  # which takes no memory
+        self.order, self.place, self.unit, self.centre = (values[:p] for values in of_q)  # views
         self.informative = ((sd if fit_intercept else root) > 0) & np.isfinite(unit)
         self.reorders = bool(unpenalized.any())
         self.translated = self.reorders or bool((unit != 1.0).any() or self.centre.any())
         self.size = root
-        # Of the sampler's columns; without an intercept nothing absorbs a mean, and what counts is the size.
+        # Means of the sampler's columns. Without an intercept nothing absorbs a mean, and the size takes the place of
+        # sd.
         self.mean = ((mean - self.centre) / self.scale)[self.order] if fit_intercept else np.zeros(p)
         self.mean_of_X, self.sd_of_X = mean, sd
         self.sd = ((sd if fit_intercept else root) / self.scale)[self.order]
 
     def of_X(self, beta):
-        """The sampler's coefficients (m, q) as those of X's own columns and its intercept; (m, q)."""
+        """The sampler's coefficients (m, q) as coefficients of X's columns and the intercept; (m, q)."""
         if not self.translated:
             return beta
-        # A copy is in C order, in which the sum below is rounded as the core rounds it.
+        # A copy is in C order, so the sum below is rounded as in the core.
         ordered = beta[:, self.q_place].copy() if self.reorders else beta
-        out = ordered / self.q_unit + 0.0  # which makes zeros of constant columns positive
+        out = ordered / self.q_unit + 0.0  # makes -0 of constant columns 0
         if self.fit_intercept:
             out[:, -1] -= (out * self.q_centre).sum(axis=1)
         return out
 
     def gradient(self, sums):
-        """Sums over rows of r_i (x_i, 1) as those of the sampler's columns; (m, q)."""
+        """Sums over rows of r_i (x_i, 1) as sums for the sampler's columns; (m, q)."""
         if not self.translated:
             return sums
         centred = sums - sums[:, -1:] * self.q_centre if self.fit_intercept else sums
         return (centred / self.q_unit)[:, self.q_order] if self.reorders else centred / self.q_unit
 
     def matrix(self, H):
-        """A matrix (q, q) over the standardised columns in X's order as one in the sampler's."""
+        """A matrix (q, q) over the standardised columns, from X's order to the sampler's."""
         if not self.reorders:
             return H
         return np.ascontiguousarray(H[np.ix_(self.q_order, self.q_order)])

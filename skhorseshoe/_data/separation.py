@@ -1,4 +1,4 @@
-"""Whether a plane separates the classes, by linear programming: no chain can tell, nor can R-hat."""
+"""Whether a plane separates the classes, by linear programming; neither chains nor R-hat can tell."""
 
 from functools import cached_property
 
@@ -10,25 +10,25 @@ from .._utils.arrays import dense
 from .._utils.memmap import ahead, cut, taken
 
 NONE, QUASI, COMPLETE = "none", "quasi-complete", "complete"
-_FEW = 100  # rows of each class that the first programme sees
-_NUMBERS = 2**18  # that a programme may have: some seconds
-_WIDE = 2**24  # numbers of X, at most, where it has as many columns as rows
-_BLOCK = 2**18  # numbers of X looked at together
-_ROUNDING = 1e-8  # of a side, in a solver whose planes have coefficients of at most 1
+_FEW = 100  # rows of each class in the first programme
+_NUMBERS = 2**18  # most numbers in a programme, which takes some seconds
+_WIDE = 2**24  # largest X, in numbers, whose rows are tested for independence
+_BLOCK = 2**18  # numbers of X to read at a time
+_ROUNDING = 1e-8  # rounding error of a side; the planes of the solver have coefficients of at most 1
 _TOLERANCE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def separation(X, y, fit_intercept, mean, sd):
-    """``COMPLETE``: a plane has every row on the side of its class. ``QUASI``: a plane has no row on the other side,
-    but some on itself. ``NONE``: there is no such plane. None: it would take too long to find out.
+    """``COMPLETE``: a plane has every row on the side of its class. ``QUASI``: a plane has no row on the wrong side,
+    but some rows lie on it. ``NONE``: there is no such plane. None: it would take too long to find out.
 
     Konis (2007, Linear programming algorithms for detecting separated data in binary logistic regression models, DPhil
-    thesis, Oxford) maximises the sum of all rows' sides, none of which may be negative, over planes of bounded
-    coefficients. Here a programme bounds the sides of some rows, and then of those that its plane has on the other
-    side as well. Where the sum of all is zero for some rows' bounds, it is so for all.
+    thesis, Oxford) maximises the sum of all rows' sides, subject to no side being negative, over planes of bounded
+    coefficients. Here a first programme has this constraint for some rows. The next adds rows that its plane has on the
+    wrong side, and so on. If the maximum is zero with the constraints of some rows, it is zero with those of all.
 
     X : (n, p), on the host. fit_intercept : whether the plane need not go through zero. mean, sd : (p,) of the columns,
-    in which the planes are computed; sd may be zero.
+    which standardise them for the solver; columns with sd 0 are left out.
     """
     rows = _Rows(X, y, fit_intercept, mean, sd)
     if rows.are_independent():
@@ -45,44 +45,44 @@ def separation(X, y, fit_intercept, mean, sd):
 
 
 class _Undecided(Exception):
-    """A programme would be too large, or its solver fails."""
+    """A programme would be too large, or its solver failed."""
 
 
 class _Rows:
-    """The rows times the sign of their class, in columns of mean 0 and variance 1, where there is an intercept."""
+    """The rows times the sign of their class, in columns of variance 1 and, with an intercept and dense X, mean 0."""
 
     def __init__(self, X, y, fit_intercept, mean, sd):
         self.X, self.sign, self.fit_intercept = X, 2.0 * y - 1.0, int(fit_intercept)
         self.columns = np.flatnonzero(sd > 0)
         self.q = len(self.columns) + fit_intercept
-        # Numbers of the rows that a programme sees.
+        # Numbers of the rows in the programme.
         self.seen = np.sort(np.concatenate([np.flatnonzero(y == c)[:: max(1, (y == c).sum() // _FEW)] for c in (0, 1)]))
         self.scale = 1.0 / sd[self.columns]
         self.centre = mean[self.columns] * self.scale * (fit_intercept and not issparse(X))
 
-    def _signed(self, rows, which):
+    def _signed(self, rows, numbers):
         rows = rows if len(self.columns) == self.X.shape[1] else rows[:, self.columns]
         rows = np.asarray(dense(rows), np.float64)
         rows = rows * self.scale - self.centre
-        return self.sign[which, None] * np.hstack([rows, np.ones((len(rows), self.fit_intercept))])
+        return self.sign[numbers, None] * np.hstack([rows, np.ones((len(rows), self.fit_intercept))])
 
     def _blocks(self):
-        """All rows, a block at a time; what is read of a file leaves the process behind it."""
+        """All rows, a block at a time; rows of a file leave the process after it."""
         n = len(self.sign)
         for block in ahead(self.X, cut(0, n, max(1, _BLOCK // max(1, self.X.shape[1]))), n):
             yield self._signed(self.X[block], block)
 
     def are_independent(self):
-        """Whether the rows are linearly independent, so that a plane has them on any sides; False beyond ``_WIDE``."""
+        """Whether the rows are linearly independent, so that a plane separates any classes; False beyond ``_WIDE``."""
         n = len(self.sign)
         if n > self.q or n * self.q > _WIDE:
             return False
         X, products = self.X[:], np.full((n, n), float(self.fit_intercept))
-        for some in cut(0, len(self.columns), max(1, _BLOCK // n)):
-            block = np.asarray(dense(X[:, self.columns[some]]), np.float64) * self.scale[some] - self.centre[some]
+        for cols in cut(0, len(self.columns), max(1, _BLOCK // n)):
+            block = np.asarray(dense(X[:, self.columns[cols]]), np.float64) * self.scale[cols] - self.centre[cols]
             products += block @ block.T
-        size = np.linalg.eigvalsh(products)  # which the signs leave as they are
-        return bool(size[0] > _ROUNDING * size[-1])
+        eigenvalues = np.linalg.eigvalsh(products)  # the signs of the rows do not change them
+        return bool(eigenvalues[0] > _ROUNDING * eigenvalues[-1])
 
     @cached_property
     def total(self):
@@ -101,12 +101,12 @@ class _Rows:
         return np.concatenate([block @ plane for block in self._blocks()])
 
     def plane(self, margin):
-        """With a margin of 0 the plane of the largest sum of all sides, none of which is negative; with a margin of 1
-        that of the largest least side. None if that value is not positive."""
-        n_sides = 1 if margin else len(self.sign)  # that the value is a sum of
+        """The plane with no side negative that maximises the sum of all sides (margin 0) or the smallest side (margin
+        1). None if the maximum is not positive."""
+        n_sides = 1 if margin else len(self.sign)  # in the maximum, which is a sum
         while len(self.seen) * (self.q + 1) <= _NUMBERS:
             rows = self._signed(taken(self.X, self.seen), self.seen)
-            found = linprog(
+            solution = linprog(
                 -np.append(np.zeros(self.q) if margin else self.total, margin),
                 A_ub=np.hstack([-rows, np.full((len(rows), 1), margin)]),
                 b_ub=np.zeros(len(rows)),
@@ -114,15 +114,15 @@ class _Rows:
                 method="highs",
                 options=_TOLERANCE,
             )
-            if not found.success:
+            if not solution.success:
                 break
-            if -found.fun <= _ROUNDING * n_sides:
+            if -solution.fun <= _ROUNDING * n_sides:
                 return None
-            plane, least = found.x[:-1], margin * found.x[-1]
+            plane, least = solution.x[:-1], margin * solution.x[-1]
             short = self.sides(plane) < least - _ROUNDING
             short[self.seen] = False
             if not short.any():
                 return plane
-            some = np.flatnonzero(short)
-            self.seen = np.union1d(self.seen, some[:: -(-len(some) // len(self.seen))])
+            rows_to_add = np.flatnonzero(short)
+            self.seen = np.union1d(self.seen, rows_to_add[:: -(-len(rows_to_add) // len(self.seen))])
         raise _Undecided

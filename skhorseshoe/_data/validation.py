@@ -1,4 +1,4 @@
-"""What ``fit`` and ``predict`` accept, as far as scikit-learn's own validation leaves something to say."""
+"""Checks of X and y for ``fit`` and ``predict``, beyond scikit-learn's own validation."""
 
 from contextlib import suppress
 from copy import copy
@@ -18,39 +18,39 @@ from .column_names import check_column_labels, check_names, column_types, with_n
 from .labels import check_labels
 from .whole_numbers import are_small, refuse_merged
 
-_CHECKED = 2**20  # elements looked at together
+_CHECKED = 2**20  # elements to check at a time
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
 _BELONGING = (
     " If the rows of one value belong together, as those of a patient, give it as groups: fit(X, y, groups=...)."
 )
-_MANY = 20  # different texts, from where a column may be the label of a group
+_MANY = 20  # fewest different texts in a column that may be labels of groups
 _NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
 _GIVE = "Give an array, a table or a sparse matrix of shape (n_samples, n_features)."
 _SCALE = "Divide the column, take its logarithm, or drop it."
 _NUMBERS = ("int", "uint", "float", "bool", "double", "half", "sparse")
-_TIMES = ("date", "time", "duration", "period")  # NumPy would take them for numbers
-# And these, if they look like numbers.
+_TIMES = ("date", "time", "duration", "period")  # NumPy would take their values for numbers
+# NumPy would take values of these types for numbers if they look like numbers.
 _LEVELS = ("categor", "dictionary", "enum", "str", "utf8", "large_", "binary", "fixed_")
 
 
 def is_dask(*collections):
-    """Whether one of them is a collection of Dask's; Dask is not imported for it."""
+    """Whether one of the arguments is a Dask collection; does not import Dask."""
     return any(type(collection).__module__.split(".")[0] in ("dask", "dask_expr") for collection in collections)
 
 
 def check_X_and_y(estimator, X, y):
-    """Rows and labels for a fit, of which the estimator learns the columns."""
+    """Rows and labels for a fit, checked; the estimator learns the columns."""
     y = None if y is None else check_labels(y)
-    with config_context(array_api_dispatch=False):  # NumPy alone computes here
-        y = validate_data(estimator, "no_validation", y=y)  # before X, whose names it would take away
+    with config_context(array_api_dispatch=False):  # only NumPy computes here
+        y = validate_data(estimator, "no_validation", y=y)  # before X: it would remove the names of the columns
     X = check_X(estimator, X, reset=True)
     check_consistent_length(X, y)
     return X, y
 
 
 def check_X(estimator, X, *, reset):
-    """``validate_data`` for X, C-contiguous or CSR with ascending indices, of floating-point numbers; errors name the
-    column of a table. A CuPy array stays where it is."""
+    """X as floating-point numbers, C-contiguous or CSR with ascending indices, by ``validate_data``; errors name the
+    column of a table. A CuPy array stays on its device."""
     refuse_masked(X, "X")
     if device.on_gpu(X):
         X = device.checked(X)
@@ -60,23 +60,23 @@ def check_X(estimator, X, *, reset):
     check_whole(X)
     check_names(X, column_types(X))
     X = _well_formed(X) if issparse(X) else with_names(X)
-    given, types = X, column_types(X)
+    original, types = X, column_types(X)
     _refuse_times(X, types)
     dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
-    if are_small(X, types):  # of which float32, in half the room, has every one
+    if are_small(X, types):  # float32 holds all of them in half the memory
         dtypes = [np.float32]
     _check_room(X, dtypes, types)
     if _is_sparse_table(types):
         X = _one_sparse_type(X, dtypes[0])
-    how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
+    options = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
         with config_context(array_api_dispatch=False):
-            checked = validate_data(estimator, X, reset=reset, **how)
+            checked = validate_data(estimator, X, reset=reset, **options)
             check_column_labels(estimator, X, reset)
             _check_finite(checked, getattr(estimator, "feature_names_in_", None))
     except MemoryError:
         raise
-    except Exception as error:  # whatever a library of the user's raises while it hands on its numbers
+    except Exception as error:  # the user's library may raise anything while it converts
         better = _with_cure(error, X, types)
         if better is error and isinstance(error, ValueError | TypeError):
             raise
@@ -84,7 +84,7 @@ def check_X(estimator, X, *, reset):
         raise (ValueError(why) if better is error else better) from error
     _refuse_levels(X, types)
     if reset:
-        refuse_merged(given, checked)
+        refuse_merged(original, checked)
     if issparse(checked) and not checked.has_canonical_format:
         checked = checked.copy()
         checked.sum_duplicates()
@@ -92,8 +92,8 @@ def check_X(estimator, X, *, reset):
 
 
 def _with_cure(error, X, types):
-    """An error that names the column of X that is not numeric, or the cure; ``error`` itself if there is none."""
-    if "feature names" in str(error):  # other columns than those of fit: that is what to say
+    """An error that names the column of X that is not numeric, or the cure; ``error`` itself if neither is known."""
+    if "feature names" in str(error):  # the columns are not those of fit, which the error says
         in_order = "same order" in str(error)
         return ValueError(f"{error}That is X[model.feature_names_in_].") if in_order else error
     X = np.asarray(X, object) if isinstance(X, list | tuple) else X
@@ -114,33 +114,33 @@ def _with_cure(error, X, types):
         except (ValueError, TypeError) as why:
             cure = _CURE + (_BELONGING if _looks_like_a_label(objects) else "")
             return type(why)(f"Column {name} is not numeric: {str(why).rstrip('.')}. {cure}")
-        # NumPy takes pandas.NA for no number, and cannot convert a NaN of Decimal that is to be noticed.
+        # NumPy can convert neither pandas.NA nor a signaling NaN of Decimal.
         if missing.any() and (isinstance(error, TypeError) or "signaling NaN" in str(error)):
             return not_finite(np.nan, np.argmax(missing), name, None)
     return error
 
 
 def _looks_like_a_label(values):
-    """Whether text has few rows a value, as the names of patients have, and many values."""
+    """Whether a column of text has many values, each in several rows, like names of patients."""
     text = [value for value in values if isinstance(value, str)]
     return _MANY <= len(set(text)) <= len(text) // 2
 
 
 def _as_rows(X):
-    """X, as an array where NumPy alone can read it; a TypeError where it holds no rows."""
+    """X, or an array of it if only NumPy can read it; a TypeError if it holds no rows."""
     refuse_lazy(X)
     if isinstance(X, list | tuple) or hasattr(X, "shape") or column_types(X):  # older record batches have no shape
         return X
     if hasattr(X, "__array__") or hasattr(X, "__array_interface__") or isinstance(X, memoryview):
         try:
             return np.asarray(X)
-        except Exception as error:  # whatever is behind it
+        except Exception as error:  # foreign code may raise anything
             raise ValueError(f"X, of type {type(X).__name__}, cannot be read as an array: {error}. {_GIVE}") from error
     raise TypeError(f"X holds no rows: it is {X!r:.80}, of type {type(X).__name__}. {_GIVE}")
 
 
 def refuse_lazy(X):
-    """Raise a TypeError for a LazyFrame of polars."""
+    """Raise a TypeError for a polars LazyFrame."""
     if type(X).__name__ == "LazyFrame":
         raise TypeError(
             "X is a LazyFrame, which has no rows yet: give X.collect(), or what skhorseshoe.disk.convert makes of it."
@@ -148,13 +148,13 @@ def refuse_lazy(X):
 
 
 def _check_room(X, dtypes, types):
-    """Raise a MemoryError before a copy is made for which there is no room. types : of the columns of a table."""
+    """Raise a MemoryError if the copy to come has no room. types : of the columns of a table."""
     cure = " Pass it in this form, or as float32, or put it on disk (skhorseshoe.disk)."
     if isinstance(X, np.ndarray) and not (X.dtype in dtypes and X.flags.c_contiguous):
         dtype = X.dtype if X.dtype in dtypes else np.dtype(dtypes[0])
         check_copy(dtype.itemsize * X.size, f"Making X C-contiguous and of {dtype}", cure)
     elif types and not _is_sparse_table(types) and {dtype for _, dtype in types} not in ({"float32"}, {"float64"}):
-        # One type may need none.
+        # A table of one float type may need no copy.
         dtype = np.dtype(dtypes[0])
         check_copy(dtype.itemsize * len(X) * len(types), f"Making one array of {dtype} of the columns of X", cure)
     elif issparse(X) and X.format != "csr":
@@ -162,55 +162,55 @@ def _check_room(X, dtypes, types):
 
 
 def _native(X):
-    """A sparse X whose places have the order of bytes that kernels and checks read; a file may have another."""
+    """A sparse X whose index arrays have the native byte order, which kernels need; a file may have another."""
     places = {name: getattr(X, name) for name in ("indices", "indptr", "row", "col", "offsets") if hasattr(X, name)}
     if all(array.dtype.isnative for array in places.values()):
         return X
-    own = {name: array.astype(array.dtype.newbyteorder("=")) for name, array in places.items()}
-    if X.format == "coo":  # whose setters keep the type
-        return type(X)((X.data, (own["row"], own["col"])), shape=X.shape)
+    native = {name: array.astype(array.dtype.newbyteorder("=")) for name, array in places.items()}
+    if X.format == "coo":  # its setters keep the byte order
+        return type(X)((X.data, (native["row"], native["col"])), shape=X.shape)
     X = copy(X)
-    vars(X).update(own)
+    vars(X).update(native)
     return X
 
 
 def _well_formed(X):
-    """A sparse X whose arrays name only places that it has; CSR if its format has them in lists."""
+    """A sparse X whose index arrays are checked; CSR in place of formats of lists or dicts."""
     if X.ndim != 2:
-        return X  # scikit-learn says so
+        return X  # scikit-learn raises the error
     X = _native(X)
     check_structure(X)
     if X.format in ("lil", "dok"):
         try:
             X = X.tocsr()
-        except Exception as error:  # whatever was put into them
-            what = f"X is a sparse matrix in {X.format!r} format whose parts do not fit together"
-            raise ValueError(f"{what} ({error}): build it anew.") from error
+        except Exception as error:  # they may hold any object
+            problem = f"X is a sparse matrix in {X.format!r} format whose parts do not fit together"
+            raise ValueError(f"{problem} ({error}): build it anew.") from error
         check_structure(X)
-    if X.dtype.kind not in "biufc":  # SciPy itself cannot compute with these
-        what = f"X is a sparse matrix whose stored values have dtype {X.dtype}"
-        raise ValueError(f"{what}; numbers are needed: X.data = X.data.astype(np.float64).")
-    if X.format in ("csr", "csc") and len(X.indices) + len(X.data) > 2 * X.nnz:  # what is spare, nothing is to read
+    if X.dtype.kind not in "biufc":  # SciPy cannot compute with these
+        problem = f"X is a sparse matrix whose stored values have dtype {X.dtype}"
+        raise ValueError(f"{problem}; numbers are needed: X.data = X.data.astype(np.float64).")
+    if X.format in ("csr", "csc") and len(X.indices) + len(X.data) > 2 * X.nnz:  # cut off spare room
         X = type(X)((X.data[: X.nnz], X.indices[: X.nnz], X.indptr), shape=X.shape)
     return X
 
 
-def made_of(given, X):
-    """Bytes of X, as it has become of what was given, that are its own."""
+def copied_bytes(original, X):
+    """Bytes of X that the checks have copied from the original."""
     if device.on_gpu(X):
         return 0
     if issparse(X):
-        own = not issparse(given) or not np.may_share_memory(X.data, getattr(given, "data", X.data[:0]))
-        return own * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-    types = column_types(given)
-    part = given if isinstance(given, np.ndarray) else X[:0]
-    with suppress(Exception):  # of a library whose type NumPy lacks, so that X is no view
-        part = np.asarray(given[types[0][0]]) if types else part
-    return 0 if np.may_share_memory(X, part) else X.nbytes
+        is_copy = not issparse(original) or not np.may_share_memory(X.data, getattr(original, "data", X.data[:0]))
+        return is_copy * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    types = column_types(original)
+    view = original if isinstance(original, np.ndarray) else X[:0]
+    with suppress(Exception):  # NumPy lacks the column's type, so X is no view
+        view = np.asarray(original[types[0][0]]) if types else view
+    return 0 if np.may_share_memory(X, view) else X.nbytes
 
 
 def _check_finite(X, names):
-    """By blocks of rows, since X may be on disk. names : of the columns, or None."""
+    """Raise a ValueError at the first number that is not finite. names : of the columns, or None."""
     if get_config()["assume_finite"]:
         return
     if issparse(X):
@@ -226,27 +226,27 @@ def _check_finite(X, names):
 def not_finite(value, row, j, names, imputer=" (SimpleImputer in a Pipeline)"):
     """An error that names the first number that is NaN or infinite. names : of the columns, or None."""
     missing = np.isnan(value)
-    what = "NaN" if missing else f"infinity or a value too large for {value.dtype}"
+    kind = "NaN" if missing else f"infinity or a value too large for {value.dtype}"
     cure = f"Impute missing values{imputer}" if missing else "Clip such values"
     column = j if names is None else repr(names[j])
-    return ValueError(f"Input X contains {what}: the first is in row {row} of column {column}. {cure} or drop the row.")
+    return ValueError(f"Input X contains {kind}: the first is in row {row} of column {column}. {cure} or drop the row.")
 
 
 def _is_sparse_table(types):
-    """Whether all columns are sparse ones of pandas, which become a CSR matrix. types : of the columns."""
+    """Whether all columns are sparse pandas columns, which become a CSR matrix. types : of the columns."""
     return bool(types) and all(dtype.startswith("sparse[") for _, dtype in types)
 
 
 def _one_sparse_type(X, dtype):
-    """A table with sparse columns alone, of numbers that SciPy has and with what they leave out being 0.
+    """A table of sparse columns with types that SciPy has and with 0 as the value that is left out.
 
-    dtype : what other numbers than floats become.
+    dtype : of columns that are not floats.
     """
     known = [pd.SparseDtype(dtype, 0) for dtype in (np.float32, np.float64)]
     is_number = all(dtype.kind in "biuf" for dtype in X.dtypes)
     if not is_number or all(dtype in known for dtype in X.dtypes):
         return X
-    # In older versions of pandas astype changes what a column leaves out, but not its values.
+    # In older versions of pandas, astype changes only the value that a column leaves out.
     arrays = (pd.arrays.SparseArray(np.asarray(X.iloc[:, j], dtype), fill_value=0.0) for j in range(X.shape[1]))
     return pd.DataFrame(dict(enumerate(arrays)), index=X.index).set_axis(X.columns, axis=1)
 
@@ -260,9 +260,9 @@ def _refuse_times(table, types):
 
 
 def _refuse_levels(table, types):
-    """Raise a ValueError for categories and text that look like numbers: those of a category are names, no amounts."""
+    """Raise a ValueError for categories and text that look like numbers: they may be names of levels, not amounts."""
     for name, dtype in types:
-        is_text = dtype == "object" and any(isinstance(one, str | bytes) for one in table[name])
+        is_text = dtype == "object" and any(isinstance(value, str | bytes) for value in table[name])
         if is_text or dtype.startswith(_LEVELS):
             raise ValueError(
                 f"Column {name!r} is not numeric (its dtype is {dtype}), although its values look like numbers. "

@@ -12,16 +12,16 @@ from .._utils.memory import check_copy
 from .._utils.sklearn_compat import _check_sample_weight
 from .labels import encode_labels
 
-_LEAST = 1e-15  # share of a class, from where it can be told from none
+_LEAST = 1e-15  # smallest share of a class that floating-point numbers can tell from 0
 _COUNTS = "A row of weight w counts as w rows: divide the weights by what makes them numbers of rows."
-_WIDE = 1.2  # columns to a row, from where matrices of the size of the rows give more independent draws a second
-_SORTED_SIZE = 2**16  # numbers in X up to which its rows are brought into an order of their own
+_WIDE = 1.2  # columns to a row from which n x n matrices give more independent draws a second
+_SORTED_SIZE = 2**16  # largest X, in numbers, whose rows are sorted
 
 
 def rows_that_count(X, y, sample_weight, class_weight, more=()):
-    """X, the labels as 0 and 1 and the weights of the rows whose weight is above 0, and the two classes; then ``more``.
+    """X, the labels as 0 and 1, the weights, the two classes and ``more``, without the rows of weight 0.
 
-    The weights are float64, or None if all are 1. more : of arrays with an entry for each row, or None.
+    The weights are float64, or None if all are 1. more : arrays with an entry for each row, or None.
     """
     if sample_weight is None and class_weight is None:
         classes, codes = encode_labels(y)
@@ -43,24 +43,24 @@ def rows_that_count(X, y, sample_weight, class_weight, more=()):
 
 
 def check_weights(sample_weight, X, copy=False):
-    """The weights of rows X as users give them, checked; (n,) float64."""
+    """A user's weights of rows X, checked; (n,) float64."""
     refuse_masked(sample_weight, "sample_weight")
     try:
         array = np.asarray(sample_weight)
-        if array.dtype.kind in "mM":  # which NumPy would take for numbers
+        if array.dtype.kind in "mM":  # NumPy would take them for numbers
             raise TypeError("they are dates or durations")
-        if sample_weight is not None and array.ndim == 0:  # scikit-learn does not see that it is NaN
+        if sample_weight is not None and array.ndim == 0:  # scikit-learn does not check a scalar for NaN
             sample_weight = np.full(X.shape[0], sample_weight, np.float64)
         return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=copy)
     except (ValueError, TypeError) as error:
         if "weight" in str(error):
             raise
-        what = "sample_weight must be numbers, one for each row; those of classes are class_weight"
-        raise type(error)(f"{what}: {error}") from error
+        problem = "sample_weight must be numbers, one for each row; those of classes are class_weight"
+        raise type(error)(f"{problem}: {error}") from error
 
 
 def check_totals(totals, more=""):
-    """Raise a ValueError where the weights of the two classes (2,) are too large or too small to compute with."""
+    """Raise a ValueError if the weights of the two classes (2,) are too large or too small to compute with."""
     if not (totals.min() >= _LEAST * max(1.0, totals.sum()) and totals.sum() <= 1 / _LEAST):
         raise ValueError(
             f"sample_weight and class_weight add up to {totals[0]:.3g} and {totals[1]:.3g} rows of the two classes"
@@ -70,12 +70,12 @@ def check_totals(totals, more=""):
 
 
 def of_classes(class_weight, classes, y, weight):
-    """The weights of the two classes; y, weight : labels and what they weigh."""
-    given = class_weight if isinstance(class_weight, dict) else {}
-    if not all(isinstance(one, Real) and abs(one) < 1e300 for one in given.values()):
+    """The weights of the two classes. y, weight : labels and weights of rows."""
+    by_label = class_weight if isinstance(class_weight, dict) else {}
+    if not all(isinstance(value, Real) and abs(value) < 1e300 for value in by_label.values()):
         raise ValueError(f"class_weight={class_weight} must be positive and finite numbers for both classes.")
-    unknown = [label for label in given if label not in classes]
-    if unknown and len(given) - len(unknown) < len(classes):  # a weight of a class that y has is missing
+    unknown = [label for label in by_label if label not in classes]
+    if unknown and len(by_label) - len(unknown) < len(classes):  # a class of y has no weight
         raise ValueError(f"class_weight has the class {unknown[0]!r}, but the classes of y are {classes.tolist()}.")
     weights = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
     if not ((weights > 0) & np.isfinite(weights)).all():
@@ -84,25 +84,25 @@ def of_classes(class_weight, classes, y, weight):
 
 
 def is_whole(weight):
-    """Whether rows can be repeated in place of the weights."""
+    """Whether all weights are whole, so that rows can be repeated in their place."""
     return weight is None or bool((weight == np.rint(weight)).all())
 
 
 def is_wide(X, weight):
-    """Whether X has clearly more columns than rows, each counted as often as its weight says."""
+    """Whether X has clearly more columns than rows, counted by weight."""
     return X.shape[1] > _WIDE * (X.shape[0] if weight is None else weight.sum())
 
 
 def arrange(X, y, weight, sampler, *more):
-    """The same data as the sampler wants them: "hmc" has weights, the others rows that are repeated.
+    """The same data in the form that the sampler takes: "hmc" takes weights, the others take repeated rows.
 
-    A small X is sorted, and for "hmc" its equal rows are merged: then the draws depend neither on the order of the rows
-    nor on whether a row is repeated or has a weight. more : arrays with an entry for each row, by which rows differ
-    too, or None.
+    A small X is sorted, and for "hmc" its equal rows are merged. Then the draws depend neither on the order of the rows
+    nor on whether a row is repeated or has a weight. more : other arrays with an entry for each row, or None; equal
+    rows are equal in these too.
     """
     if X.shape[0] * X.shape[1] <= _SORTED_SIZE:
-        given = [values for values in more if values is not None]
-        order = np.lexsort((*given, y, *dense(device.to_host(X)).T[::-1]))
+        keys = [values for values in more if values is not None]
+        order = np.lexsort((*keys, y, *dense(device.to_host(X)).T[::-1]))
         X, y, weight, *more = _of_rows(order, X, y, weight, *more)
         if sampler == "hmc":
             X, y, weight, *more = _merge(X, y, weight, *more)
@@ -121,25 +121,25 @@ def arrange(X, y, weight, sampler, *more):
 
 
 def _of_rows(rows, X, *others):
-    """Some rows, by a mask or by numbers, of X and of arrays or None."""
+    """Rows, by a mask or by numbers, of X and of other arrays or None."""
     return _take(X, rows), *(None if values is None else values[rows] for values in others)
 
 
 def _take(X, rows):
-    """Some rows, by a mask or by numbers; by a mask CuPy would need memory for every element of X."""
+    """Rows of X, by a mask or by numbers. With a mask CuPy would need memory for every element of X."""
     with device.of(X):
         return X[np.flatnonzero(rows) if rows.dtype == bool else rows]
 
 
 def _check_copy(X, n_rows, *words):
-    """Raise a MemoryError if the host has no room for a copy of so many rows; a GPU says so by itself."""
+    """Raise a MemoryError if the host has no room for a copy of so many rows; CuPy raises one by itself."""
     if not device.on_gpu(X):
         n_bytes = X.data.nbytes + X.indices.nbytes if issparse(X) else X.nbytes
         check_copy(float(n_rows) * n_bytes / X.shape[0], *words)
 
 
 def _merge(X, y, weight, *more):
-    """One row for equal neighbours, with the sum of their weights."""
+    """Merge equal neighbours into one row, with the sum of their weights."""
     values = dense(device.to_host(X))
     differ = (values[1:] != values[:-1]).any(axis=1)
     for others in (y, *more):

@@ -1,9 +1,9 @@
-"""A folder from which a run that was killed goes on, and whether the arrays in it can be those of the run.
+"""A folder from which a run that was killed goes on, and checks that the arrays in it can belong to the run.
 
 ``manifest.json`` names the other files and their checksums. It is replaced in one step, after the files that it names
-have reached the disk, so that at every moment the folder holds one whole state of the run, the newest that was written.
-Where that step is said to have failed, the old manifest may be there, or the new one: the files of both stay until one
-is written without an error. A file that is written twice has the same bytes, so that both manifests agree with it.
+have reached the disk. So at every moment the folder holds one complete state of the run, the newest that was written.
+If the system reports that this step failed, the old or the new manifest may be there: the files of both stay until one
+is written without an error. A file that is written twice has the same bytes, so it agrees with both manifests.
 """
 
 import io
@@ -28,56 +28,57 @@ from .._utils.memory import check_reading
 from .._utils.warn import warn
 
 _MANIFEST = "manifest.json"
-_OURS = "draws-", "state-", "manifest"
-_LEFT = re.compile(r"(draws|state)-\d+\.npz(\.new)?|manifest\.json\.new")  # by killed runs, and superseded draws
+_PREFIXES = "draws-", "state-", "manifest"
+_LEFTOVERS = re.compile(r"(draws|state)-\d+\.npz(\.new)?|manifest\.json\.new")  # of killed runs, or superseded
 _FORMAT = 5
-_WHAT = "fit"
+_TASK = "fit"
 _CURE = "Nothing of it is used. To start anew, remove the folder or give another one."
 
 
 def _are_files(files, kind):
-    """Whether these are names that are written here, with a checksum each."""
-    plain = all(re.fullmatch(rf"{kind}-\d{{1,18}}\.npz", file[0]) and type(file[1]) is str for file in files)
-    return plain and len({file[0] for file in files}) == len(files)
+    """Whether these are different names of files that a checkpoint writes, each with a checksum."""
+    are_valid = all(re.fullmatch(rf"{kind}-\d{{1,18}}\.npz", file[0]) and type(file[1]) is str for file in files)
+    return are_valid and len({file[0] for file in files}) == len(files)
 
 
 def _are_draws(draws, manifest):
     ends = [0, *(end for _, _, _, end in draws)]
-    ascend = all(_files.is_count(end, before + 1) for before, end in pairwise(ends))
+    ascend = all(_files.is_count(end, previous + 1) for previous, end in pairwise(ends))
     return ascend and all(_files.is_count(stride, 1) for _, _, stride, _ in draws) and _are_files(draws, "draws")
 
 
 _FIELDS = {
-    "what": lambda what, manifest: type(what) is dict,
+    "what": lambda identity, manifest: type(identity) is dict,
     "state": lambda state, manifest: len(state) == 2 and _are_files([state], "state"),
     "draws": _are_draws,
 }
 
 
 class Checkpoint:
-    """Reads and writes one folder, within its context alone.
+    """Reads and writes one folder, only within its context.
 
-    what : all that the draws depend on beside the number of sweeps, by name; of JSON types. version : of the library.
+    identity : all that the draws depend on except the number of sweeps, by name; of JSON types. version : of the
+    library.
     """
 
-    def __init__(self, folder, seconds, what, version):
+    def __init__(self, folder, seconds, identity, version):
         self.folder, self.seconds = _files.path_of(folder, "checkpoint"), seconds
         self.name = f"checkpoint={str(self.folder)!r}"
-        self.what = json.loads(json.dumps({"skhorseshoe": version, **what}))
-        self.files = []  # of draws: name, checksum, stride, number with those of the files before
-        self.state = None  # name of its file
-        self.unsure = set()  # names in the last manifest that may not have been written
-        self.sizes = {}  # of the files of draws that were written or read, by name
+        self.identity = json.loads(json.dumps({"skhorseshoe": version, **identity}))
+        self.files = []  # files of draws: name, checksum, stride, number of draws up to their end
+        self.state = None  # name of the file of the state
+        self.unsure = set()  # names in a manifest that may or may not have been written
+        self.sizes = {}  # bytes of the files of draws that were written or read, by name
         self.written = time.monotonic()
         self.failed = False
 
     def __enter__(self):
-        """A ValueError if the folder cannot hold a checkpoint, a RuntimeError if another fit writes to it."""
+        """Lock the folder; a ValueError if it cannot hold a checkpoint, a RuntimeError if another fit writes to it."""
         _files.make(self.folder, self.name)
-        others = _files.foreign(self.folder, (*_OURS, lock_of(_WHAT)))
+        others = _files.foreign(self.folder, (*_PREFIXES, lock_of(_TASK)))
         if others and not (self.folder / _MANIFEST).exists():
             raise ValueError(f"{self.name} is not a checkpoint: it holds {others[:3]}. Give an empty folder.")
-        self.lock = alone(self.folder, _WHAT)
+        self.lock = alone(self.folder, _TASK)
         self.fd = self.lock.__enter__()
         return self
 
@@ -85,16 +86,16 @@ class Checkpoint:
         return self.lock.__exit__(*error)
 
     def load(self, n_iter, check):
-        """What ``Run`` takes to go on for ``n_iter`` sweeps in all, or None if the folder holds nothing yet.
+        """The arrays with which ``Run`` goes on, or None if the folder holds nothing yet.
 
-        Raises a ValueError if it holds another run, a longer one, or files that are damaged or foreign. check : raises
-        an error where arrays cannot be those of the run.
+        Raises a ValueError if it holds another run, more than ``n_iter`` sweeps, or files that are damaged or foreign.
+        check : function of the arrays that raises an error if they cannot belong to the run.
         """
         path = self.folder / _MANIFEST
         if not path.exists():
             return None
         manifest = _files.read_note(path, _FORMAT, _FIELDS, _CURE)
-        if different := _files.differences(manifest["what"], self.what):
+        if different := _files.differences(manifest["what"], self.identity):
             raise ValueError(
                 f"{self.name} holds another run: {different}. Give another folder, or the data and parameters that it "
                 "was made with. In a search or cross-validation set checkpoint=None."
@@ -110,9 +111,9 @@ class Checkpoint:
             draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED if blocks}
             saved = _unflatten(state, draws)
             check(saved)
-        if (made := int(state["n_iter"])) > n_iter:
+        if (n_done := int(state["n_iter"])) > n_iter:
             raise ValueError(
-                f"{self.name} holds {made} sweeps, and n_iter asks for {n_iter} at most: set n_iter={made} or more."
+                f"{self.name} holds {n_done} sweeps, and n_iter asks for {n_iter} at most: set n_iter={n_done} or more."
             )
         return saved
 
@@ -131,10 +132,10 @@ class Checkpoint:
         return time.monotonic() - self.written >= self.seconds
 
     def write(self, run):
-        """Write the run as it is. A disk that is full, or gone, is a warning, once: the run goes on."""
+        """Write the run as it is. If the disk is full or gone, warn once: the run goes on."""
         try:
             self._write(run)
-        except (OSError, ValueError) as error:  # a ValueError where a link is in the way
+        except (OSError, ValueError) as error:  # a ValueError if a link has the name of a file
             with suppress(OSError, ValueError):  # the folder may be gone
                 self._remove_others(self._names_on_disk() | self.unsure)
             if not self.failed:
@@ -149,40 +150,40 @@ class Checkpoint:
         n, stride, sweep = run.draws.n, run.draws.stride, run.chains.state.sweep
         if self.state == f"state-{sweep}.npz":  # nothing is new
             return
-        with os.scandir(self.folder if self.fd is None else self.fd) as found:
-            sizes = {one.name: one.stat(follow_symlinks=False).st_size for one in found if one.name in self.sizes}
+        with os.scandir(self.folder if self.fd is None else self.fd) as entries:
+            sizes = {e.name: e.stat(follow_symlinks=False).st_size for e in entries if e.name in self.sizes}
         files, done = [], 0
         for file in self.files:
-            name, _, of, end = file
-            if of == stride:  # others hold draws that have been given up
-                whole = sizes.get(name) == self.sizes[name]
-                files.append(file if whole else self._put_draws(name, run.draws, done, end))
+            name, _, file_stride, end = file
+            if file_stride == stride:  # the draws in other files have been given up
+                is_complete = sizes.get(name) == self.sizes[name]
+                files.append(file if is_complete else self._put_draws(name, run.draws, done, end))
                 done = end
         if n > done:
             files.append(self._put_draws(f"draws-{sweep}.npz", run.draws, done, n))
         name = f"state-{sweep}.npz"
         state = [name, _files.put(self.folder / name, _packed(_flatten(run.arrays())), self.fd)]
-        body = {"format": _FORMAT, "what": self.what, "state": state, "draws": files}
+        body = {"format": _FORMAT, "what": self.identity, "state": state, "draws": files}
         _files.put_note(self.folder / _MANIFEST, body, self.fd, lambda: setattr(self, "unsure", _names(body)))
         self.files, self.state, self.unsure = files, name, set()
         self._remove_others()
 
     def _put_draws(self, name, draws, start, stop):
-        """Write these draws; returns what the manifest says of them."""
-        data = _packed({of: getattr(draws, of)[:, start:stop] for of in STORED})
+        """Write these draws; returns their entry in the manifest."""
+        data = _packed({array: getattr(draws, array)[:, start:stop] for array in STORED})
         self.sizes[name] = len(data)
         return [name, _files.put(self.folder / name, data, self.fd), draws.stride, stop]
 
     def _names_on_disk(self):
-        """The names in the manifest that is there; an error if that cannot be known."""
+        """The names in the manifest on disk; an error if it cannot be read."""
         path = self.folder / _MANIFEST
         return _names(_files.read_note(path, _FORMAT, _FIELDS, _CURE)) if path.exists() else set()
 
     def _remove_others(self, more=frozenset()):
-        """Remove what is named neither by the manifest nor here."""
-        kept = {_MANIFEST, self.state, *(file[0] for file in self.files), *more}
+        """Remove leftover files that neither this run nor ``more`` names."""
+        named = {_MANIFEST, self.state, *(file[0] for file in self.files), *more}
         for name in os.listdir(self.folder if self.fd is None else self.fd):
-            if name not in kept and _LEFT.fullmatch(name):
+            if name not in named and _LEFTOVERS.fullmatch(name):
                 with suppress(OSError):
                     _files.remove(self.folder / name, self.fd)
 
@@ -199,7 +200,7 @@ def _packed(arrays):
 
 
 def _unpacked(data):
-    """The arrays that ``_packed`` was given: of numbers, as large as what is stored of them; an error for others."""
+    """The arrays that ``_packed`` was given; an error if they hold no numbers or are compressed, and so may be huge."""
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         for item in packed.infolist():
@@ -216,22 +217,22 @@ def _unpacked(data):
 
 
 def _flatten(nested):
-    out = {}
+    flat = {}
     for name, value in nested.items():
-        out |= {f"{name}/{of}": array for of, array in value.items()} if isinstance(value, dict) else {name: value}
-    return out
+        flat |= {f"{name}/{key}": array for key, array in value.items()} if isinstance(value, dict) else {name: value}
+    return flat
 
 
 def _unflatten(flat, draws):
-    out = {"draws": dict(draws)}
+    nested = {"draws": dict(draws)}
     for path, value in flat.items():
         group, _, name = path.rpartition("/")
-        (out.setdefault(group, {}) if group else out)[name] = value
-    return out
+        (nested.setdefault(group, {}) if group else nested)[name] = value
+    return nested
 
 
-# Shapes, a letter for each axis: C chains, n rows, P columns of X, p of them shrunk, q coefficients, M = P + 2 moments,
-# s = 1 + p widths, w = q + 1 coordinates; * is any number above 0, k any at all.
+# Shapes have one letter an axis: C chains, n rows, P columns of X, p of them shrunk, q coefficients, M = P + 2 moments,
+# s = 1 + p widths, w = q + 1 coordinates; * is any number above 0, k any number.
 _STATES = {
     "gibbs": {"lambda_sq_inv": "Cp", "nu_inv": "Cp", "xi_inv": "C", "points": "*q"},
     "hmc": {
@@ -262,34 +263,35 @@ _STATE = {"beta": "Cq", "tau_sq_inv": "C", "sweep": ""}
 _REFERENCE = {"reference_point": "q", "reference_score": "q", "reference_information": "qq", "spread": "s"}
 _STAGE = {"length": "", "n": "", "step": "4", "tau_step": "4", "rates": "2"}
 _SEEN = {"beta": "q", "score": "q", "points": "*q", "first": "q", "last": "Cq", "squares": "q", "lagged": "q"}
-_NOT_YET = {"points": "00", **dict.fromkeys(("beta", "score", "first", "last", "squares", "lagged"), "")}
+_SEEN_NOTHING = {"points": "00", **dict.fromkeys(("beta", "score", "first", "last", "squares", "lagged"), "")}
 _DRAWS = {"coef": "C*P", "intercept": "C*", "global_scale": "C*", "acceptance": "C*"}
 _COUNTS = {"seen": "", "stride": "", "next_kappa": "", "kappa_sum": "p", "kappa_weight": ""}
 _MOMENTS = {"all_n_draws": "", "all_mean": "CM", "all_squares": "CM", "all_positive": "CM"}
-_WHOLE = {"n_iter", "key", "room", "sweep", "extensions", "slow", "every", "stage_length", "stage_n", "seen_n"}
-_WHOLE |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws"}
-_WHOLE |= {"group_seen_n", "group_stride", "group_all_n_draws"}
-# Of groups, G of them, U draws of their effects: of chains, with a map, of what the next one is made of, and of draws.
+_INTEGERS = {"n_iter", "key", "room", "sweep", "extensions", "slow", "every", "stage_length", "stage_n", "seen_n"}
+_INTEGERS |= {"seen", "stride", "next_kappa", "kappa_weight", "all_n_draws"}
+_INTEGERS |= {"group_seen_n", "group_stride", "group_all_n_draws"}
+# Shapes with groups of rows, G groups and U draws of their effects: the state of chains, the map that burn-in learns,
+# the figures from which it makes the next map, and the draws.
 _GROUPS = {"group_effects": "GC", "group_scale": "C", "group_widths": "2", "group_steps": "3"}
 _GROUP_KNOWN = {"group_known_beta": "Cq", "group_known_factor": "C", "group_known_grown": "Cq"}
 _GROUP_MAP = {"along": "Gq", "point": "q", "precision": "G1", "scale": "", "reach": "", "mean": "G4", "log_sd": "G4"}
 _GROUP_SEEN = {"n": "", "weight": "n", "terms": "G", "effects": "G", "beta": "q", "log_scale": "", "square": ""}
-_MEASURED = {"measured_beta": "Cq", "measured_effects": "GC", "measured_scale": "C"}  # with the first draw
+_MEASURED = {"measured_beta": "Cq", "measured_effects": "GC", "measured_scale": "C"}  # from the first draw on
 _GROUP_DRAWS = {"group_stride": "", "group_scale_draws": "CU", "group_effect_draws": "CUG", "group_all_n_draws": ""}
 _GROUP_DRAWS |= {f"group_all_{name}": "CG" for name in ("mean", "squares", "positive")}
-_SINGLE = "group_map_along", "group_effect_draws"  # float32
-_ABOVE_0 = "size", "lambda_sq_inv", "tau_sq_inv", "nu_inv", "xi_inv", "global_scale", "spread"
-_ABOVE_0 += "group_scale", "measured_scale", "group_map_scale", "group_map_reach"
+_FLOAT32 = "group_map_along", "group_effect_draws"
+_POSITIVE = "size", "lambda_sq_inv", "tau_sq_inv", "nu_inv", "xi_inv", "global_scale", "spread"
+_POSITIVE += "group_scale", "measured_scale", "group_map_scale", "group_map_reach"
 
 
 def check_saved(saved, problem, settings):
-    """Raise a ValueError where arrays that ``Run`` is to go on from are missing, or do not agree with one another.
+    """Raise a ValueError if arrays from which ``Run`` would go on are missing, or do not agree with one another.
 
     saved : as ``Run.arrays`` gives it, with the draws. problem, settings : of ``Run``.
     """
-    p, all_of_X, q = problem.rows.columns.n_shrunk, problem.rows.shape[1], len(problem.fixed.anchor)
-    sizes = {"C": settings.n_chains, "n": problem.rows.shape[0], "p": p, "P": all_of_X, "q": q, "s": 1 + p, "w": q + 1}
-    sizes |= {"M": all_of_X + 2, "0": 0, "1": 1, "2": 2, "3": 3, "4": 4}
+    p, n_columns, q = problem.rows.columns.n_shrunk, problem.rows.shape[1], len(problem.fixed.anchor)
+    sizes = {"C": settings.n_chains, "n": problem.rows.shape[0], "p": p, "P": n_columns, "q": q, "s": 1 + p, "w": q + 1}
+    sizes |= {"M": n_columns + 2, "0": 0, "1": 1, "2": 2, "3": 3, "4": 4}
     if problem.rows.groups is not None:
         sizes["G"] = problem.rows.groups.n
     chains, draws = saved["chains"], saved["draws"]
@@ -303,7 +305,7 @@ def check_saved(saved, problem, settings):
 
 
 def _burn_in(chains, settings):
-    """``BurnIn`` as it was planned by then."""
+    """``BurnIn`` as planned when the chains were saved."""
     if settings.burn_in == AUTO:
         _require("extensions" in chains, "'extensions' is missing")
         _require(int(chains["extensions"]) in range(MOST_EXTENSIONS + 1), "its burn-in is longer than any")
@@ -319,9 +321,9 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
         expected |= _named("group_map", _GROUP_MAP) if "G" in sizes and sweep >= stages[0] else {}
         if stages[0] <= sweep < stages[-1]:
             start, stop = max(t for t in stages if t <= sweep), min(t for t in stages if t > sweep)
-            # Of the half that it looks at, before which there is nothing to keep.
+            # A phase learns in its second half, and has nothing to keep before that.
             n_seen = sweep - start - (stop - start) // 2
-            seen = _SEEN if n_seen > 0 else _NOT_YET
+            seen = _SEEN if n_seen > 0 else _SEEN_NOTHING
             expected |= _named("stage", _STAGE | seen)
             if "G" in sizes and n_seen > 1 and stop < stages[-1]:
                 expected |= _named("group_seen", _GROUP_SEEN)
@@ -333,51 +335,51 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
     _check_arrays(chains, expected, sizes)
     if sampler == "hmc":
         step, n_steps, tau_moves, tau_step, apart = chains["settings"].tolist()
-        right = 0 < step < 4 and n_steps in range(1, MAX_STEPS + 1) and tau_moves in range(5) and 0 < tau_step < 100
-        right = right and apart in (0, 1)
-        _require(right and int(chains["every"]) > 0, "no burn-in chooses the steps that it has")
+        is_valid = 0 < step < 4 and n_steps in range(1, MAX_STEPS + 1) and tau_moves in range(5) and 0 < tau_step < 100
+        is_valid = is_valid and apart in (0, 1)
+        _require(is_valid and int(chains["every"]) > 0, "no burn-in chooses the steps that it has")
         _require(np.isin(chains["slow"], range(sizes["p"])).all(), "it names columns that there are not")
         if "stage_n" in chains:
-            now = int(chains["stage_length"]), int(chains["stage_n"])
-            _require(now == (stop - start, sweep - start), "its stage of burn-in is not that of its sweep")
+            progress = int(chains["stage_length"]), int(chains["stage_n"])
+            _require(progress == (stop - start, sweep - start), "its stage of burn-in is not that of its sweep")
 
 
 def _named(prefix, shapes):
-    """The shapes of arrays whose names begin with a prefix."""
+    """The shapes, with a prefix to the names."""
     return {f"{prefix}_{name}": shape for name, shape in shapes.items()}
 
 
-def _check_draws(draws, done, most, settings, sizes):
+def _check_draws(draws, done, limit, settings, sizes):
     seen, stride = int(draws["seen"]), int(draws["stride"])
     _require(seen == done // settings.thin, f"it has seen {seen} draws in {done} sweeps")
-    _require(stride == 1 or (most and stride > 1 and stride & (stride - 1) == 0), f"it keeps every {stride}-th draw")
+    _require(stride == 1 or (limit and stride > 1 and stride & (stride - 1) == 0), f"it keeps every {stride}-th draw")
     n = seen // stride
-    _require(not most or n <= most, f"it has {n} draws, more than the {most} that are kept")
+    _require(not limit or n <= limit, f"it has {n} draws, more than the {limit} that are kept")
     expected = _COUNTS | (_DRAWS if n else {}) | (_MOMENTS if stride > 1 else {})
     expected |= _GROUP_DRAWS if "G" in sizes else {}
     _check_arrays(draws, expected, sizes | ({"*": n} if n else {}), settings.draws_dtype)
     weight, heaviest = int(draws["kappa_weight"]), max(1, isqrt(seen) // 2)
-    right = seen <= weight < seen + heaviest and int(draws["next_kappa"]) == weight + 1
-    _require(right and (draws["kappa_sum"] >= 0).all(), "its mean shrinkage is not of these draws")
+    is_valid = seen <= weight < seen + heaviest and int(draws["next_kappa"]) == weight + 1
+    _require(is_valid and (draws["kappa_sum"] >= 0).all(), "its mean shrinkage is not of these draws")
     _require(stride == 1 or int(draws["all_n_draws"]) == seen, "its moments are not those of its draws")
 
 
 def _check_arrays(arrays, expected, sizes, dtype_of_coef="float64"):
-    """Raise a ValueError unless these are the arrays of these shapes, of finite numbers."""
+    """Raise a ValueError unless the arrays have the names and shapes that are expected, and hold finite numbers."""
     for name in sorted(expected.keys() ^ arrays.keys()):
         _require(False, f"the array {name!r} is {'missing' if name in expected else 'not one of this run'}")
     for name, letters in expected.items():
         array = np.asarray(arrays[name])
         pairs = [*zip(letters, array.shape, strict=False)]
         fits = all(sizes.get(letter, size) == size and (letter != "*" or size) for letter, size in pairs)
-        dtype = dtype_of_coef if name == "coef" else "float32" if name in _SINGLE else float
-        fits &= array.dtype.kind in "iu" if name in _WHOLE else array.dtype == dtype
+        dtype = dtype_of_coef if name == "coef" else "float32" if name in _FLOAT32 else float
+        fits &= array.dtype.kind in "iu" if name in _INTEGERS else array.dtype == dtype
         fits &= array.ndim == len(letters)
         _require(fits, f"the array {name!r} is {array.shape} of {array.dtype}, which does not fit this run")
         _require(np.isfinite(array).all(), f"the array {name!r} holds numbers that are not finite")
-        _require(name not in _ABOVE_0 or (array > 0).all(), f"the array {name!r} holds numbers that are not above 0")
+        _require(name not in _POSITIVE or (array > 0).all(), f"the array {name!r} holds numbers that are not above 0")
 
 
-def _require(right, why):
-    if not right:
-        raise ValueError(why)
+def _require(condition, message):
+    if not condition:
+        raise ValueError(message)

@@ -1,4 +1,4 @@
-"""What a fit finds wrong with its chains and with what bounds them, each with its cure; ``warnings.py`` says it."""
+"""Findings of a fit about chains and unbounded coefficients, with cures; ``warning_texts.py`` has the texts."""
 
 from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
@@ -13,65 +13,65 @@ from .._posterior.estimates import interval, others
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .recipe import nice
-from .warnings import SUMS, Finding
+from .warning_texts import SUMS, Finding
 from .watched import WATCHED, groups_of
 
-LOOSE = 10  # standard deviations of the score by a standard deviation of the column, where its prior says 100
-FAR_SLAB = 20  # scores between the ends of a usual column, from where a slab hardly bounds its coefficient
-FARTHEST_SLAB = 500  # the same of a column of which few values differ from the others
-_COLUMN = 5  # standard deviations between the ends of a usual column
-_FAR_APART = 1.1  # R-hat, from where chains have not met yet
-_LEAST = 1000  # sweeps that are advised
-_MOST_COLUMNS, _MOST_NUMBERS = 4096, 2**23  # of X: correlations take less time than the fit, and copies less room
-_MARGIN = 2.0  # more sweeps than the figures ask for: the least effective sample size of many varies
+LOOSE = 10  # posterior sd of a coefficient times sd of its column, above which only its prior (sd 100) bounds it
+FAR_SLAB = 20  # slab_scale times the range of a usual column, above which the slab hardly bounds its coefficient
+FARTHEST_SLAB = 500  # the same limit for a column with few values that differ from the others
+_COLUMN = 5  # range of a usual column in standard deviations
+_FAR_APART = 1.1  # R-hat from which chains have not met yet
+_LEAST = 1000  # fewest sweeps to advise
+_MOST_COLUMNS, _MOST_NUMBERS = 4096, 2**23  # largest X for which correlations are fast and copies small
+_MARGIN = 2.0  # factor on the sweeps that the figures ask for: the smallest of many effective sample sizes varies
 
 
 class Chains(NamedTuple):
-    """What is judged, and how long the chains are."""
+    """The quantities that are judged, and the length of the chains."""
 
     names: list  # of the quantities
     rhat: np.ndarray
     ess: np.ndarray
     n_chains: int
-    n_draws: int  # of each chain, that are kept
-    is_all: bool  # whether no other draws were made
+    n_draws: int  # kept of each chain
+    is_all: bool  # whether all draws were kept
     burn_in: int  # sweeps
     sweeps: int  # after burn-in
     stopped_by: str
     sweep: float  # seconds a sweep
-    max_rhat: np.ndarray  # of each quantity, the largest that is enough
-    least: np.ndarray  # the effective sample size that is enough
-    are_sums_well: bool = False  # whether only single columns have not converged, but sums over groups of them have
+    max_rhat: np.ndarray  # limit of R-hat for each quantity
+    least: np.ndarray  # limit of the effective sample size for each quantity
+    are_sums_well: bool = False  # whether single columns have not converged, but sums over groups of them have
 
     @property
     def wanted(self):
-        """The least effective sample size that is enough where nothing may be rough."""
+        """The strict limit of the effective sample size."""
         return MIN_ESS_PER_CHAIN * self.n_chains
 
     @property
     def failed(self):
-        """Which quantities have not converged; (k,) bool. What cannot be computed is not known to be well."""
+        """Which quantities have not converged; (k,) bool. True where R-hat or the sample size is NaN."""
         return ~((self.rhat <= self.max_rhat) & (self.ess >= self.least))
 
     def rough(self):
-        """How many times as many sweeps make single columns as sure as all else, where only these are rough; 0 where
-        chains have not converged, or nothing is rough."""
+        """The factor on the sweeps with which rough columns would meet the strict limits; 0 if chains have not
+        converged, or nothing is rough."""
         fold = np.fmax((self.rhat - 1) / (MAX_RHAT - 1), self.wanted / self.ess).max()
         return 0.0 if self.failed.any() or fold <= 1 else fold
 
 
 class Unbounded(NamedTuple):
-    """What the data do not bound; columns by name."""
+    """Coefficients that the data do not bound; columns by name."""
 
-    separated: str = ""  # how the classes are separated, where no slab bounds the coefficients; not by noise alone
+    separated: str = ""  # how the classes are separated, if no slab bounds the coefficients and it is not noise alone
     widest: float = 0.0  # range of the widest column, in the unit of the prior
-    shrunk: np.ndarray = ()  # columns on whose own coefficient neither the data nor a slab place a limit
-    span: float = 0.0  # the widest range of their values, in the unit of the prior
-    free: np.ndarray = ()  # columns that are not shrunk, on whose own coefficient the data place no limit
-    loose: np.ndarray = ()  # columns that are not shrunk, and that only their wide prior bounds
-    loosened: str = ""  # how the columns that are not shrunk separate the classes by themselves
-    levels: np.ndarray = ()  # those of these columns that hold two values, as the level of a category has
-    advised: object = SLAB  # slab_scale that bounds the shrunk ones; "auto" where columns outnumber rows
+    shrunk: np.ndarray = ()  # shrunk columns whose coefficients neither the data nor a slab bound
+    span: float = 0.0  # largest range of the values of these, in the unit of the prior
+    free: np.ndarray = ()  # unpenalized columns whose coefficients the data do not bound
+    loose: np.ndarray = ()  # unpenalized columns whose coefficients only their wide prior bounds
+    loosened: str = ""  # how the unpenalized columns alone separate the classes
+    levels: np.ndarray = ()  # columns among these that hold two values, as the level of a category does
+    advised: object = SLAB  # slab_scale that bounds the shrunk columns; "auto" where columns outnumber rows
 
     def have_levels(self, columns):
         """Whether some of these columns are levels."""
@@ -83,32 +83,32 @@ def of_outcome(params, chains, unbounded, columns=()):
 
     params : those of the classifier, by name. columns : the findings about the columns.
     """
-    found = list(columns)
+    findings = list(columns)
     if unbounded.loosened and not len(unbounded.free):
         cure = f"Remove them from unpenalized{_and_bound(params, unbounded)}."
-        found.append(Finding("separated, unpenalized", unbounded.loose, cure, {"how": unbounded.loosened}))
+        findings.append(Finding("separated, unpenalized", unbounded.loose, cure, {"how": unbounded.loosened}))
     elif len(unbounded.loose) and not (unbounded.separated == COMPLETE or len(unbounded.free)):
         with_levels = unbounded.have_levels(unbounded.loose)
         drop = " (OneHotEncoder(drop='first'))" if with_levels else ""
         cure = f"Drop one of these columns{drop}, or remove them from unpenalized."
         example = "one-hot columns for every level of a category" if with_levels else "one that is the sum of others"
-        found.append(Finding("undetermined", unbounded.loose, cure, {"example": f"for example, {example}"}))
+        findings.append(Finding("undetermined", unbounded.loose, cure, {"example": f"for example, {example}"}))
     if unbounded.separated:
         is_enough = unbounded.advised == AUTO or is_bound(SLAB, unbounded.widest)
         changes = {"slab_scale": unbounded.advised} | ({} if is_enough else {"standardize": True})
-        found.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
+        findings.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
     if len(unbounded.shrunk):
-        found.append(_one_sided("one-sided", unbounded.shrunk, unbounded, *_bound(params, unbounded)))
+        findings.append(_one_sided("one-sided", unbounded.shrunk, unbounded, *_bound(params, unbounded)))
     if len(unbounded.free):
         merge = " merge a rare level with another," if unbounded.have_levels(unbounded.free) else ""
         cure = f"Remove the column from unpenalized{_and_bound(params, unbounded)},{merge} or drop the column."
-        found.append(_one_sided("one-sided, unpenalized", unbounded.free, unbounded, cure))
-    if any(finding.changes for finding in found):  # of another model, whose chains begin anew
+        findings.append(_one_sided("one-sided, unpenalized", unbounded.free, unbounded, cure))
+    if any(finding.changes for finding in findings):  # they make another model, whose chains begin anew
         params = SimpleNamespace(**{**vars(params), "warm_start": False, "checkpoint": None})
     length = _not_converged(params, chains, unbounded)
     if not length and params.target_ess is not None and chains.stopped_by == "n_iter":
         length = _short_of_target(params, chains)
-    return found + length
+    return findings + length
 
 
 def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
@@ -129,13 +129,13 @@ def chains_of(fitted, names, informative, sweep, watched=None):
     if watched is not None and watched.is_rough:
         columns = slice(informative.sum())
         max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
-    how = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, sweep
-    return Chains(names, rhat, ess, n_chains, n_draws, *how, max_rhat, least)
+    history = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, sweep
+    return Chains(names, rhat, ess, n_chains, n_draws, *history, max_rhat, least)
 
 
 def are_sums_well(fitted, rows, failed, informative):
-    """Whether only coefficients of single columns have not converged: neither another quantity, nor the sum of effects
-    over any group of correlated columns. Unknown, and so False, where rows are not dense in memory or are many.
+    """Whether all quantities but single columns have converged, sums of effects over groups of correlated columns too.
+    False if X is sparse, on disk, on a cluster or too large to check.
 
     fitted : attributes of a model. rows : X (n, p), y, the weights or None, and more; None on a cluster. failed : of
     the informative columns and of other quantities, bool. informative : (p,) bool.
@@ -149,7 +149,7 @@ def are_sums_well(fitted, rows, failed, informative):
         return False
     try:
         sums = _sums(fitted, X, weight, alone)
-    except MemoryError:  # the draws stay
+    except MemoryError:  # a check is no reason to lose the draws
         return False
     if sums is None:
         return False
@@ -158,68 +158,68 @@ def are_sums_well(fitted, rows, failed, informative):
 
 
 def _sums(fitted, X, weight, alone):
-    """The draws (n_chains, n_draws, k) of the sums over the groups that have a column of ``alone``, or None if one of
-    these is in no group."""
-    found = []
+    """The draws (n_chains, n_draws, k) of the sums over the groups with a column of ``alone``, or None if one of these
+    columns is in no group."""
+    sums = []
     for columns, weights in groups_of(X, fitted._column_means, fitted._column_sd, weight):
         if alone[columns].any():
             if len(columns) == 1:
                 return None
-            found.append(fitted.coef_draws_[..., columns] @ weights)
+            sums.append(fitted.coef_draws_[..., columns] @ weights)
             alone[columns] = False
-    return None if alone.any() else np.stack(found, axis=-1)
+    return None if alone.any() else np.stack(sums, axis=-1)
 
 
 def unbounded_in(fitted, names, run, slab_scale, ends):
-    """What the data of a run do not bound. ends : of the columns, as ``Rows.ends`` gives them."""
-    rows, found, spans = run.problem.rows, ends.one_sided, ends.spans
-    free = rows.columns.unpenalized[found]
-    # Of what is noise to the model the posterior keeps to zero, whatever the likelihood does beyond.
-    shrunk = ~free & (fitted.shrinkage_[found] < NOISE) & ~are_bound(slab_scale, ends, rows.columns)
+    """``Unbounded`` for a run. ends : of the columns, as ``Rows.ends`` gives them."""
+    rows, one_sided, spans = run.problem.rows, ends.one_sided, ends.spans
+    free = rows.columns.unpenalized[one_sided]
+    # Where the model takes a column for noise, the posterior stays near zero, whatever the likelihood does far out.
+    shrunk = ~free & (fitted.shrinkage_[one_sided] < NOISE) & ~are_bound(slab_scale, ends, rows.columns)
     ranges = _COLUMN * rows.columns.sd_of_X / rows.columns.scale
     widest = ranges[~rows.columns.unpenalized].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
-    waits = run.stopped_by != "interrupt"  # whoever asks
-    separated = _separated(rows, run) if waits and slab_scale != AUTO and not is_bound(slab_scale, widest) else ""
-    if separated == QUASI and len(found):  # which explains it, be it noise
+    has_time = run.stopped_by != "interrupt"  # the search for planes may take long
+    separated = _separated(rows, run) if has_time and slab_scale != AUTO and not is_bound(slab_scale, widest) else ""
+    if separated == QUASI and len(one_sided):  # one-sided columns explain it, even if they are noise
         separated = ""
-    loosened = _separated(rows, run, rows.columns.unpenalized) if waits and len(loose) else ""
+    loosened = _separated(rows, run, rows.columns.unpenalized) if has_time and len(loose) else ""
     span = spans[shrunk].max(initial=0.0)
-    named = np.concatenate([found[shrunk | free], loose])
+    named = np.concatenate([one_sided[shrunk | free], loose])
     levels = names[named[rows.two_valued(named)]]
-    of = names[found[shrunk]], span, names[found[free]], names[loose], loosened, levels
-    return Unbounded(separated, widest, *of)
+    columns = names[one_sided[shrunk]], span, names[one_sided[free]], names[loose], loosened, levels
+    return Unbounded(separated, widest, *columns)
 
 
 def _separated(rows, run, among=None):
-    """How planes separate the classes, or ""; where that is unknown, the chains can tell that one does.
+    """How planes separate the classes, or "". If ``Rows`` cannot tell, the chains may show that a plane does.
 
-    among : (p,) bool, of the columns of the planes; None for all.
+    among : (p,) bool, the columns that a plane may use; None for all.
     """
-    found = rows.separation(among)
-    if found is None:
+    separation = rows.separation(among)
+    if separation is None:
         return COMPLETE if among is None and run.separated() else ""
-    return "" if found == NONE else found
+    return "" if separation == NONE else separation
 
 
 def is_bound(slab_scale, span, far=FAR_SLAB):
-    """Whether a slab bounds the coefficient of a column whose values have this range; with None there is none."""
+    """Whether a slab (None for no slab) bounds the coefficient of a column whose values have this range."""
     return np.zeros(np.shape(span), bool) if slab_scale is None else slab_scale * span <= far
 
 
 def are_bound(slab_scale, ends, columns):
-    """Whether a slab bounds the coefficients of the columns of ``Ends``, were they shrunk. columns : ``Columns``."""
+    """Whether a slab bounds the coefficients of the one-sided columns, if they are shrunk. columns : ``Columns``."""
     slab = slab_of(slab_scale, columns.sd[columns.place][ends.one_sided])
     return is_bound(slab, ends.spans, FARTHEST_SLAB)
 
 
 def _and_bound(params, unbounded):
-    """What is to be done beside making a column one that is shrunk."""
+    """The rest of the cure "remove it from unpenalized"."""
     return "" if params.slab_scale == AUTO else f" and set slab_scale={unbounded.advised!r}"
 
 
 def _bound(params, unbounded):
-    """The cure in words and the changes for the shrunk columns on one side."""
+    """The cure in words, and the changes of parameters, for the shrunk one-sided columns."""
     slab_scale, is_per_sd = params.slab_scale, params.slab_scale == AUTO
     if unbounded.advised == AUTO and slab_scale is None:
         return "", {"slab_scale": AUTO}
@@ -234,15 +234,15 @@ def _bound(params, unbounded):
 
 
 def _loose(draws, free, spread):
-    """Those of the columns ``free`` that only their wide prior bounds. spread : (p,) of the columns of X."""
+    """The columns among ``free`` that only their wide prior bounds. spread : (p,) of the columns of X."""
     if not len(free):
         return free
-    lower, upper = interval(draws[..., free], 0.68)  # that of a Gaussian is two standard deviations
+    lower, upper = interval(draws[..., free], 0.68)  # two standard deviations of a Gaussian
     return free[(upper - lower) / 2 * spread[free] > LOOSE]
 
 
 def _not_converged(params, chains, unbounded):
-    """What R-hat and the effective sample sizes say."""
+    """The finding, or none, that R-hat and the effective sample sizes give; a list."""
     rhat, ess, max_rhat, least, failed = chains.rhat, chains.ess, chains.max_rhat, chains.least, chains.failed
     if not failed.any():
         return []
@@ -255,27 +255,27 @@ def _not_converged(params, chains, unbounded):
         if not chains.is_all:
             return [Finding("too few draws", [], few_kept, {"draws": draws})]
         return [Finding("too few draws", [], *_longer(params, chains, {"draws": draws}))]
-    badness = np.fmax((rhat - 1) / (max_rhat - 1), least / ess)  # infinite where a chain does not move at all
+    badness = np.fmax((rhat - 1) / (max_rhat - 1), least / ess)  # infinite where a chain does not move
     worst = int(np.argmax(np.where(failed, np.nan_to_num(badness, nan=0.0), -1.0)))
     facts = {"failed": failed.sum(), "judged": len(failed), "max_rhat": max_rhat[worst], "wanted": least[worst]}
     facts |= {"worst": chains.names[worst], "rhat": rhat[worst], "ess": ess[worst]}
     facts["per_chain"] = least[worst] // chains.n_chains
     facts["sums"] = SUMS if chains.are_sums_well else ""
-    one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains cure neither these nor what depends on them
+    one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains do not cure these, nor what depends on them
     one_sided |= {"(intercept)", "(global scale)", "(group scale)", *WATCHED} if one_sided else set()
     curable = np.array([name not in one_sided for name in chains.names])
     to_do, cure, changes = failed & curable & (unbounded.separated != COMPLETE), "", {}
     if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:
         cure = few_kept
     elif to_do.any():
-        goal = np.fmax(least, params.target_ess or 0.0)  # which quantities may miss that have converged
+        goal = np.fmax(least, params.target_ess or 0.0)  # converged quantities may miss it
         fold = np.nan_to_num(np.fmax(badness, goal / ess)[curable], nan=1.0, posinf=1.0).max()
         cure, facts, changes = _longer(params, chains, facts, fold, (rhat[to_do] > _FAR_APART).any())
     return [Finding("not converged", [], cure, facts, changes)]
 
 
 def _longer(params, chains, facts, fold=1.0, far=False):
-    """The cure, the facts and the changes of parameters for so many times as many independent draws.
+    """The cure, the facts and the changes of parameters that multiply the independent draws by ``fold``.
 
     far : whether the chains are so far apart that burn-in was too short.
     """
@@ -306,7 +306,7 @@ def _longer(params, chains, facts, fold=1.0, far=False):
 
 
 def _short_of_target(params, chains):
-    """A finding where fewer independent draws have been made than were asked for."""
+    """The finding, or none, that ``target_ess`` was not reached; a list."""
     least = int(np.argmin(chains.ess))
     ess, worst = chains.ess[least], chains.names[least]
     if ess >= params.target_ess:

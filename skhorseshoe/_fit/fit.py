@@ -1,4 +1,4 @@
-"""One fit: data, a plan, a run, its result; each is a value that the next step takes."""
+"""One fit: data, plan, run, result; each is a value that the next step takes."""
 
 import time
 import traceback
@@ -33,7 +33,7 @@ from .._utils.threads import open_threads
 from .._utils.warn import warn
 from .._version import __version__
 from ..diagnostics import convergence
-from . import findings, group_findings, input_findings, parameters, warm_start, warnings
+from . import findings, group_findings, input_findings, parameters, warm_start, warning_texts
 from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
 from .plan import check_memory, plan_fit
@@ -41,31 +41,31 @@ from .recipe import in_time, recipe_of, stricter
 from .watched import Watched
 
 _OF_COLUMNS = "n_features_in_", "feature_names_in_", "_column_labels"
-_REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight"  # as they were at the fit
+_REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight"  # parameters whose values at the fit are kept
 
 
 class Data(NamedTuple):
     """Checked rows and labels, in memory or on a cluster."""
 
     shape: tuple  # of X
-    columns: dict  # attributes that a fitted model has of them: their number, and names if there are any
+    columns: dict  # attributes of a fitted model about the columns: their number, and names if there are any
     classes: np.ndarray
     unpenalized: np.ndarray  # (p,) bool
-    weighted_by: str  # in words, "" if nothing has weighted the rows
-    whole: bool  # whether rows can be repeated in place of their weights
-    times: float  # as many rows there are then
-    outnumber: bool  # whether X as given has more columns than rows, whatever these weigh
+    weighted_by: str  # in words, "" if the rows have no weights
+    whole_weights: bool  # whether rows can be repeated in place of their weights
+    expansion: float  # row count after that, as a multiple
+    outnumber: bool  # whether X has more columns than rows, whatever the weights
     more_columns: bool  # whether X has clearly more columns than rows
-    given: object = None  # X before the checks, which may have made a copy
-    # X, y as 0 and 1, and the weights, numbers of groups and offsets, or None; None on a cluster.
+    original_X: object = None  # X before the checks, which may have made a copy
+    # X, y as 0 and 1, weights, codes of groups and offsets, the last three or None; None on a cluster.
     rows: tuple | None = None
     groups: np.ndarray | None = None  # labels, sorted
-    more: str = ""  # which of groups and offset rows have, in words
-    open_on_cluster: object = None  # function of the arguments of ``Rows`` after y that gives a context with them
+    extras: str = ""  # which of groups and offset rows have, in words
+    open_on_cluster: object = None  # function of the arguments of ``Rows`` after y that returns a context with the rows
 
 
 class Fitted(NamedTuple):
-    """What a fit comes to."""
+    """The result of a fit."""
 
     attributes: dict  # of the model, by name
     interruption: str  # in words, or ""
@@ -73,14 +73,14 @@ class Fitted(NamedTuple):
     recipe: str
 
     def say(self):
-        """Warn of what there is to warn of."""
+        """Warn of an interruption and of the findings."""
         if self.interruption:
             warn(self.interruption)
-        warnings.say(self.findings, self.recipe)
+        warning_texts.say(self.findings, self.recipe)
 
 
 class Lease:
-    """A context that gives a device its memory back: after a fit nothing holds it, after an error its traceback."""
+    """A context that frees GPU memory after a fit, also after an error, whose traceback holds arrays."""
 
     name = "cpu"
 
@@ -95,24 +95,24 @@ class Lease:
 
 
 def fit(model, X, y, of_rows, lease):
-    """``Fitted``, by ``HorseshoeProbitClassifier.fit``; ``model`` stays as it is.
+    """``Fitted`` for ``HorseshoeProbitClassifier.fit``; ``model`` stays as it is.
 
-    of_rows : the other arguments of that, by name, None where nothing is given. lease : learns the device.
+    of_rows : the other arguments of that method, by name, or None. lease : ``Lease``, which learns the device.
     """
     params = parameters.checked(model)
     data = _validate(model, params, X, y, **of_rows)
     params.slab_scale = parameters.settled_slab(params, data.outnumber)
     earlier = warm_start.earlier(model) if params.warm_start else None
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
-    data = data._replace(given=None, rows=None)  # of which the plan may have a copy
+    data = data._replace(original_X=None, rows=None)  # frees them, where the plan has copies
     early = [*input_findings.of_tables(X, {"y": y, **of_rows}, data), *plan.findings]
     lease.name = plan.device.name
     known = {**data.columns, "classes_": data.classes, "device_": plan.device.name, "sampler_": plan.settings.sampler}
     known |= {} if data.groups is None else {"groups_": data.groups}
     known |= {} if of_rows["offset"] is None else {"_has_offset": True}
     metadata = {name: values for name, values in of_rows.items() if values is not None}
-    given = {"estimator": model, "X": X, "y": y, "metadata": metadata}
-    callbacks = partial(Tasks, given, known) if HAS_CALLBACKS else lambda run: None
+    arguments = {"estimator": model, "X": X, "y": y, "metadata": metadata}
+    callbacks = partial(Tasks, arguments, known) if HAS_CALLBACKS else lambda run: None
     with (
         progress.visible(params.verbose),
         open_threads(plan.n_threads) as threads,
@@ -127,12 +127,12 @@ def fit(model, X, y, of_rows, lease):
             watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
             unbounded = ends.one_sided[~findings.are_bound(params.slab_scale, ends, rows.columns)]
             of_columns = input_findings.of_columns(rows, ends, names, params.standardize)
-            warnings.say([*early, *input_findings.first(params, data, rows, ends, sums, names)])
+            warning_texts.say([*early, *input_findings.first(params, data, rows, ends, sums, names)])
             try:
                 run, sweep = _sample(params, problem, plan, earlier, (unbounded, watched), callbacks)
-            except BaseException:  # of which the columns may be the cause
+            except BaseException:  # the columns may be its cause
                 with suppress(Warning):
-                    warnings.say(of_columns, "Set standardize=True." if any(one.changes for one in of_columns) else "")
+                    warning_texts.say(of_columns, "Set standardize=True." if any(f.changes for f in of_columns) else "")
                 raise
             with listening():  # one Ctrl-C loses none of the draws
                 fitted = _summarise(params, data, plan, run, known, factors)
@@ -147,46 +147,46 @@ def fit(model, X, y, of_rows, lease):
                 if data.groups is not None:
                     of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], names)
     fitted._separated, fitted._rough = unbounded.separated, stricter(chains)
-    found = findings.of_outcome(params, chains, unbounded, of_columns)
-    return Fitted(vars(fitted), run.interruption(), found, recipe_of(found, params, chains))
+    outcome = findings.of_outcome(params, chains, unbounded, of_columns)
+    return Fitted(vars(fitted), run.interruption(), outcome, recipe_of(outcome, params, chains))
 
 
 def _validate(model, params, X, y, sample_weight, groups, offset):
     """``Data``; a ValueError, TypeError or MemoryError that names what cannot be used. ``model`` stays as it is."""
     refuse_dask(X, groups=groups, offset=offset)
-    noted = object.__new__(type(model))  # scikit-learn's checks write to an estimator
-    vars(noted).update({name: value for name, value in vars(model).items() if name not in _OF_COLUMNS} | vars(params))
+    learner = object.__new__(type(model))  # scikit-learn's checks write to an estimator
+    vars(learner).update({name: value for name, value in vars(model).items() if name not in _OF_COLUMNS} | vars(params))
     by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
     by += [] if sample_weight is None else ["sample_weight"]
     if validation.is_dask(X, y, sample_weight):
         from .._data.dask_input import prepare  # imports Dask
 
-        shape, classes, open_rows = prepare(noted, X, y, sample_weight)
-        facts = {"whole": not by, "times": 1, "more_columns": False, "open_on_cluster": open_rows}
+        shape, classes, open_rows = prepare(learner, X, y, sample_weight)
+        facts = {"whole_weights": not by, "expansion": 1, "more_columns": False, "open_on_cluster": open_rows}
         facts["outnumber"] = shape[1] > shape[0]
     else:
-        given = X
-        X, y = validation.check_X_and_y(noted, X, y)
+        original_X = X
+        X, y = validation.check_X_and_y(learner, X, y)
         outnumber = X.shape[1] > X.shape[0]
-        more = check_rows(groups, offset, X.shape[0])
-        X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, params.class_weight, more)
+        extras = check_rows(groups, offset, X.shape[0])
+        X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, params.class_weight, extras)
         codes = None
         if groups is not None:
             groups, codes = encode_groups(groups)
             check_sizes(codes, weight)
-        shape, whole = X.shape, is_whole(weight)
-        times = weight.sum() / len(weight) if whole and weight is not None else 1
-        facts = {"whole": whole, "times": times, "given": given, "rows": (X, y, weight, codes, offset)}
+        shape, whole_weights = X.shape, is_whole(weight)
+        expansion = weight.sum() / len(weight) if whole_weights and weight is not None else 1
+        facts = {"whole_weights": whole_weights, "expansion": expansion, "original_X": original_X}
         has = {"groups": groups, "offset": offset}
-        facts |= {"groups": groups, "more": " and ".join(name for name in has if has[name] is not None)}
-        facts |= {"more_columns": is_wide(X, weight), "outnumber": outnumber}
-    columns = {name: value for name, value in vars(noted).items() if name in _OF_COLUMNS}
-    unpenalized = column_mask(params.unpenalized, names_of(noted))
+        facts |= {"groups": groups, "extras": " and ".join(name for name in has if has[name] is not None)}
+        facts |= {"rows": (X, y, weight, codes, offset), "more_columns": is_wide(X, weight), "outnumber": outnumber}
+    columns = {name: value for name, value in vars(learner).items() if name in _OF_COLUMNS}
+    unpenalized = column_mask(params.unpenalized, names_of(learner))
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
 
 
 def _announce(params, plan, n_groups):
-    """Refuse what has no room, and log what is to come."""
+    """Refuse a fit that has no room, and log what it will need."""
     settings, (_, device, reason) = plan.settings, plan.device
     n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
     no_matrix, item = plan.rows is not None and is_without_matrix(plan.rows[0]), np.dtype(settings.draws_dtype).itemsize
@@ -217,7 +217,7 @@ def _problem(params, rows):
     """The ``Problem``: the rows, the prior and the seed."""
     tau_0 = tau_scale(params.global_scale, params.expected_nonzero, rows.columns.n_shrunk, rows.size(), rows.share())
     seed, two = params.random_state, {"size": 2, "dtype": np.uint32}
-    if seed is None:  # not from NumPy's global generator, which is left alone
+    if seed is None:  # not from NumPy's global generator, which no fit changes
         key = np.random.SeedSequence().generate_state(2)
     elif isinstance(seed, np.random.Generator):
         key = seed.integers(0, 2**32, **two)
@@ -229,8 +229,8 @@ def _problem(params, rows):
 def _sample(params, problem, plan, earlier, judged, callbacks):
     """The ``Run`` of a problem, at its end, and the seconds that a sweep has taken.
 
-    earlier : what a model has kept to go on with its chains, or None. judged : ``unbounded`` and ``watched`` of a
-    ``Run``. callbacks : function of the run.
+    earlier : saved chains of the model to go on with, or None. judged : ``unbounded`` and ``watched`` of ``Run``.
+    callbacks : function of the run.
     """
     settings, saved = plan.settings, earlier
     if saved is not None:
@@ -250,16 +250,16 @@ def _checkpoint(params, problem, settings, device):
     if params.checkpoint is None:
         return None
     seed = params.random_state
-    if not isinstance(seed, Integral):  # a generator is known by what it has drawn, a fresh seed by nothing
+    if not isinstance(seed, Integral):  # a generator is identified by what it has drawn; a fresh seed cannot be
         seed = "fresh" if seed is None else f"a generator that draws {problem.key.tolist()}"
-    what = {**warm_start.described(problem, settings), "random_state": str(seed), "device": device}
-    return Checkpoint(params.checkpoint, params.checkpoint_interval, what, __version__)
+    identity = {**warm_start.described(problem, settings), "random_state": str(seed), "device": device}
+    return Checkpoint(params.checkpoint, params.checkpoint_interval, identity, __version__)
 
 
 def _go(run, verbose, checkpoint, callbacks):
-    """Run to the end; returns the seconds that a sweep of the second half has taken, when all was compiled."""
+    """Run to the end; returns the seconds that a sweep of the second half has taken, when all kernels are compiled."""
     log, first = _log(verbose, run), run.sweep
-    marks = 2 * [(0, time.monotonic())]  # sweeps of this fit, twice as many each time, and when they were done
+    marks = 2 * [(0, time.monotonic())]  # sweeps of this fit, about twice as many each time, and when they were done
 
     def save():
         if checkpoint is not None and run.whole:
@@ -273,37 +273,37 @@ def _go(run, verbose, checkpoint, callbacks):
             log(t)
             if checkpoint is not None and checkpoint.is_due():
                 checkpoint.write(run)
-            enough = callbacks is not None and callbacks(t)
+            stop = callbacks is not None and callbacks(t)
             call_handler()
-            return enough
+            return stop
 
         try:
             run.go(report)
         except BaseException:
-            with suppress(Exception):  # what has ended the run is what to say
+            with suppress(Exception):  # the error that has ended the run is the one to raise
                 save()
             raise
         with listening():  # one Ctrl-C loses none of the draws, here and after it
             save()
             if callbacks is not None:
                 callbacks.close()
-    done, then = marks[-2]
-    return (time.monotonic() - then) / max(1, run.sweep - first - done)
+    done, since = marks[-2]
+    return (time.monotonic() - since) / max(1, run.sweep - first - done)
 
 
 def _log(verbose, run):
-    """A function of the number of sweeps done that logs a line now and then, and warns of a fit of hours."""
+    """A function of the number of sweeps done that logs a line now and then, and warns if a fit takes hours."""
 
     def sweeps():
         end, last = run.expected(), run.burn_in + run.settings.n_iter
         return str(last) if end == last else f"about {end} and at most {last}"
 
-    def line(t, left):
-        return f"{'burn-in' if t <= run.burn_in else 'sampling'}: sweep {t} of {sweeps()}, about {in_time(left)} left"
+    def line(t, rest):
+        return f"{'burn-in' if t <= run.burn_in else 'sampling'}: sweep {t} of {sweeps()}, about {in_time(rest)} left"
 
-    def too_long(t, sweep, left):
+    def too_long(t, sweep, rest):
         return (
-            f"At {sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about {in_time(left)}. "
+            f"At {sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about {in_time(rest)}. "
             "To shorten it, set target_ess or reduce rows or columns; checkpoint saves progress, verbose=1 reports "
             "progress, and Ctrl-C ends the fit with the draws so far."
         )
@@ -312,8 +312,8 @@ def _log(verbose, run):
 
 
 def _summarise(params, data, plan, run, known, factors):
-    """The attributes of a fitted model, all NumPy. known : those that it has had before the run. factors : the
-    categories with a column for every level."""
+    """The attributes of a fitted model, all NumPy. known : those known before the run. factors : the categories with a
+    column for every level."""
     draws, (rows, fixed, tau_0, _) = run.draws, run.problem
     fitted = SimpleNamespace(**known)
     for name in STORED:
@@ -322,14 +322,14 @@ def _summarise(params, data, plan, run, known, factors):
         fitted.group_scale_draws_, fitted.group_effect_draws_ = draws.group_scale, draws.groups.effects
         of_all = draws.groups.moments.pooled()
         fitted.group_effect_moments_ = {name: of_all[name] for name in ("mean", "sd")}
-        fitted._group_stride = draws.groups.stride // draws.stride  # of draws that are kept
+        fitted._group_stride = draws.groups.stride // draws.stride  # in kept draws
     fitted.moments_ = None if draws.moments is None else draws.moments.pooled()
     fitted.shrinkage_ = draws.shrinkage()
     fitted.inclusion_score_ = 1.0 - fitted.shrinkage_
-    how = params.coef_summary, params.credible_level
+    options = params.coef_summary, params.credible_level
     coef, intercept = estimates.means(fitted)
-    fitted.coef_ = estimates.point(draws.coef, coef, *how)[None, :]
-    fitted.intercept_ = np.atleast_1d(estimates.point(draws.intercept, intercept, *how))
+    fitted.coef_ = estimates.point(draws.coef, coef, *options)[None, :]
+    fitted.intercept_ = np.atleast_1d(estimates.point(draws.intercept, intercept, *options))
     checks = convergence(draws.coef)
     fitted.rhat_, fitted.ess_ = checks.rhat, checks.ess_bulk
     fitted.n_iter_, fitted.burn_in_, fitted.stopped_by_ = run.done, run.burn_in, run.stopped_by
@@ -341,11 +341,11 @@ def _summarise(params, data, plan, run, known, factors):
         fitted.prior_["slab_scale"] = np.append(fixed.slab_scale, free)[columns.place]
     if data.groups is not None:
         fitted.prior_["group_scale"] = float(params.group_scale)
-    fitted._column_means = columns.mean_of_X  # by weight; what contributions are measured from
-    fitted._column_sd = columns.sd_of_X  # by weight; the unit of effects
+    fitted._column_means = columns.mean_of_X  # weighted; the reference point of contributions
+    fitted._column_sd = columns.sd_of_X  # weighted; the unit of effects
     fitted._factors = [factor._asdict() for factor in factors]
     fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
-    fitted._saved_run = warm_start.kept(run) if params.warm_start and run.whole else None
+    fitted._saved_run = warm_start.saved_run(run) if params.warm_start and run.whole else None
     return fitted

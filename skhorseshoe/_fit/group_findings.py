@@ -1,22 +1,22 @@
-"""What a fit with groups finds: columns whose group means go together with the effects of groups.
+"""Findings of a fit with groups: columns whose group means correlate with the effects of groups.
 
-The model takes effects to be independent of the columns. Where the effect of a column between groups is another than
-within one, the effects of groups take up the difference, and correlate with its group means (Mundlak 1978).
+The model takes group effects to be independent of the columns. If the effect of a column between groups differs from
+that within groups, the group effects take up the difference, and correlate with its group means (Mundlak 1978).
 """
 
 import numpy as np
 
 from .._utils.names import printable
-from .warnings import Finding
+from .warning_texts import Finding
 
-_LEAST = 0.1  # correlation that matters
-_CHANCE = 1e-4  # that any column of noise is found
-_WITHIN = 1e-6  # of the variance of a column, that is within groups; with less its means are the column itself
-_MOST_NUMBERS = 2**27  # means of groups
+_LEAST = 0.1  # smallest correlation that matters
+_CHANCE = 1e-4  # probability that any column of noise is found
+_WITHIN = 1e-6  # smallest share of a column's variance within groups; with less, the column is its group means
+_MOST_NUMBERS = 2**27  # largest number of group means to compute
 
 
 def of_means(rows, effects, names):
-    """A ``Finding``, or none, in a list. rows : ``Rows``. effects : (n_groups,) posterior means. names : of columns."""
+    """A list of at most one ``Finding``. rows : ``Rows``. effects : (n_groups,) posterior means. names : of columns."""
     n_groups, c = rows.groups.n, rows.columns
     if n_groups * rows.shape[1] > _MOST_NUMBERS or n_groups < 4:
         return []
@@ -26,19 +26,19 @@ def of_means(rows, effects, names):
     varies = c.informative & (c.sd_of_X**2 - between > _WITHIN * c.sd_of_X**2)
     r = _correlations(means, effects)
     statistic = np.sqrt(n_groups - 2) * np.abs(r) / np.sqrt(1 - np.minimum(r**2, 1 - 1e-12))
-    enough = np.sqrt(2 * np.log(len(r) / _CHANCE))  # a bound for the largest of as many standard normals
-    found = np.flatnonzero(varies & (np.abs(r) > _LEAST) & (statistic > enough))
-    if not len(found):
+    threshold = np.sqrt(2 * np.log(len(r) / _CHANCE))  # a bound for the largest of len(r) standard normals
+    columns = np.flatnonzero(varies & (np.abs(r) > _LEAST) & (statistic > threshold))
+    if not len(columns):
         return []
-    found = found[np.argsort(-np.abs(r[found]), kind="stable")]
-    name = names[found[0]]
+    columns = columns[np.argsort(-np.abs(r[columns]), kind="stable")]
+    name = names[columns[0]]
     new, old = printable(repr(f"{name}_mean")), printable(repr(name))
     cure = f"Add the means as columns: X[{new}] = X.groupby(groups)[{old}].transform('mean')."
-    return [Finding("group means", names[found], cure, {"worst": r[found[0]]})]
+    return [Finding("group means", names[columns], cure, {"worst": r[columns[0]]})]
 
 
 def _correlations(means, effects):
-    """Of each column (n_groups, p) with the effects (n_groups,), 0 where one does not vary; (p,)."""
+    """Correlations (p,) of the columns of ``means`` (n_groups, p) with the effects, 0 where one does not vary."""
     means, effects = means - means.mean(axis=0), effects - effects.mean()
     sizes = np.sqrt((means**2).sum(axis=0) * (effects**2).sum())
     return np.divide(effects @ means, sizes, out=np.zeros(means.shape[1]), where=sizes > 0)

@@ -1,4 +1,4 @@
-"""What a fit finds wrong with its input before it samples, each with its cure; ``warnings.py`` says it."""
+"""Findings of a fit about its input, before it samples, each with its cure; ``warning_texts.py`` has the texts."""
 
 import numpy as np
 import pandas as pd
@@ -7,90 +7,89 @@ from .._mcmc.burn_in import AUTO
 from .._mcmc.prior import SLAB
 from .._utils.warn import fold_of
 from .findings import are_bound
-from .warnings import Finding
+from .warning_texts import Finding
 
-_SCALE_RATIO = 1e3  # of the standard deviations of two columns
-_ERROR = 1e-3  # of a column, from rounding as large as its distance from zero makes it, in its standard deviations
-_EVIDENCE = 2.0  # nats: by chance a column is as one-sided as this in one of seven
-_LIGHT, _FEW = 0.1, 20  # share of the rows that their weights add up to, and how many rows that is, at most
-_FEW_GROUPS = 10  # that tell hardly how much groups differ
-_CLASS = 1  # row, by weight, of the rarer class, that is enough to go with so few others
+_SCALE_RATIO = 1e3  # largest ratio of the standard deviations of two columns
+_ERROR = 1e-3  # largest rounding error of a column, in its standard deviations
+_EVIDENCE = 2.0  # nats, which a noise column exceeds by chance with probability 1 in 7
+_LIGHT, _FEW = 0.1, 20  # weights are light if they sum to less than this share of the rows, and to so few rows
+_FEW_GROUPS = 10  # fewer groups hardly tell how much groups differ
+_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_FEW``
 
 
 def of_tables(X, others, data):
-    """The findings about the order of the labels that tables of pandas have, of their rows and of categories in y; and
-    about groups that are few.
+    """The findings about the index labels of pandas tables, an ordered y, and few groups.
 
-    others : what is given of the rows beside X, by name. data : ``Data``.
+    others : the other arguments about rows, by name. data : ``Data``.
     """
-    found, index, classes = [], getattr(X, "index", None), data.classes
+    findings, index, classes = [], getattr(X, "index", None), data.classes
     for name, other in others.items():
         if _is_reordered(index, getattr(other, "index", None)):
-            found.append(Finding("order of rows", [], f"{name}.loc[X.index] matches them by label.", {"name": name}))
+            findings.append(Finding("order of rows", [], f"{name}.loc[X.index] matches them by label.", {"name": name}))
     dtype = getattr(others["y"], "dtype", None)
     order = [label for label in dtype.categories if label in classes] if getattr(dtype, "ordered", False) else []
     if order and order != classes.tolist():
         facts = {"low": order[0], "high": order[1], "classes": classes.tolist()}
-        found.append(Finding("order of classes", [], f"Labels y == {order[1]!r} keep the order.", facts))
+        findings.append(Finding("order of classes", [], f"Labels y == {order[1]!r} keep the order.", facts))
     if data.groups is not None and len(data.groups) < _FEW_GROUPS:
         cure = "Columns for all groups but one (OneHotEncoder(drop='first')), unpenalized, do not ask that."
-        found.append(Finding("few groups", [], cure, {"n": len(data.groups)}))
-    return found
+        findings.append(Finding("few groups", [], cure, {"n": len(data.groups)}))
+    return findings
 
 
 def _is_reordered(index, other):
-    """Whether these are the same labels in another order."""
+    """Whether two indices have the same labels in another order."""
     if not isinstance(index, pd.Index) or not isinstance(other, pd.Index) or len(index) != len(other):
         return False
     return bool(not index.equals(other) and index.isin(other).all() and other.isin(index).all())
 
 
 def first(params, data, rows, ends, sums, names):
-    """The findings that are said before sampling: weights that leave few rows, and what the data do not tell or bound.
+    """The findings to warn of before sampling: light weights, dependent columns, and coefficients without a bound.
 
     data : ``Data``. ends : ``Ends``. sums : ``Factor``s of columns that depend on one another. names : of the columns,
     an array.
     """
     n, size, rarer = rows.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
-    found = []
+    findings = []
     if data.weighted_by and size < _LIGHT * n and (size < _FEW or rarer < _CLASS):
         facts = {"by": data.weighted_by, "rows": n, "size": size}
-        found.append(Finding("light weights", [], "", facts))
+        findings.append(Finding("light weights", [], "", facts))
     if sums:
         more = f" (and {len(sums) - 1} more such sets)" if len(sums) > 1 else ""
-        found.append(Finding("dependent", names[sums[0].columns], "", {"more": more}))
+        findings.append(Finding("dependent", names[sums[0].columns], "", {"more": more}))
     columns, sided = rows.columns, ends.one_sided
     slab = f"slab_scale={AUTO!r}" if data.outnumber else f"slab_scale={SLAB} with standardize=True"
     if params.slab_scale is None and columns.n_shrunk > n:
-        return [*found, Finding("wide", [], f"{slab} bounds them.", {"p": rows.shape[1], "n": n})]
+        return [*findings, Finding("wide", [], f"{slab} bounds them.", {"p": rows.shape[1], "n": n})]
     bound = are_bound(params.slab_scale, ends, columns) & ~columns.unpenalized[sided]
-    told = names[sided[(ends.evidence >= _EVIDENCE) & ~bound]]
-    if len(told) and not fold_of():  # where a search says it after the fit
+    unbounded = names[sided[(ends.evidence >= _EVIDENCE) & ~bound]]
+    if len(unbounded) and not fold_of():  # a search warns of it after the fit
         free = columns.unpenalized[sided].any()
         cure = f"{'If it is not unpenalized, ' if free else ''}{slab} bounds it."
-        found.append(Finding("one-sided first", told, cure, {}))
-    return found
+        findings.append(Finding("one-sided first", unbounded, cure, {}))
+    return findings
 
 
 def of_columns(rows, ends, names, standardize):
     """The findings about the scale of the columns. ends : ``Ends``. names : of the columns of X, an array."""
-    found, columns, dtype = [], rows.columns, np.promote_types(rows.dtype, np.float32)  # that of the passes
+    findings, columns, dtype = [], rows.columns, np.promote_types(rows.dtype, np.float32)  # dtype of the passes
     distance = rows.distance.copy()
     distance[ends.rounded] = 1 / np.finfo(np.float64).eps
     far = np.flatnonzero(np.finfo(dtype).eps * distance > _ERROR)
     if len(far):
         cure = f"Subtract the means before you fit{', or give X as float64' if dtype == np.float32 else ''}."
-        found.append(Finding("far from zero", names[far], cure, {"distance": distance.max(), "dtype": dtype}))
+        findings.append(Finding("far from zero", names[far], cure, {"distance": distance.max(), "dtype": dtype}))
     out, usual = rows.far_out()
     if len(out):
         at = np.argmax(rows.spread[out] / usual)
         facts = {"worst": names[out[at]], "spread": rows.spread[out[at]], "usual": usual[at]}
         cure = "Clip them, or use the column's logarithm or quantiles (QuantileTransformer)."
-        found.append(Finding("far out", names[out], cure, facts))
-    shrunk = np.setdiff1d(np.flatnonzero((columns.sd_of_X > 0) & ~columns.unpenalized), out)  # which share one prior
+        findings.append(Finding("far out", names[out], cure, facts))
+    shrunk = np.setdiff1d(np.flatnonzero((columns.sd_of_X > 0) & ~columns.unpenalized), out)  # under the same prior
     spread = columns.sd_of_X[shrunk]
     if not standardize and len(shrunk) > 1 and spread.max() > _SCALE_RATIO * spread.min():
         small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
         facts = {"large": large, "most": spread.max(), "small": small, "least": spread.min()}
-        found.append(Finding("scales", [], "", facts, {"standardize": True}))
-    return found
+        findings.append(Finding("scales", [], "", facts, {"standardize": True}))
+    return findings

@@ -1,4 +1,4 @@
-"""What the parameters of the classifier may be: each by itself, and beside one another."""
+"""Checks of the parameters of the classifier, each by itself and in combination."""
 
 import math
 from numbers import Integral, Real
@@ -15,17 +15,17 @@ from .._utils import sklearn_compat
 from .._utils.sklearn_compat import StrOptions
 from ..diagnostics import MIN_ESS_PER_CHAIN
 
-MOST_SWEEPS = 10_000  # after burn-in, of n_iter="auto"
-_MOST = 2**53  # sweeps or draws: a float still tells one from the next
+MOST_SWEEPS = 10_000  # largest number of sweeps after burn-in with n_iter="auto"
+_MOST = 2**53  # largest number of sweeps or draws: a float still distinguishes it from the next
 _MOST_THREADS = 1024
-_JUDGED = 8  # draws of a chain, of which at least half are kept: R-hat takes four
+_JUDGED = 8  # fewest draws of a chain to keep room for: thinning keeps half, and R-hat needs four
 
 
 class Interval(sklearn_compat.Interval):
-    """Of numbers: True and False are none."""
+    """An interval of numbers, which True and False are not."""
 
     def is_satisfied_by(self, value):
-        value = _plain(value)  # small types cannot be compared with all
+        value = _plain(value)  # a small integer type cannot be compared with a large bound
         return not isinstance(value, bool) and super().is_satisfied_by(value)
 
 
@@ -39,7 +39,7 @@ class _Samplers(StrOptions):
         return f"{super().__str__()} ('collapsed' of earlier versions is 'hmc' with more columns than rows)"
 
 
-CONSTRAINTS = {  # of each parameter by itself, which scikit-learn checks
+CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "n_iter": [Interval(Integral, 1, _MOST, closed="both"), StrOptions({"auto"})],
     "burn_in": [Interval(Integral, 0, _MOST, closed="both"), StrOptions({"auto"})],
     "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
@@ -73,7 +73,7 @@ CONSTRAINTS = {  # of each parameter by itself, which scikit-learn checks
 
 
 def _plain(value):
-    """A number of NumPy's as one of Python's, which has room for sums of sweeps and can be written down."""
+    """A NumPy number as a Python number, which cannot overflow and can be written as JSON."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -85,12 +85,12 @@ def checked(model):
         name = f"the {MOST_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"
         raise ValueError(f"thin must not exceed {name} (thin={thin}, n_iter={n_iter}): no draw would be kept.")
     is_thinned = most is not None and most < sweeps_of(n_iter) // thin
-    fewest = most // 2 if is_thinned else most  # draws of a chain: thinning keeps half of them once most are there
+    fewest = most // 2 if is_thinned else most  # draws of a chain; thinning halves them whenever there are ``most``
     if None not in (target, most) and (most < _JUDGED or fewest * params.n_chains < target):
-        told = " (n_iter='auto')" if params.target_ess is None else ""
+        automatic = " (n_iter='auto')" if params.target_ess is None else ""
         enough = max(_JUDGED, math.ceil(target / params.n_chains) * (1 + is_thinned))
         raise ValueError(
-            f"max_draws={most} keeps too few draws to tell when target_ess={target}{told} is reached: as few as "
+            f"max_draws={most} keeps too few draws to tell when target_ess={target}{automatic} is reached: as few as "
             f"{fewest} of each of {params.n_chains} chains. Raise max_draws to {enough} or more, or leave it out."
         )
     if params.checkpoint is not None and params.warm_start:
@@ -109,11 +109,11 @@ def settled_slab(params, outnumber):
 
 
 def target_of(params):
-    """The effective sample size with which sampling ends; None if it goes on for ``n_iter`` sweeps."""
+    """The effective sample size at which sampling ends; None if it goes on for ``n_iter`` sweeps."""
     automatic = params.n_iter == AUTO and params.target_ess is None
     return MIN_ESS_PER_CHAIN * params.n_chains if automatic else params.target_ess
 
 
 def sweeps_of(n_iter):
-    """Sweeps after burn-in, at most."""
+    """The largest number of sweeps after burn-in."""
     return MOST_SWEEPS if n_iter == AUTO else n_iter

@@ -1,13 +1,13 @@
-"""The recipe at the end of a warning: all parameters to fit again with, at once, and how long that will take."""
+"""The recipe at the end of a warning: all parameters to change for the next fit, and how long that will take."""
 
 from .._mcmc.burn_in import AUTO
 from .parameters import MOST_SWEEPS
 
-_USUAL = 4000  # sweeps after another scale or slab, of which no figure tells yet
-_AUTOMATIC = 2000  # that are made then, burn-in with them, if nobody says how many
-_ANEW = {"separated", "scales"}  # findings after which figures of the chains tell nothing of the next
-_KEPT = 10_000  # draws of a chain that are enough to keep, if nobody asks for more than they can be worth
-_FEWEST = 4  # times as many draws as the effective ones that are asked for are kept all the same
+_USUAL = 4000  # sweeps to advise with another scale or slab, whose mixing is not measured yet
+_AUTOMATIC = 2000  # sweeps, burn-in included, that a fit with n_iter="auto" is assumed to take
+_ANEW = {"separated", "scales"}  # findings after which the figures of these chains do not predict the next
+_KEPT = 10_000  # default number of draws of a chain to keep
+_FEWEST = 4  # draws to keep for each effective draw that target_ess asks for, at least
 
 
 def recipe_of(findings, params, chains):
@@ -19,20 +19,20 @@ def recipe_of(findings, params, chains):
     changes = {name: value for name, value in changes.items() if value != getattr(params, name)}
     if not changes:
         return ""
-    is_another = bool(changes.keys() & {"slab_scale", "standardize"})  # model, whose chains begin anew
+    is_another = bool(changes.keys() & {"slab_scale", "standardize"})  # another model, whose chains begin anew
     if is_another:
-        told = 0 if _ANEW & {finding.kind for finding in findings} else changes.get("n_iter", 0)
-        for name, least in (("n_iter", max(told, _USUAL)), ("burn_in", max(changes.get("burn_in", 0), 1000))):
-            asked = getattr(params, name)
-            changes[name] = asked if asked == AUTO else max(asked, least)
+        measured = 0 if _ANEW & {finding.kind for finding in findings} else changes.get("n_iter", 0)
+        for name, least in (("n_iter", max(measured, _USUAL)), ("burn_in", max(changes.get("burn_in", 0), 1000))):
+            current = getattr(params, name)
+            changes[name] = current if current == AUTO else max(current, least)
     changes = {name: value for name, value in changes.items() if value != getattr(params, name)}
     n_iter, burn_in = (changes.get(name, getattr(params, name)) for name in ("n_iter", "burn_in"))
     sweeps = _AUTOMATIC if n_iter == AUTO else n_iter + (chains.burn_in if burn_in == AUTO else burn_in)
     begins_anew = is_another or bool(changes.keys() & {"burn_in", "thin", "max_draws"})
-    goes_on = not begins_anew and (params.warm_start or params.checkpoint is not None)  # with every draw as it is
-    kept = max(_KEPT, int(_FEWEST * (params.target_ess or 0) / chains.n_chains))
-    if "n_iter" in changes and not goes_on and params.max_draws is None and n_iter > params.thin * kept:
-        changes["thin"] = -(-n_iter // kept)
+    goes_on = not begins_anew and (params.warm_start or params.checkpoint is not None)  # and so keeps every draw
+    n_kept = max(_KEPT, int(_FEWEST * (params.target_ess or 0) / chains.n_chains))
+    if "n_iter" in changes and not goes_on and params.max_draws is None and n_iter > params.thin * n_kept:
+        changes["thin"] = -(-n_iter // n_kept)
     if (is_another or "max_draws" in changes) and params.warm_start:
         changes["warm_start"] = False
     if begins_anew and params.checkpoint is not None:
@@ -42,8 +42,8 @@ def recipe_of(findings, params, chains):
 
 
 def stricter(chains):
-    """What is judged in place of single columns, and the parameters that make these as sure with the time it takes: two
-    texts where only they are rough, else None."""
+    """If only single columns are rough, two texts: what is judged in their place, and the parameters that would make
+    them as precise, with the time that takes. Else None."""
     fold = chains.rough()
     if not fold:
         return None
@@ -54,7 +54,7 @@ def stricter(chains):
 
 
 def in_time(seconds):
-    """Seconds in words, in the largest unit of which there are two or more."""
+    """Seconds in words, in the largest unit that gives 2 or more."""
     for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"

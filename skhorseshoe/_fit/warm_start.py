@@ -1,4 +1,4 @@
-"""What a fitted model keeps to go on with its chains, and whether they may go on."""
+"""Warm starts: what a fitted model keeps of its chains, and whether these may go on."""
 
 from numbers import Integral
 
@@ -9,16 +9,16 @@ from .._mcmc.prior import PER_SD
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
 
-_NONE = {"groups": None, "offset": None}  # which not all rows have
+_NONE = {"groups": None, "offset": None}  # checksums of rows without groups and offset
 
 
-def kept(run):
-    """What a model keeps of a run beside its draws."""
+def saved_run(run):
+    """What a model keeps of a run, without the draws."""
     return {"what": described(run.problem, run.settings), **run.arrays()}
 
 
 def earlier(model):
-    """What a fitted model keeps to go on with its chains, and its draws; None if it keeps nothing."""
+    """What a fitted model keeps of its chains, with the draws; None if it keeps nothing."""
     saved = vars(model).get("_saved_run")
     if saved is None:
         return None
@@ -27,7 +27,7 @@ def earlier(model):
 
 
 def check_same(saved, problem, settings):
-    """Raise a ValueError that names the differences if data or parameters are not those of the chains."""
+    """Raise a ValueError that names the differences if data or parameters have changed since the chains began."""
     if different := differences(saved["what"], described(problem, settings)):
         raise ValueError(
             "warm_start=True continues the chains of the last fit, but these have changed since: "
@@ -36,7 +36,7 @@ def check_same(saved, problem, settings):
 
 
 def check_seed(saved, problem, random_state):
-    """Warn where a whole number is the seed that is asked for, and the chains have begun with another one."""
+    """Warn if ``random_state`` is a whole number, and the chains have begun with another seed."""
     if isinstance(random_state, Integral) and not np.array_equal(saved["key"], problem.key):
         warn(
             f"random_state={random_state} has no effect: warm_start=True continues the chains of the last fit with the "
@@ -45,7 +45,7 @@ def check_seed(saved, problem, random_state):
 
 
 def described(problem, settings):
-    """All that the draws depend on, beside the seed and the number of sweeps, by name."""
+    """All that the draws depend on, except the seed and the number of sweeps, by name."""
     rows, columns, slab_scale = problem.rows, problem.rows.columns, problem.fixed.slab_scale
     return {
         "sampler": settings.kind,

@@ -1,4 +1,4 @@
-"""What people act on where columns outnumber rows: probabilities of rows, and sums over groups of columns."""
+"""Quantities that are judged where columns outnumber rows: probabilities of rows, and sums over groups of columns."""
 
 from typing import NamedTuple
 
@@ -10,47 +10,47 @@ from .._mcmc.draws import moving
 from .._posterior.correlated import clusters
 from ..diagnostics import ess_bulk, rhat
 
-WATCHED = "(predictions)", "(predictions and groups)"  # names of quantities
-MOST_ROWS = 1000  # whose probabilities are watched
-_THRESHOLD = 0.7  # of ``groups.correlated_groups``
-# Columns of which all correlations are held, and products of two numbers that these take: a second, 150 MB.
+WATCHED = "(predictions)", "(predictions and groups)"  # names, without and with groups of columns
+MOST_ROWS = 1000  # largest number of rows whose probabilities are watched
+_THRESHOLD = 0.7  # correlation at which columns form a group, as in ``groups.correlated_groups``
+# Groups are looked for up to so many columns, and products of two numbers in their correlations: a second, 150 MB.
 _MOST_COLUMNS, _MOST = 4096, 2**34
-_DRAWS, _NUMBERS = 64, 2**22  # draws and coefficients of a block
+_DRAWS, _NUMBERS = 64, 2**22  # largest numbers of draws and of coefficients in a block
 
 
 class Watched:
-    """Draws of these quantities, kept from one look at a run to the next.
+    """Draws of the watched quantities, kept from one look at a run to the next.
 
-    rows : ``Rows``. The ones that are watched are chosen here, evenly spaced; groups are those among them, and none
-    where correlations take too long. is_rough : whether single columns need not be known as well.
+    rows : ``Rows``; of these, evenly spaced ones are watched. Groups are found from their correlations, unless these
+    take too long. is_rough : whether looser limits suffice for single columns.
     """
 
     def __init__(self, rows, is_rough):
         self.is_rough = is_rough
-        columns, X = rows.columns, rows.some(MOST_ROWS)
-        # A column far from zero leaves float32 few digits for its part in a score, so dense ones are centred.
+        columns, X = rows.columns, rows.evenly_spaced(MOST_ROWS)
+        # A column far from zero leaves float32 few digits for its part of eta, so dense X is centred.
         self.centre = np.zeros(X.shape[1]) if issparse(X) else columns.mean_of_X
         self.X = (X if issparse(X) else X - self.centre).astype(np.float32)
         self.weights = _weights(X, columns.mean_of_X, columns.sd_of_X)
         self.held, self.stride = None, 0
 
     def draws(self, draws):
-        """Those of ``Draws``: probabilities, then sums; (n_chains, n, k) float32.
+        """The watched quantities for ``Draws``: probabilities, then sums; (n_chains, n, k) float32.
 
-        Blocks begin at the same draws whenever one looks, so that a run which goes on has the bits of one run.
+        Blocks begin at the same draws at each look, so a run that is continued has the bits of an uninterrupted one.
         """
         n_chains, _, p = draws.coef.shape
         step = max(1, min(_DRAWS, _NUMBERS // (n_chains * p)))
         if self.stride != draws.stride:  # half of the draws have been given up
             self.held, self.stride = np.empty((n_chains, 0, self.X.shape[0] + self.weights.shape[1])), draws.stride
-        whole = self.held.shape[1] // step * step
-        blocks = [slice(start, min(draws.n, start + step)) for start in range(whole, draws.n, step)]
+        n_complete = self.held.shape[1] // step * step
+        blocks = [slice(start, min(draws.n, start + step)) for start in range(n_complete, draws.n, step)]
         new = [self._of(draws.coef[:, block], draws.intercept[:, block]) for block in blocks]
-        self.held = np.concatenate([self.held[:, :whole], *new], axis=1, dtype=np.float32)
+        self.held = np.concatenate([self.held[:, :n_complete], *new], axis=1, dtype=np.float32)
         return self.held
 
     def worst(self, draws):
-        """The ``Worst`` of those that move."""
+        """The ``Worst`` of the quantities that move."""
         values = self.draws(draws)
         values = values[..., moving(values)]
         worst = (rhat(values).max(), ess_bulk(values).min()) if values.size else (1.0, np.inf)
@@ -61,12 +61,12 @@ class Watched:
         at_centre = (intercept.ravel() + flat @ self.centre).astype(np.float32)
         flat = flat.astype(np.float32)
         values = np.hstack([ndtr((self.X @ flat.T).T + at_centre[:, None]), flat @ self.weights])
-        # What coefficients without a bound have made of numbers that float32 lacks is no reason to end a fit.
+        # Unbounded coefficients may overflow float32, which is no reason to end a fit.
         return np.nan_to_num(values, copy=False).reshape(*coef.shape[:2], -1)
 
 
 class Worst(NamedTuple):
-    """What is watched, as one quantity."""
+    """All watched quantities as one."""
 
     name: str
     rhat: float  # the largest
@@ -75,8 +75,8 @@ class Worst(NamedTuple):
 
 
 def groups_of(X, mean, sd, weight=None):
-    """Of each group of correlated columns, and of each column in none, the numbers and the weights: standard deviations
-    with signs, which add up effects.
+    """Yield the column numbers and the weights of each group of correlated columns; a column in no group is a group by
+    itself. The weights are signed standard deviations: the weighted sum of coefficients is the sum of effects.
 
     X : (n, p) dense. mean, sd : (p,) of its columns. weight : of its rows, or None.
     """
@@ -91,7 +91,7 @@ def groups_of(X, mean, sd, weight=None):
 
 
 def _weights(X, mean, sd):
-    """Those of the columns (p, k) in the groups of two or more; k is 0 where they are not looked for."""
+    """The weights (p, k) of the columns in the k groups of two or more; k is 0 if groups take too long to find."""
     (n, p), groups = X.shape, []
     if p <= _MOST_COLUMNS and n * p * p <= _MOST:
         dense = X.toarray() if issparse(X) else X

@@ -1,1 +1,1 @@
-"""What a fitted model answers: probabilities, classes, tables, selections, and draws for others."""
+"""Methods of a fitted model: probabilities, classes, tables, selections, and draws for other packages."""

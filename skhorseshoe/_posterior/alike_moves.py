@@ -1,4 +1,4 @@
-"""What changes do to the probabilities of rows that move alike: all of them from one pass over the rows."""
+"""Effects of changes on the probabilities of rows that move alike, all from one pass over the rows."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,17 +13,17 @@ class AlikeMoves:
     """
 
     def __init__(self, moves, weight, p):
-        self._moves = [one for one in moves if one.groups is not None and one.values.size]
+        self._moves = [m for m in moves if m.groups is not None and m.values.size]
         self._weights, offsets = _of_groups(self._moves, weight)
-        sizes = [len(one.values) for one in self._moves]
+        sizes = [len(m.values) for m in self._moves]
         self._starts = np.cumsum([0, *sizes])[:-1]
-        self._move = np.repeat(np.arange(len(sizes)), sizes)  # of each shift, a group of rows in one state
-        self._group = np.concatenate([offsets[one.change] + np.arange(len(one.values)) for one in self._moves] or [[]])
+        self._move = np.repeat(np.arange(len(sizes)), sizes)  # by shift, which is of a group of rows in one state
+        self._group = np.concatenate([offsets[m.change] + np.arange(len(m.values)) for m in self._moves] or [[]])
         self._shifts = _matrix(self._moves, p)
 
     def changes(self, eta, coef, ops):
-        """Yields moves with what each does to the sum over rows of Phi(eta) under each of these draws, (m,) on the
-        host; or with None, where it moves rows too far for a series.
+        """Yields each move with its effect on the sum over rows of Phi(eta) under each of these draws, (m,) on the
+        host; or with None, if it moves rows too far for a series.
 
         eta : (m, n) on the device of the back end ``ops``. coef : (m, p).
         """
@@ -43,34 +43,34 @@ class AlikeMoves:
         place = np.argsort(order)
         weights = np.ascontiguousarray(self._weights[:, order])
         sums = phi_series.term_sums(eta, ops.to_device(weights), phi_series.n_terms(of_group[order]), ops)
-        parts = phi_series.changes([ops.to_host(one) for one in sums], place[self._group], shifts)
-        for k, total in enumerate(np.add.reduceat(parts, self._starts, axis=1).T):
+        shift_effects = phi_series.changes([ops.to_host(array) for array in sums], place[self._group], shifts)
+        for k, total in enumerate(np.add.reduceat(shift_effects, self._starts, axis=1).T):
             if is_near[k]:
                 yield self._moves[k], total
 
 
 def _of_groups(moves, weight):
-    """The weights of rows (n, g) in each group, and the number of the first group of each change."""
-    columns, offsets, whole = [], {}, None
-    for one in moves:
-        if one.change in offsets:
+    """The weights of rows (n, g) in each group, and the place of the first group of each change."""
+    columns, offsets, all_rows = [], {}, None
+    for move in moves:
+        if move.change in offsets:
             continue
-        number = len(one.values)
-        if number > 1 or (one.groups < 0).any():
-            offsets[one.change] = len(columns)
-            columns += [np.where(one.groups == group, weight, 0.0) for group in range(number)]
+        number = len(move.values)
+        if number > 1 or (move.groups < 0).any():
+            offsets[move.change] = len(columns)
+            columns += [np.where(move.groups == group, weight, 0.0) for group in range(number)]
         else:  # the same for all such changes
-            if whole is None:
-                whole = len(columns)
+            if all_rows is None:
+                all_rows = len(columns)
                 columns.append(weight)
-            offsets[one.change] = whole
+            offsets[move.change] = all_rows
     return np.ascontiguousarray(np.array(columns).T), offsets
 
 
 def _matrix(moves, p):
-    """What each shift is of the coefficients; (number of shifts, p)."""
-    values = [one.values.ravel() for one in moves]
-    columns = [np.tile(one.columns, len(one.values)) for one in moves]
-    lengths = [len(one.columns) for one in moves for _ in one.values]
-    parts = np.concatenate([*values, []]), np.concatenate([*columns, []]).astype(np.int64), np.cumsum([0, *lengths])
-    return csr_array(parts, shape=(len(lengths), p))
+    """The matrix (number of shifts, p) whose products with coefficients are the shifts."""
+    values = [move.values.ravel() for move in moves]
+    columns = [np.tile(move.columns, len(move.values)) for move in moves]
+    lengths = [len(move.columns) for move in moves for _ in move.values]
+    csr = np.concatenate([*values, []]), np.concatenate([*columns, []]).astype(np.int64), np.cumsum([0, *lengths])
+    return csr_array(csr, shape=(len(lengths), p))

@@ -1,8 +1,8 @@
-"""The draws in the form of ArviZ, of either of its two lines: InferenceData of 0.x, DataTree of 1.x.
+"""The draws in the form of ArviZ: InferenceData of 0.x, DataTree of 1.x.
 
-With them goes the logarithm of the prior, of what has a prior of its own: what a study of its sensitivity scales. The
-priors of shrunk coefficients are not among them. They are conditional on tau: their density to a power, in tau, is no
-longer normalised, so that it would change the prior of tau by tau^(1 - power) for each column.
+They include the log prior of quantities with a prior of their own, which a sensitivity analysis raises to powers. The
+priors of shrunk coefficients are left out, since they are conditional on tau: a power of their density is not
+normalised as a function of tau, and would change the prior of tau by tau^(1 - power) for each column.
 """
 
 from math import log, pi
@@ -56,7 +56,7 @@ def from_model(model, rows, max_draws):
 
 
 def log_prior(model, max_draws):
-    """By variable: of tau, of the coefficients that are not shrunk, and of the intercept given all coefficients."""
+    """Log prior by variable: tau, the coefficients that are not shrunk, and the intercept given all coefficients."""
     draws = model.coef_draws_, model.intercept_draws_, model.global_scale_draws_
     coef, intercept, tau = (predict.evenly(values, max_draws) for values in draws)
     mean, spread, free = model._column_means, model._column_sd, model.shrinkage_ == 0
@@ -77,7 +77,7 @@ def log_prior(model, max_draws):
 def log_global_scale(tau, tau_0, slab_scale, p):
     """log p(tau): half-Cauchy, times a factor of the slab for each of the p columns that are shrunk.
 
-    slab_scale : None, a number for all of them, or those of all columns, infinite where there is none.
+    slab_scale : None, a number for all columns, or an array for all columns, infinite for no slab.
     """
     slabs, counts = _distinct(slab_scale, p)
 
@@ -92,7 +92,7 @@ def log_global_scale(tau, tau_0, slab_scale, p):
 
 
 def _distinct(slab_scale, p):
-    """Slabs, and how many columns have each, as far as sums over columns go."""
+    """Slabs and the number of columns with each; several slabs are replaced by points of a grid, see ``on_grid``."""
     if np.ndim(slab_scale) == 0:
         return (np.empty(0), np.empty(0)) if slab_scale is None else (np.array([slab_scale]), np.array([p]))
     finite = slab_scale[np.isfinite(slab_scale)]

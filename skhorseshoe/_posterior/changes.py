@@ -1,4 +1,4 @@
-"""What of rows is changed to see its effect: a number by a step or from 0 to 1, a category from level to level."""
+"""Changes of rows whose effects are computed: of a number by a step or from 0 to 1, of a category between levels."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,108 +11,108 @@ import numpy as np
 from .._utils.names import finder, name_of_levels, plain
 from .level_columns import level_columns
 
-_ROUNDING = 1e-12  # of a column, beside its largest value
-_USUAL, _MOST = 50, 200  # levels: of a category that is taken without being named, or in pairs; of one that is named
+_ROUNDING = 1e-12  # standard deviation of a constant column, relative to its largest value
+_USUAL, _MOST = 50, 200  # most levels of a category that is taken by default or in pairs, and of one that is named
 
 
 class Contrast(NamedTuple):
-    """Two states of a column, the first of which is compared with the second; None is the rows as they are."""
+    """Two states of a column that are compared, ``high`` minus ``low``; None is the rows as they are."""
 
-    label: object  # of a table's row
-    words: str  # what kind of change it is
+    label: object  # of the row in the table
+    words: str  # the kind of the change
     high: int
     low: int | None
 
 
 class Number(NamedTuple):
-    """A column of numbers and what it is changed to."""
+    """A column of numbers, and its changes."""
 
     name: object
     columns: tuple[int]
-    codes: np.ndarray  # (n,) for each row the group of those that change alike; -1 where there is no value
+    codes: np.ndarray  # (n,) groups of rows that change alike; -1 for rows without a value
     known: float  # share of rows that have a value
     contrasts: list[Contrast]
-    states: list[float]  # values that it is set to
-    step: float | None  # which is added in place of that
+    states: list[float]  # values to set it to
+    step: float | None  # to add instead of setting a value
 
-    def values(self, X, rows, k, part=None):
-        """Of these rows in state k; (n, 1)."""
+    def values(self, X, rows, k, block=None):
+        """Values of these rows in state k; (n, 1)."""
         (j,) = self.columns
-        old = X.values(j)[rows] if part is None else X.values(j, part)
+        old = X.values(j)[rows] if block is None else X.values(j, block)
         new = old + self.step if self.step is not None else np.where(np.isnan(old), old, self.states[k])
         return new[:, None]
 
-    def put(self, X, part, rows, k):
-        """A part, the rows of X at these places, in state k."""
-        return X.changed(part, self.columns[0], self.values(X, rows, k, part)[:, 0])
+    def put(self, X, block, rows, k):
+        """A block, the rows of X at these places, in state k."""
+        return X.changed(block, self.columns[0], self.values(X, rows, k, block)[:, 0])
 
 
 class Category(NamedTuple):
-    """The column of a category, or those of its levels, and the levels that it is set to."""
+    """The column of a category, or those of its levels, and the levels to set it to."""
 
     name: object
     columns: tuple[int, ...]
-    codes: np.ndarray  # (n,) of the level of each row; -1 where there is none
+    codes: np.ndarray  # (n,) levels of the rows; -1 for rows without a level
     known: float  # share of rows that have a level
     contrasts: list[Contrast]
-    states: list[int]  # places of rows that have them
+    states: list[int]  # places of rows with these levels
 
     def _places(self, rows, k):
         return np.where(self.codes[rows] < 0, np.arange(rows.start, rows.stop), self.states[k])
 
     def values(self, X, rows, k):
-        """Of these rows in state k; (n, number of columns)."""
+        """Values of these rows in state k; (n, number of columns)."""
         return np.column_stack([X.values(j)[self._places(rows, k)] for j in self.columns])
 
-    def put(self, X, part, rows, k):
-        """A part, the rows of X at these places, in state k."""
-        return X.taken(part, self.columns, self._places(rows, k))
+    def put(self, X, block, rows, k):
+        """A block, the rows of X at these places, in state k."""
+        return X.taken(block, self.columns, self._places(rows, k))
 
 
-def changes_of(model, before, X, features, change, reference, weight):
-    """What is to be changed, a ``Number`` or a ``Category`` each, and in words what is left out.
+def changes_of(model, steps, X, features, change, reference, weight):
+    """The changes, each a ``Number`` or a ``Category``, and the columns that are left out, in words.
 
-    X : ``RawRows``. weight : (n,) that sum to one, or None.
+    X : ``RawRows``. weight : (n,) with sum 1, or None.
     """
     share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
-    sets = {columns: codes for columns, codes in level_columns(model, before, X)}
+    sets = {columns: codes for columns, codes in level_columns(model, steps, X)}
     titles = _titles(X, sets)
-    asked = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
-    by_name, found, left_out = _references(reference, change, X, asked, titles), [], []
-    for columns, level in asked:
+    selected = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
+    by_name, changes, left_out = _references(reference, change, X, selected, titles), [], []
+    for columns, level in selected:
         if columns not in sets and X.holds_numbers(columns[0]):
-            found.append(_number(X, columns[0], change, weight, share))
+            changes.append(_number(X, columns[0], change, weight, share))
             continue
         if columns in sets:
             name, codes, labels = titles[columns], sets[columns], [X.names[j] for j in columns]
         else:
             name, (codes, labels) = X.names[columns[0]], X.levels(columns[0])
             codes = np.where([label is not None for label in labels], np.arange(len(labels)), -1)[codes]
-        there = np.bincount(codes[codes >= 0], share[codes >= 0], minlength=len(labels))
-        number = np.count_nonzero(there)
+        shares = np.bincount(codes[codes >= 0], share[codes >= 0], minlength=len(labels))
+        number = np.count_nonzero(shares)
         if features is None and not 2 <= number <= _USUAL:
             left_out.append(f"{name!r} ({number} level{'' if number == 1 else 's'})")
             continue
-        _check_levels(name, labels, there, change)
-        pairs = _pairs(name, labels, there, by_name.get(columns), change == "pairs", level)
-        found.append(_category(name, columns, codes, labels, there, pairs))
-    if not found:
+        _check_levels(name, labels, shares, change)
+        pairs = _pairs(name, labels, shares, by_name.get(columns), change == "pairs", level)
+        changes.append(_category(name, columns, codes, labels, shares, pairs))
+    if not changes:
         raise ValueError(
             "features is empty, or no column of X holds numbers or a category of 2 to "
             f"{_USUAL} levels: give one column at least."
         )
-    return found, left_out
+    return changes, left_out
 
 
 def _titles(X, sets):
-    """The name of each set of level columns, by these."""
-    found = {columns: name_of_levels([X.names[j] for j in columns]) for columns in sets}
-    alike = Counter(found.values())
-    return {c: f"{title} ({X.names[c[0]]})" if alike[title] > 1 else title for c, title in found.items()}
+    """The name of each set of level columns, by the columns."""
+    titles = {columns: name_of_levels([X.names[j] for j in columns]) for columns in sets}
+    alike = Counter(titles.values())
+    return {c: f"{title} ({X.names[c[0]]})" if alike[title] > 1 else title for c, title in titles.items()}
 
 
 def _by_default(X, sets):
-    """Columns of X with what is asked of them, None for all: numbers and categories, level columns together."""
+    """Columns of X, numbers and categories, with None for all levels; level columns are together."""
     inside = {j: columns for columns in sets for j in columns}
     for j in range(X.shape[1]):
         if j in inside:
@@ -123,29 +123,30 @@ def _by_default(X, sets):
 
 
 def _by_name(X, features, titles):
-    """The same of names and numbers of columns and of names of sets of level columns; of one such column its level."""
+    """The same for names and numbers of columns and names of sets of level columns; with the level of a level
+    column."""
     names = [plain(name) for name in X.names]
     find = finder(names, "columns of X", f" Give names, or numbers below {X.shape[1]}.", numbered=True)
-    whole = {title: columns for columns, title in titles.items() if title not in names}
+    sets = {title: columns for columns, title in titles.items() if title not in names}
     inside = {j: columns for columns in titles for j in columns}
     is_one = np.ndim(features) == 0 or (isinstance(features, tuple) and plain(features) in names)
-    asked = []
-    for one in [features] if is_one else features:
-        if isinstance(one, str) and one in whole:
-            asked.append((whole[one], None))
+    selected = []
+    for feature in [features] if is_one else features:
+        if isinstance(feature, str) and feature in sets:
+            selected.append((sets[feature], None))
             continue
-        j = find(one, "features")
-        asked.append((inside[j], inside[j].index(j)) if j in inside else ((j,), None))
-    return asked
+        j = find(feature, "features")
+        selected.append((inside[j], inside[j].index(j)) if j in inside else ((j,), None))
+    return selected
 
 
-def _references(reference, change, X, asked, titles):
-    """The reference level of each category that has one, by its columns."""
+def _references(reference, change, X, selected, titles):
+    """The reference levels that are given, by the columns of the category."""
     if reference is None:
         return {}
     if change == "pairs":
         raise ValueError("change='pairs' compares all levels with one another, so there is no reference: leave it out.")
-    categories = [columns for columns, _ in asked if columns in titles or not X.holds_numbers(columns[0])]
+    categories = [columns for columns, _ in selected if columns in titles or not X.holds_numbers(columns[0])]
     names = {titles.get(columns, X.names[columns[0]]): columns for columns in categories}
     if isinstance(reference, Mapping):
         for name in reference:
@@ -163,13 +164,13 @@ def _references(reference, change, X, asked, titles):
     return dict.fromkeys(categories, reference)
 
 
-def _check_levels(name, labels, there, change):
-    number = np.count_nonzero(there)
+def _check_levels(name, labels, shares, change):
+    number = np.count_nonzero(shares)
     if not number:
         raise ValueError(f"Column {name!r} has no value in any row that counts: leave it out of features.")
     if number < 2:
         raise ValueError(
-            f"{name!r} has one level in these rows, {labels[np.argmax(there)]!r}: there is nothing to compare. Leave "
+            f"{name!r} has one level in these rows, {labels[np.argmax(shares)]!r}: there is nothing to compare. Leave "
             "it out of features, or give rows of other levels too."
         )
     if change == "pairs" and number > _USUAL:
@@ -184,14 +185,14 @@ def _check_levels(name, labels, there, change):
         )
 
 
-def _pairs(name, labels, there, reference, is_each, level):
-    """Which levels are compared, by number: pairs of one and what it is compared with."""
-    levels = np.flatnonzero(there).tolist()
+def _pairs(name, labels, shares, reference, is_each, level):
+    """The pairs of levels that are compared, by number; the second is what the first is compared with."""
+    levels = np.flatnonzero(shares).tolist()
     if is_each:
         return [(b, a) for a, b in combinations(levels, 2) if level is None or level in (a, b)]
     if reference is None:
-        others = [k for k in levels if k != level]  # a level that is asked for is compared with another
-        origin = max(others, key=lambda k: there[k])
+        others = [k for k in levels if k != level]  # a level that is named is compared with another
+        origin = max(others, key=lambda k: shares[k])
     else:
         known = [k for k in levels if labels[k] == reference]
         if not known:
@@ -207,28 +208,28 @@ def _pairs(name, labels, there, reference, is_each, level):
     return [(k, origin) for k in levels if k != origin and level in (None, k)]
 
 
-def _category(name, columns, codes, labels, there, pairs):
+def _category(name, columns, codes, labels, shares, pairs):
     used = sorted({k for pair in pairs for k in pair})
     places = {k: int(np.flatnonzero(codes == k)[0]) for k in used}
     contrasts = [
         Contrast(f"{name}: {labels[b]} - {labels[a]}", "level", used.index(b), used.index(a)) for b, a in pairs
     ]
-    return Category(name, columns, codes, there.sum(), contrasts, [places[k] for k in used])
+    return Category(name, columns, codes, shares.sum(), contrasts, [places[k] for k in used])
 
 
 def _number(X, j, change, weight, share):
-    """The ``Number`` of a column that is asked for."""
+    """The ``Number`` of a column."""
     values, name = X.values(j), repr(X.names[j])
     is_missing = np.isnan(values)
-    has = ~is_missing & (share > 0)
-    known = has.mean() if weight is None else weight[has].sum()
+    is_known = ~is_missing & (share > 0)
+    known = is_known.mean() if weight is None else weight[is_known].sum()
     if not known > 0:
         raise ValueError(
             f"Column {name} has no value in any row{'' if weight is None else ' of positive weight'}: leave it out of "
             "features."
         )
-    change = "binary" if X.are_booleans(j) else change  # nothing else is a change of what is true
-    words, step = _step(values[has], name, change, None if weight is None else weight[has])
+    change = "binary" if X.are_booleans(j) else change  # the only change of a boolean
+    words, step = _step(values[is_known], name, change, None if weight is None else weight[is_known])
     codes, label = np.where(is_missing, -1, 0), X.names[j]
     if step is not None:
         return Number(label, (j,), codes, known, [Contrast(label, words, 0, None)], [np.nan], step)
@@ -237,7 +238,7 @@ def _number(X, j, change, weight, share):
 
 
 def _step(values, name, change, weight):
-    """In words, and by how much: None is from 0 to 1."""
+    """The change in words, and the step; a step of None is from 0 to 1."""
     if change in ("auto", "binary", "pairs"):
         other = values[~np.isin(values, (0, 1))]
         if not len(other):
@@ -261,7 +262,7 @@ def _step(values, name, change, weight):
 
 
 def check_change(change):
-    """Raise a ValueError unless this says by what columns may change."""
+    """Raise a ValueError for an invalid ``change``."""
     if isinstance(change, str) and change in ("auto", "unit", "sd", "binary", "pairs"):
         return
     if isinstance(change, bool) or not isinstance(change, Real) or not np.isfinite(change):

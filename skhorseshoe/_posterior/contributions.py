@@ -1,4 +1,4 @@
-"""What the values of single rows add to their scores, beside a reference: those of the terms, or of the columns."""
+"""Contributions of the values of single rows to their scores, relative to a reference, by term or by column."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .term_contributions import Moves, described, of_terms
 if TYPE_CHECKING:
     from .._types import DataFrame, Mapping, Model, Rows
 
-_ROUNDING = 1e-12  # of a column's standard deviation, that steps leave of a mean of zero
-_BITS = 2.0**-46  # of a value, that a mean over rows may miss
+_ROUNDING = 1e-12  # largest mean, in standard deviations, that steps may leave by rounding instead of 0
+_BITS = 2.0**-46  # rounding error of a mean over rows, relative to the value
 
 
 @guarded
@@ -93,7 +93,7 @@ def contributions(
     >>> bool(abs(parts["(probability)"] - clf.predict_proba(X[:1])[0, 1]) < 1e-9)
     True
     """
-    before, classifier = unwrap(model)
+    steps, classifier = unwrap(model)
     refuse_offset(classifier, "contributions")
     classifier = population(classifier)
     level = level_of(classifier, level)
@@ -101,19 +101,19 @@ def contributions(
         raise ValueError(f"top must be a whole number from 1 on, or None for all; got {top!r}.")
     raw = RawRows(X)
     check_matrices(8, (raw.shape[0], classifier.n_features_in_), "contributions(X)", "Ask for fewer rows.")
-    moves = _moves(classifier, before, raw, None if reference is None else row_like(raw, reference))
-    classifier = named(before, classifier)
+    moves = _moves(classifier, steps, raw, None if reference is None else row_like(raw, reference))
+    classifier = named(steps, classifier)
     if terms is None:
         return _of_columns(classifier, raw, moves, level)
-    return of_terms(classifier, before, raw, moves, level, terms, top)
+    return of_terms(classifier, steps, raw, moves, level, terms, top)
 
 
-def _moves(model, before, X, reference):
-    """Rows beside the reference, or the mean of the fit. What is no difference but rounding is exactly 0."""
-    rows = dense(seen(model, before, X.part(slice(None))))
+def _moves(model, steps, X, reference):
+    """Rows relative to the reference, or to the mean of the fit. Differences by rounding are exactly 0."""
+    rows = dense(seen(model, steps, X.block(slice(None))))
     origin = model._column_means
     if reference is not None:
-        origin = dense(seen(model, before, reference.part(slice(None))))[0]
+        origin = dense(seen(model, steps, reference.block(slice(None))))[0]
     least = _ROUNDING * model._column_sd
     origin = np.where(np.abs(origin) > np.maximum(least, _ROUNDING * np.abs(rows).max(axis=0)), origin, 0.0)
     moved = rows - origin
@@ -138,7 +138,7 @@ def _of_columns(model, X, moves, level):
     }
     features = pd.Index([*names_of(model), "(total)"], tupleize_cols=False)
     index = pd.MultiIndex.from_product([X.labels, features], names=["row", "feature"])
-    frame = Summary({name: np.column_stack(parts).ravel() for name, parts in columns.items()}, index=index)
+    frame = Summary({name: np.column_stack(values).ravel() for name, values in columns.items()}, index=index)
     weights, intercept = means(model)
     whose = "the average row" if reference is None else "the reference"
     frame.attrs["header"] = in_lines(

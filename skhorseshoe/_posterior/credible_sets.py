@@ -1,4 +1,4 @@
-"""Disjoint sets of columns, each of which has an effect that the draws are sure of."""
+"""Disjoint sets of columns, each with a credible effect."""
 
 from typing import NamedTuple
 
@@ -16,45 +16,45 @@ from .table import Summary
 
 
 class Candidate(NamedTuple):
-    """A set of columns (k,), whose coefficients are added with weights (k,), with a probability of being false."""
+    """A set of columns (k,), the weights (k,) of their coefficients in its effect, its probability of being false."""
 
     columns: np.ndarray
     weights: np.ndarray
     error: float
-    title: str | None = None  # that a user has given, or of a term
-    root: np.ndarray | None = None  # of a term, as ``terms.roots`` gives it: its effect is no sum, but a size
+    title: str | None = None  # of a user's group, or of a term
+    root: np.ndarray | None = None  # of a term, from ``terms.roots``: its effect is a size instead of a weighted sum
 
 
 class Claims:
-    """Which sets the draws of a model are sure of.
+    """Finds the credible sets of a model.
 
-    level : with which a set holds a signal. effect : the least that counts.
+    level : least probability that a set holds a signal. effect : smallest effect that counts.
     """
 
     def __init__(self, model, level, effect):
         self.model, self.scale, self.level, self.effect = model, model._column_sd, level, effect
         self.n_chains, self.n_draws, p = model.coef_draws_.shape
         self.raw = self.flat = model.coef_draws_.reshape(-1, p)
-        for factor in factors_of(model):  # of which the data know the effects beside the other levels
+        for factor in factors_of(model):  # the data know their effects relative to the other levels
             self.flat = self.flat.copy() if self.flat is self.raw else self.flat
             self.flat[:, factor.columns] = factor.effects(self.raw) / self.scale[factor.columns]
 
     def of_columns(self, allowed):
-        """The single columns, of those allowed (k,), that are credible as they are."""
+        """The single columns, among those allowed (k,), that are credible."""
         error = wrong_columns(self.model, self.effect)
         return [Candidate(np.array([j]), self.scale[[j]], error[j]) for j in allowed if error[j] <= self._most]
 
     def of_tree(self, members, r, merges):
-        """The credible nodes of a tree; members : (m,) its columns, with correlations r (m, m). merges : as SciPy's
-        ``linkage`` has them, from the first one on.
+        """Yields the credible nodes of a tree. members : (m,) its columns, with correlations r (m, m). merges : as from
+        SciPy's ``linkage``.
 
-        Columns are added with signs such that the two parts of a node are correlated positively, on average.
+        The signs of columns are such that the two children of a node are correlated positively, on average.
         """
         m, nodes = len(members), {}
-        for i, (left, right) in enumerate(merges[:, :2].astype(int)):
+        for i, (first, second) in enumerate(merges[:, :2].astype(int)):
             (a, a_signs, a_sum), (b, b_signs, b_sum) = (
                 nodes.pop(k) if k >= m else (np.array([k]), np.ones(1), self._sum(members[[k]], self.scale[members[k]]))
-                for k in (left, right)
+                for k in (first, second)
             )
             sign = -1.0 if a_signs @ r[np.ix_(a, b)] @ b_signs < 0 else 1.0
             joined = np.append(a, b), np.append(a_signs, sign * b_signs), a_sum + sign * b_sum
@@ -62,17 +62,17 @@ class Claims:
             yield from self._credible(members[joined[0]], joined[1] * self.scale[members[joined[0]]], joined[2])
 
     def of_group(self, columns, weights, title):
-        """A group of the user's, if it is credible; in a list."""
+        """A list with the user's group, if it is credible."""
         return list(self._credible(columns, weights, self.raw[:, columns].astype(np.float64) @ weights, title))
 
     def of_term(self, term, root):
-        """A term, if it is credible; in a list. root : as ``terms.roots`` gives it."""
+        """A list with the term, if it is credible. root : as ``terms.roots`` returns it."""
         error = wrong_term(self.model, term, root, self.effect)
         weights = self.scale[term.columns]
         return [Candidate(term.columns, weights, error, term.name, root)] if error <= self._most else []
 
     def draws_of(self, candidate):
-        """The parts (m, k) that its columns have in the effect of a set, and the effect (m,)."""
+        """Draws of the contributions (m, k) of the columns to the effect of a set, and of the effect (m,)."""
         columns, weights, _, title, root = candidate
         draws = (self.flat if title is None or root is not None else self.raw)[:, columns].astype(np.float64)
         if root is not None:
@@ -96,8 +96,8 @@ class Claims:
 
 
 def choose(candidates, q):
-    """The candidates of which no two have a column in common, with a mean probability of being false of at most q, that
-    maximise the sum of their probabilities divided by their sizes. The most probable come first.
+    """Disjoint candidates, with a mean probability of being false of at most q, that maximise the sum of probabilities
+    divided by sizes. The most probable come first.
     """
     if not candidates:
         return []
@@ -110,15 +110,15 @@ def choose(candidates, q):
     if shared.shape[0]:
         constraints.append(LinearConstraint(shared, -np.inf, 1.0))
     value = (1 - error) / sizes
-    found = milp(-value, integrality=np.ones(len(value)), bounds=Bounds(0, 1), constraints=constraints)
-    kept = np.flatnonzero(found.x > 0.5)
-    return [candidates[k] for k in kept[np.argsort(error[kept], kind="stable")]]
+    solution = milp(-value, integrality=np.ones(len(value)), bounds=Bounds(0, 1), constraints=constraints)
+    chosen = np.flatnonzero(solution.x > 0.5)
+    return [candidates[k] for k in chosen[np.argsort(error[chosen], kind="stable")]]
 
 
 def frames(claims, chosen, correlation, q, level):
     """The two frames of ``groups.CredibleSets``, of the chosen candidates.
 
-    correlation : function of two sets of columns, or None. level : of the intervals.
+    correlation : function of two sets of columns that returns their correlations, or None. level : of the intervals.
     """
     names, sets, members = names_of(claims.model), [], []
     shape = claims.n_chains, claims.n_draws, -1
@@ -130,14 +130,14 @@ def frames(claims, chosen, correlation, q, level):
         k = len(columns)
         is_known = correlation is not None and root is None
         r = np.eye(1) if k == 1 else correlation(columns, columns) if is_known else np.full((k, k), np.nan)
-        parts, total = claims.draws_of(candidate)
-        side = 1.0 if (total > claims.effect).mean() >= (total < -claims.effect).mean() else -1.0  # as of its error
-        wrong = 1 - (side * parts > claims.effect).mean(axis=0)
-        alone = 1 - floored(wrong, claims.model.ess_[columns], len(parts), most=1.0)
+        contributions, total = claims.draws_of(candidate)
+        side = 1.0 if (total > claims.effect).mean() >= (total < -claims.effect).mean() else -1.0  # as for its error
+        wrong = 1 - (side * contributions > claims.effect).mean(axis=0)
+        alone = 1 - floored(wrong, claims.model.ess_[columns], len(contributions), most=1.0)
         if title is None:
             best = alone.argmax()
             title = title_of(names[columns[best]], k)
-            weights, parts, total = (np.sign(weights[best]) * each for each in (weights, parts, total))
+            weights, contributions, total = (np.sign(weights[best]) * each for each in (weights, contributions, total))
         sets.append(
             {
                 "set": title,
@@ -148,7 +148,7 @@ def frames(claims, chosen, correlation, q, level):
             }
         )
         each = {"weight": weights, "probability": alone}
-        each |= moments(parts.reshape(shape), level)
+        each |= moments(contributions.reshape(shape), level)
         del each["prob_positive"]
         index = pd.MultiIndex.from_product([[title], [names[j] for j in columns]], names=["set", "feature"])
         members.append(pd.DataFrame(each, index=index).sort_values("probability", ascending=False, kind="stable"))

@@ -1,16 +1,16 @@
-"""Decoupled shrinkage and selection: the sparsest summary that predicts as the whole posterior does.
+"""Decoupled shrinkage and selection: the sparsest summary that predicts like the posterior.
 
-Hahn & Carvalho (2015) leave the posterior as it is and ask for the sparsest coefficients gamma that predict nearly as
-well as its mean b: they follow an adaptive lasso from b. For probit the loss is the Kullback-Leibler divergence of the
-probabilities, to second order in the linear predictor and averaged over the rows
+Hahn & Carvalho (2015) keep the posterior and look for the sparsest coefficients gamma that predict nearly as well as
+its mean b: they follow the path of an adaptive lasso. For probit the loss is the Kullback-Leibler divergence of the
+probabilities, to second order in the linear predictor and averaged over the rows,
 
     d(beta, gamma) = (beta - gamma)' S (beta - gamma) / 2,   S = X'WX / n
 
-with W the Fisher information of a row, averaged over the posterior, and the intercept profiled out, with the columns
-that are not shrunk and so belong to every summary. So the rows enter through X'WX alone, of which R with R'R = X'WX is
-held: W^(1/2) X itself, or as many rows as there are columns. A gamma is good enough while it lies in the credible
-region {beta: d(beta, b) <= r}, r the ``level`` quantile of d over the draws, as in Bondell & Reich (2012). In one
-dimension that is the rule of the credible interval about the mean.
+with W the Fisher information of a row, averaged over the posterior. The intercept is profiled out, and so are the
+columns that are not shrunk, which belong to every summary. So the rows enter only through X'WX, held as R with R'R =
+X'WX, which is W^(1/2) X or has as many rows as columns. A gamma is good enough if it lies in the credible region {beta:
+d(beta, b) <= r}, r the ``level`` quantile of d over the draws, as in Bondell & Reich (2012). In one dimension that is
+the rule of the credible interval about the mean.
 """
 
 import warnings
@@ -28,21 +28,20 @@ from .._utils.threads import count_threads, open_threads
 from .grouped import GivenRows, by_draw
 from .predict import each_predictor, flat
 
-_FIRST_STEPS = 16  # of the path; then twice as many until one is good enough
-_POINTS = 32  # of the posterior, at which the information is averaged
-_JITTER = 1e-12  # relative, for columns that others can stand in for
+_FIRST_STEPS = 16  # steps of the path at first; doubled until a summary is good enough
+_POINTS = 32  # draws over which the information is averaged
+_JITTER = 1e-12  # relative addition to the diagonal, for collinear columns
 
 
 class Path(NamedTuple):
-    """The summaries, from the empty one on as far as the path was followed: to the first good one, or beyond it.
+    """The summaries along the path, from the empty one to the first that is good enough, or beyond it.
 
-    A distance is d of the best coefficients on a support from the mean, times the number of rows where R'R is X'WX: the
-    divergence of all rows together.
+    A distance is n d from the mean to the best coefficients on a support: the divergence of all rows together.
     """
 
-    supports: np.ndarray  # (k, p) bool, with the columns that belong to each
+    supports: np.ndarray  # (k, p) bool, the columns of each
     distances: np.ndarray  # (k,)
-    radius: float  # what a distance may be at most, in the same unit
+    radius: float  # largest distance that is good enough
 
     @property
     def chosen(self):
@@ -53,13 +52,13 @@ class Path(NamedTuple):
 def root_of(model, X, weight, informed=True, offset=None):
     """R (m, q) with R'R = X'WX, bordered by the intercept if there is one; and the centre (p,) of the columns of X.
 
-    weight : (n,) or (0,) for none, of the rows. W is the Fisher information of a row times its weight; or, where it is
-    not ``informed``, the weight alone. offset : (n,) of the rows, or None.
+    weight : (n,) or (0,) for none, of the rows. W is the weight of a row, times its Fisher information if ``informed``.
+    offset : (n,) of the rows, or None.
     """
     fit_intercept = model._asked["fit_intercept"]
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
     points, ops = None, device.resolve("cpu", sparse=issparse(X)).ops
-    if fit_intercept:  # about their means, the columns lose no digits to the intercept
+    if fit_intercept:  # columns about their means keep their digits next to the intercept
         centre, _ = ops.moments(X, weight)
     if informed and offset is not None:
         weight = _information(model, X, weight, offset)
@@ -96,13 +95,13 @@ def factor(S):
     return R
 
 
-def follow(draws, R, level, given, columns=0, groups=None):
-    """The ``Path``; its last summary, if no other one, is good enough.
+def follow(draws, R, level, always, columns=0, groups=None):
+    """The ``Path``; at least its last summary is good enough. A ValueError if the information is zero.
 
-    draws : (n_chains, n_draws, p). R : (m, q), as ``root_of`` gives it; for the choice its scale does not matter.
-    given : (p,) bool, the columns that belong to every summary. columns : how many others the path is followed to at
-    least, if it goes so far. groups : (p,) of int, columns of one number being in a summary together; None for each by
-    itself. ValueError if the information is zero.
+    draws : (n_chains, n_draws, p). R : (m, q), as ``root_of`` returns it; its scale does not matter for the choice.
+    always : (p,) bool, the columns that belong to every summary. columns : number of other columns up to which the path
+    is followed at least, if it goes so far. groups : (p,) of int; columns with the same number are in a summary
+    together. None for each column by itself.
     """
     if not _squares(R).any():
         raise ValueError(
@@ -110,43 +109,43 @@ def follow(draws, R, level, given, columns=0, groups=None):
             "or 1 in floating point (or X is zero). The columns can separate the classes completely: set slab_scale=2 "
             "on the classifier, or use rule='interval' or 'fsr'."
         )
-    R = _profiled(R, np.append(given, np.ones(R.shape[1] - len(given), bool)))
-    draws = draws[..., ~given] if given.any() else draws
+    R = _profiled(R, np.append(always, np.ones(R.shape[1] - len(always), bool)))
+    draws = draws[..., ~always] if always.any() else draws
     mean = draws.mean(axis=(0, 1))
     radius = np.quantile([_squares(R @ (chain - mean).T) for chain in draws], level)
 
-    # In units of the mean, an adaptive lasso is a lasso and the mean is 1 everywhere.
+    # In units of the mean, the adaptive lasso is a lasso, and all means are 1.
     size = mean**2 * _squares(R)
     moves = np.flatnonzero(size > 0)
     largest = size.max(initial=0.0) or 1.0
     R = R[:, moves] * (mean[moves] / np.sqrt(largest))
-    groups = moves if groups is None else np.unique(groups[~given][moves], return_inverse=True)[1]
-    supports, distances = _lasso_path(R, radius / largest, columns, groups)  # ends early where small
-    of_all = np.tile(given, (len(supports), 1))
-    of_all[:, np.flatnonzero(~given)[moves]] = supports
+    groups = moves if groups is None else np.unique(groups[~always][moves], return_inverse=True)[1]
+    supports, distances = _lasso_path(R, radius / largest, columns, groups)  # very small ones would end the path early
+    of_all = np.tile(always, (len(supports), 1))
+    of_all[:, np.flatnonzero(~always)[moves]] = supports
     return Path(of_all, distances * (largest / 2), radius / 2)
 
 
 def _profiled(R, out):
-    """R of the others where the coefficients of the columns ``out`` (q,) take whatever values suit best."""
+    """R of the other columns, with the coefficients of the columns ``out`` (q,) at their best values."""
     if not out.any():
         return R
-    rest, given = R[:, ~out], R[:, out]
-    given /= root_or_one(_squares(given))
-    left = rest - given @ np.linalg.lstsq(given, rest, rcond=None)[0]
-    left[:, _squares(left) <= _JITTER * _squares(rest)] = 0.0
-    return left
+    rest, removed = R[:, ~out], R[:, out]
+    removed /= root_or_one(_squares(removed))
+    residual = rest - removed @ np.linalg.lstsq(removed, rest, rcond=None)[0]
+    residual[:, _squares(residual) <= _JITTER * _squares(rest)] = 0.0
+    return residual
 
 
 def _lasso_path(R, radius, columns, groups):
-    """Supports (k, p) on the lasso path, and how far from 1 is the best on each: at least until one is good enough and
-    one has so many columns, if the path goes so far.
+    """Supports (k, p) on the lasso path, and the distance from 1 of the best coefficients on each. The path is followed
+    at least until a support is good enough and one has so many columns, if it goes so far.
 
-    groups : (p,) of int. The columns of one number are shrunk by one factor, whose penalty is the root of their number
-    (a garrote of groups; Yuan & Lin 2006), and their best coefficients are each their own.
+    groups : (p,) of int. The k columns with the same number are shrunk by one factor with penalty sqrt(k) (a garrote of
+    groups; Yuan & Lin 2006); their best coefficients may differ.
     """
     steps = max(_FIRST_STEPS, columns)
-    target = len(R) * R.sum(axis=1)  # by which lars_path divides what it ends by
+    target = len(R) * R.sum(axis=1)  # lars_path divides its stopping rule by the number of rows
     _, place, times = np.unique(groups, return_inverse=True, return_counts=True)
     together = R
     if len(times) < len(place):
@@ -155,7 +154,7 @@ def _lasso_path(R, radius, columns, groups):
         place = np.arange(len(place))
     while True:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the path ends early where columns are copies
+            warnings.simplefilter("ignore")  # a warning that the path ends early if columns are copies
             path = lars_path(together, target, Gram=None, max_iter=steps, method="lasso")[2].T
         supports = (path != 0)[:, place]
         distances = _projected_distances(R, supports)
@@ -168,34 +167,34 @@ def _lasso_path(R, radius, columns, groups):
 
 
 def _projected_distances(R, supports):
-    """Distances from 1 of the best coefficients that are zero outside each support."""
+    """Distances from 1 of the best coefficients on each support."""
     leaves = (supports[:-1] & ~supports[1:]).any(axis=1)
-    runs = np.split(supports, 1 + np.flatnonzero(leaves))  # in each, a support holds those before it
+    runs = np.split(supports, 1 + np.flatnonzero(leaves))  # runs of nested supports
     return np.concatenate([_nested_distances(R, run) for run in runs])
 
 
 def _nested_distances(R, supports):
-    """The same, where each support holds those before it: one factor serves all."""
+    """The same for nested supports, with one Cholesky factor for all."""
     order = np.flatnonzero(supports[-1])
     order = order[np.argsort(supports[:, order].argmax(axis=0), kind="stable")]
-    inside, left = R[:, order], R.sum(axis=1)
+    inside, residual = R[:, order], R.sum(axis=1)
     if not len(order):
-        return np.full(len(supports), left @ left)
+        return np.full(len(supports), residual @ residual)
     inner = inside.T @ inside
     inner[np.diag_indices_from(inner)] *= 1 + _JITTER
     lower = cholesky(inner, lower=True)
-    steps = solve_triangular(lower, inside.T @ left, lower=True)
-    left -= inside @ solve_triangular(lower, steps, lower=True, trans=1)
-    # From the last one back each column that is left out adds a square: nothing is subtracted that could cancel.
+    steps = solve_triangular(lower, inside.T @ residual, lower=True)
+    residual -= inside @ solve_triangular(lower, steps, lower=True, trans=1)
+    # From the last support backwards, each column that is left out adds a square, so nothing cancels.
     added = np.append(np.cumsum(steps[::-1] ** 2)[::-1], 0.0)
-    return left @ left + added[supports.sum(axis=1)]
+    return residual @ residual + added[supports.sum(axis=1)]
 
 
 def weighted_rows(ops, X, weight, centre, points, fit_intercept):
     """W^(1/2) (X - centre), with a column for the intercept if there is one; (n, q) float64.
 
-    weight : (n,) or (0,) for none. points : (m, q), at which the Fisher information of a row is averaged, or None for
-    a W of the weights alone.
+    weight : (n,) or (0,) for none. points : (m, q), over which the Fisher information of a row is averaged; None if W
+    is the weight alone.
     """
     n, p = X.shape
     R = np.ones((n, p + fit_intercept))
@@ -214,5 +213,5 @@ def _squares(R):
 
 
 def root_or_one(squares):
-    """Square roots to divide by: 1 where there is nothing."""
+    """Square roots to divide by, 1 in place of 0."""
     return np.sqrt(np.where(squares == 0, 1.0, squares))

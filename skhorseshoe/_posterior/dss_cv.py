@@ -1,15 +1,15 @@
-"""How well summaries of each size predict rows that neither the posterior nor the choice of their columns has seen.
+"""Cross-validation of summaries: how well those of each size predict rows that were held out.
 
-A summary on some columns predicts with the draws, each projected on the columns, as the model does with all of them: so
-only what is left out makes a difference. The coefficients by which the search judges a support would not do. They are
-one point, and the model's probability is a mean over the posterior.
+A summary on some columns predicts with the draws projected on these columns, as the model predicts with its draws. So
+only the columns that are left out make a difference. The coefficients by which the search judges a support would not
+do: they are one point, while the model's probability is a mean over the posterior.
 
-For a draw beta the projection is the gamma, zero outside the columns, of the least Kullback-Leibler divergence of
-Phi(x gamma) from Phi(x beta), summed over the rows of the fit (Goutis & Robert 1998). Least squares is near: for scores
-of the law N(x beta, 1) the nearest N(x gamma, s^2) has the gamma of least squares and s^2 = 1 + the mean squared
-residual, so Phi(x gamma / s) is the projection where columns are Gaussian (the latent projection of Catalina, Buerkner
-& Vehtari 2021). From there a few steps with the Fisher information, averaged over the draws, lead to the projection.
-With all columns it is the draw itself.
+The projection of a draw beta is the gamma, zero outside the columns, with the smallest Kullback-Leibler divergence of
+Phi(x gamma) from Phi(x beta), summed over the rows of the fit (Goutis & Robert 1998). Least squares is a good start: of
+latent variables with law N(x beta, 1), the nearest N(x gamma, s^2) has the gamma of least squares and s^2 = 1 + the
+mean squared residual, so Phi(x gamma / s) is the projection for Gaussian columns (the latent projection of Catalina,
+Buerkner & Vehtari 2021). A few steps with the Fisher information, averaged over the draws, lead from there to the
+projection. With all columns it is the draw itself.
 """
 
 from warnings import catch_warnings
@@ -32,17 +32,17 @@ from .grouped import population
 from .pipeline import unfrozen
 from .predict import flat
 
-_EACH, _MOST = 20, 200  # columns up to which all sizes are judged, and some
+_EACH, _MOST = 20, 200  # numbers of columns up to which every size is judged, and steps of a fifth
 SMALL = 4.0  # nats, below which a difference is small and its standard error says little (Sivula et al. 2020)
-_DRAWS = 100  # that are projected
-_STEPS = 4  # towards the least divergence
-_ENOUGH = 0.01  # nats, that a step has to gain for any draw
-_NUMBERS = 2**20  # predictors that are held together
-_FAR = 12.0  # score, beyond which Phi has no digits that matter
+_DRAWS = 100  # draws to project
+_STEPS = 4  # steps towards the smallest divergence
+_ENOUGH = 0.01  # nats; steps end if none gains more for any draw
+_NUMBERS = 2**20  # linear predictors to compute at a time
+_FAR = 12.0  # linear predictor beyond which Phi is 0 or 1
 
 
 def splits_of(cv, X, y, groups=None):
-    """The rows to fit and to hold out, as pairs in a list. groups : those of the rows, or None."""
+    """A list of pairs: the rows to fit and those to hold out. groups : of the rows, or None."""
     if y is None:
         raise ValueError("This HorseshoeSelector requires y to be passed, but the target y is None (for cv).")
     y = labels.check_labels(y)
@@ -61,11 +61,11 @@ def splits_of(cv, X, y, groups=None):
 
 
 def compare(model, supports, splits, task, X, y, sample_weight=None, together=None, groups=None):
-    """The columns of the smallest size that predicts as well as the full model, and what says so, for ``sizes_``.
+    """The columns of the smallest size that predicts as well as the full model, and the comparison for ``sizes_``.
 
-    supports : (k, p) bool, those on the path of the fitted model. splits : pairs of rows to fit and rows to hold out.
-    task : makes the context of a fit of a classifier. together : as ``groups`` in ``follow``. groups : those of the
-    rows, for the fits; whatever is held out has new ones.
+    supports : (k, p) bool, on the path of the fitted model. splits : pairs of rows to fit and rows to hold out. task :
+    function of a classifier that returns the context of its fit. together : as ``groups`` in ``follow``. groups : of
+    the rows, for the fits; rows that are held out have new groups.
     """
     X, y, sizes = indexable(X)[0], labels.check_labels(y), sizes_of(model)
     labels_of_groups = None if groups is None else check_groups(groups, len(y))
@@ -73,34 +73,34 @@ def compare(model, supports, splits, task, X, y, sample_weight=None, together=No
         sample_weight = check_weights(sample_weight, y)
     weight = _row_weights(model, y, sample_weight)
     scores, times = np.zeros((len(y), len(sizes))), np.zeros(len(y))  # a row may be held out more than once
-    said = []
+    messages = []
     for train, test in splits:
-        given = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-        own = {} if labels_of_groups is None else {"groups": labels_of_groups[train]}
-        with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)), catch_warnings(record=True) as heard:
-            fold.fit(part := _safe_indexing(X, train), y[train], **given, **own)
-        said += heard
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+        fold_groups = {} if labels_of_groups is None else {"groups": labels_of_groups[train]}
+        with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)), catch_warnings(record=True) as caught:
+            fold.fit(X_train := _safe_indexing(X, train), y[train], **weights, **fold_groups)
+        messages += caught
         fold = population(fold)
-        rows = weighted(fold, part, y[train], **given)
+        rows = weighted(fold, X_train, y[train], **weights)
         held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
         positive = labels.is_second(y[test], held_out, fold.classes_)
         np.add.at(scores, test, _fold_scores(fold, *rows, sizes[:-1], held_out, positive, together))
         np.add.at(times, test, 1)
-    _say(said, len(splits))
+    _warn(messages, len(splits))
     counts = (times > 0) & (weight > 0)
-    found = _differences(scores[counts] * (weight[counts] / times[counts])[:, None])
-    suggested = _suggested(sizes, found["difference"], found["se"])
+    differences = _differences(scores[counts] * (weight[counts] / times[counts])[:, None])
+    suggested = _suggested(sizes, differences["difference"], differences["se"])
     if suggested == sizes[-1]:
         support = _movable(model)
     else:
         (support,) = _supports_of(supports, model.shrinkage_ == 0, [suggested])
-    return support, {"sizes": sizes, **found, "suggested": int(suggested)}
+    return support, {"sizes": sizes, **differences, "suggested": int(suggested)}
 
 
-def _say(said, n_folds):
-    """One warning of each category, in place of as many as there are folds."""
-    for category in dict.fromkeys(one.category for one in said):
-        texts = [str(one.message) for one in said if one.category is category]
+def _warn(messages, n_folds):
+    """Warn once of each category, instead of once a fold."""
+    for category in dict.fromkeys(message.category for message in messages):
+        texts = [str(message.message) for message in messages if message.category is category]
         warn(
             f"Fits without a fold gave {len(texts)} warnings in {n_folds} folds, of which the first: {texts[0]}",
             category,
@@ -108,14 +108,15 @@ def _say(said, n_folds):
 
 
 def _suggested(sizes, difference, se):
-    """The smallest size that loses at most one standard error, or next to nothing; the last one loses nothing."""
+    """The smallest size that loses at most one standard error, or ``SMALL``; the last size loses nothing."""
     return sizes[np.argmax(difference >= -np.maximum(se, SMALL))]
 
 
 def _differences(terms):
-    """What the sizes lose against the full model. terms : (n, k), weighted log scores of rows, the full model's last.
+    """Losses of the sizes relative to the full model. terms : (n, k), weighted log scores of rows, the full model's
+    last.
 
-    Each row is one observation, whatever its weight: what a large weight says is less certain, not more.
+    Each row is one observation whatever its weight, since a large weight makes the sum less certain, not more.
     """
     if len(terms) < 2:
         raise ValueError(f"cv holds out {len(terms)} rows of positive weight: at least 2 are needed.")
@@ -125,7 +126,7 @@ def _differences(terms):
 
 
 def weighted(model, X, y, sample_weight=None, more=()):
-    """The rows that count on the host, and their weights, those of the classes included, (0,) for none; then ``more``,
+    """The rows of positive weight on the host, their weights with those of the classes, (0,) for none, and ``more``,
     arrays with an entry for each row, or None."""
     X = device.to_host(validation.check_X(model, X, reset=False))
     class_weight = model._asked["class_weight"]
@@ -142,10 +143,10 @@ def weighted(model, X, y, sample_weight=None, more=()):
 
 
 def _row_weights(model, y, sample_weight):
-    """Weights of all rows, those of the classes included; (n,)."""
-    which, _, weight, _ = rows_that_count(np.arange(len(y)), y, sample_weight, model._asked["class_weight"])
+    """Weights of all rows, with those of the classes; (n,)."""
+    rows, _, weight, _ = rows_that_count(np.arange(len(y)), y, sample_weight, model._asked["class_weight"])
     out = np.zeros(len(y))
-    out[which] = 1.0 if weight is None else weight
+    out[rows] = 1.0 if weight is None else weight
     return out
 
 
@@ -161,17 +162,17 @@ def sizes_of(model):
     return np.append(sizes[sizes < n], n)
 
 
-def _supports_of(supports, given, sizes):
-    """The first of these supports (k, p) with each number of columns besides the given ones; (k, p) bool.
+def _supports_of(supports, always, sizes):
+    """For each size, the first of the supports with so many columns, not counting ``always``; (k, p) bool.
 
-    Where there is none, as of columns that join together, it is the largest below.
+    If there is none, as with columns that join together, it has the next smaller number.
     """
-    counts = (supports & ~given).sum(axis=1)
+    counts = (supports & ~always).sum(axis=1)
     return supports[[np.argmax(counts == counts[counts <= size].max()) for size in sizes]]
 
 
 def search(model, X, weight, level, columns=0, groups=None, offset=None):
-    """The ``Path`` of a fitted model. X, weight : its rows and (n,) or (0,) for none. groups : as in ``follow``.
+    """The ``Path`` of a fitted model. X, weight : its rows, and (n,) or (0,) for none. groups : as in ``follow``.
     offset : (n,) or None."""
     R, _ = root_of(model, X, weight, offset=offset)
     return follow(model.coef_draws_, R, level, model.shrinkage_ == 0, columns, groups)
@@ -180,8 +181,8 @@ def search(model, X, weight, level, columns=0, groups=None, offset=None):
 def _fold_scores(model, X, weight, sizes, held_out, positive, groups=None):
     """Log scores of rows that were held out, with the summaries of these sizes and, last, with the model; (n, k + 1).
 
-    X, weight : the rows of the fit, (n,) or (0,) for none. held_out, positive : the others, and whether each is of the
-    second class, (n,) bool.
+    X, weight : the rows of the fit, and (n,) or (0,) for none. held_out, positive : other rows, and whether each is of
+    the second class, (n,) bool.
     """
     path = search(model, X, weight, 0.5, int(sizes.max(initial=0)), groups)
     projection = Projection(model, X, weight)
@@ -192,7 +193,7 @@ def _fold_scores(model, X, weight, sizes, held_out, positive, groups=None):
 
 
 class Projection:
-    """The draws of a fitted model with its rows, and their projections.
+    """Projections of the draws of a fitted model.
 
     X, weight : the rows of the fit, and (n,) or (0,) for none.
     """
@@ -211,36 +212,36 @@ class Projection:
             self._target[rows] = ndtr(self._block(X, rows, np.arange(X.shape[1])) @ self.draws.T)
 
     def onto(self, columns):
-        """Coefficients (m, k) of these columns, an array of numbers, and of the intercept, if there is one."""
+        """Coefficients (m, k) of these columns, an array of numbers, and of the intercept if there is one."""
         point = self._latent(columns)
-        direction, best, left = np.zeros_like(point), np.full(len(point), -np.inf), np.full(len(point), np.inf)
+        direction, best, remaining = np.zeros_like(point), np.full(len(point), -np.inf), np.full(len(point), np.inf)
         for _ in range(_STEPS + 1):
             trial = point + direction
             value, gain, steps = self._step(columns, trial)
             better = value >= best
-            point[better], best[better], left[better] = trial[better], value[better], gain[better]
-            if (left < _ENOUGH).all():
+            point[better], best[better], remaining[better] = trial[better], value[better], gain[better]
+            if (remaining < _ENOUGH).all():
                 break
             direction = np.where(better[:, None], steps, direction / 4)
         return point
 
     def log_score(self, X, positive, columns, coef):
-        """Log of the probability of the label of each row, averaged over draws (m, k) as ``onto`` has them; (n,)."""
+        """Log of the probability of the label of each row, averaged over draws (m, k) from ``onto``; (n,)."""
         out, sign = np.empty(X.shape[0]), np.where(positive, 1.0, -1.0)
         for rows in self._batches(X):
             out[rows] = ndtr(sign[rows, None] * (self._block(X, rows, columns) @ coef.T)).mean(axis=1)
         return np.log(np.maximum(out, np.finfo(float).tiny))  # as ``predict_log_proba``
 
     def _latent(self, columns):
-        """Least squares of the score, in units of its noise."""
+        """The latent projection: least squares, in units of the latent variable's standard deviation."""
         columns = np.append(columns, self._X.shape[1]) if self._has_intercept else columns
         inside = self._root[:, columns]
         gamma = _solved(inside.T @ inside, inside.T @ self._scores)
-        left = ((self._scores - inside @ gamma) ** 2).sum(axis=0) / self._weight.sum()
-        return (gamma / np.sqrt(1 + left)).T
+        mean_square = ((self._scores - inside @ gamma) ** 2).sum(axis=0) / self._weight.sum()
+        return (gamma / np.sqrt(1 + mean_square)).T
 
     def _step(self, columns, coef):
-        """Minus the divergence at coef (m, k) but for a constant, the gain that a step promises, and the steps."""
+        """Minus the divergence at coef (m, k) up to a constant, the gain that a step promises, and the steps."""
         k = coef.shape[1]
         value, total, gradient, inner = np.zeros(len(coef)), np.zeros(len(coef)), np.zeros_like(coef), np.zeros((k, k))
         for rows in self._batches(self._X):
@@ -254,11 +255,11 @@ class Projection:
             total += ratio.sum(axis=0)
             inner += (block * ratio.mean(axis=1)[:, None]).T @ block
         steps = _solved(inner, gradient.T).T
-        steps *= (total.mean() / np.maximum(total, np.finfo(float).tiny))[:, None]  # a draw of other size has its own
+        steps *= (total.mean() / np.maximum(total, np.finfo(float).tiny))[:, None]  # from mean to own information
         return value, np.einsum("ij,ij->i", gradient, steps) / 2, steps
 
     def _block(self, X, rows, columns):
-        """Rows of these columns about their centre, and the one of the intercept."""
+        """Rows of these columns minus their centre, with a column of ones for the intercept."""
         block = dense(X[rows][:, columns]) - self._centre[columns]
         return np.column_stack([block, np.ones(len(block))]) if self._has_intercept else block
 
@@ -266,7 +267,7 @@ class Projection:
         return gen_batches(X.shape[0], max(1, _NUMBERS // max(self.draws.shape)))
 
 
-def _solved(S, right):
-    """The x (k, m) of least norm with S x nearest to the right side, in units in which S has ones on its diagonal."""
+def _solved(S, rhs):
+    """The least-squares solution x (k, m) of S x = rhs of smallest norm, in units in which S has a unit diagonal."""
     scale = root_or_one(S.diagonal())[:, None]
-    return np.linalg.lstsq(S / scale / scale.T, right / scale, rcond=None)[0] / scale
+    return np.linalg.lstsq(S / scale / scale.T, rhs / scale, rcond=None)[0] / scale

@@ -1,4 +1,4 @@
-"""What columns do to the average probability of rows, if one of them changes."""
+"""Marginal effects: how the average probability of rows changes if one column changes."""
 
 import numpy as np
 import pandas as pd
@@ -17,13 +17,13 @@ from .summary import in_lines, moments
 from .table import Summary
 
 _ROUNDING = 1e-12
-_ZERO = 1e-16  # of an effect, below which rounding decides about its sign
-_NUMBERS, _ROWS = 2**19, 2**13  # of the rows that pass through the steps of a Pipeline together
-_HELD = 2**21  # numbers of the moves of these rows that are held together
+_ZERO = 1e-16  # effects below this are set to 0, since rounding determines their sign
+_NUMBERS, _ROWS = 2**19, 2**13  # numbers and rows that pass through the steps of a Pipeline at a time
+_HELD = 2**21  # numbers of moves of these rows to hold at a time
 
 
-def effects_frame(model, before, X, features, change, reference, level, of_rows, max_draws):
-    """See ``inspection.marginal_effects``. model : as ``population`` makes it. of_rows : sample_weight and offset."""
+def effects_frame(model, steps, X, features, change, reference, level, of_rows, max_draws):
+    """See ``inspection.marginal_effects``. model : as ``population`` returns it. of_rows : sample_weight and offset."""
     check_change(change)
     X = RawRows(X)
     sample_weight, weight = of_rows["sample_weight"], None
@@ -33,45 +33,45 @@ def effects_frame(model, before, X, features, change, reference, level, of_rows,
         if not weight.sum() > 0:
             raise ValueError("sample_weight is 0 for all rows: there is nothing to average over.")
         weight = weight / weight.sum()
-    changes, left_out = changes_of(model, before, X, features, change, reference, weight)
-    contrasts = [contrast for one in changes for contrast in one.contrasts]
-    draws = _average_changes(model, before, X, changes, weight, offset, max_draws)
+    changes, left_out = changes_of(model, steps, X, features, change, reference, weight)
+    contrasts = [contrast for item in changes for contrast in item.contrasts]
+    draws = _average_changes(model, steps, X, changes, weight, offset, max_draws)
     frame = Summary(
-        {"change": [one.words for one in contrasts], **moments(draws, level), "ess": ess_bulk(draws)},
-        index=pd.Index([one.label for one in contrasts], name="feature", tupleize_cols=False),
+        {"change": [item.words for item in contrasts], **moments(draws, level), "ess": ess_bulk(draws)},
+        index=pd.Index([item.label for item in contrasts], name="feature", tupleize_cols=False),
     )
     mean = "average" if weight is None else "weighted average"
-    some = "" if min(one.known for one in changes) > 1 - _ROUNDING else " (of those that have a value)"
-    by_sd = " by one standard deviation" if change == "sd" and any(isinstance(one, Number) for one in changes) else ""
-    text = f"Change of P(y = {printable(model.classes_[1])}), {mean} of {X.shape[0]} rows{some}, if one column changes"
+    known = "" if min(item.known for item in changes) > 1 - _ROUNDING else " (of those that have a value)"
+    by_sd = " by one standard deviation" if change == "sd" and any(isinstance(item, Number) for item in changes) else ""
+    text = f"Change of P(y = {printable(model.classes_[1])}), {mean} of {X.shape[0]} rows{known}, if one column changes"
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
     out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
     frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}{on_average(model)}")
-    whose = {str(contrast.label): str(one.name) for one in changes for contrast in one.contrasts}
+    whose = {str(contrast.label): str(item.name) for item in changes for contrast in item.contrasts}
     frame.attrs |= {"features": whose, "classes": model.classes_.tolist()}
     return frame
 
 
-def _average_changes(model, before, X, changes, weight, offset, max_draws):
-    """What the contrasts do to the average probability of the rows under each draw; (n_chains, m, contrasts)."""
+def _average_changes(model, steps, X, changes, weight, offset, max_draws):
+    """The effect of each contrast on the average probability of the rows, by draw; (n_chains, m, contrasts)."""
     coef, intercept = predict.flat(model, max_draws)
     scale = by_draw(model, max_draws)
-    mover = Mover(model, before, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
-    first = np.cumsum([0, *(len(one.states) for one in changes)])
-    states = np.zeros((first[-1], len(coef)))  # each beside the rows as they are
+    mover = Mover(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
+    first = np.cumsum([0, *(len(item.states) for item in changes)])
+    states = np.zeros((first[-1], len(coef)))  # each relative to the unchanged rows
     size = min(_ROWS, max(1, _NUMBERS // max(X.shape[1], model.n_features_in_)))
     for start in range(0, X.shape[0], size):
         rows = slice(start, min(X.shape[0], start + size))
-        part = X.part(rows)
-        base = seen(model, before, part)
+        block = X.block(rows)
+        base = seen(model, steps, block)
 
-        def fixed(draws, some=rows):
-            own = 0.0 if offset is None else scale[draws, None] * offset[some]
-            return intercept[draws, None] + own
+        def fixed(draws, rows=rows):
+            shift = 0.0 if offset is None else scale[draws, None] * offset[rows]
+            return intercept[draws, None] + shift
 
         share = (rows.stop - start) / X.shape[0] if weight is None else weight[rows]
         held, numbers = [], 0
-        for move in mover.moves(rows, part, base):
+        for move in mover.moves(rows, block, base):
             held.append(move)
             numbers += move.values.size + (0 if move.groups is None or len(move.values) == 1 else len(move.groups))
             if numbers > _HELD:
@@ -83,40 +83,40 @@ def _average_changes(model, before, X, changes, weight, offset, max_draws):
             "X is too large to predict, or holds NaN, as it is or changed: are its columns on the scale of the fit?"
         )
     out = []
-    for i, one in enumerate(changes):
-        for contrast in one.contrasts:
+    for i, item in enumerate(changes):
+        for contrast in item.contrasts:
             effect = states[first[i] + contrast.high] - (0 if contrast.low is None else states[first[i] + contrast.low])
             effect[np.abs(effect) < _ZERO] = 0.0
-            # Where a column has no value it does not change: such a row adds nothing, and is not to count either.
-            out.append(effect / one.known)
+            # Rows without a value do not change: they add nothing to the sum, and do not count in the mean.
+            out.append(effect / item.known)
     return np.stack(out, axis=1).reshape(len(model.coef_draws_), -1, len(out))
 
 
 def _add(model, X, moves, first, share, coef, fixed, states):
-    """Add to the states what the moves do to the sums over rows X of their probabilities, under each draw.
+    """Add to the states the effects of moves on the sum of probabilities over the rows X, under each draw.
 
-    first : number of the first state of each change. share : of all rows that these are, or the share of each of them.
-    fixed : intercept and offset, (k, n) or (k, 1), as a function of the draws.
+    first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
+    function of the draws that returns intercept plus offset, (k, n) or (k, 1).
     """
     alike = AlikeMoves(moves, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share, coef.shape[1])
-    apart = [one for one in moves if one.groups is None]
+    one_by_one = [move for move in moves if move.groups is None]
 
     def use(eta, draws, ops):
         def average(eta):
             return share * ops.average_phi(eta)[:, 1] if np.ndim(share) == 0 else ops.ndtr(eta) @ ops.to_device(share)
 
-        # Blocks of draws under all rows, not of rows under all draws: each sum over rows is then made in one place.
+        # Blocks of draws with all rows, not of rows with all draws, so that each sum over rows is made in one place.
         eta += ops.to_device(fixed(draws))
-        some, left = coef[draws].astype(np.float64), [*apart]
-        for one, total in alike.changes(eta, some, ops):
+        block_coef, remaining = coef[draws].astype(np.float64), [*one_by_one]
+        for move, total in alike.changes(eta, block_coef, ops):
             if total is None:
-                left.append(one)
+                remaining.append(move)
             else:
-                states[first[one.change] + one.state, draws] += total
-        own = average(eta) if left else None
-        for one in left:
-            shift = ops.to_device(some[:, one.columns]) @ ops.to_device(np.ascontiguousarray(one.by_row().T))
-            states[first[one.change] + one.state, draws] += ops.to_host(average(eta + shift) - own)
+                states[first[move.change] + move.state, draws] += total
+        unchanged = average(eta) if remaining else None
+        for move in remaining:
+            shift = ops.to_device(block_coef[:, move.columns]) @ ops.to_device(np.ascontiguousarray(move.by_row().T))
+            states[first[move.change] + move.state, draws] += ops.to_host(average(eta + shift) - unchanged)
 
     if moves:
         predict.each_block(model, coef, X, use)

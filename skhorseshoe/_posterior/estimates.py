@@ -7,7 +7,8 @@ from .grouped import is_grouped
 
 
 def others(model):
-    """The draws that belong to no feature, by name; R-hat and effective sample size of all features, then of these."""
+    """The draws of other quantities than features, by name; R-hat and effective sample size of features and of
+    these."""
     draws = {"(intercept)": model.intercept_draws_} if model._asked["fit_intercept"] else {}
     draws["(global scale)"] = model.global_scale_draws_
     if is_grouped(model):
@@ -22,21 +23,21 @@ def interval(draws, level):
 
 
 def means(model):
-    """Posterior means of the coefficients (p,) and of the intercept: of every draw, where they are not all kept too."""
+    """Posterior means of the coefficients (p,) and of the intercept, over all draws, also those that were not kept."""
     if model.moments_ is not None:
         return model.moments_["mean"][:-2], model.moments_["mean"][-2]
     coef, intercept = model.coef_draws_, model.intercept_draws_
     return coef.mean(axis=(0, 1), dtype=np.float64), intercept.mean(dtype=np.float64)
 
 
-def point(draws, mean, how, level):
-    """What ``coef_`` holds: mean, median, or the mean where the interval of this level excludes zero, else 0.
+def point(draws, mean, summary, level):
+    """Values of ``coef_``: mean, median, or ("selected") the mean where the interval excludes zero, else 0.
 
-    draws (n_chains, n_draws, ...). An intercept (no trailing axis) is not selected: it is its mean.
+    draws : (n_chains, n_draws, ...). The intercept (no trailing axis) is not selected and has its mean.
     """
-    if how == "median":
+    if summary == "median":
         return np.median(draws, axis=(0, 1)).astype(np.float64)
-    if how == "mean" or draws.ndim == 2:
+    if summary == "mean" or draws.ndim == 2:
         return mean
     lower, upper = interval(draws, level)
     return np.where((lower > 0) | (upper < 0), mean, 0.0)

@@ -1,4 +1,4 @@
-"""The groups that rows belong to: how much they differ, and what each does to the score of its rows."""
+"""The posterior of the effects of groups of rows, as a frame."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from .grouped import is_grouped
 from .summary import ends, favoured, in_lines, share_between
 from .table import Summary
 
-_NUMBERS = 2**22  # draws that are looked at together
+_NUMBERS = 2**22  # draws to read at a time
 
 
 def effects_frame(model, level):
@@ -19,8 +19,8 @@ def effects_frame(model, level):
     low, high = np.empty((2, n))
     step = max(1, _NUMBERS // max(1, draws[..., 0].size))
     for start in range(0, n, step):
-        some = slice(start, start + step)
-        low[some], high[some] = interval(draws[..., some].astype(np.float64), level)
+        block = slice(start, start + step)
+        low[block], high[block] = interval(draws[..., block].astype(np.float64), level)
     frame = Summary(
         {
             "mean": model.group_effect_moments_["mean"],

@@ -1,4 +1,4 @@
-"""From groups of columns to a matrix of weights."""
+"""The matrix of weights for groups of columns."""
 
 from collections.abc import Mapping, Sized
 from numbers import Real
@@ -31,13 +31,13 @@ def weights_of(groups, model):
                 f"The group {title!r} must be a list of columns, one at least, or a dict of columns and weights (of a "
                 f"Series .tolist() or .to_dict()); got {group!r}."
             )
-        found = [find(column, f"The group {title!r}") for column in group]
-        if len({*found}) < len(found):
+        members = [find(column, f"The group {title!r}") for column in group]
+        if len({*members}) < len(members):
             raise ValueError(f"The group {title!r} has a column more than once, by name or number; got {group!r:.80}.")
-        rows += found
-        columns += [k] * len(found)
-        weights = list(group.values()) if isinstance(group, Mapping) else [1.0] * len(found)
-        if not all(isinstance(one, Real) and np.isfinite(one) for one in weights):
+        rows += members
+        columns += [k] * len(members)
+        weights = list(group.values()) if isinstance(group, Mapping) else [1.0] * len(members)
+        if not all(isinstance(weight, Real) and np.isfinite(weight) for weight in weights):
             raise ValueError(
                 f"The weights of columns in the group {title!r} must be finite numbers; got {weights!r:.80}."
             )

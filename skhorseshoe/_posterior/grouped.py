@@ -1,7 +1,7 @@
-"""Rows to predict with what they bring along, and draws under which they are predicted.
+"""Rows to predict, with their groups and offsets, and the draws to predict with.
 
-A row of a group that the fit has seen has the score x beta + u_g. That of another group has a new u ~ N(0, s^2), over
-which Phi(x beta + u) is on average Phi(x beta / sqrt(1 + s^2)). A row's offset is added to x beta.
+A row of a group of the fit has the linear predictor x beta + u_g. A row of another group has a new u ~ N(0, s^2), and
+the mean of Phi(x beta + u) over u is Phi(x beta / sqrt(1 + s^2)). A row's offset is added to x beta.
 """
 
 from copy import copy
@@ -15,21 +15,21 @@ from .._data.row_groups import check_groups, check_offset, known_codes, refuse_d
 
 
 class GivenRows(NamedTuple):
-    """Rows, checked."""
+    """Checked rows."""
 
     X: Any
-    codes: Any = None  # (n,) the number of the group of each, -1 for another one; None where none is given
+    codes: Any = None  # (n,) codes of the groups, -1 for a group that the fit has not seen; None without groups
     offset: Any = None  # (n,) or None
 
 
 class Under(NamedTuple):
-    """Draws that rows are predicted under."""
+    """Draws to predict with."""
 
     coef: Any  # (m, p)
     intercept: Any  # (m,)
     root: Any = None  # (m,) sqrt(1 + s^2), or None without groups
-    effects: Any = None  # (k, number of groups) of the groups' effects
-    kept: Any = None  # places of those k draws among the m, or None for all
+    effects: Any = None  # (k, number of groups) draws of the groups' effects
+    places: Any = None  # of these k draws among the m, or None for all
 
 
 def evenly(draws, max_draws):
@@ -52,7 +52,7 @@ def is_grouped(model):
 
 
 def given_rows(model, X, groups, offset):
-    """``GivenRows``; an error where a model was fitted without what is given, or with an offset that is not."""
+    """``GivenRows``; an error if the model was fitted without the groups or offset, or needs an offset."""
     refuse_dask(X, groups=groups, offset=offset)
     has_offset = hasattr(model, "_has_offset")
     if has_offset and offset is None:
@@ -74,19 +74,19 @@ def given_rows(model, X, groups, offset):
 
 
 def roots(model):
-    """sqrt(1 + s^2) of each draw, (n_chains, n_draws): by which coefficients are divided to be those of new groups."""
+    """sqrt(1 + s^2) of each draw, (n_chains, n_draws), by which coefficients are divided to average over groups."""
     return np.sqrt(1 + np.square(model.group_scale_draws_))
 
 
 def with_effects(model):
-    """The places of those draws of a chain that have the groups' effects, a slice."""
+    """The draws of a chain for which the groups' effects are kept, a slice."""
     stride = model._group_stride
     return slice(stride - 1, stride * model.group_effect_draws_.shape[1], stride)
 
 
 def population(model):
-    """The model as it is averaged over groups: with coefficients divided by sqrt(1 + s^2), draw by draw. A model
-    without groups as it is."""
+    """The model averaged over groups: a copy whose coefficients are divided by sqrt(1 + s^2), draw by draw. A model
+    without groups is returned unchanged."""
     if not is_grouped(model):
         return model
     root = roots(model)
@@ -94,24 +94,24 @@ def population(model):
     del averaged.groups_
     averaged.coef_draws_ = (model.coef_draws_ / root[..., None]).astype(model.coef_draws_.dtype)
     averaged.intercept_draws_ = model.intercept_draws_ / root
-    averaged.moments_ = None  # those of all draws are of coefficients given the group
+    averaged.moments_ = None  # the moments of all draws are of coefficients given the group
     averaged._averaged_by = root
     return averaged
 
 
 def by_draw(model, max_draws=None):
-    """What an offset is multiplied by under each draw: the same as coefficients; (m,)."""
+    """The factor of offsets under each draw, the same as that of coefficients; (m,)."""
     root = getattr(model, "_averaged_by", np.ones(model.intercept_draws_.shape))
     return 1 / evenly(root, max_draws).ravel()
 
 
 def on_average(model):
-    """In words, behind what a header says of a model that ``population`` has made; "" for others."""
+    """The end of a header for a model that ``population`` has averaged; "" for others."""
     return "; averaged over groups (beta / sqrt(1 + s^2))" if hasattr(model, "_averaged_by") else ""
 
 
 def refuse_offset(model, name):
-    """Raise a ValueError for a model that was fitted with an offset, of which a function takes none."""
+    """Raise a ValueError if the model was fitted with an offset. name : of the function that cannot take one."""
     if hasattr(model, "_has_offset"):
         raise ValueError(
             f"{name} takes no model that was fitted with an offset. Fit with the offset as a column of X that is in "

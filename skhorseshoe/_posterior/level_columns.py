@@ -1,4 +1,4 @@
-"""Columns of X that are the levels of one category, each of which a classifier has as a column of its own."""
+"""Columns of X that are the levels of one category."""
 
 import numpy as np
 
@@ -7,40 +7,40 @@ from .origins import Origin, walked
 from .raw_rows import seen
 from .signals import factors_of
 
-_NUMBERS = 2**19  # of rows that pass through the steps of a Pipeline together
+_NUMBERS = 2**19  # numbers in the rows that pass through the steps of a Pipeline at a time
 
 
-def level_columns(model, before, X):
-    """Pairs of the numbers of such columns, and for each row that of its level (n,), -1 where it has none.
+def level_columns(model, steps, X):
+    """Pairs of the numbers of the level columns of a category, and the level of each row (n,), -1 for none.
 
-    X : ``RawRows``. Levels of an encoder within the steps are none of these: there the column of X is the category.
+    X : ``RawRows``. An encoder within the steps gives no such columns: there the column of X is the category.
     """
-    found, known = [], origins_of(model, before, X) if (factors := factors_of(model)) else []
+    categories, known = [], origins_of(model, steps, X) if (factors := factors_of(model)) else []
     for factor in factors:
-        made_of = [known[j].inputs for j in factor.columns if known[j].is_alone and len(known[j].inputs) == 1]
-        columns = tuple(j for inputs in made_of for j in inputs)
+        inputs_of_levels = [known[j].inputs for j in factor.columns if known[j].is_alone and len(known[j].inputs) == 1]
+        columns = tuple(j for inputs in inputs_of_levels for j in inputs)
         if len({*columns}) == len(factor.columns) and all(map(X.holds_numbers, columns)):
-            found.append((columns, factor))
-    if not found:
+            categories.append((columns, factor))
+    if not categories:
         return []
-    codes = [np.full(X.shape[0], -1) for _ in found]
+    codes = [np.full(X.shape[0], -1) for _ in categories]
     size = max(1, _NUMBERS // max(X.shape[1], model.n_features_in_))
     for start in range(0, X.shape[0], size):
         rows = slice(start, min(X.shape[0], start + size))
-        block = seen(model, before, X.part(rows))
-        for own, (_, factor) in zip(codes, found, strict=True):
+        block = seen(model, steps, X.block(rows))
+        for levels, (_, factor) in zip(codes, categories, strict=True):
             is_level = (dense(block[:, factor.columns]) - factor.base) / factor.step > 0.5
-            own[rows] = np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
-    return [(columns, own) for (columns, _), own in zip(found, codes, strict=True)]
+            levels[rows] = np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
+    return [(columns, levels) for (columns, _), levels in zip(categories, codes, strict=True)]
 
 
-def origins_of(model, before, X):
-    """What each column of the classifier is made of, as far as the steps tell."""
+def origins_of(model, steps, X):
+    """The ``Origin`` of each column of the classifier, as far as it is known."""
     unknown = [Origin((), False)] * model.n_features_in_
-    if before is None:
+    if steps is None:
         return [Origin((j,), True) for j in range(model.n_features_in_)]
     try:
-        found, _ = walked(before, X.names)
+        origins, _ = walked(steps, X.names)
     except ValueError:
         return unknown
-    return found if len(found) == len(unknown) else unknown
+    return origins if len(origins) == len(unknown) else unknown

@@ -1,8 +1,7 @@
-"""The log score of new rows, from the rows of the fit: each is left out in turn, by reweighting the draws.
+"""Leave-one-out estimate of the log score of new rows, by reweighting the draws.
 
-Pareto-smoothed importance sampling as in Vehtari, Simpson, Gelman, Yao & Gabry (2024), JMLR 25(72). The fit of the
-Pareto distribution is that of Zhang & Stephens (2009), Technometrics 51, 316-325, with their prior and that of the
-former.
+Pareto-smoothed importance sampling as in Vehtari, Simpson, Gelman, Yao & Gabry (2024), JMLR 25(72). The Pareto
+distribution is fitted as in Zhang & Stephens (2009), Technometrics 51, 316-325, with the priors of both papers.
 """
 
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ from ..diagnostics import ess_bulk
 from . import predict
 
 _LEAST_DRAWS = 100  # with fewer, no k is low enough
-_WIDEST = -np.log(np.finfo(float).tiny)  # logarithms of ratios further apart have no ratio in float64
-# Ratios within 1 % of one another weigh all draws alike: leaving out such a row changes nothing, whatever the shape of
-# its tail. Of rows that all draws are nearly sure of, that shape is often a heavy one.
+_WIDEST = -np.log(np.finfo(float).tiny)  # largest range of log ratios that float64 can hold as ratios
+# Ratios within 1 % of one another weight all draws alike: leaving out such a row changes nothing, whatever the shape of
+# its tail, which is often heavy for rows of which all draws are nearly certain.
 _EQUAL = 0.01
 
 
@@ -115,36 +114,36 @@ def leave_one_out(model, rows, positive, weight, max_draws):
 
 
 def _relative_efficiency(model, max_draws):
-    """Mean of the bulk effective sample sizes of what varies, as a share of the draws; 1 if there is no telling."""
-    found = []
+    """Mean of the bulk effective sample sizes of quantities that vary, as a share of the draws; 1 if unknown."""
+    shares = []
     for draws in (model.coef_draws_, model.intercept_draws_, model.global_scale_draws_):
         draws = predict.evenly(draws, max_draws)
         flat = draws.reshape(*draws.shape[:2], -1)
         varies = (flat != flat[0, 0]).any(axis=(0, 1))
-        found.append(ess_bulk(flat)[varies] / flat[..., 0].size)
-    mean = np.concatenate(found).mean()
+        shares.append(ess_bulk(flat)[varies] / flat[..., 0].size)
+    mean = np.concatenate(shares).mean()
     return float(mean) if np.isfinite(mean) else 1.0
 
 
 def tail_length(n_draws, r_eff):
-    """How many of the largest ratios are smoothed; r_eff : effective draws, as a share of all."""
+    """How many of the largest ratios are smoothed. r_eff : effective draws, as a share of all."""
     return int(np.ceil(min(n_draws / 5, 3 * (n_draws / r_eff) ** 0.5)))
 
 
 def without_each(loglik, n_tail):
-    """Of log-likelihoods (n, n_draws), which are overwritten: the log predictive density of each row given the others,
-    the shape k of its Pareto distribution, and its log predictive density given all rows; (n,) each.
+    """From log-likelihoods (n, n_draws), which are overwritten: the log predictive density of each row given the
+    others, the shape k of its Pareto distribution, and its log predictive density given all rows; (n,) each.
 
-    k is infinite where no distribution can be fitted, so that nothing is smoothed, and 0 where ratios are nearly equal.
+    k is infinite if no distribution can be fitted, so that nothing is smoothed, and 0 if ratios are nearly equal.
     """
     n_draws = loglik.shape[1]
     log_ratio = np.negative(loglik, out=loglik)
     log_ratio.partition(n_draws - n_tail - 1, axis=1)
     body, tail = log_ratio[:, :-n_tail], np.sort(log_ratio[:, -n_tail:], axis=1)
     least, most = body.min(axis=1, keepdims=True), tail[:, -1:]
-    with np.errstate(all="ignore"):  # what cannot be fitted is settled below
+    with np.errstate(all="ignore"):  # rows that cannot be fitted are handled below
         smooth, k = _smoothed(tail, np.maximum(body[:, -1:], most - _WIDEST))
-    # The weight times the likelihood is the same for all draws that are not smoothed.
+    # Weight times likelihood is the same for all draws that are not smoothed.
     top = n_draws - n_tail + np.exp(smooth - tail).sum(axis=1)
     total = np.exp(body - most).sum(axis=1) + np.exp(smooth - most).sum(axis=1)
     elpd = np.log(top) - np.log(total) - most[:, 0]
@@ -154,7 +153,7 @@ def without_each(loglik, n_tail):
 
 
 def _smoothed(tail, cutoff):
-    """Logarithms of the ratios above a cutoff (n, 1), ascending, as quantiles of a Pareto distribution; and its k."""
+    """Log ratios above a cutoff (n, 1), ascending, replaced by quantiles of a Pareto distribution; and its k."""
     n_tail = tail.shape[1]
     k, sigma = _fit_pareto(np.expm1(np.maximum(tail - cutoff, 0.0)))  # excess, in units of the ratio at the cutoff
     can = np.isfinite(k) & (sigma > 0)

@@ -118,8 +118,8 @@ def marginal_effects(
     >>> bool(0.15 < effects.loc["age", "mean"] < 0.35)
     True
     """
-    before, classifier = unwrap(model)
+    steps, classifier = unwrap(model)
     level = level_of(classifier, level)
     of_rows = {"sample_weight": sample_weight, "offset": offset}
-    asked = features, change, reference
-    return effects.effects_frame(population(classifier), before, X, *asked, level, of_rows, max_draws)
+    arguments = features, change, reference
+    return effects.effects_frame(population(classifier), steps, X, *arguments, level, of_rows, max_draws)

@@ -1,4 +1,4 @@
-"""What a fitted model answers: probabilities, classes, a table of its coefficients, and its draws for ArviZ."""
+"""Methods of a fitted model: probabilities, classes, a table of its coefficients, and its draws for ArviZ."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ class PosteriorMixin:
         return from_model(self, rows, max_draws)
 
     def _from_probabilities(self, X, groups, offset, answer):
-        """answer(probabilities (n, 2)), both on the host, as an array of the device that X is on."""
+        """answer(probabilities (n, 2)), computed on the host, as an array on the device of X."""
         rows = self._given_rows(X, groups, offset)
         probabilities = _predict.answers(self, rows, 2, lambda eta, ops: ops.average_phi(eta))
         return device.put_beside(rows.X, answer(probabilities))

@@ -1,4 +1,4 @@
-"""Which input columns each column behind the steps of a Pipeline is made of."""
+"""The input columns of which each column behind the steps of a Pipeline is made."""
 
 from contextlib import suppress
 from typing import NamedTuple
@@ -16,16 +16,16 @@ from .pipeline import flat_steps, unfrozen
 
 
 class Origin(NamedTuple):
-    """What a column is made of."""
+    """The input columns of a column."""
 
-    inputs: tuple[int, ...]  # places of input columns, ascending; () where that is not known
-    is_alone: bool  # whether it is known to depend on nothing else in a row
+    inputs: tuple[int, ...]  # places of input columns, ascending; () if unknown
+    is_alone: bool  # whether the column is known to depend on nothing else in a row
 
 
-def walked(before, inputs):
-    """An ``Origin`` for each column behind the steps ``before`` a classifier, and the names of the input columns, among
-    which its places are. inputs : these names as a table has them, in whatever order; None where none tells them."""
-    steps = flat_steps(before)
+def walked(pipeline, inputs):
+    """An ``Origin`` for each column behind the steps before a classifier, and the names of the input columns, to which
+    its places refer. inputs : these names in a table, in any order; None if there is no table."""
+    steps = flat_steps(pipeline)
     if inputs is None:
         default = [f"x{j}" for j in range(getattr(steps[0], "n_features_in_", 0))]
         inputs = getattr(steps[0], "feature_names_in_", default)
@@ -36,48 +36,49 @@ def origins(steps, names):
     """An ``Origin`` for each column behind steps, of input columns with these names."""
     columns = [Origin((j,), True) for j in range(len(names))]
     for step in steps:
-        own, names = _of_step(step, [str(name) for name in names])
-        columns = [_of_several([columns[j] for j in inputs], is_alone) for inputs, is_alone in own]
+        outputs, names = _of_step(step, [str(name) for name in names])
+        columns = [_of_several([columns[j] for j in inputs], is_alone) for inputs, is_alone in outputs]
     return columns
 
 
-def _of_several(parts, is_alone):
-    inputs = {j for part in parts for j in part.inputs}
-    is_known = bool(parts) and all(part.inputs for part in parts)
-    return Origin(tuple(sorted(inputs)) if is_known else (), is_alone and is_known and all(p.is_alone for p in parts))
+def _of_several(origins, is_alone):
+    inputs = {j for origin in origins for j in origin.inputs}
+    is_known = bool(origins) and all(o.inputs for o in origins)
+    return Origin(tuple(sorted(inputs)) if is_known else (), is_alone and is_known and all(o.is_alone for o in origins))
 
 
 def _of_step(step, names):
-    """What the columns behind one step are made of, as pairs of the places of its inputs and whether these are all; and
-    their names."""
+    """For each column behind one step the places of the step's inputs of which it is made and whether it depends on
+    nothing else; and the names of the columns."""
     step, everything = unfrozen(step), [((j,), True) for j in range(len(names))]
     passes_all = isinstance(step, preprocessing.FunctionTransformer) and step.func is None
     if step is None or step == "passthrough" or passes_all:
         return everything, names
     if isinstance(step, Pipeline):
-        columns, own = origins([one for _, one in step.steps], names), names
+        columns, out_names = origins([inner for _, inner in step.steps], names), names
         with suppress(AttributeError, ValueError):
-            own = list(step.get_feature_names_out(names))
-        return [(column.inputs, column.is_alone) for column in columns], own if len(own) == len(columns) else names
-    own = None
-    with suppress(AttributeError, ValueError, TypeError):  # of a step that has no names to give
-        own = list(step.get_feature_names_out(np.asarray(names, object)))
+            out_names = list(step.get_feature_names_out(names))
+        return [tuple(column) for column in columns], out_names if len(out_names) == len(columns) else names
+    out_names = None
+    with suppress(AttributeError, ValueError, TypeError):  # the step has no names to give
+        out_names = list(step.get_feature_names_out(np.asarray(names, object)))
     for kind, places in _PLACES.items():
         if isinstance(step, kind):
-            found = places(step, names)
-            return found, own if own is not None and len(own) == len(found) else [f"x{j}" for j in range(len(found))]
-    if own is None:
+            outputs = places(step, names)
+            is_named = out_names is not None and len(out_names) == len(outputs)
+            return outputs, out_names if is_named else [f"x{j}" for j in range(len(outputs))]
+    if out_names is None:
         cure = ' Give it feature_names_out="one-to-one".' if isinstance(step, preprocessing.FunctionTransformer) else ""
         raise ValueError(
             f"{type(step).__name__} has no get_feature_names_out, so its columns cannot be told apart.{cure}"
         )
-    return [(_by_name(name, names), False) for name in own], own
+    return [(_by_name(name, names), False) for name in out_names], out_names
 
 
 def _by_name(name, inputs):
-    """The input column that a name begins with, or ()."""
-    found = [j for j, one in enumerate(inputs) if name == one or name.startswith((f"{one}_", f"{one}="))]
-    return (max(found, key=lambda j: len(inputs[j])),) if found else ()
+    """The input column with whose name a name begins, or ()."""
+    candidates = [j for j, s in enumerate(inputs) if name == s or name.startswith((f"{s}_", f"{s}="))]
+    return (max(candidates, key=lambda j: len(inputs[j])),) if candidates else ()
 
 
 def _each(step, names):
@@ -112,9 +113,9 @@ def _targets(step, names):
 def _imputed(step, names):
     is_alone, simple = isinstance(step, SimpleImputer), getattr(step, "initial_imputer_", step)
     empty = ~step._valid_mask if isinstance(step, KNNImputer) else pd.isna(simple.statistics_)
-    kept = [j for j in range(len(names)) if step.keep_empty_features or not empty[j]]
+    filled = [j for j in range(len(names)) if step.keep_empty_features or not empty[j]]
     missing = step.indicator_.features_.tolist() if step.add_indicator else []
-    return [((j,), is_alone) for j in kept] + [((j,), True) for j in missing]
+    return [((j,), is_alone) for j in filled] + [((j,), True) for j in missing]
 
 
 def _indicated(step, names):
@@ -126,29 +127,29 @@ def _selected(step, names):
 
 
 def _by_columns(step, names):
-    found, here = {}, {name: j for j, name in enumerate(names)}  # a table may have the columns in another order
+    inputs_of, place_of = {}, {name: j for j, name in enumerate(names)}  # a table may have the columns in another order
     fitted = getattr(step, "feature_names_in_", names)
-    for part, transformer, _ in step.transformers_:
-        places = [here.get(fitted[j], j) for j in step._transformer_to_input_indices[part]]
+    for name, transformer, _ in step.transformers_:
+        places = [place_of.get(fitted[j], j) for j in step._transformer_to_input_indices[name]]
         if transformer == "drop" or not len(places):
             continue
-        own, _ = _of_step(transformer, [names[j] for j in places])
-        for k, (inputs, is_alone) in enumerate(own, step.output_indices_[part].start):
-            found[k] = tuple(sorted(int(places[j]) for j in inputs)), is_alone
-    return [found[k] for k in range(len(found))]
+        columns, _ = _of_step(transformer, [names[j] for j in places])
+        for k, (inputs, is_alone) in enumerate(columns, step.output_indices_[name].start):
+            inputs_of[k] = tuple(sorted(int(places[j]) for j in inputs)), is_alone
+    return [inputs_of[k] for k in range(len(inputs_of))]
 
 
 def _united(step, names):
-    return [one for _, part in step.transformer_list if part != "drop" for one in _of_step(part, names)[0]]
+    return [column for _, t in step.transformer_list if t != "drop" for column in _of_step(t, names)[0]]
 
 
 _MIXING = preprocessing.Normalizer, preprocessing.KernelCenterer, preprocessing.FunctionTransformer
 _IMPUTERS: tuple[type, ...] = SimpleImputer, KNNImputer
 with suppress(ImportError):
-    from sklearn.impute._iterative import IterativeImputer  # which is experimental
+    from sklearn.impute._iterative import IterativeImputer  # experimental
 
     _IMPUTERS += (IterativeImputer,)
-# What is tried first comes first.
+# Functions of a step and the names of its inputs, in the order in which types are tried.
 _PLACES = {
     ColumnTransformer: _by_columns,
     FeatureUnion: _united,

@@ -14,13 +14,13 @@ from .mixin import PosteriorMixin
 
 
 def unfrozen(estimator):
-    """What a FrozenEstimator holds; anything else as it is."""
+    """The estimator within a FrozenEstimator; anything else unchanged."""
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
 def unwrap(estimator):
     """The steps before the classifier, or None, and the fitted classifier."""
-    *before, classifier = flat_steps(estimator) or [estimator]
+    *steps, classifier = flat_steps(estimator) or [estimator]
     if not isinstance(classifier, PosteriorMixin):
         if hasattr(classifier, "refit"):  # a search that has no best estimator
             check_is_fitted(classifier)
@@ -30,38 +30,38 @@ def unwrap(estimator):
             f"{type(estimator).__name__}{inside}.{where_it_is(classifier)}"
         )
     check_is_fitted(classifier)
-    return joined(before), classifier
+    return joined(steps), classifier
 
 
 def flat_steps(estimator):
-    """The steps of a Pipeline, with those of Pipelines within it, of what is frozen, and of the best estimator of a
-    search; of another estimator itself."""
+    """The steps of a Pipeline, of Pipelines and frozen estimators within it, and of the best estimator of a search; a
+    list of any other estimator."""
     inside = unfrozen(estimator)
     if hasattr(inside, "best_estimator_"):
         return flat_steps(inside.best_estimator_)
     if not hasattr(inside, "steps"):
         return [inside]
-    return [step for _, one in inside.steps for step in flat_steps(one)]
+    return [step for _, inner in inside.steps for step in flat_steps(inner)]
 
 
 def joined(steps):
-    """One Pipeline of these steps, or None of none. Samplers, as of imbalanced-learn, are for fitting alone."""
+    """A Pipeline of these steps, or None of none, without samplers, as of imbalanced-learn, which act only in fit."""
     return make_pipeline(*steps) if (steps := [step for step in steps if hasattr(step, "transform")]) else None
 
 
-def prepared(before, X):
-    """X as the steps ``before`` the classifier hand it on. scikit-learn's own would take values under a mask."""
+def prepared(steps, X):
+    """X behind the steps. Masked values are refused, since scikit-learn's steps would take them for data."""
     refuse_masked(X, "X")
-    return X if before is None else before.transform(X)
+    return X if steps is None else steps.transform(X)
 
 
-def names_of(before, classifier):
-    """Names of the features: those of the classifier or, where it was given an array, of the steps ``before`` it."""
-    return _names.names_of(named(before, classifier))
+def names_of(steps, classifier):
+    """Names of the features: those of the classifier or, if it was fitted on an array, of the steps before it."""
+    return _names.names_of(named(steps, classifier))
 
 
 def where_it_is(estimator):
-    """A hint at what a search lacks, or at the attribute of another wrapper that holds the fitted estimator."""
+    """A hint at what a search lacks, or at the attribute of a wrapper that holds the fitted estimator."""
     if hasattr(estimator, "cv_results_") and not hasattr(estimator, "best_estimator_"):
         return " It has kept no fitted estimator: set refit=True and fit it again."
     for name in ("estimator_", "calibrated_classifiers_[i].estimator", "estimators_[i]"):
@@ -70,12 +70,12 @@ def where_it_is(estimator):
     return ""
 
 
-def named(before, classifier):
-    """The classifier, or a copy of it that has the names of the steps before it."""
-    if before is None or hasattr(classifier, "feature_names_in_") or hasattr(classifier, "_column_labels"):
+def named(steps, classifier):
+    """The classifier, or a copy of it with the names of the steps before it."""
+    if steps is None or hasattr(classifier, "feature_names_in_") or hasattr(classifier, "_column_labels"):
         return classifier
     named, names = copy(classifier), _names.names_of(classifier)
-    with suppress(AttributeError, ValueError):  # of a step that has no names to give
-        names = before.get_feature_names_out()
+    with suppress(AttributeError, ValueError):  # the steps have no names to give
+        names = steps.get_feature_names_out()
     named.feature_names_in_ = np.asarray(names, dtype=object)
     return named

@@ -1,4 +1,4 @@
-"""Probabilities of rows under the draws, in blocks of rows: one matrix product a block."""
+"""Probabilities of rows under the draws, in blocks of rows with one matrix product each."""
 
 import numpy as np
 import sklearn
@@ -15,15 +15,15 @@ from .grouped import Under, evenly, given_rows, is_grouped, roots, with_effects
 
 
 def answers(model, rows, width, answer, draws=None):
-    """What answer(eta, ops) gives for the blocks of rows; (n, width), on the host.
+    """The values of answer(eta, ops) for the blocks of rows; (n, width), on the host.
 
-    rows : ``GivenRows``. draws : ``Under``, all that there are by default.
+    rows : ``GivenRows``. draws : ``Under``; by default all draws.
     """
     draws, out = draws or under(model, rows), np.empty((rows.X.shape[0], width))
 
     def use(eta, block, ops):
-        for which, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
-            out[block.start + which] = ops.to_host(answer(scores, ops))
+        for places, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
+            out[block.start + places] = ops.to_host(answer(scores, ops))
 
     def alike(eta, block, ops):
         out[block] = ops.to_host(answer(eta, ops))
@@ -33,37 +33,37 @@ def answers(model, rows, width, answer, draws=None):
 
 
 def _new_and_known(eta, codes, draws, ops):
-    """Places and scores of the rows of a block whose group is new, and of those whose group is known, if any."""
+    """Yields places and linear predictors of the rows of a block whose group is new, and of the other rows."""
     is_new = np.ones(len(eta), bool) if codes is None else codes < 0
-    for which in (np.flatnonzero(is_new), np.flatnonzero(~is_new)):
-        if len(which):
-            scores = eta if len(which) == len(eta) else eta[ops.to_device(which)]
-            if is_new[which[0]]:
+    for places in (np.flatnonzero(is_new), np.flatnonzero(~is_new)):
+        if len(places):
+            scores = eta if len(places) == len(eta) else eta[ops.to_device(places)]
+            if is_new[places[0]]:
                 scores = scores / ops.to_device(draws.root)
             else:
-                scores = scores if draws.kept is None else scores[:, ops.to_device(draws.kept)]
-                scores = scores + ops.to_device(draws.effects[:, codes[which]].T.astype(np.float64))
-            yield which, scores
+                scores = scores if draws.places is None else scores[:, ops.to_device(draws.places)]
+                scores = scores + ops.to_device(draws.effects[:, codes[places]].T.astype(np.float64))
+            yield places, scores
 
 
 def under(model, rows, max_draws=None, alike=False):
     """The ``Under`` for ``GivenRows``.
 
-    alike : whether every row is to have the same draws. With ``groups`` these are the ones that effects are kept of.
-    max_draws : of these at most.
+    alike : whether every row must have the same draws. With groups these are the draws for which effects are kept.
+    max_draws : largest number of draws.
     """
     if not is_grouped(model):
         return Under(*flat(model, max_draws))
-    some = with_effects(model) if alike and rows.codes is not None else slice(None)
+    selected = with_effects(model) if alike and rows.codes is not None else slice(None)
     draws = model.coef_draws_, model.intercept_draws_, roots(model)
-    coef, intercept, root = (evenly(values[:, some], max_draws) for values in draws)
-    effects = kept = None
+    coef, intercept, root = (evenly(values[:, selected], max_draws) for values in draws)
+    effects = places = None
     if rows.codes is not None and (rows.codes >= 0).any():
         effects = evenly(model.group_effect_draws_, max_draws)
         effects = effects.reshape(-1, effects.shape[2])
         if len(effects) < root.size:
-            kept = np.arange(root.size).reshape(root.shape)[:, with_effects(model)].ravel()
-    return Under(coef.reshape(-1, coef.shape[2]), intercept.ravel(), root.ravel(), effects, kept)
+            places = np.arange(root.size).reshape(root.shape)[:, with_effects(model)].ravel()
+    return Under(coef.reshape(-1, coef.shape[2]), intercept.ravel(), root.ravel(), effects, places)
 
 
 def log_likelihood(model, rows, positive, weight, max_draws):
@@ -81,8 +81,8 @@ def log_likelihood(model, rows, positive, weight, max_draws):
 
 
 def labelled(model, X, y, sample_weight, offset):
-    """The rows of the fit as users give them, checked: ``GivenRows``, whether each label is the second class (n,), and
-    weights (n,) or None."""
+    """The user's rows of the fit, checked: ``GivenRows``, whether each label is the second class (n,), and weights (n,)
+    or None."""
     if is_grouped(model):
         raise ValueError(
             "This model was fitted with groups, and the log score of a row is asked for: leaving one row out says "
@@ -121,10 +121,9 @@ def flat(model, max_draws=None):
 
 
 def each_predictor(model, rows, coef, intercept, use, scale=1.0):
-    """``each_block`` of the linear predictor, (rows, m); a ValueError where it is not finite, and perhaps on the
-    wrong side.
+    """``each_block`` for the linear predictor, (rows, m); a ValueError if it is not finite.
 
-    rows : ``GivenRows``. scale : (m,) of offsets, under each draw.
+    rows : ``GivenRows``. scale : (m,) factors of offsets under each draw.
     """
 
     def shifted(eta, block, ops):
@@ -141,11 +140,11 @@ def each_predictor(model, rows, coef, intercept, use, scale=1.0):
     each_block(model, rows.X, coef, shifted)
 
 
-def each_block(model, left, right, use):
-    """Call use(product, rows, ops) with blocks of the product left right', which may be overwritten, and the slice of
-    the rows of ``left`` that each is of. They are on the device of the back end ``ops``."""
-    ops, name, _ = device.for_answers(model.device, model.device_, left)
+def each_block(model, a, b, use):
+    """Call use(product, rows, ops) with blocks of the product a b', which may be overwritten, and the slice of the rows
+    of ``a``. Blocks are on the device of the back end ``ops``."""
+    ops, name, _ = device.for_answers(model.device, model.device_, a)
     budget = int(sklearn.get_config()["working_memory"] * 2**20)
-    n_threads = 1 if left.shape[0] == 1 else count_threads(model.n_jobs)  # which takes a while, for one row
+    n_threads = 1 if a.shape[0] == 1 else count_threads(model.n_jobs)  # counting would take long relative to one row
     with open_threads(n_threads) as threads, ops.using(name):
-        ops.each_block(left, right, threads, budget, lambda product, rows: use(product, rows, ops))
+        ops.each_block(a, b, threads, budget, lambda product, rows: use(product, rows, ops))

@@ -1,4 +1,4 @@
-"""Rows as a user has them, before any scaler: whole, in part, or with a column changed."""
+"""Rows as a user has them, before the steps of a Pipeline."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,8 +17,8 @@ from .pipeline import prepared
 
 
 def _series(column):
-    """A column of another table for one of pandas, which would make nan of None in text, no category of an encoder."""
-    values = np.asarray(column)  # by to_numpy an array of pyarrow refuses to be copied
+    """A column of another library as a Series; text stays object, since pandas would make nan, no category, of None."""
+    values = np.asarray(column)  # pyarrow's to_numpy would refuse to copy
     return pd.Series(values, dtype=object) if values.dtype == object else values
 
 
@@ -27,15 +27,14 @@ def is_polars(X):
 
 
 def _column(X, j):
-    """A column of an array or a table, as NumPy or pandas have it."""
+    """A column of an array or a table, as an array or a Series."""
     return X.iloc[:, j] if isinstance(X, pd.DataFrame) else _series(X[:, j])
 
 
 class RawRows:
-    """Rows as a user has them, before any scaler: an array, a CSR matrix, or a frame of polars, or of pandas made of
-    any other table.
+    """Rows as a user has them: an array, a CSR matrix, a polars frame, or a pandas frame made of any other table.
 
-    names : of the columns, x0, x1, ... of an array. shape : of X.
+    names : of the columns, x0, x1, ... for an array. shape : of X.
     """
 
     def __init__(self, X):
@@ -45,13 +44,13 @@ class RawRows:
         validation.refuse_lazy(X)
         X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
         if hasattr(X, "columns"):
-            names = list(getattr(X, "column_names", X.columns))  # the former of pyarrow, where the latter are arrays
-            is_kept = isinstance(X, pd.DataFrame) or is_polars(X)  # steps may use its methods
+            names = list(getattr(X, "column_names", X.columns))  # in pyarrow ``columns`` are arrays
+            is_kept = isinstance(X, pd.DataFrame) or is_polars(X)  # its methods may be used by steps
             self.X = X if is_kept else pd.DataFrame({name: _series(X[name]) for name in names})
         else:
             self.X = X.tocsr() if issparse(X) else np.asarray(X)
             if self.X.dtype.kind == "U" and not hasattr(X, "dtype"):
-                self.X = np.asarray(X, object)  # of a list: numbers beside text stay numbers
+                self.X = np.asarray(X, object)  # so that numbers in a list with text stay numbers
             if self.X.ndim != 2:
                 raise ValueError(
                     f"X must have rows and columns, also for one row (X[[i]]); got shape {self.X.shape}. Where the "
@@ -64,33 +63,33 @@ class RawRows:
 
     @property
     def labels(self):
-        """Those of the rows, as an index of pandas."""
+        """Labels of the rows, a pandas index."""
         return self.X.index if isinstance(self.X, pd.DataFrame) else pd.RangeIndex(self.shape[0])
 
-    def part(self, rows):
-        """Some rows as they are, numbers in arrays as float64."""
+    def block(self, rows):
+        """A block of rows, unchanged except that numbers in arrays are float64."""
         if isinstance(self.X, pd.DataFrame):
             return self.X.iloc[rows]
-        part = self.X[rows]
-        return part.astype(np.float64) if not is_polars(part) and part.dtype.kind in "biuf" else part
+        block = self.X[rows]
+        return block.astype(np.float64) if not is_polars(block) and block.dtype.kind in "biuf" else block
 
     @cached_property
     def _by_column(self):
         return self.X.tocsc() if issparse(self.X) else self.X
 
-    def values(self, j, part=None):
-        """The numbers of a column, of all rows or of a part; (n,) float64."""
-        X = self._by_column if part is None else part
+    def values(self, j, block=None):
+        """The numbers of a column, of all rows or of a block; (n,) float64."""
+        X = self._by_column if block is None else block
         if issparse(X):
             return X[:, [j]].toarray().ravel().astype(np.float64)
         column = _column(X, j)
-        # Text and dates would pass for numbers, but a step before the classifier knows them as they are.
+        # Text and dates could be converted, but steps before the classifier need them as they are.
         if not is_numeric_dtype(column.dtype) and kind_of(np.asarray(column, object)) != "numbers":
             raise ValueError(f"Column {self.names[j]!r} does not hold numbers: leave it out of features.")
         return pd.Series(column).to_numpy(dtype=np.float64, na_value=np.nan)
 
     def objects(self, j):
-        """The values of a column as Python has them, or the user; (n,) object."""
+        """The values of a column as Python objects; (n,)."""
         return self._series(j).astype(object).to_numpy()
 
     def _series(self, j):
@@ -100,8 +99,8 @@ class RawRows:
         return is_bool_dtype(self.X.dtype if issparse(self.X) else _column(self.X, j).dtype)
 
     def levels(self, j):
-        """The number of its level for each row (n,), and the levels of a column, None for what is missing; those of a
-        category of pandas in its order."""
+        """The codes (n,) of a column's levels, and the levels, None for missing values; the levels of a pandas category
+        are in its order."""
         column = self._series(j)
         if isinstance(column.dtype, pd.CategoricalDtype):
             codes, labels = column.cat.codes.to_numpy(), column.cat.categories.tolist()
@@ -110,62 +109,62 @@ class RawRows:
             labels = labels.tolist()
         return (codes, labels) if (codes >= 0).all() else (np.where(codes < 0, len(labels), codes), [*labels, None])
 
-    def changed(self, part, j, values):
-        """A part with these values (n,) in column j."""
-        if issparse(part):
-            there = np.arange(part.shape[0]), np.full(part.shape[0], j)
-            return part + type(part)((values - self.values(j, part), there), shape=part.shape)
-        if isinstance(part, np.ndarray):
-            part = part.copy()
-            part[:, j] = values
-            return part
-        dtype = _column(part, j).dtype
+    def changed(self, block, j, values):
+        """A block with these values (n,) in column j."""
+        if issparse(block):
+            places = np.arange(block.shape[0]), np.full(block.shape[0], j)
+            return block + type(block)((values - self.values(j, block), places), shape=block.shape)
+        if isinstance(block, np.ndarray):
+            block = block.copy()
+            block[:, j] = values
+            return block
+        dtype = _column(block, j).dtype
         if isinstance(dtype, np.dtype) and dtype.kind in "biuO":
             cast = values.astype(dtype)
-            values = cast if dtype.kind == "O" or (cast == values).all() else values  # as an encoder knows them
-        if is_polars(part):
-            return part.with_columns(type(part[:, j])(self.names[j], values))
-        part = part.copy(deep=False)
-        part.isetitem(j, values)
-        return part
+            values = cast if dtype.kind == "O" or (cast == values).all() else values  # encoders know this type
+        if is_polars(block):
+            return block.with_columns(type(block[:, j])(self.names[j], values))
+        block = block.copy(deep=False)
+        block.isetitem(j, values)
+        return block
 
-    def taken(self, part, columns, places):
-        """A part with what the rows at these places of X (n,) have in some columns."""
-        if isinstance(part, np.ndarray):
-            part = part.copy()
-            part[:, columns] = self.X[np.ix_(places, columns)]
-            return part
-        if issparse(part):
+    def taken(self, block, columns, places):
+        """A block whose values in some columns are those of X at these places (n,)."""
+        if isinstance(block, np.ndarray):
+            block = block.copy()
+            block[:, columns] = self.X[np.ix_(places, columns)]
+            return block
+        if issparse(block):
             for j in columns:
-                part = self.changed(part, j, self.values(j)[places])
-            return part
-        if is_polars(part):
-            return part.with_columns([self.X[:, j].gather(places) for j in columns])
-        part = part.copy(deep=False)
+                block = self.changed(block, j, self.values(j)[places])
+            return block
+        if is_polars(block):
+            return block.with_columns([self.X[:, j].gather(places) for j in columns])
+        block = block.copy(deep=False)
         for j in columns:
-            part.isetitem(j, self.X.iloc[:, j].take(places).array)
-        return part
+            block.isetitem(j, self.X.iloc[:, j].take(places).array)
+        return block
 
     def holds_numbers(self, j):
-        """Whether a column holds numbers, as a category does not, be its levels numbers."""
+        """Whether a column holds numbers; a category does not, even if its levels are numbers."""
         if j not in self._numeric:
             self._numeric[j] = issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"
         return self._numeric[j]
 
 
 def input_names(X):
-    """Names of the columns of rows as a user has them; None where they have none."""
-    columns = getattr(X, "column_names", getattr(X, "columns", None))  # the former of pyarrow
+    """Names of the columns of a user's rows, or None."""
+    columns = getattr(X, "column_names", getattr(X, "columns", None))  # column_names in pyarrow
     return None if columns is None else list(columns)
 
 
-def seen(model, before, rows):
-    """Rows as the classifier has them behind the steps before it, in float64."""
-    return device.to_host(validation.check_X(model, prepared(before, rows), reset=False)).astype(np.float64, copy=False)
+def seen(model, steps, rows):
+    """Rows as the classifier sees them, behind the steps, in float64."""
+    return device.to_host(validation.check_X(model, prepared(steps, rows), reset=False)).astype(np.float64, copy=False)
 
 
 def row_like(X, reference):
-    """A reference as ``RawRows`` of one row, of the same form as those of X."""
+    """A reference as ``RawRows`` of one row, in the same form as X."""
     is_table = hasattr(X.X, "columns")
     if isinstance(reference, pd.Series) and not is_table and len(reference) == len(X.names):
         reference = reference.to_numpy()
@@ -176,7 +175,7 @@ def row_like(X, reference):
         reference = [reference[name] for name in X.names]
     refuse_masked(reference, "reference")
     row = reference
-    if np.ndim(reference) == 1:  # of text and numbers each stays what it is
+    if np.ndim(reference) == 1:  # text and numbers keep their types
         row = np.asarray(reference, object if is_table or X.X.dtype == object else None).reshape(1, -1)
     if len(np.shape(row)) != 2 or np.shape(row)[0] != 1:
         raise ValueError(f"reference must be one row, or None; got shape {np.shape(row)}.")
@@ -187,8 +186,8 @@ def row_like(X, reference):
 
 
 def _of_types(row, dtypes):
-    """A row with the types of pandas's own that columns have: a missing value is what it is to them. A value that is
-    none of a type, such as 2.5 of whole numbers, stays."""
+    """A row with pandas's extension types, which have their own missing value. A value that does not fit a type, such
+    as 2.5 for whole numbers, is not converted."""
     for j, dtype in enumerate(dtypes):
         if isinstance(dtype, ExtensionDtype) and not isinstance(dtype, pd.CategoricalDtype):
             with suppress(TypeError, ValueError):

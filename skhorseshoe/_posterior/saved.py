@@ -1,4 +1,4 @@
-"""Whether what was saved of a model is all that it had."""
+"""Saving and loading of a classifier, and checks of the saved state."""
 
 import re
 from os import PathLike, fspath
@@ -18,17 +18,17 @@ OF_A_FIT |= {"_column_means", "_column_sd", "_asked", "_saved_run", "_separated"
 
 
 def check_state(state, params, is_own):
-    """Raise a ValueError where attributes of a model are missing, or do not agree with one another.
+    """Raise a ValueError if attributes of a model are missing, or do not agree with one another.
 
-    A model that is not fitted has none of a fit, and one that a callback was given has what it needs to predict. params
-    : names of the parameters. is_own : whether this version has saved it; others may have other attributes.
+    A model that is not fitted has no attributes of a fit; one from a callback has those that it needs to predict.
+    params : names of parameters. is_own : whether this version has saved it; other versions may have other attributes.
     """
-    has = OF_A_FIT & state.keys()
-    wanted = (OF_A_FIT if is_own and has - TO_PREDICT else TO_PREDICT) if has else set()
-    if has - TO_PREDICT and "groups_" in state:
-        wanted = wanted | {*OF_GROUPS}
-    missing = sorted((wanted | {*params} if is_own else wanted) - state.keys())
-    fault = f"it lacks {', '.join(missing[:5])}" if missing else _at_odds(state) if has else ""
+    fit_attributes = OF_A_FIT & state.keys()
+    required = (OF_A_FIT if is_own and fit_attributes - TO_PREDICT else TO_PREDICT) if fit_attributes else set()
+    if fit_attributes - TO_PREDICT and "groups_" in state:
+        required = required | {*OF_GROUPS}
+    missing = sorted((required | {*params} if is_own else required) - state.keys())
+    fault = f"it lacks {', '.join(missing[:5])}" if missing else _at_odds(state) if fit_attributes else ""
     if fault:
         raise ValueError(
             f"This saved model is damaged, or was changed since: {fault}. Load another copy, or fit the model again."
@@ -36,19 +36,19 @@ def check_state(state, params, is_own):
 
 
 def _fit_groups(state):
-    """Whether what a model has of its groups agrees."""
+    """Whether the attributes about groups agree with one another."""
     (chains, n_draws, _), n = state["coef_draws_"].shape, len(state["groups_"])
     fits = "group_scale_draws_" not in state or state["group_scale_draws_"].shape == (chains, n_draws)
     if "group_effect_draws_" not in state:
         return fits
     effects, stride = state["group_effect_draws_"], state["_group_stride"]
     of_all = [state["group_effect_moments_"][name].shape for name in ("mean", "sd")]
-    there = stride >= 1 and effects.shape == (chains, effects.shape[1], n) and effects.shape[1] * stride <= n_draws
-    return fits and there and of_all == [(n,), (n,)]
+    agree = stride >= 1 and effects.shape == (chains, effects.shape[1], n) and effects.shape[1] * stride <= n_draws
+    return fits and agree and of_all == [(n,), (n,)]
 
 
 def _at_odds(state):
-    """What of the attributes of a fit cannot be right, in words; "" if nothing."""
+    """An attribute of a fit that is invalid, in words; "" if none is."""
     coef, n_features, names = state["coef_draws_"], state["n_features_in_"], state.get("feature_names_in_", ())
     others = [state[f"{name}_draws_"] for name in STORED if name != "coef"]
     rules = {
@@ -58,9 +58,9 @@ def _at_odds(state):
         "groups_": lambda: "groups_" not in state or _fit_groups(state),
         "draws": lambda: coef.size and all(values.shape == coef.shape[:2] for values in others),
     }
-    for name, is_right in rules.items():
+    for name, is_valid in rules.items():
         try:
-            if is_right():
+            if is_valid():
                 continue
         except (TypeError, ValueError, AttributeError, KeyError):  # it is of another type
             pass
@@ -69,11 +69,11 @@ def _at_odds(state):
 
 
 class SavedMixin:
-    """How a classifier is saved, and loaded again."""
+    """Pickling of a classifier."""
 
     def __getstate__(self):
-        """The state with the version that saves it. Paths are strings in it: one of POSIX cannot be loaded on Windows,
-        and skops asks for trust in each kind."""
+        """The state, with the version that saves it. Paths become strings, since a POSIX path cannot be loaded on
+        Windows and skops requires trust in each type."""
         state = super().__getstate__()
         plain = {name: fspath(value) if isinstance(value, PathLike) else value for name, value in state.items()}
         return {**plain, "_skhorseshoe_version": _version.__version__}

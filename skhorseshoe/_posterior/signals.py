@@ -1,7 +1,7 @@
-"""Claims about columns and how probable it is that they are wrong, as far as the draws can tell. A claim is a sign,
-or a sign and an effect of some size.
+"""Claims about columns, and the probability that they are wrong, as far as the draws can tell. A claim is a sign, or a
+sign and a least effect.
 
-An effect is what one standard deviation of a column does to the score, whose own noise has standard deviation 1.
+The effect of a column is the change of the linear predictor for one standard deviation of the column.
 """
 
 from numbers import Real
@@ -14,11 +14,11 @@ from ..diagnostics import ess_bulk
 from .estimates import interval
 
 EFFECT = 0.1
-_NUMBERS = 2**22  # draws that are looked at together
+_NUMBERS = 2**22  # draws to read at a time
 
 
 def lfsr(prob_positive, ess, n_draws):
-    """The local false sign rate, min(P(beta > 0), P(beta < 0)), at least what the draws can tell; nan where P is nan.
+    """The local false sign rate, min(P(beta > 0), P(beta < 0)), not below what the draws can tell; nan where P is nan.
 
     prob_positive, ess : (k,) of k quantities, ess nan where unknown. n_draws : of all chains.
     """
@@ -28,22 +28,22 @@ def lfsr(prob_positive, ess, n_draws):
 def floored(wrong, ess, n_draws, most=0.5):
     """Probabilities of being wrong, raised to 1 / ESS where they are below it, but not above ``most``.
 
-    An event of this probability is expected once in as many independent draws: what the draws do not show may still be
-    as probable as this. Draws that repel one another count as independent ones.
+    An event of probability 1 / ESS is expected once among ESS independent draws, so an event that no draw shows may
+    still be as probable as that. Antithetic draws count as independent.
     """
-    known = np.fmin(ess, n_draws)  # nan counts as independent too: there are too few draws to tell
+    known = np.fmin(ess, n_draws)  # nan, from too few draws, counts as independent too
     return np.maximum(wrong, np.minimum(1 / known, most))
 
 
 def check_share(name, value):
-    """The value, or a ValueError unless it is a share between 0 and 1."""
+    """The value; a ValueError unless it is between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
         raise ValueError(f"{name} must be between 0 and 1 (0.9 for 90 %); got {value!r}.")
     return value
 
 
 def check_draws(model, name, share):
-    """Raise where the model has so few draws that no claim could be as sure as this share of wrong ones asks for."""
+    """Raise a ValueError if the model has too few draws for any claim to have an error rate as low as ``share``."""
     n_draws = model.global_scale_draws_.size
     if n_draws * share < 1 - 1e-9:
         raise ValueError(
@@ -54,7 +54,7 @@ def check_draws(model, name, share):
 
 
 def check_bounds(model, name):
-    """Warn where the coefficients have no bound, and so a rate of false claims no meaning."""
+    """Warn if the coefficients have no bound, so that a rate of false claims has no meaning."""
     if model._separated:
         warn(
             f"{name} states a rate of false claims, but the columns separate the classes ({model._separated} "
@@ -69,34 +69,34 @@ def slab_that_bounds(model):
 
 
 def factors_of(model):
-    """The complete sets of level columns that the fit has found."""
-    return [Factor(**one) for one in model._factors]
+    """The ``Factor``s that the fit has found."""
+    return [Factor(**fields) for fields in model._factors]
 
 
 def wrong_columns(model, effect):
-    """Of each column, how probable it is that its effect is not beyond ``effect`` on its more probable side; (p,).
+    """The probability, for each column, that its effect is not beyond ``effect`` on its more probable side; (p,).
 
-    Of a level of a category the effect is that beside the other levels: its coefficient alone is not known.
+    The effect of a level of a category is relative to the other levels, since its coefficient alone is not known.
     """
     draws, ess = model.coef_draws_, model.ess_.copy()
     n_chains, n_draws, p = draws.shape
-    right = np.empty(p)
+    probability = np.empty(p)
 
     def judge(columns, sized):
-        right[columns] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
+        probability[columns] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
 
     step = max(1, _NUMBERS // (n_chains * n_draws))
     for start in range(0, p, step):
-        part = slice(start, start + step)
-        judge(part, draws[..., part] * model._column_sd[part])
+        columns = slice(start, start + step)
+        judge(columns, draws[..., columns] * model._column_sd[columns])
     for factor in factors_of(model):
         judge(factor.columns, sized := factor.effects(draws))
         ess[factor.columns] = ess_bulk(sized)
-    return floored(1 - right, ess, n_chains * n_draws, most=1.0)
+    return floored(1 - probability, ess, n_chains * n_draws, most=1.0)
 
 
 def scores(draws, term, root):
-    """Draws (n_chains, n_draws, r) of the effect of a term along its principal components, whose norm is its size."""
+    """Draws (n_chains, n_draws, r) of a term's effect along its principal components; their norm is its size."""
     return draws[..., term.columns].astype(np.float64) @ root.T
 
 
@@ -111,12 +111,12 @@ def wrong_size(size, effect):
 
 
 def wrong_term(model, term, root, effect):
-    """The same of the size of a term's effect."""
+    """The probability that the size of a term's effect is not beyond ``effect``."""
     return wrong_size(size_of(model, term, root), effect)
 
 
 def column_intervals(model, level):
-    """The interval of each coefficient, of a level of a category that of its effect beside the mean over rows;
+    """The interval of each coefficient, or for a level of a category, of its effect relative to the mean over rows;
     (2, p)."""
     ends = interval(model.coef_draws_, level)
     for factor in factors_of(model):
@@ -125,10 +125,10 @@ def column_intervals(model, level):
 
 
 def largest_set(wrong, q):
-    """Which claims, of those with these probabilities (k,) of being wrong, make the largest set of which the mean is at
-    most q; (k,) bool."""
+    """The largest set of claims whose mean probability of being wrong is at most q; (k,) bool. wrong : (k,)
+    probabilities."""
     order = np.argsort(wrong, kind="stable")
     means = np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)
-    kept = np.zeros(len(wrong), bool)
-    kept[order[: np.searchsorted(means, q * (1 + 1e-12), side="right")]] = True  # means of ascending numbers ascend
-    return kept
+    chosen = np.zeros(len(wrong), bool)
+    chosen[order[: np.searchsorted(means, q * (1 + 1e-12), side="right")]] = True  # means of ascending numbers ascend
+    return chosen

@@ -1,4 +1,4 @@
-"""The summary frame: a table of the posterior under a header in words."""
+"""Frames of the posterior with a header in words."""
 
 from textwrap import fill
 
@@ -20,11 +20,11 @@ def summary_frame(model, level, sort_by):
     extra, rhat, ess = others(model)
     rest = np.stack(list(extra.values()), axis=-1)
     columns = moments(np.concatenate([model.coef_draws_, rest], axis=-1), level)
-    if model.moments_ is not None:  # those of every draw, where not all were kept
-        there = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
+    if model.moments_ is not None:  # moments of all draws, since not all were kept
+        has_moments = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
         for name in ("mean", "sd", "prob_positive"):
-            columns[name][: there.sum()] = model.moments_[name][there]
-    columns["prob_positive"][-1 - is_grouped(model) :] = np.nan  # of a scale it says nothing
+            columns[name][: has_moments.sum()] = model.moments_[name][has_moments]
+    columns["prob_positive"][-1 - is_grouped(model) :] = np.nan  # meaningless for a scale
     columns |= {
         "lfsr": lfsr(columns["prob_positive"], ess, model.global_scale_draws_.size),
         "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
@@ -52,19 +52,19 @@ def group_frame(model, groups, level):
         },
         index=pd.Index(list(groups), name="group", tupleize_cols=False),
     )
-    given = ", given the group of rows" if is_grouped(model) else ""
-    text = in_lines(f"Weighted sums of coefficients{given}; {favoured(model, 'ones')}")
+    condition = ", given the group of rows" if is_grouped(model) else ""
+    text = in_lines(f"Weighted sums of coefficients{condition}; {favoured(model, 'ones')}")
     frame.attrs |= {"header": text, "classes": model.classes_.tolist()}
     return frame
 
 
-def favoured(model, what="coefficients"):
-    """In words, which class positive ones favour."""
-    return f"positive {what} favour {class_texts(model.classes_)[1]}"
+def favoured(model, quantities="coefficients"):
+    """The class that positive ones favour, in words."""
+    return f"positive {quantities} favour {class_texts(model.classes_)[1]}"
 
 
 def moments(draws, level):
-    """Mean, standard deviation (nan of a single draw), interval and share above zero, of which a zero is half one."""
+    """Mean, standard deviation (nan for a single draw), interval, and share above zero, in which a zero counts half."""
     n_chains, n_draws, p = draws.shape
     return {
         "mean": draws.mean(axis=(0, 1)),
@@ -83,8 +83,8 @@ def ends(level):
 
 
 def _sorted(frame, sort_by, n_extra):
-    """Features by a column, the largest first, of the shrinkage the smallest; signed columns by size. What belongs to
-    no feature stays at the end."""
+    """The frame with features sorted by the absolute values of a column, largest first; the smallest shrinkage first.
+    Rows that belong to no feature stay at the end."""
     if not isinstance(sort_by, str) or sort_by not in frame.columns:
         raise ValueError(f"sort_by={sort_by!r} is not a column of the summary: it has {', '.join(frame.columns)}.")
     features = frame.iloc[:-n_extra]
@@ -94,11 +94,11 @@ def _sorted(frame, sort_by, n_extra):
 
 
 def header(model, frame, level):
-    """What came out, in a sentence; then the prior, the sampler, the state of the chains and the effective number of
+    """The outcome in a sentence; then the prior, the sampler, the state of the chains and the effective number of
     nonzero coefficients."""
     prior, asked, shrunk = model.prior_, model._asked, model.shrinkage_ > 0
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
-    kept = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all; "
+    n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all; "
     lines = {
         "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
         + ("" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}")
@@ -106,7 +106,7 @@ def header(model, frame, level):
         "Weights": asked["weights"],  # None for none
         "Groups": is_grouped(model) and _groups(model, level),
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
-        "Draws": f"{kept}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "
+        "Draws": f"{n_made}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "
         f"{model.n_iter_} sweeps",
         "Separation": model._separated
         and f"the columns separate the classes ({model._separated} separation), so the data do not bound the "
@@ -123,7 +123,7 @@ def header(model, frame, level):
 
 
 def _groups(model, level):
-    """How many groups there are, how much they differ, and whose coefficients these are."""
+    """The number of groups, how much they differ, and that coefficients are given the group."""
     share = float((1 / roots(model)).mean())
     return (
         f"{len(model.groups_)}, s ~ half-Cauchy({model.prior_['group_scale']:g}); {share_between(model, level)}; "
@@ -135,8 +135,8 @@ def share_between(model, level):
     """The intraclass correlation in words."""
     share = 1 - roots(model) ** -2
     low, high = interval(share, level)
-    of = f"{100 * level:g} % interval {low:.2f} to {high:.2f}"
-    return f"intraclass correlation s^2 / (1 + s^2) {share.mean():.2f} ({of})"
+    bounds = f"{100 * level:g} % interval {low:.2f} to {high:.2f}"
+    return f"intraclass correlation s^2 / (1 + s^2) {share.mean():.2f} ({bounds})"
 
 
 def _slab(model):
@@ -150,23 +150,23 @@ def _slab(model):
 
 
 def in_lines(text, indent=0):
-    """A text in lines that a terminal of 80 columns has room for."""
+    """A text in lines that fit into a terminal of 80 columns."""
     return fill(text, 79, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _categories(model):
-    """Which columns are the levels of a category, and where to ask what these do; "" for none."""
+    """The categories whose level columns sum to a constant, and the function that compares levels; empty for none."""
     names = names_of(model)
-    found = [f"{name_of_levels([names[j] for j in f.columns])} ({len(f.columns)} levels)" for f in factors_of(model)]
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    return found and (
-        f"{', '.join(map(printable, found[:3]))}{more}: every row has one of the columns, so no single coefficient is "
+    titles = [f"{name_of_levels([names[j] for j in f.columns])} ({len(f.columns)} levels)" for f in factors_of(model)]
+    more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
+    return titles and (
+        f"{', '.join(map(printable, titles[:3]))}{more}: every row has one of the columns, so no single coefficient is "
         "known, but their differences are: skhorseshoe.terms.levels"
     )
 
 
 def _outcome(model, frame, level):
-    """Whether the chains have converged, how many columns have intervals without zero, and what a sign means."""
+    """Whether the chains have converged, how many columns have intervals without zero, and the meaning of a sign."""
     n_chains, n_draws = model.global_scale_draws_.shape
     rhat, ess = frame["rhat"].dropna(), frame["ess"].dropna()
     converged = (rhat <= MAX_RHAT).all() and (ess >= MIN_ESS_PER_CHAIN * n_chains).all()
@@ -183,7 +183,7 @@ def _outcome(model, frame, level):
 
 
 def _extreme(column, sign, digits):
-    """The largest value of a column, or the smallest for a negative sign, and whose it is."""
+    """The largest value of a column, or the smallest for a negative sign, and the name of its row."""
     values = column.to_numpy()
     if np.isnan(values).all():
         return "unknown"

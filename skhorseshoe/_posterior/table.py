@@ -1,4 +1,4 @@
-"""Frames of the posterior: pandas frames that print under words, each number with as many digits as are known."""
+"""Pandas frames that print a header above themselves, and numbers with as many digits as are known."""
 
 from html import escape
 from itertools import count, product, zip_longest
@@ -13,22 +13,22 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_scalar
 from .._utils.names import printable, printables, shorten
 from . import markup
 
-_WIDTH = 79  # letters of a line, where neither pandas nor the terminal says more or less
-_LONGEST, _LETTERS = 100, (30, 24, 20, 17, 14)  # letters of a name, and in ever less room
+_WIDTH = 79  # letters of a line, unless pandas or the terminal has another width
+_LONGEST, _LETTERS = 100, (30, 24, 20, 17, 14)  # most letters of a name, and limits to try for narrow terminals
 _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "ess": "{:.0f}", "rhat": "{:.3f}"}
 _FORMATS |= {"value": "{:z.4g}", "reference": "{:z.4g}", "weight": "{:z.4g}"}
 _FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "purity": "{:.2f}"}
-_OWN = "value", "reference"  # columns that may hold values of the user's
-_USUAL_ESS, _FEW = 1000.0, 4.0  # for tables that have none; where chains are too short to tell it
-_MOST_DECIMALS, _LARGE = 6, 1e7  # beyond which a number is written with a power of ten
-_LONG, _ABOVE, _BELOW = "prob_positive", "prob_", "positive"  # a heading, and its two lines
+_OWN = "value", "reference"  # columns that may hold the user's values
+_USUAL_ESS, _FEW = 1000.0, 4.0  # sample size to assume for tables without a column "ess", and for a missing value
+_MOST_DECIMALS, _LARGE = 6, 1e7  # limits beyond which a number is written with a power of ten
+_LONG, _ABOVE, _BELOW = "prob_positive", "prob_", "positive"  # a long heading, and its two lines
 
 
 class Summary(pd.DataFrame):
-    """A frame that prints ``attrs["header"]`` above itself, its numbers as far as Monte Carlo error lets them be known,
-    and names that a terminal can show. The numbers that it holds are not rounded, and the names are whole.
+    """A frame that prints ``attrs["header"]`` above itself, numbers with the digits that Monte Carlo error leaves, and
+    names that a terminal can show. It holds unrounded numbers and full names.
 
-    pandas itself hands on ``attrs`` and the class to what is sliced, sorted or rounded, and leaves all else alone.
+    pandas passes ``attrs`` and the class on to frames that are sliced, sorted or rounded.
     """
 
     @property
@@ -84,15 +84,15 @@ class Summary(pd.DataFrame):
 
 
 def _as_texts(frame):
-    """A plain frame that has texts in place of the numbers of this package, and of names."""
+    """A plain frame with texts in place of names and of numbers whose format is known."""
     shown = pd.DataFrame(frame).copy()
     shown.attrs = {}
     if frame.columns.is_unique:
         _write_numbers(frame, shown)
-        for name in [name for name in shown if shown[name].dtype.kind == "O"]:  # such as names that were an index
-            own = name in _OWN
+        for name in [name for name in shown if shown[name].dtype.kind == "O"]:  # for example names from an index
+            is_value = name in _OWN
             texts = [
-                value_text(v) if own else printable(v, _LONGEST) if isinstance(v, str | tuple) else v
+                value_text(v) if is_value else printable(v, _LONGEST) if isinstance(v, str | tuple) else v
                 for v in shown[name]
             ]
             shown[name] = texts
@@ -104,7 +104,7 @@ def _is_number(column):
 
 
 def value_text(value):
-    """A value as a user has it, in print: "71", "2.35", "b", or "missing"."""
+    """A user's value as text: "71", "2.35", "b", or "missing"."""
     if is_scalar(value) and pd.isna(value):
         return "missing"
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
@@ -113,7 +113,7 @@ def value_text(value):
 
 
 def _printed(labels):
-    """An index whose texts a terminal can show."""
+    """An index with texts that a terminal can show."""
     if isinstance(labels, pd.MultiIndex):
         return labels.set_levels([_printed(level) for level in labels.levels], verify_integrity=False)
     return labels if labels.dtype.kind != "O" else pd.Index(printables(labels, _LONGEST), name=labels.name)
@@ -126,7 +126,7 @@ def _write_numbers(frame, shown):
     if "sd" not in numbers:
         return
     ess = frame["ess"].fillna(_FEW).to_numpy(float) if "ess" in numbers else _USUAL_ESS
-    with np.errstate(all="ignore"):  # tables of sums and differences hold what is no standard deviation
+    with np.errstate(all="ignore"):  # in tables of sums and differences, sd may be negative
         errors = frame["sd"].to_numpy(float) / np.sqrt(ess)
     ends = frame[[name for name in numbers if str(name).endswith("%")]].astype(float)
     signed = ((ends.min(axis=1) > 0) | (ends.max(axis=1) < 0)).to_numpy()
@@ -141,8 +141,8 @@ def _write_numbers(frame, shown):
 
 
 def _number(value, error, signed):
-    """A number with the digits that its Monte Carlo error leaves, three where that is not known. What is ``signed``, as
-    the numbers of an interval that excludes zero, has as many as it takes not to be zero."""
+    """A number with the digits that its Monte Carlo error leaves, or three if that is unknown. A ``signed`` number, as
+    of an interval that excludes zero, has at least so many digits that it is not zero."""
     if pd.isna(value) or not 0 < error < inf:
         return _text(value, "{:z.3g}")
     places = max(0, -floor(log10(error)))  # up to the first digit of the error
@@ -155,7 +155,7 @@ def _number(value, error, signed):
 
 
 def _share(value, error):
-    """A probability; never 0 or 1 unless all draws say so."""
+    """A probability as text; 0 or 1 only if it is exactly that."""
     if pd.isna(value):
         return ""
     places = min(max(-floor(log10(error)), 2), 3) if 0 < error < inf else 3
@@ -170,9 +170,9 @@ def _text(value, form):
 
 
 def _in_lines(shown):
-    """The text of a table: as it is, or with names cut short, or without lfsr, which prob_positive tells, or with all
-    columns closer together, where that brings each row into one line of the terminal and leaves the names different.
-    Otherwise columns go on below; pandas would leave some out."""
+    """The text of a table. If its rows are longer than a line of the terminal, names are shortened, lfsr (known from
+    prob_positive) is left out, or columns are moved closer, provided that rows then fit and names still differ.
+    Otherwise columns continue below; pandas would leave some out."""
     width = max(pd.get_option("display.width") or 0, get_terminal_size((_WIDTH, 24)).columns)
     tables = shown, shown.drop(columns="lfsr", errors="ignore")
     for spaced, table, letters in product((str, _closer), tables, (None, *_LETTERS)):
@@ -185,15 +185,15 @@ def _in_lines(shown):
 
 
 def _closer(text):
-    """The lines with one blank where all of them have several."""
-    letters = list(zip_longest(*text.split("\n"), fillvalue=" "))  # of all lines, place by place
-    kept = [here for here, after in zip_longest(letters, letters[1:], fillvalue=".") if {*here, *after} != {" "}]
-    return "\n".join("".join(line).rstrip() for line in zip(*kept, strict=True))
+    """The lines, with one blank in places where all of them have several."""
+    letters = list(zip_longest(*text.split("\n"), fillvalue=" "))  # of all lines, by place
+    columns = [a for a, b in zip_longest(letters, letters[1:], fillvalue=".") if {*a, *b} != {" "}]
+    return "\n".join("".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
 def _narrow(shown, letters):
-    """The text of a table with long names without their middle, and the longest heading in two lines; empty if names
-    would become the same."""
+    """The text of a table with shortened names and the longest heading in two lines; empty if names would become the
+    same."""
 
     def fitting(name):
         return shorten(name, letters) if isinstance(name, str) else name

@@ -1,6 +1,6 @@
-"""What the terms of single rows add to their scores, up to the probability.
+"""Contributions of terms to the scores of single rows.
 
-Under a draw a term adds sum_l (x_l - reference_l) beta_l over its columns; what is told is that of these sums.
+Under a draw a term adds sum_l (x_l - reference_l) beta_l over its columns. The table summarises these sums.
 """
 
 from typing import NamedTuple
@@ -20,34 +20,34 @@ from .term_values import sources_of, values_of
 
 
 class Moves(NamedTuple):
-    """Rows as the classifier has them, beside a reference, in float64."""
+    """Rows as the classifier has them, relative to a reference, in float64."""
 
     rows: np.ndarray  # (n, p)
     origin: np.ndarray  # (p,)
     moved: np.ndarray  # rows - origin
-    reference: RawRows | None  # as the user has it, None for the mean of the fit
+    reference: RawRows | None  # as the user gives it; None for the mean of the fit
 
 
-def of_terms(model, before, X, moves, level, terms, top):
-    """The table of the terms of each row, the largest first, the others than ``top`` in one line."""
-    found = _found(terms, before, model, X)
-    means_of_terms = _means(model, moves.moved, found)
+def of_terms(model, steps, X, moves, level, terms, top):
+    """The table of the terms of each row, the largest first, those beyond ``top`` in one line."""
+    terms = _asked(terms, steps, model, X)
+    means_of_terms = _means(model, moves.moved, terms)
     order = np.argsort(-np.abs(means_of_terms), axis=1, kind="stable")
-    shown = order if top is None or len(found) <= top + 1 else order[:, :top]  # a line for one other has its name
-    left = len(found) - shown.shape[1]
+    shown = order if top is None or len(terms) <= top + 1 else order[:, :top]  # one other has a line
+    n_others = len(terms) - shown.shape[1]
     proba = _probabilities(model, np.vstack([moves.rows, moves.origin]), level)
-    parts = [_of_shown(model, moves.moved, found, means_of_terms, shown, level)]
-    if left:
-        parts.append(_of_others(model, moves.moved, found, means_of_terms, shown, level))
+    blocks = [_of_shown(model, moves.moved, terms, means_of_terms, shown, level)]
+    if n_others:
+        blocks.append(_of_others(model, moves.moved, terms, means_of_terms, shown, level))
     total = np.column_stack([means_of_terms.sum(axis=1), described(model, moves.moved, level)])
-    numbers = np.concatenate([*parts, total[:, None], proba[:-1, None]], axis=1) + 0.0  # no -0
-    last = [*([f"({left} others)"] if left else []), "(total)", "(probability)"]
-    texts, sources = {}, sources_of(before, model, X)
-    texts["value"] = _placed(found, shown, len(last), lambda term: values_of(term, model, sources, X, moves.rows))
+    numbers = np.concatenate([*blocks, total[:, None], proba[:-1, None]], axis=1) + 0.0  # no -0
+    last = [*([f"({n_others} others)"] if n_others else []), "(total)", "(probability)"]
+    texts, sources = {}, sources_of(steps, model, X)
+    texts["value"] = _placed(terms, shown, len(last), lambda term: values_of(term, model, sources, X, moves.rows))
     if moves.reference is not None:
-        told = moves.reference, moves.origin[None]
-        texts["reference"] = _placed(found, shown, len(last), lambda term: values_of(term, model, sources, *told))
-    titles = np.column_stack([_objects([t.name for t in found])[shown], *np.tile(_objects(last)[:, None], len(shown))])
+        arguments = moves.reference, moves.origin[None]
+        texts["reference"] = _placed(terms, shown, len(last), lambda term: values_of(term, model, sources, *arguments))
+    titles = np.column_stack([_objects([t.name for t in terms])[shown], *np.tile(_objects(last)[:, None], len(shown))])
     index = pd.MultiIndex.from_arrays(
         [X.labels.repeat(titles.shape[1]), pd.Index(titles.ravel(), tupleize_cols=False)], names=["row", "term"]
     )
@@ -57,39 +57,39 @@ def of_terms(model, before, X, moves, level, terms, top):
     return frame
 
 
-def _found(terms, before, model, X):
-    """The terms that are asked for."""
+def _asked(terms, steps, model, X):
+    """The ``Term``s for the user's argument."""
     inputs = input_names(X.X)
     if not isinstance(terms, str):
-        return _terms.given_terms(terms, before, model, inputs)
+        return _terms.given_terms(terms, steps, model, inputs)
     if terms != "auto":
         raise ValueError(f"terms must be 'auto', None or a dict of names and lists of columns; got {terms!r}.")
     try:
-        return _terms.found_terms(before, model, inputs)
+        return _terms.found_terms(steps, model, inputs)
     except ValueError as error:
         raise ValueError(f"{error} Or take terms=None, the columns of the classifier.") from error
 
 
-def _means(model, moved, found):
-    """Posterior means of what each term adds to each row; (n, number of terms)."""
-    columns, sizes = np.concatenate([term.columns for term in found]), [len(term.columns) for term in found]
+def _means(model, moved, terms):
+    """Posterior mean of the contribution of each term to each row; (n, number of terms)."""
+    columns, sizes = np.concatenate([term.columns for term in terms]), [len(term.columns) for term in terms]
     return np.add.reduceat((moved * means(model)[0])[:, columns], np.cumsum([0, *sizes[:-1]]), axis=1)
 
 
-def _of_shown(model, moved, found, mean, shown, level):
-    """Mean, standard deviation and ends of the interval of the terms that are shown; (n, k, 4)."""
+def _of_shown(model, moved, terms, mean, shown, level):
+    """Mean, standard deviation and ends of the interval for the terms that are shown; (n, k, 4)."""
     numbers = np.empty((*shown.shape, 4))
     numbers[..., 0] = np.take_along_axis(mean, shown, axis=1)
     for t in np.unique(shown):
         rows, places = np.nonzero(shown == t)
-        numbers[rows, places, 1:] = _of_term(model, moved[np.ix_(rows, found[t].columns)], found[t].columns, level)
+        numbers[rows, places, 1:] = _of_term(model, moved[np.ix_(rows, terms[t].columns)], terms[t].columns, level)
     return numbers
 
 
 def _of_term(model, moved, columns, level):
-    """Standard deviation and ends of the interval of what the columns of a term add; (m, 3)."""
+    """Standard deviation and ends of the interval of the contributions of a term's columns; (m, 3)."""
     if len(columns) > 1:
-        different, places = np.unique(moved, axis=0, return_inverse=True)  # levels have few rows that differ
+        different, places = np.unique(moved, axis=0, return_inverse=True)  # few rows differ in level columns
         return described(model, different, level, columns)[places.ravel()]
     draws = model.coef_draws_[..., columns[0]].astype(np.float64)
     low, high = (moved[:, 0] * end for end in interval(draws, level))
@@ -97,19 +97,19 @@ def _of_term(model, moved, columns, level):
     return np.column_stack([np.abs(moved[:, 0]) * sd, np.minimum(low, high), np.maximum(low, high)])
 
 
-def _of_others(model, moved, found, mean, shown, level):
-    """The same four numbers of the sum of the terms that are not shown; (n, 1, 4)."""
+def _of_others(model, moved, terms, mean, shown, level):
+    """The same four numbers for the sum of the terms that are not shown; (n, 1, 4)."""
     is_shown = np.zeros(mean.shape, bool)
     np.put_along_axis(is_shown, shown, True, axis=1)
     owner = np.empty(moved.shape[1], int)
-    for t, term in enumerate(found):
+    for t, term in enumerate(terms):
         owner[term.columns] = t
     rest = np.where(is_shown[:, owner], 0.0, moved)
     return np.column_stack([np.where(is_shown, 0.0, mean).sum(axis=1), described(model, rest, level)])[:, None]
 
 
 def described(model, moved, level, columns=slice(None)):
-    """Standard deviation and ends of the interval of what these columns add to the score of each row; (n, 3)."""
+    """Standard deviation and ends of the interval of the contribution of these columns to each row; (n, 3)."""
     out, (coef, intercept) = np.empty((len(moved), 3)), predict.flat(model)
 
     def use(eta, block, ops):
@@ -121,13 +121,13 @@ def described(model, moved, level, columns=slice(None)):
 
 
 def _probabilities(model, rows, level):
-    """Mean, standard deviation and ends of the interval of the probability of each row; (n, 4)."""
+    """Mean, standard deviation and ends of the interval for the probability of each row; (n, 4)."""
     out, (coef, intercept) = np.empty((len(rows), 4)), predict.flat(model)
 
     def use(eta, block, ops):
         out[block, 0] = ops.to_host(ops.average_phi(eta))[:, 1]
         out[block, 1] = ops.to_host(ops.ndtr(eta)).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
-        out[block, 2:] = ops.to_host(ops.quantiles(eta, _ends(level), ops.ndtr))  # which may overwrite eta
+        out[block, 2:] = ops.to_host(ops.quantiles(eta, _ends(level), ops.ndtr))  # may overwrite eta
 
     predict.each_predictor(model, GivenRows(rows), coef, intercept, use)
     return out
@@ -137,24 +137,24 @@ def _ends(level):
     return [(1 - level) / 2, (1 + level) / 2]
 
 
-def _placed(found, shown, n_after, values):
-    """values(term) (n,) or (1,), of all terms that are shown, in the lines of the table; (n (k + n_after),)."""
+def _placed(terms, shown, n_after, values):
+    """values(term), (n,) or (1,), for all terms that are shown, in the lines of the table; (n (k + n_after),)."""
     texts = np.full((len(shown), shown.shape[1] + n_after), "", object)
     for t in np.unique(shown):
         rows, places = np.nonzero(shown == t)
-        texts[rows, places] = np.broadcast_to(values(found[t]), len(shown))[rows]
+        texts[rows, places] = np.broadcast_to(values(terms[t]), len(shown))[rows]
     return texts.ravel()
 
 
 def _objects(names):
-    """An array of names, whatever these are."""
+    """An array of names of any type."""
     out = np.empty(len(names), object)
     out[:] = names
     return out
 
 
 def _about(model, moves, proba, level):
-    """Header, classes and reference of the table. proba : the four numbers of the reference."""
+    """Header, classes and reference of the table. proba : the four numbers for the reference."""
     weights, intercept = means(model)
     whose = "the average row" if moves.reference is None else "the reference"
     mean, _, low, high = map(float, proba)

@@ -1,4 +1,4 @@
-"""Frames of terms: how large the effect of each is, and what the levels of a category do."""
+"""Frames of terms: the size of the effect of each term, and the effects of a category's levels."""
 
 from numbers import Real
 
@@ -19,24 +19,24 @@ from .signals import lfsr, size_of, wrong_columns, wrong_size
 from .summary import ends, favoured, in_lines, moments
 from .table import Summary
 
-_ROWS = 2**13  # that pass through the steps of a Pipeline together
-_LEVELS = 200  # of a category at most
+_ROWS = 2**13  # rows that pass through the steps of a Pipeline at a time
+_LEVELS = 200  # most levels of a category
 
 
-def terms_frame(classifier, before, X, terms, effect, level, sample_weight):
+def terms_frame(classifier, steps, X, terms, effect, level, sample_weight):
     """See ``terms.summary``."""
-    model = named(before, classifier)
+    model = named(steps, classifier)
     if isinstance(effect, bool) or not isinstance(effect, Real) or not effect >= 0:
         raise ValueError(f"effect must be a number from 0 on; got {effect!r}.")
     inputs = None if X is None else input_names(X)
-    found = _terms.asked_terms(terms, before, model, inputs)
+    asked = _terms.asked_terms(terms, steps, model, inputs)
     rows = None
-    if X is not None:  # checked even where no term needs it
-        seen_rows = device.to_host(validation.check_X(classifier, prepared(before, X), reset=False))
+    if X is not None:  # checked even if no term needs it
+        seen_rows = device.to_host(validation.check_X(classifier, prepared(steps, X), reset=False))
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
-    roots, alone = _terms.roots(found, model, rows), wrong_columns(model, effect)
+    roots, alone = _terms.roots(asked, model, rows), wrong_columns(model, effect)
     table = []
-    for term, root in zip(found, roots, strict=True):
+    for term, root in zip(asked, roots, strict=True):
         if root is None:
             (j,) = term.columns
             size, wrong = np.abs(model.coef_draws_[..., j].astype(np.float64)) * model._column_sd[j], alone[j]
@@ -63,13 +63,13 @@ def terms_frame(classifier, before, X, terms, effect, level, sample_weight):
     return frame
 
 
-def levels_frame(classifier, before, X, term, reference, level, sample_weight):
+def levels_frame(classifier, steps, X, term, reference, level, sample_weight):
     """See ``terms.levels``."""
-    model = named(before, classifier)
-    if before is None:
+    model = named(steps, classifier)
+    if steps is None:
         labels, columns, points, share = _of_level_columns(model, term)
     else:
-        labels, columns, points, share = _of_input(classifier, before, X, term, sample_weight)
+        labels, columns, points, share = _of_input(classifier, steps, X, term, sample_weight)
     if len(labels) < 2:
         raise ValueError(f"{term!r} has one level in these rows, {labels[0]!r}: there is nothing to compare.")
     origin, others = share @ points, np.arange(len(labels))
@@ -89,19 +89,19 @@ def levels_frame(classifier, before, X, term, reference, level, sample_weight):
         },
         index=pd.Index([labels[k] for k in others], name=str(term), tupleize_cols=False),
     )
-    beside = "the mean over rows" if reference is None else f"level {printable(repr(reference))}"
+    origin_name = "the mean over rows" if reference is None else f"level {printable(repr(reference))}"
     frame.attrs["classes"] = model.classes_.tolist()
     frame.attrs["header"] = in_lines(
-        f"What each level of {printable(repr(term))} adds to the score beside {beside}; {favoured(model, 'values')}"
-        f"{on_average(classifier)}"
+        f"What each level of {printable(repr(term))} adds to the score beside {origin_name}; "
+        f"{favoured(model, 'values')}{on_average(classifier)}"
     )
     return frame
 
 
 def _of_level_columns(model, term):
-    """Labels, columns, what these are in rows of each level (m, k), and the shares of the levels."""
+    """Labels, columns, the values of the columns in rows of each level (m, k), and the shares of the levels."""
     names, factors = names_of(model), _terms.factors_by_columns(model)
-    named_factors = ((one.name, factors.get(tuple(one.columns.tolist()))) for one in _terms.found_terms(None, model))
+    named_factors = ((t.name, factors.get(tuple(t.columns.tolist()))) for t in _terms.found_terms(None, model))
     known = {name: factor for name, factor in named_factors if factor is not None}
     if term not in known:
         raise ValueError(
@@ -113,16 +113,16 @@ def _of_level_columns(model, term):
     return [names[j] for j in factor.columns], factor.columns, points, factor.share
 
 
-def _of_input(model, before, X, term, sample_weight):
-    """The same of an input column of a Pipeline: means over the rows of each level."""
+def _of_input(model, steps, X, term, sample_weight):
+    """The same for an input column of a Pipeline, with means over the rows of each level as values."""
     if X is None:
         raise ValueError("X is needed, the rows of the fit: they tell the levels.")
     X = RawRows(X)
     if term not in X.names:
         raise ValueError(f"There is no input column {term!r}: X has {X.names[:9]}.")
     place = X.names.index(term)
-    made_of, _ = _terms.sources(before, model, X.names)
-    columns = np.flatnonzero([own == (place,) for own in made_of])
+    sources, _ = _terms.sources(steps, model, X.names)
+    columns = np.flatnonzero([places == (place,) for places in sources])
     if not len(columns):
         raise ValueError(f"The steps before the classifier make no column of {term!r} alone.")
     codes, labels = X.levels(place)
@@ -135,9 +135,9 @@ def _of_input(model, before, X, term, sample_weight):
     share, points = np.zeros(len(labels)), np.zeros((len(labels), len(columns)))
     for start in range(0, X.shape[0], _ROWS):
         rows = slice(start, min(X.shape[0], start + _ROWS))
-        block = dense(seen(model, before, X.part(rows))[:, columns])
+        block = dense(seen(model, steps, X.block(rows))[:, columns])
         np.add.at(points, codes[rows], block * weight[rows, None])
         np.add.at(share, codes[rows], weight[rows])
-    there = share > 0
-    labels = [label for label, is_there in zip(labels, there, strict=True) if is_there]
-    return labels, columns, points[there] / share[there, None], share[there] / share.sum()
+    occurs = share > 0
+    labels = [label for label, is_used in zip(labels, occurs, strict=True) if is_used]
+    return labels, columns, points[occurs] / share[occurs, None], share[occurs] / share.sum()

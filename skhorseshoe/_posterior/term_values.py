@@ -1,4 +1,4 @@
-"""What a user would call the value of a term in a row: "71" of an age, whatever a spline makes of it."""
+"""The value of a term in a row in the user's words: "71" for an age, also if a spline makes columns of it."""
 
 import numpy as np
 
@@ -7,23 +7,23 @@ from . import terms as _terms
 from .raw_rows import input_names
 from .table import value_text
 
-_TOGETHER = 3  # values of several columns, at most, that are told beside one another
+_TOGETHER = 3  # most columns whose values are shown for one term
 
 
-def sources_of(before, model, X):
-    """For each column of the classifier the columns of X that it is made of, () where that is not known."""
-    if before is None:
+def sources_of(steps, model, X):
+    """For each column of the classifier the columns of X of which it is made, () if unknown."""
+    if steps is None:
         return [(j,) for j in range(model.n_features_in_)]
-    return _terms.sources(before, model, input_names(X.X))[0]
+    return _terms.sources(steps, model, input_names(X.X))[0]
 
 
 def values_of(term, model, sources, X, rows):
     """The value of a term in each row of X, ``RawRows``; (n,) object.
 
-    It is that of the one column of X that the term is made of. Of level columns it is the level that a row has, of a
-    few columns their values side by side, of one column of unknown origin that of the classifier, and else nothing.
+    A term that is made of one column of X has its value. Level columns have the level of the row, a few columns their
+    values in a list, a single column of unknown origin the classifier's value, and other terms an empty text.
 
-    sources : as ``sources_of`` gives them. rows : X as the classifier has it, (n, p).
+    sources : as ``sources_of`` returns them. rows : X as the classifier has it, (n, p).
     """
     columns = term.columns.tolist()
     is_known = all(sources[j] for j in columns)

@@ -1,4 +1,4 @@
-"""Arithmetic whose overflow and underflow are meant, or are seen in what comes out, whatever ``np.seterr`` asks for."""
+"""Arithmetic that may overflow or underflow on purpose, whatever ``np.seterr`` says."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,15 +6,15 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-_Given = ParamSpec("_Given")
+_Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 
 
-def guarded(function: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
-    """A public function within which NumPy says nothing of floating-point errors."""
+def guarded(function: Callable[_Arguments, _Answer]) -> Callable[_Arguments, _Answer]:
+    """The function, within which NumPy ignores floating-point errors."""
 
     @wraps(function)
-    def inside(*args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
+    def inside(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Answer:
         with np.errstate(all="ignore"):
             return function(*args, **kwargs)
 

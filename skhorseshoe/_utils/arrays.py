@@ -6,46 +6,45 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
-_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")  # as pandas says of objects
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")  # answers of infer_dtype
 
 
 def dense(X):
-    """A sparse array as one of NumPy; anything else as it is."""
+    """A sparse array as a NumPy array; anything else unchanged."""
     return X.toarray() if issparse(X) else X
 
 
 def kind_of(objects):
-    """What objects are, those that are missing aside: "numbers", "times" (dates and durations too) or "others"."""
+    """The kind of the objects that are not missing: "numbers", "times" (dates and durations too) or "others"."""
     kind = pd.api.types.infer_dtype(objects)
     return "numbers" if kind in _NUMBERS else "times" if kind.startswith(("date", "time", "period")) else "others"
 
 
 def is_missing(values):
-    """``pandas.isna``, also of the signaling NaN of a Decimal, for which it raises an error or, before pandas 2.2, is
-    wrong."""
+    """``pandas.isna``, also for a signaling NaN of Decimal, where pandas raises an error or, before 2.2, is wrong."""
     objects = np.ravel(values)
     if objects.dtype != object:
         return pd.isna(values)
-    is_nan = np.fromiter((isinstance(one, Decimal) and one.is_nan() for one in objects), bool)
+    is_nan = np.fromiter((isinstance(value, Decimal) and value.is_nan() for value in objects), bool)
     return pd.isna(np.where(is_nan, np.nan, objects)).reshape(np.shape(values))
 
 
 def first_not_finite(values):
-    """Indices of the first number of an array (of floats) that is not finite, a tuple; None if there is none."""
+    """The indices of the first number of a float array that is not finite, a tuple; None if all are."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum(dtype=np.promote_types(values.dtype, np.float32))
-    if np.isfinite(total):  # as nearly always, and no mask is made
+    if np.isfinite(total):  # nearly always: no mask is needed
         return None
     wrong = np.argwhere(~np.isfinite(values))
     return tuple(wrong[0].tolist()) if len(wrong) else None
 
 
 def refuse_masked(values, name):
-    """Raise a ValueError for values under a mask, which NumPy would take for data, in an array or a list of arrays."""
-    for i, part in enumerate(values if isinstance(values, list | tuple) else [values]):
-        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
-            within = np.argwhere(np.ma.getmaskarray(part))[0].tolist()
-            row, *column = within if part is values else [i, *within]
+    """Raise a ValueError if an array, or one in a list, has masked values, which NumPy would take for data."""
+    for i, array in enumerate(values if isinstance(values, list | tuple) else [values]):
+        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+            within = np.argwhere(np.ma.getmaskarray(array))[0].tolist()
+            row, *column = within if array is values else [i, *within]
             where = f"row {row}{f' of column {column[0]}' if column else ''}"
             cure = "leave such rows out"
             if column:

@@ -1,8 +1,7 @@
-"""Files that are there as a whole or not at all, and notes in JSON that tell if they are damaged.
+"""Files that are complete or absent, and notes: JSON files with a checksum.
 
-Whatever is read or written is a regular file. What is written has one name: another's link leads to nothing of theirs.
-Writers may give the descriptor of the folder, as ``opened`` yields it. They then write into that very folder, and raise
-an OSError where the path of a file leads to another one by now.
+Only regular files are read and written, and never through links. Writers may pass the descriptor of the folder, as
+``opened`` yields it. They then write into that very folder, and raise an OSError if the path leads to another by now.
 """
 
 import json
@@ -14,8 +13,8 @@ from pathlib import Path
 
 from .names import shorten
 
-LARGEST = 2**27  # bytes of a note: a folder may be anyone's, and a note is read as a whole
-_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have its reader wait for a writer
+LARGEST = 2**27  # most bytes of a note: it may be anyone's, and is read into memory as a whole
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # without it, opening a pipe waits for a writer
 
 
 def damaged(path, why, cure):
@@ -25,7 +24,7 @@ def damaged(path, why, cure):
 
 @contextmanager
 def naming(path, cure):
-    """A context in which whatever comes of foreign bytes is an error that names the file."""
+    """A context that turns any error from foreign bytes into one that names the file."""
     try:
         yield
     except MemoryError:
@@ -34,29 +33,27 @@ def naming(path, cure):
         raise damaged(path, error, cure) from error
 
 
-def path_of(given, name):
-    """A path from the root, with the home folder for its sign; a TypeError or ValueError if the system cannot use it.
-
-    name : of the parameter.
-    """
+def path_of(value, name):
+    """The absolute path, with ``~`` expanded; a TypeError or ValueError if it cannot be used. name : of the
+    parameter."""
     try:
-        path = Path(given).expanduser().absolute()  # the program may change its folder meanwhile
+        path = Path(value).expanduser().absolute()  # the working folder may change meanwhile
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             os.stat(path)
     except TypeError as error:
-        raise TypeError(f"{name} must be a path, a str or a pathlib.Path; got {given!r}.") from error
+        raise TypeError(f"{name} must be a path, a str or a pathlib.Path; got {value!r}.") from error
     except (ValueError, RuntimeError, OSError) as error:  # a null byte, no such user, too long a name
-        raise ValueError(f"{name}={str(given)!r} is no path that can be used: {error}. Give another one.") from error
+        raise ValueError(f"{name}={str(value)!r} is no path that can be used: {error}. Give another one.") from error
     return path
 
 
 def make(folder, name):
-    """Make a folder where there is none; a ValueError if that, or writing there, is not possible. name : in words."""
+    """Make a folder if there is none; a ValueError if that, or writing there, is not possible. name : in words."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"{name} cannot be made a folder: {error}.") from error
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):  # better now than after an hour
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):  # better to know now than after an hour
         raise ValueError(f"{name} cannot be read and written: give a folder where you may do both.")
 
 
@@ -72,7 +69,7 @@ def opened(folder):
 
 
 def _within(path, fd):
-    """What the system is to be told of a file beside the descriptor of its folder."""
+    """The path of a file for calls that take the descriptor of its folder, or None."""
     return path if fd is None else path.name
 
 
@@ -83,19 +80,17 @@ def remove(path, fd=None):
 
 
 def open_to_write(path, mode, fd=None):
-    """``open``, for a regular file that has no other name and is no link; a ValueError for anything else.
-
-    It is not emptied before that is known.
-    """
+    """``open``, for a regular file that has one name and is no link; a ValueError for anything else, which stays as it
+    is."""
     if fd is not None and not os.path.samestat(os.stat(path.parent), os.fstat(fd)):
         raise OSError(f"another folder has taken the place of {str(path.parent)!r}, or a link leads from there")
 
     def opener(name, flags):
         with suppress(FileNotFoundError):
-            _check_own(path, os.stat(name, dir_fd=fd, follow_symlinks=False))
+            _check_only_name(path, os.stat(name, dir_fd=fd, follow_symlinks=False))
         file = os.open(name, flags & ~os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0) | _AT_ONCE, 0o666, dir_fd=fd)
         try:
-            _check_own(path, os.fstat(file))  # it may be another by now
+            _check_only_name(path, os.fstat(file))  # the name may be of another file by now
             if flags & os.O_TRUNC:
                 os.truncate(file, 0)
         except BaseException:
@@ -106,16 +101,16 @@ def open_to_write(path, mode, fd=None):
     return open(_within(path, fd), mode, opener=opener)
 
 
-def _check_own(path, status):
+def _check_only_name(path, status):
     if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
         return
     link, regular = stat.S_ISLNK(status.st_mode), stat.S_ISREG(status.st_mode)
-    what = "a symbolic link" if link else "a file with a second name" if regular else "no regular file"
-    raise ValueError(f"{str(path)!r} is {what}, so nothing is written there: remove it, or give another folder.")
+    kind = "a symbolic link" if link else "a file with a second name" if regular else "no regular file"
+    raise ValueError(f"{str(path)!r} is {kind}, so nothing is written there: remove it, or give another folder.")
 
 
 def open_to_read(path):
-    """A regular file, in bytes; an OSError for anything else, of which none is waited for."""
+    """Open a regular file for reading bytes; an OSError for anything else, without waiting."""
     file = open(path, "rb", opener=lambda path, flags: os.open(path, flags | _AT_ONCE))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -126,32 +121,32 @@ def open_to_read(path):
 def put(path, data, fd=None, at_last=lambda: None):
     """Write bytes to a file in one step, after they have reached the disk; returns their checksum.
 
-    at_last : is called before that step, of which an OSError may come though it is done, as from a network drive whose
-    answer is lost.
+    at_last : is called before that step. The step may raise an OSError although it is done, for example if the answer
+    of a network drive is lost.
     """
     new = path.with_name(f"{path.name}.new")
     try:
-        remove(new, fd)  # left by a process that was killed, or a link that leads elsewhere
+        remove(new, fd)  # of a process that was killed, or a link that leads elsewhere
         with open_to_write(new, "xb", fd) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         at_last()
         os.replace(_within(new, fd), _within(path, fd), src_dir_fd=fd, dst_dir_fd=fd)
-    except BaseException:  # the disk may be full: what is left of the file is not to fill it further
+    except BaseException:  # the disk may be full: leave no incomplete file
         with suppress(OSError):
             remove(new, fd)
         raise
     if fd is not None:
-        with suppress(OSError):  # some network drives cannot; the name too is to outlive a power cut
+        with suppress(OSError):  # so that the name outlives a power cut; some network drives cannot
             os.fsync(fd)
     return checksum(data)
 
 
-def put_note(path, body, *how):
-    """Write what JSON can hold, a dict that has a "format", with a checksum; a ValueError if it is too large.
+def put_note(path, body, *arguments):
+    """Write a dict of JSON types, with a "format", and its checksum; a ValueError if it is too large.
 
-    how : as in ``put``.
+    arguments : the others of ``put``.
     """
     data = json.dumps({"checksum": checksum(json.dumps(body).encode()), "body": body}).encode()
     if len(data) > LARGEST:
@@ -159,13 +154,13 @@ def put_note(path, body, *how):
             f"{str(path)!r} would have {len(data)} bytes, more than the {LARGEST} that are read again: shorten the "
             "names of columns, or give rows in larger parts."
         )
-    put(path, data, *how)
+    put(path, data, *arguments)
 
 
 def read_note(path, expected, fields, cure):
-    """What ``put_note`` wrote, of the format expected; a ValueError with a cure if the file is anything else.
+    """The dict that ``put_note`` wrote, in the expected format; a ValueError with a cure if the file is anything else.
 
-    fields : what each entry of the body must be, by name; a function of it and of the body, which may raise anything.
+    fields : for each entry of the body, a function of the entry and the body, True if the entry is valid; it may raise.
     """
     with naming(path, cure):
         with open_to_read(path) as file:
@@ -185,31 +180,31 @@ def read_note(path, expected, fields, cure):
         )
     if set(body) != {"format", *fields}:
         raise damaged(path, "it has other entries than it should have", cure)
-    for name, is_right in fields.items():
-        with suppress(Exception):  # whatever comes of a foreign entry
-            if is_right(body[name], body):
+    for name, is_valid in fields.items():
+        with suppress(Exception):  # a foreign entry may raise any error
+            if is_valid(body[name], body):
                 continue
         raise damaged(path, f"its entry {name!r} cannot be right, or does not agree with the others", cure)
     return body
 
 
 def differences(was, now):
-    """What of the entries of a note is not as it was, in words; empty if nothing."""
+    """The entries of a note that have changed, in words; empty if none."""
     pairs = ((name, was.get(name), new) for name, new in now.items() if was.get(name) != new)
     return ", ".join(f"{name} (was {shorten(str(old), 300)}, is {shorten(str(new), 300)})" for name, old, new in pairs)
 
 
 def is_count(value, least=0):
-    """Whether this entry of a note is a whole number from ``least`` on, which an array can have as its size."""
+    """Whether an entry of a note is a whole number from ``least`` up to the largest size of an array."""
     return type(value) is int and least <= value < 2**62
 
 
 def foreign(folder, ours):
-    """Sorted names in a folder that do not begin with one of ours; those that file managers leave do not count."""
+    """Sorted names in a folder that begin with none of the prefixes ``ours``, without those of file managers."""
     names = (path.name for path in folder.iterdir())
     return sorted(name for name in names if not name.startswith((*ours, ".", "desktop.ini")))
 
 
 def checksum(data):
-    """Of bytes, in hexadecimal digits."""
+    """The CRC-32 of bytes, in hexadecimal digits."""
     return f"{zlib.crc32(data):08x}"

@@ -1,11 +1,11 @@
-"""Rows in a file that is mapped into memory: read ahead of the passes, and given back to the system behind them.
+"""Rows in a file that is mapped into memory: read ahead of a pass, and released behind it.
 
-The system reads a mapped file where it is touched. Touched by a thread of its own, a window ahead, the disk is busy
-while the pass computes. Behind the pass the rows leave the process, whose memory so does not grow with their number;
-what the system keeps of the file, where it has room, is still there for the next pass.
+The system reads a page of a mapped file when it is touched. A separate thread touches pages a window ahead, so the disk
+is busy while the pass computes. Behind the pass the rows leave the process, so its memory does not grow with their
+number; the system may still have them in its cache for the next pass.
 
-Where the file is cut while it is mapped, to touch what it has lost ends the process. So its size is looked at, which
-takes a few microseconds, before any of it is read.
+If the file is cut while it is mapped, touching a lost page ends the process. So its size is checked before each read,
+which takes a few microseconds.
 """
 
 import mmap
@@ -15,10 +15,10 @@ from contextlib import suppress
 
 import numpy as np
 
-WINDOW = 2**22  # bytes that are read ahead, for each thread that computes
-_TOGETHER = 32  # rows that are picked from all over a file before their pages leave the process
+WINDOW = 2**22  # bytes to read ahead, for each thread that computes
+_TOGETHER = 32  # rows to pick from all over a file before their pages leave the process
 _PAGE = mmap.PAGESIZE
-_LARGE_PAGE = 2**21  # the system may map so much at a touch; of one that is given back in part it would map all again
+_LARGE_PAGE = 2**21  # bytes that the system may map at a touch; it would map all of one that is released in part again
 
 
 def is_on_disk(X):
@@ -32,7 +32,7 @@ def cut(start, stop, step):
 
 
 def check_whole(X):
-    """Raise a ValueError where X is on disk and its file is shorter than it was when it was mapped."""
+    """Raise a ValueError if X is on disk, and its file is shorter than when it was mapped."""
     if (file := _file_of(X)) is not None:
         _check_size(file, _mapping(file))
 
@@ -40,7 +40,7 @@ def check_whole(X):
 def _check_size(file, mapping):
     needed = file.offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY + len(mapping)
     try:
-        size = mapping.size()  # of the file that is mapped, whatever has its name by now
+        size = mapping.size()  # of the mapped file, although its name may be of another by now
     except OSError as error:  # the server of a network drive has lost it
         raise ValueError(f"The file {str(file.filename)!r}, which holds X, can no longer be read: {error}.") from error
     if size < needed:
@@ -51,7 +51,7 @@ def _check_size(file, mapping):
 
 
 def ahead(X, slices, stop):
-    """Yield the slices of rows; where X is on disk, read what comes after them meanwhile.
+    """Yield the slices of rows; if X is on disk, read the rows after each slice meanwhile.
 
     slices : consecutive rows, in order. stop : the end of the last. A ValueError if the file has become shorter.
     """
@@ -60,50 +60,50 @@ def ahead(X, slices, stop):
         yield from slices
         return
     window, mapping = max(1, WINDOW // X.strides[0]), _mapping(file)
-    coming = deque()  # the first row of a window, and the reading of it
-    left = asked = None  # rows that have left the process, and rows that are asked for
+    coming = deque()  # windows that are being read: first row, and the future
+    released = requested = None  # the rows before these are released, or requested
     with ThreadPoolExecutor(1, thread_name_prefix="skhorseshoe-read") as reader:
         for rows in slices:
-            if left is None:
-                left = asked = rows.start
+            if released is None:
+                released = requested = rows.start
             _check_size(file, mapping)
-            while asked < min(stop, rows.stop + window):
+            while requested < min(stop, rows.stop + window):
                 try:
-                    coming.append((asked, reader.submit(_touch, X[asked : min(stop, asked + window)])))
-                except RuntimeError:  # no thread can be started: the pass itself has the system read them
-                    asked = stop
-                asked += window
+                    coming.append((requested, reader.submit(_touch, X[requested : min(stop, requested + window)])))
+                except RuntimeError:  # no thread can be started: the pass itself touches the rows
+                    requested = stop
+                requested += window
             while coming and coming[0][0] < rows.stop:
                 coming.popleft()[1].result()
             yield rows
-            if rows.stop - left >= window or rows.stop == stop:
-                _leave(X[left : rows.stop], file, rows.stop == stop)
-                left = rows.stop
+            if rows.stop - released >= window or rows.stop == stop:
+                _leave(X[released : rows.stop], file, rows.stop == stop)
+                released = rows.stop
 
 
 def taken(X, rows):
-    """The rows of these numbers, which ascend; where X is on disk, few of its pages are in the process at a time."""
+    """``X[rows]`` for ascending numbers; if X is on disk, few of its pages are in the process at a time."""
     file = _file_of(X)
     if file is None:
         return X[rows]
     out = np.empty((len(rows), *X.shape[1:]), X.dtype)
-    for some in cut(0, len(rows), _TOGETHER):
+    for block in cut(0, len(rows), _TOGETHER):
         check_whole(X)
-        out[some] = X[rows[some]]
-        _leave(X[rows[some][0] :], file, last=True)  # also what the system has mapped beyond
+        out[block] = X[rows[block]]
+        _leave(X[rows[block][0] :], file, last=True)  # also pages beyond them that the system has mapped
     return out
 
 
 def _touch(rows):
-    """Have the system read these rows: one byte of each page is asked for."""
+    """Have the system read these rows, by touching one byte of each page."""
     rows.reshape(-1).view(np.uint8)[::_PAGE].max()
 
 
 def _leave(rows, file, last):
-    """Take the pages of these rows out of the process, not out of the system's memory. Nothing is lost: where a page
-    of the file can differ from the file, being private, it stays.
+    """Release the pages of these rows from the process, not from the system's cache. Nothing is lost: private pages,
+    which may differ from the file, stay.
 
-    last : whether none follow. Else what is in one large page with them stays, until it is a part of those.
+    last : whether no rows follow. If some do, the large page that they share with these stays.
     """
     if file.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):
         return
@@ -113,12 +113,12 @@ def _leave(rows, file, last):
     end = (begin + rows.nbytes) // page * page - origin
     begin = max(0, begin // _LARGE_PAGE * _LARGE_PAGE - origin)
     if begin < end:
-        with suppress(OSError):  # it was an offer
+        with suppress(OSError):  # it is optional
             mapping.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
 
 def _mapping(file):
-    """What the system maps, of an ``np.memmap``."""
+    """The ``mmap`` of an ``np.memmap``."""
     while not isinstance(file, mmap.mmap):
         file = file.base
     return file

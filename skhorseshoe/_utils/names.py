@@ -9,18 +9,18 @@ import numpy as np
 import pandas as pd
 
 RESERVED = "(intercept)", "(global scale)", "(total)", "(probability)"  # rows of tables that belong to no column
-_BETWEEN = "_-=.: /|"  # letters that stand between the name of a category and that of a level
+_BETWEEN = "_-=.: /|"  # letters that separate the name of a category from that of a level
 _PLAIN = str | bool | int | float | None
 
 
 def names_of(model):
-    """Names of the features: the labels of the table's columns, x0, x1, ... where the data had none."""
-    given = getattr(model, "feature_names_in_", getattr(model, "_column_labels", None))
-    return [f"x{j}" for j in range(model.n_features_in_)] if given is None else list(given)
+    """Names of the features: the labels of the table's columns, or x0, x1, ... if the data had none."""
+    labels = getattr(model, "feature_names_in_", getattr(model, "_column_labels", None))
+    return [f"x{j}" for j in range(model.n_features_in_)] if labels is None else list(labels)
 
 
 def plain(label):
-    """A label of pandas as Python has it, safe to save: text of those that are neither text nor numbers, as dates."""
+    """A pandas label as a Python object that is safe to save; labels other than text and numbers, as dates, as text."""
     if isinstance(label, tuple):
         return tuple(map(plain, label))
     if isinstance(label, np.datetime64 | np.timedelta64):
@@ -30,31 +30,31 @@ def plain(label):
 
 
 def shorten(name, letters):
-    """A name without its middle, where it has more letters than these."""
+    """A name, without its middle if it has more than ``letters`` letters."""
     tail = (letters - 1) // 2
     return name if len(name) <= letters else f"{name[: letters - 1 - tail]}…{name[len(name) - tail :]}"
 
 
 def printable(name, letters=60):
-    """A name as a text for a terminal: what is no letter in print, as in an escape sequence or a line break, is written
-    as in Python, and a long name has no middle. In quotes, as a message has it: ``printable(repr(name))``."""
+    """A name as a text for a terminal: unprintable letters, as in escape sequences or line breaks, are escaped as in
+    Python, and a long name is shortened. With quotes, for a message: ``printable(repr(name))``."""
     return shorten(_escaped(name), letters)
 
 
 def printables(names, letters, places=None):
-    """Several names as ``printable`` ones. Different ones that would look the same have their places behind them."""
-    whole = list(map(_escaped, names))
-    texts = [shorten(text, letters) for text in whole]
+    """Several ``printable`` names. Different names that would look the same are followed by their places."""
+    escaped = list(map(_escaped, names))
+    texts = [shorten(text, letters) for text in escaped]
     alike = Counter(text for text, _ in set(zip(texts, map(str, names), strict=True)))
-    for i, j in enumerate(range(len(whole)) if places is None else places):
+    for i, j in enumerate(range(len(escaped)) if places is None else places):
         if alike[texts[i]] > 1:
             end = f" ({j})"
-            texts[i] = shorten(whole[i], letters - len(end)) + end
+            texts[i] = shorten(escaped[i], letters - len(end)) + end
     return texts
 
 
 def class_texts(labels, letters=20):
-    """Labels of classes in print: what is a text in quotes, and with a word before it what is none."""
+    """Labels of classes for print: texts in quotes, others after the word "class"."""
     texts = zip(labels, printables(labels, letters), strict=True)
     return [f"'{text}'" if isinstance(label, str) else f"class {text}" for label, text in texts]
 
@@ -65,12 +65,12 @@ def _escaped(name):
 
 
 def title_of(centre, n_columns):
-    """The title of a group of so many columns with this one in its centre."""
+    """The title of a group of columns: its central column, and the number of the others."""
     return centre if n_columns == 1 else f"{centre} and {n_columns - 1} more"
 
 
 def name_of_levels(names):
-    """The name of a category by those of its level columns."""
+    """The name of a category, from the names of its level columns."""
     texts = [str(name) for name in names]
     first, last = min(texts), max(texts)
     n = next((i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
@@ -84,23 +84,23 @@ def name_of_levels(names):
 
 
 def level_of_name(name, category):
-    """The level that a level column is of, by its name and that of its category: "b" of ward_b and ward."""
+    """The level of a level column, from its name and that of its category: "b" from ward_b and ward."""
     rest = str(name).removeprefix(str(category))
     return (rest[1:] if rest[:1] and rest[0] in _BETWEEN and rest != str(name) else rest) or str(name)
 
 
-def check_different(names, what, cure="Rename them: each column needs a name of its own."):
-    """Raise a ValueError if columns have the same name. what : has the columns, in words."""
+def check_different(names, owner, cure="Rename them: each column needs a name of its own."):
+    """Raise a ValueError if columns have the same name. owner : of the columns, in words."""
     name, n = Counter(names).most_common(1)[0] if len(names) else ("", 1)
     if n > 1:
-        raise ValueError(f"{what} has {n} columns named {printable(repr(name))}. {cure}")
+        raise ValueError(f"{owner} has {n} columns named {printable(repr(name))}. {cure}")
 
 
 def finder(known, things, otherwise="", numbered=False):
-    """A function (name, where) that gives the index of a name among the known ones; a ValueError if it is not one.
+    """A function (name, where) that returns the index of a name among the known ones, or raises a ValueError.
 
-    things : what is known, in words; where : what has the name. otherwise : the cure if no known name is similar.
-    numbered : whether a number stands for the thing at its place, as in a list, unless names are other numbers.
+    things : what the names are of, in words; where : the source of the name, for the error. otherwise : the cure if no
+    known name is similar. numbered : whether a number can also be an index, unless names are numbers themselves.
     """
     known = list(known)
     index, times, n = {name: j for j, name in enumerate(known)}, Counter(known), len(known)

@@ -1,4 +1,4 @@
-"""What ``verbose`` shows, through the logger "skhorseshoe"."""
+"""Progress of a fit, in the logger "skhorseshoe"."""
 
 import logging
 import time
@@ -11,14 +11,14 @@ from .warn import warn
 
 logger = logging.getLogger("skhorseshoe")
 
-_SECONDS = 5.0  # between two lines
-_PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit is told to be long, and from how many that are left
-_SOON, _MINUTE = 10.0, 60.0  # the same where a line tells that it is not short, and then another one every minute
+_SECONDS = 5.0  # fewest seconds between two lines
+_PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit warns if more than ``_LONG`` seconds are left
+_SOON, _MINUTE = 10.0, 60.0  # seconds after which it logs a line if more than ``_MINUTE`` are left, and one each minute
 
 
 def visible(verbose):
-    """A context in which the logger is heard during a fit: by the application's own handlers if it has any, at its own
-    level if it has set one for this logger."""
+    """A context in which the logger's lines are shown, by the application's handlers and at its level for this logger,
+    if it has set any."""
     return _heard if verbose else nullcontext()
 
 
@@ -28,7 +28,7 @@ def _set_up():
     handler.setFormatter(logging.Formatter("[skhorseshoe] %(message)s"))
     if not logger.hasHandlers():
         logger.addHandler(handler)
-    if level == logging.NOTSET:  # that of the root logger counts, which leaves out what is no warning
+    if level == logging.NOTSET:  # the root logger's level, WARNING, would count
         logger.setLevel(logging.INFO)
     try:
         yield
@@ -41,39 +41,39 @@ _heard = Shared(_set_up)
 
 
 def reporter(verbose, end, line, too_long=None):
-    """A function of the number of steps done that logs a line now and then, if that is wanted; or else one if more than
-    a minute is left, and then one every minute.
+    """A function of the number of steps done that logs a line now and then if ``verbose``. If not, it logs a line only
+    if more than a minute is left, and then one every minute.
 
-    end : function that returns the number of all steps, as far as it can be told, or None. line : function of the steps
-    done and the seconds left, None if not known. too_long : function of the steps done, the seconds a step takes and
-    those left, whose words are a warning if hours are left.
+    end : function that returns the expected number of all steps, or None. line : function of the steps done and the
+    seconds left (None if not known) that returns the line. too_long : function of the steps done, the seconds a step
+    takes and the seconds left that returns the text of a warning, which is given if hours are left.
     """
     begin = last = time.monotonic()
-    first, told, warned = None, None, too_long is None  # told : when the last line was that nobody has asked for
-    marks = deque([(0, begin)], maxlen=4)  # the newest reports: how many steps were done, and when
+    first, last_hint, warned = None, None, too_long is None  # last_hint : time of the last line without ``verbose``
+    marks = deque([(0, begin)], maxlen=4)  # the newest reports: steps done, and time
 
     def report(t):
-        nonlocal begin, first, last, told, warned
+        nonlocal begin, first, last, last_hint, warned
         now = time.monotonic()
-        if first is None:  # in the first step kernels may have been compiled
+        if first is None:  # the first step may have compiled kernels
             begin, first = now, t
         marks.append((t, now))
         if now - last < _SECONDS and (end is None or t != end()):
             return
-        # In further steps more of them are compiled, in two one after the other where a phase begins.
-        recent = [(after - before) / max(1, n - m) for (m, before), (n, after) in pairwise(marks)]
+        # Later steps may compile more kernels, at the begin of a phase two steps in a row.
+        recent = [(stop - start) / max(1, n - m) for (m, start), (n, stop) in pairwise(marks)]
         last, step = now, min((now - begin) / max(1, t - first), *recent)
-        left = None if end is None else step * (end() - t)
+        rest = None if end is None else step * (end() - t)
         if verbose:
-            logger.info(line(t, left))
-        elif told is not None and now - told >= _MINUTE:
-            told = now
-            logger.warning(line(t, left))
-        elif told is None and end is not None and now - begin > _SOON and left > _MINUTE:
-            told = now
-            logger.warning("%s (verbose=1 tells more)", line(t, left))  # to standard error, or the user's handlers
-        if not warned and now - begin > _PATIENCE and left > _LONG:
+            logger.info(line(t, rest))
+        elif last_hint is not None and now - last_hint >= _MINUTE:
+            last_hint = now
+            logger.warning(line(t, rest))
+        elif last_hint is None and end is not None and now - begin > _SOON and rest > _MINUTE:
+            last_hint = now
+            logger.warning("%s (verbose=1 tells more)", line(t, rest))  # to standard error, or the user's handlers
+        if not warned and now - begin > _PATIENCE and rest > _LONG:
             warned = True
-            warn(too_long(t, step, left))
+            warn(too_long(t, step, rest))
 
     return report

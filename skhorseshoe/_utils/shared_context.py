@@ -1,12 +1,12 @@
-"""A context that many fits at once are in, and that belongs to the process."""
+"""A context of the process that fits in several threads share."""
 
 import os
 import threading
 
 
 class Shared:
-    """The first user enters the context that ``make`` gives, the last one leaves it, and so does a child that is forked
-    meanwhile: none of the threads that use it is in there."""
+    """The first user enters the context that ``make`` returns, and the last one leaves it. A child that is forked
+    meanwhile leaves it too, since it has none of the threads that use it."""
 
     def __init__(self, make):
         self.make = make
@@ -33,7 +33,7 @@ class Shared:
 
     def __exit__(self, *error):
         with self.lock:
-            if self.users == 0:  # forked by a user, in a child that goes on with what that one was doing
+            if self.users == 0:  # in a child that was forked within the context
                 return
             self.users -= 1
             if self.users == 0:

@@ -1,7 +1,7 @@
-"""Signals while a run goes on, so that no sweep is cut in two.
+"""Signals during a run, so that no sweep is interrupted.
 
-The first Ctrl-C is noted, and SIGTERM waits for the end of the sweep where the application has a handler for it; the
-second of either acts as always.
+The first Ctrl-C is noted. If the application has a handler for SIGTERM, it is called at the end of the sweep. The
+second signal of either kind acts as always.
 """
 
 import math
@@ -10,31 +10,31 @@ import signal
 import time
 from contextlib import contextmanager, nullcontext, suppress
 
-_TWICE = 2.0  # seconds: the second of two ends a search even if the first has ended the fit before
-_replaced = []  # number of a signal, our handler, and the one before
+_TWICE = 2.0  # seconds within which a second Ctrl-C ends a search, also if the first has ended a fit
+_replaced = []  # number of a signal, our handler, and the earlier one
 
 
-class _Ear:
-    """Hears Ctrl-C: it tells whether there was one, and in ``twice`` whether there was a second one."""
+class _CtrlC:
+    """Handler that notes Ctrl-C. Calling it tells whether there was one, ``twice`` whether there was a second one."""
 
-    last = -math.inf  # when any fit of this process has heard one
+    last = -math.inf  # time of the last Ctrl-C in any fit of this process
 
     def __init__(self):
-        self.heard = self.twice = False
+        self.pressed = self.twice = False
 
     def __call__(self):
-        return self.heard
+        return self.pressed
 
-    def hear(self, number, frame):
+    def handle(self, number, frame):
         now = time.monotonic()
-        self.twice = self.heard or now - _Ear.last < _TWICE
-        self.heard, _Ear.last = True, now
+        self.twice = self.pressed or now - _CtrlC.last < _TWICE
+        self.pressed, _CtrlC.last = True, now
         if self.twice:
             raise KeyboardInterrupt
 
 
-class _Later:
-    """The application's handler of a signal, which is called when this is; the second of two signals does not wait."""
+class _Deferred:
+    """Handler that defers the application's handler until this object is called; a second signal does not wait."""
 
     def __init__(self, handler):
         self.handler, self.waiting = handler, None
@@ -44,7 +44,7 @@ class _Later:
         if arguments is not None:
             self.handler(*arguments)
 
-    def hear(self, number, frame):
+    def handle(self, number, frame):
         if self.waiting is None:
             self.waiting = number, frame
         else:
@@ -54,52 +54,52 @@ class _Later:
 
 @contextmanager
 def listening():
-    """Yields a function that tells whether there was a Ctrl-C, and by ``twice`` whether there were two.
+    """Yields a function that tells whether there was a Ctrl-C; its ``twice`` tells whether there were two.
 
-    Only Python's own handler is replaced, and only in the main thread: elsewhere signals belong to someone else.
+    Only Python's own handler is replaced, and only in the main thread: other handlers belong to the application.
     """
-    ear = _Ear()
+    ctrl_c = _CtrlC()
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with _handled(signal.SIGINT, ear.hear) if is_ours else nullcontext():
-        yield ear
+    with _handled(signal.SIGINT, ctrl_c.handle) if is_ours else nullcontext():
+        yield ctrl_c
 
 
 @contextmanager
 def held_back():
-    """Yields a function that calls the application's handler of SIGTERM, if it has come; so does the end.
+    """Yields a function that calls the application's handler if SIGTERM has come; the end of the context does so too.
 
-    Only a handler of Python's is replaced, and only in the main thread: what the system does, it does at once.
+    Only a handler in Python is deferred, and only in the main thread: the system's default action is immediate.
     """
-    later = _Later(signal.getsignal(signal.SIGTERM))
+    deferred = _Deferred(signal.getsignal(signal.SIGTERM))
     try:
-        with _handled(signal.SIGTERM, later.hear) if callable(later.handler) else nullcontext():
-            yield later
+        with _handled(signal.SIGTERM, deferred.handle) if callable(deferred.handler) else nullcontext():
+            yield deferred
     finally:
-        later()
+        deferred()
 
 
 @contextmanager
 def _handled(number, ours):
-    """A context in which a signal has another handler, unless someone else sets one meanwhile."""
-    mine = number, ours, signal.getsignal(number)
+    """A context in which our handler replaces that of a signal, unless someone else sets one meanwhile."""
+    replaced = number, ours, signal.getsignal(number)
     with suppress(ValueError):  # only the main thread may set one
         signal.signal(number, ours)
-        _replaced.append(mine)
+        _replaced.append(replaced)
     try:
         yield
     finally:
-        if mine in _replaced:
-            _replaced.remove(mine)
-            _give_back(*mine)
+        if replaced in _replaced:
+            _replaced.remove(replaced)
+            _give_back(*replaced)
 
 
-def _give_back(number, ours, before):
+def _give_back(number, ours, earlier):
     if signal.getsignal(number) == ours:
-        signal.signal(number, before)
+        signal.signal(number, earlier)
 
 
 def _give_back_in_child():
-    """No run goes on in a child that is forked meanwhile."""
+    """Restore all handlers in a child that is forked during a run: the run does not go on there."""
     while _replaced:
         _give_back(*_replaced.pop())
 

@@ -1,5 +1,5 @@
-"""The names that scikit-learn keeps private and that its own third-party guide tells estimators to use, and those that
-older versions do not have."""
+"""Private names of scikit-learn that its guide for third parties tells estimators to use, and names that older versions
+do not have."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.validation import _check_sample_weight as _check_sample_weight
 from sklearn.utils.validation import _get_feature_names as _get_feature_names
 
-if TYPE_CHECKING:  # scikit-learn has no types, and what an untyped decorator returns has none either
+if TYPE_CHECKING:  # scikit-learn has no types, nor has what its decorators return
     _Method = TypeVar("_Method", bound=Callable[..., Any])
 
     def _fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]: ...

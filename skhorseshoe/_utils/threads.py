@@ -1,8 +1,8 @@
-"""Threads of our own, around kernels and LAPACK calls that release the GIL, and BLAS on one thread meanwhile.
+"""Threads for kernels and LAPACK calls, which release the GIL, and BLAS on one thread meanwhile.
 
-A pool lives as long as one fit, so there is nothing to go wrong after a fork or between fits that run at once.
-While a pool lives, BLAS runs on one thread: the chains and the blocks of rows are shared out here, which makes
-results independent of the number of threads and leaves no core with two masters.
+A pool lives as long as one fit, so nothing can go wrong after a fork, or between fits that run at once. While a pool
+lives, BLAS runs on one thread. Chains and blocks of rows are distributed here, so results do not depend on the number
+of threads, and threads do not compete for cores.
 """
 
 import functools
@@ -20,8 +20,8 @@ from joblib.parallel import get_active_backend
 
 from .shared_context import Shared
 
-_TRIES = 5  # against others that set a limit in the same microsecond
-_CLEAR = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)  # none before threadpoolctl 3.8
+_TRIES = 5  # attempts to set a limit, since another thread may set one in the same microsecond
+_CLEAR = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)  # None before threadpoolctl 3.8
 _controller = functools.cache(threadpoolctl.ThreadpoolController)
 
 
@@ -33,25 +33,25 @@ class Threads:
         self._pool, self._most = pool, n
 
     def run(self, function, n_tasks):
-        """Call function(first, last) on contiguous ranges that cover range(n_tasks), as many as threads; wait for all,
-        also where one of them raises. Where a thread is late or cannot be started, another one takes its range."""
-        shares = min(self.n, n_tasks)
-        if shares <= 1:
+        """Call function(first, last) on contiguous ranges that cover range(n_tasks), one for each thread. Waits for
+        all, also if one raises. If a thread is late or cannot be started, another one takes its range."""
+        n_ranges = min(self.n, n_tasks)
+        if n_ranges <= 1:
             function(0, n_tasks)
             return
-        edges = [n_tasks * i // shares for i in range(shares + 1)]
-        left, quiet = deque(pairwise(edges)), np.geterr()
+        edges = [n_tasks * i // n_ranges for i in range(n_ranges + 1)]
+        ranges, error_settings = deque(pairwise(edges)), np.geterr()
 
         def work():
-            with np.errstate(**quiet):  # which NumPy has for each thread
-                while left:
+            with np.errstate(**error_settings):  # NumPy has one for each thread
+                while ranges:
                     try:
-                        share = left.popleft()
-                    except IndexError:  # another thread has taken the last one
+                        bounds = ranges.popleft()
+                    except IndexError:  # another thread has taken the last range
                         return
-                    function(*share)
+                    function(*bounds)
 
-        others = self._start(work, shares - 1)
+        others = self._start(work, n_ranges - 1)
         try:
             work()
         finally:
@@ -60,39 +60,38 @@ class Threads:
             other.result()
 
     def _start(self, work, n):
-        """Begin ``work`` in n other threads, or in as many as can be started: none at the end of the interpreter, nor
-        where the system's limit is reached."""
+        """Start ``work`` in n other threads, or in as many as the system allows; none while the interpreter ends."""
         others = []
         try:
             for _ in range(min(n, self._most)):
                 others.append(self._pool.submit(work))
-        except RuntimeError:  # each further try would leave its work in the queue of the pool
+        except RuntimeError:  # another attempt would leave its work in the queue of the pool
             self._most = len(others)
         return others
 
 
 @contextmanager
 def open_threads(n):
-    """A context with ``n`` threads and BLAS on one, whoever has set what before; what was found is set again."""
-    with _limit as limit, _Limit(_is_of_a_thread) as own:
+    """A context with ``n`` threads and BLAS on one; afterwards BLAS has its earlier number of threads."""
+    with _limit as limit, _Limit(_is_of_a_thread) as thread_limit:
         limit.hold()
-        own.hold()
-        # A thread of the pool ends before what it sets would have to be set back.
+        thread_limit.hold()
+        # A limit of a thread of the pool ends with that thread.
         with ThreadPoolExecutor(max(1, n - 1), "skhorseshoe", lambda: _Limit(_is_of_a_thread).hold()) as pool:
             yield Threads(n, pool)
 
 
 def count_threads(n_jobs):
-    """Threads for ``n_jobs``: None is all that may be used, negative counts from the last core backwards.
+    """Threads for ``n_jobs``: None for all that may be used; a negative number counts back from the last core.
 
-    Inside a task of joblib's it is never more than that task's share of the machine: joblib states the share in
-    the environment of its processes, and in its threads it is one.
+    Inside a joblib task it is at most that task's share of the machine. In a process joblib states the share in the
+    environment; in a thread it is 1.
     """
     n_jobs = None if n_jobs is None else int(n_jobs)
     cores = joblib.cpu_count()
     share = cores
     stated = os.environ.get("OMP_NUM_THREADS", "")
-    outermost = stated.partition(",")[0].strip()  # of nested teams
+    outermost = stated.partition(",")[0].strip()  # of nested teams of threads
     if outermost.isdigit():
         share = min(share, max(1, int(outermost)))
     backend, configured = get_active_backend()
@@ -107,42 +106,42 @@ def count_threads(n_jobs):
 
 
 class _Limit:
-    """The limit, and what it replaces.
+    """A limit of one thread for BLAS, and the numbers of threads that it replaces.
 
-    Most builds of BLAS have one number of threads for the whole process, so contexts of other threads that set it may
-    begin and end in any order with ours. They lower it, as ours does, and set it back to what they found: so the
-    largest number seen is the one that no context is behind, and a number that is not ours at the end was set
-    meanwhile, and stays.
+    Most builds of BLAS have one number of threads for the whole process. Other threads may set it in contexts that
+    begin and end in any order relative to ours. Like ours, they lower the number and set it back to what it was before.
+    So the largest number seen is the original one. If the number is not ours at the end, it was set meanwhile and
+    stays.
 
-    which : function of a library, whether it is one that this is for.
+    applies : function of a library, True if the limit is for this library.
     """
 
-    def __init__(self, which):
-        self.libraries = list(filter(which, _controller().select(user_api="blas").lib_controllers))
-        self.found = [1] * len(self.libraries)
+    def __init__(self, applies):
+        self.libraries = list(filter(applies, _controller().select(user_api="blas").lib_controllers))
+        self.previous = [1] * len(self.libraries)
 
     def __enter__(self):
         return self
 
     def hold(self):
-        """Set one thread; again where somebody else has set another number since."""
+        """Set one thread, also if another number has been set since the last call."""
         for i, library in enumerate(self.libraries):
             n = library.num_threads
             if n is not None and n > 1:
-                self.found[i] = max(self.found[i], n)
+                self.previous[i] = max(self.previous[i], n)
                 _set(library, 1)
 
     def __exit__(self, *error):
-        for library, n in zip(self.libraries, self.found, strict=True):
+        for library, n in zip(self.libraries, self.previous, strict=True):
             if n > 1 and library.num_threads == 1:
                 _set(library, n)
 
 
 def _set(library, n):
-    """Set a library's number of threads from this thread.
+    """Set a library's number of threads.
 
-    From threadpoolctl 3.8 on a thread that has set a limit keeps all others from it while it lives: their calls do
-    nothing. Ours is a limit of the process, which one thread begins and another ends, so nobody may be that thread.
+    From threadpoolctl 3.8 on, a thread that has set a limit controls it while it lives: other threads' calls do
+    nothing. Our limit is one of the process, which one thread sets and another ends, so no thread may control it.
     """
     clear = functools.partial(_CLEAR, force=True) if _CLEAR else lambda: None
     for _ in range(_TRIES):
@@ -154,7 +153,7 @@ def _set(library, n):
 
 
 def _is_of_a_thread(library):
-    """Whether each thread has a number of its own: OpenBLAS over OpenMP, as threadpoolctl sets it from 3.8 on."""
+    """Whether each thread has its own limit, as threadpoolctl 3.8 and later set it for OpenBLAS with OpenMP."""
     of_openmp = library.internal_api == "openblas" and library.threading_layer == "openmp"
     return of_openmp and _CLEAR is not None
 

@@ -1,4 +1,4 @@
-"""A warning that points to the user's own line, through however many functions it comes."""
+"""Warnings that point to the user's own line."""
 
 import sys
 import warnings
@@ -7,20 +7,23 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from joblib import Parallel
 
-_PASSED = "skhorseshoe", "sklearn", "joblib", "contextlib"
-_WORKERS = "multiprocessing", "threading", "concurrent", "distributed"  # where no line is the user's
-_OF_MANY = "sklearn.model_selection._validation"
-_FOLDS = "_fit_and_score_over_thresholds", "_fit_classifier_calibrator_pair"  # where the last fit is in the same module
-_HELD_OUT = "test", "val_idx"  # names of the rows that are left out
-_said = WeakKeyDictionary()  # causes, by what has run the fits
+_LIBRARIES = "skhorseshoe", "sklearn", "joblib", "contextlib"  # packages whose lines are not the user's
+_WORKERS = "multiprocessing", "threading", "concurrent", "distributed"  # packages that run workers
+_VALIDATION = "sklearn.model_selection._validation"  # module whose functions fit once for each fold
+_FOLDS = (
+    "_fit_and_score_over_thresholds",
+    "_fit_classifier_calibrator_pair",
+)  # the same in modules that make the last fit too
+_HELD_OUT = "test", "val_idx"  # their local variables with the rows that are left out
+_said = WeakKeyDictionary()  # causes that were warned of, by the ``Parallel`` that runs the fits
 
 
 def warn(message, category=UserWarning):
-    """A warning at the innermost call that is no library's; in a worker, at this library's outermost one."""
+    """Warn at the innermost call that is no library's; in a worker, at this library's outermost call."""
     level = outermost = 1
     for level, frame in enumerate(_callers(), start=2):
         package = _module(frame).partition(".")[0]
-        if package not in _PASSED:
+        if package not in _LIBRARIES:
             level = outermost if package in _WORKERS else level
             break
         if package == "skhorseshoe":
@@ -29,25 +32,25 @@ def warn(message, category=UserWarning):
 
 
 def warn_once(message, category, cause):
-    """``warn``, but not again of this cause in the same search. Python's own filters forget what they have shown
-    whenever filters change, which they do around every fit of a search."""
+    """``warn``, but only once for a cause in a search. Python's own filters forget which warnings they have shown
+    whenever filters change, and scikit-learn changes them around every fit of a search."""
     runs = (frame.f_locals.get("self") for frame in _callers() if _module(frame) == "joblib.parallel")
-    run = next((one for one in runs if isinstance(one, Parallel)), None)  # none in a worker
+    run = next((obj for obj in runs if isinstance(obj, Parallel)), None)  # none in a worker
     if run is None or cause not in _said.setdefault(run, set()):
         warn(message, category)
         if run is not None:
-            _said[run].add(cause)  # not where the warning is made an error, which each fit has to raise
+            _said[run].add(cause)  # not reached if warnings are errors, so that each fit raises one
 
 
 def fold_of():
-    """Which fit of a search or a cross-validation of scikit-learn's this is, in words, those of thresholds and
-    calibrations too; "" for a fit by itself."""
+    """Which fit of a scikit-learn search, cross-validation, threshold tuning or calibration this is, in words; "" for a
+    fit by itself."""
     for frame in _callers():
-        if _module(frame) == _OF_MANY or frame.f_code.co_name in _FOLDS:
-            known = frame.f_locals
-            if known.get("split_progress"):
-                return "fold {} of {}".format(known["split_progress"][0] + 1, known["split_progress"][1])
-            held_out = next((known[name] for name in _HELD_OUT if known.get(name) is not None), ())
+        if _module(frame) == _VALIDATION or frame.f_code.co_name in _FOLDS:
+            variables = frame.f_locals
+            if variables.get("split_progress"):
+                return "fold {} of {}".format(variables["split_progress"][0] + 1, variables["split_progress"][1])
+            held_out = next((variables[name] for name in _HELD_OUT if variables.get(name) is not None), ())
             return f"the fold without {_rows(np.asarray(held_out))}"
     return ""
 
@@ -62,7 +65,7 @@ def _rows(numbers):
 
 
 def _callers():
-    """The frames from the caller of the function that asks on, innermost first."""
+    """The frames above the function that calls this one, innermost first."""
     frame = sys._getframe(2)
     while frame is not None:
         yield frame

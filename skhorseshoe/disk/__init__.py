@@ -114,35 +114,35 @@ def convert(
     ...     X.shape, X["dose"].dtype, y[:2].tolist()
     ((6, 2), dtype('float32'), ['no', 'yes'])
     """
-    dtype = getattr(dtype, "__name__" if isinstance(dtype, type) else "name", dtype)  # of one of NumPy's
+    dtype = getattr(dtype, "__name__" if isinstance(dtype, type) else "name", dtype)  # name of a NumPy dtype
     if dtype not in (None, *DTYPES):
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, or None; got {dtype!r}.")
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
-    by, own = (groups, None) if groups is None or isinstance(groups, str) else (None, groups)
+    by, group_labels = (groups, None) if groups is None or isinstance(groups, str) else (None, groups)
     columns = columns if columns is None or isinstance(columns, str) else pd.Index(list(columns)).tolist()  # for JSON
     if isinstance(columns, str) or (columns is not None and not (columns and _are_apart(columns, {name, by}))):
-        beside = "" if by is None else f" and groups={by!r}"
+        and_groups = "" if by is None else f" and groups={by!r}"
         raise ValueError(
-            f"columns must be a list of columns other than y={name!r}{beside}, each once; got {columns!r}."
+            f"columns must be a list of columns other than y={name!r}{and_groups}, each once; got {columns!r}."
         )
-    parts, known = open_source(source, labels, own)
-    what = {"source": known, "y": name, "columns": columns, "dtype": dtype}
-    what |= {} if groups is None else {"groups": True if by is None else by}
+    items, known = open_source(source, labels, group_labels)
+    conversion = {"source": known, "y": name, "columns": columns, "dtype": dtype}
+    conversion |= {} if groups is None else {"groups": True if by is None else by}
     path = path_of(folder, "folder")
-    if not begun(path, what)["complete"]:
+    if not begun(path, conversion)["complete"]:
         needed = columns and {*columns, name, by} - {None}
         with _progress.visible(verbose):
-            report = _progress.reporter(verbose, None, lambda n, left: f"{n} rows written")
+            report = _progress.reporter(verbose, None, lambda n, seconds_left: f"{n} rows written")
 
-            def rows_from(there, n, met):
-                return to_rows(frames(parts, n, needed), there, n, met)
+            def rows_from(manifest, n, groups_so_far):
+                return to_rows(frames(items, n, needed), manifest, n, groups_so_far)
 
-            write(path, what, rows_from, report)
+            write(path, conversion, rows_from, report)
     return open_rows(path, False, groups is not None)
 
 
 def _are_apart(columns, others):
-    """Whether the columns differ from one another, and from the others."""
+    """Whether the columns are distinct, and none is among the others."""
     return len({*columns, *others}) == len(columns) + len(others)
 
 

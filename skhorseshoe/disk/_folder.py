@@ -1,6 +1,6 @@
-"""The folder of rows: X and the codes of y, row after row in binary, and a manifest that says what of them counts.
+"""The folder of rows: X and the codes of y, row after row in binary, and a manifest that names the valid blocks.
 
-Rows come in blocks, which the manifest names once they are on the disk. Who goes on compares the last block first.
+Rows come in blocks, which the manifest names once they are on the disk. To go on, the last block is compared first.
 """
 
 import os
@@ -13,48 +13,48 @@ from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.memmap import check_whole
 from .._utils.memory import check_reading
-from ._groups import CODES, LABELS, Groups, are_noted, noted, read_labels
+from ._groups import CODES, LABELS, Groups, are_block_entries, block_entries, read_labels
 from ._rows import LONGEST, MOST
 
 DTYPES = "float16", "float32", "float64"
-COMMIT = 2**26  # bytes of X, about, between two manifests
+COMMIT = 2**26  # approximate bytes of X between two manifests
 _MANIFEST, _X, _CODES = "manifest.json", "X-{}.bin", "y.bin"
 _CURE = "Remove its folder and convert again."
-_WHAT = "conversion"
+_TASK = "conversion"
 _NEW = {"format": "skhorseshoe rows 3", "names": None, "classes": None, "complete": False}
 _PLAIN = {str, bool, int, float}
 
 
-def _are_labels(found):
-    short = len(found) <= MOST and all(type(label) is not str or len(label) <= LONGEST for label in found)
-    plain = short and pd.Index(found).is_unique and {*map(type, found)} <= _PLAIN
-    return plain and np.array(found).tolist() == found  # text would swallow numbers beside it
+def _are_labels(values):
+    are_short = len(values) <= MOST and all(type(label) is not str or len(label) <= LONGEST for label in values)
+    are_plain = are_short and pd.Index(values).is_unique and {*map(type, values)} <= _PLAIN
+    return are_plain and np.array(values).tolist() == values  # False if text makes numbers text
 
 
 _FIELDS = {
-    "what": lambda what, body: type(what) is dict,
+    "what": lambda conversion, body: type(conversion) is dict,
     "dtype": lambda dtype, body: dtype in DTYPES,
     "blocks": lambda blocks, body: (
-        all(  # the first row of each, the one after its last, checksums of X and of the codes; and of the groups
-            start == end and _files.is_count(stop, start + 1) and are_noted(of_groups)
+        all(  # of each block: first row, end, checksums of X and of the codes; and those of groups
+            start == end and _files.is_count(stop, start + 1) and are_block_entries(of_groups)
             for (_, end, *_), (start, stop, _, _, *of_groups) in pairwise([[0, 0], *blocks])
         )
     ),
     "names": lambda names, body: not body["blocks"] or (pd.Index(names).is_unique and {*map(type, names)} <= _PLAIN),
-    "classes": lambda found, body: not found or _are_labels(found),
+    "classes": lambda values, body: not values or _are_labels(values),
     "complete": lambda complete, body: type(complete) is bool and (body["blocks"] != [] or not complete),
 }
 
 
 def _manifest(folder):
-    """What the manifest says, None if there is none; a ValueError if it is damaged or foreign."""
+    """The manifest, or None; a ValueError if it is damaged or foreign."""
     path = folder / _MANIFEST
     return _files.read_note(path, _NEW["format"], _FIELDS, _CURE) if path.exists() else None
 
 
 def open_rows(folder, check, groups):
     """X as a read-only memory map, in a frame if its columns have names, and y; with ``groups`` also the groups. check
-    : whether to compare the sums."""
+    : whether to compare the checksums."""
     manifest = _manifest(folder)
     if manifest is None:
         raise ValueError(f"{str(folder)!r} holds no rows: skhorseshoe.disk.convert writes them.")
@@ -65,9 +65,9 @@ def open_rows(folder, check, groups):
     paths = folder / _X.format(manifest["dtype"]), folder / _CODES
     X, codes = _map(paths[0], manifest["dtype"], (n, len(names))), _map(paths[1], "uint8", (n,))
     for start, stop, *sums in blocks if check else ():
-        for path, array, wanted in zip(paths, (X, codes), sums[:2], strict=True):
+        for path, array, expected in zip(paths, (X, codes), sums[:2], strict=True):
             check_whole(array)
-            if _files.checksum(array[start:stop].data) != wanted:
+            if _files.checksum(array[start:stop].data) != expected:
                 raise _files.damaged(path, f"the checksum of rows {start} to {stop - 1} is wrong", _CURE)
     if classes and codes.max() >= len(classes):
         raise _files.damaged(paths[1], f"it has the code {codes.max()} of {len(classes)} labels", _CURE)
@@ -83,11 +83,11 @@ def _groups(folder, blocks, check):
     path, at = folder / CODES, 0
     labels, codes = read_labels(folder, blocks[-1][-1], _CURE), _map(path, "int32", (blocks[-1][1],))
     lines = _map(folder / LABELS, "uint8", (blocks[-1][-1],)) if check else None
-    for start, stop, _, _, *wanted in blocks if check else ():
+    for start, stop, _, _, *expected in blocks if check else ():
         check_whole(codes)
-        if noted(at, codes[start:stop], lines[at : wanted[-1]]) != wanted:
+        if block_entries(at, codes[start:stop], lines[at : expected[-1]]) != expected:
             raise _files.damaged(path, f"the checksum of rows {start} to {stop - 1} is wrong", _CURE)
-        at = wanted[-1]
+        at = expected[-1]
     if codes.min() < 0 or codes.max() >= len(labels):
         raise _files.damaged(path, f"it has numbers of other groups than the {len(labels)} that there are", _CURE)
     return _decoded(path, labels, codes)
@@ -101,44 +101,44 @@ def _decoded(path, labels, codes):
 
 def _map(path, dtype, shape):
     with _files.naming(path, _CURE), _files.open_to_read(path) as file:
-        return np.memmap(file, dtype, "r").reshape(shape)  # an error if there are more or fewer
+        return np.memmap(file, dtype, "r").reshape(shape)  # an error if the size is another
 
 
-def begun(folder, what):
-    """The manifest of this conversion, whose parameters are JSON; a ValueError if the folder holds something else."""
+def begun(folder, conversion):
+    """The manifest of a conversion, whose parameters are JSON; a ValueError if the folder holds something else."""
     manifest = _manifest(folder)
-    if manifest is None and folder.is_dir() and _files.foreign(folder, (_MANIFEST, lock_of(_WHAT))):
+    if manifest is None and folder.is_dir() and _files.foreign(folder, (_MANIFEST, lock_of(_TASK))):
         raise ValueError(f"{str(folder)!r} is not empty and holds no rows: give a new or an empty folder.")
     if manifest is None or not manifest["blocks"]:
-        return {**_NEW, "blocks": [], "what": what, "dtype": what["dtype"] or "float32"}
-    if different := _files.differences(manifest["what"], what):
+        return {**_NEW, "blocks": [], "what": conversion, "dtype": conversion["dtype"] or "float32"}
+    if different := _files.differences(manifest["what"], conversion):
         raise ValueError(f"{str(folder)!r} holds rows of another conversion: {different}. Give another folder.")
-    if manifest["complete"] and what["source"] is None:  # it may be another one
+    if manifest["complete"] and conversion["source"] is None:  # the source may be another one
         raise ValueError(f"{str(folder)!r} holds rows already: open them with load, or give another folder.")
-    return {**manifest, "what": what}
+    return {**manifest, "what": conversion}
 
 
-def write(folder, what, parts_from, report):
-    """Write the rows of a source that are not there yet; a RuntimeError if another conversion is at work.
+def write(folder, conversion, rows_from, report):
+    """Write the rows of a source that are not in the folder yet; a RuntimeError if another conversion is at work.
 
-    parts_from : function of the manifest, of the first row that is wanted and of the ``Groups`` before it; yields rows
-    (m, p), the codes (m,) of their labels, uint8, and what ``Groups.encode`` gives, if there are groups. report :
-    function of the number of rows that are there.
+    rows_from : function of the manifest, of the first row to write and of the ``Groups`` before it; yields rows (m, p),
+    the codes (m,) of their labels, uint8, and, with groups, the results of ``Groups.encode``. report : function of the
+    number of rows that are written.
     """
     _files.make(folder, f"folder={str(folder)!r}")
-    with alone(folder, _WHAT) as fd:
-        if (manifest := begun(folder, what))["complete"]:  # by now
+    with alone(folder, _TASK) as fd:
+        if (manifest := begun(folder, conversion))["complete"]:  # ended meanwhile
             return
-        if not (blocks := manifest["blocks"]):  # before there are other files
+        if not (blocks := manifest["blocks"]):  # before any other file
             _files.put_note(folder / _MANIFEST, manifest, fd)
-        last = blocks.pop() if blocks else None  # is written again, if it is the same
+        last = blocks.pop() if blocks else None  # compared, and written again
         n, size, at = last[0] if last else 0, 0, 0
         if blocks and len(blocks[-1]) > 4:
             at = blocks[-1][-1]
-        for X, codes, *of_groups in parts_from(manifest, n, Groups(read_labels(folder, at, _CURE) if at else ())):
+        for X, codes, *of_groups in rows_from(manifest, n, Groups(read_labels(folder, at, _CURE) if at else ())):
             X = np.ascontiguousarray(X, np.promote_types(X.dtype, manifest["dtype"]))
             block = [n, n + len(X), _files.checksum(X.data), _files.checksum(codes.data)]
-            block += noted(at, *of_groups) if of_groups else []
+            block += block_entries(at, *of_groups) if of_groups else []
             if last not in (None, block):
                 raise ValueError(f"Rows or parts differ from row {n} on. Remove {str(folder)!r} to start anew.")
             if X.dtype != manifest["dtype"]:
@@ -174,7 +174,7 @@ def _widen(folder, manifest, fd):
 
 
 def _put_rows(path, at, rows, fd):
-    """Write rows from this byte of a file on, where it ends then. fd : of its folder."""
+    """Write rows to a file from a byte on, and end the file after them. fd : of its folder."""
     with _files.open_to_write(path, "r+b" if at else "w+b", fd) as file:
         if file.seek(0, os.SEEK_END) < at:
             raise _files.damaged(path, "it is too short", _CURE)
@@ -183,11 +183,11 @@ def _put_rows(path, at, rows, fd):
 
 
 def _commit(folder, manifest, fd):
-    """Bring the rows to the disk, then the manifest that describes them."""
+    """Flush the rows to the disk, then write the manifest that names them."""
     of_groups = (folder / CODES, folder / LABELS) if len(manifest["blocks"][-1]) > 4 else ()
     for path in (folder / _X.format(manifest["dtype"]), folder / _CODES, *of_groups):
         with _files.open_to_write(path, "ab", fd) as file:
             os.fsync(file.fileno())
     _files.put_note(folder / _MANIFEST, manifest, fd)
-    for dtype in {*DTYPES} - {manifest["dtype"]}:  # of rows before they became wider
+    for dtype in {*DTYPES} - {manifest["dtype"]}:  # narrower rows, before ``_widen``
         _files.remove(folder / _X.format(dtype), fd)

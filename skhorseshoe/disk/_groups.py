@@ -1,5 +1,4 @@
-"""The groups of rows on disk: a number for each row, and the labels in the order in which they are first met, each on a
-line of its own as JSON has it."""
+"""The groups of rows on disk: a code for each row, and the labels in order of appearance, each as a line of JSON."""
 
 import json
 
@@ -14,44 +13,44 @@ CODES, LABELS = "groups.bin", "groups.txt"
 
 
 class Groups:
-    """The groups met so far. labels : those of the rows that are there."""
+    """The groups so far. labels : of the groups of the rows that are written."""
 
     def __init__(self, labels=()):
         self.codes = {label: k for k, label in enumerate(labels)}
 
     def encode(self, values, m, first):
-        """The numbers of the groups of m rows from ``first`` on, int32, and the lines of the new ones, uint8."""
+        """The codes of the groups of m rows from ``first`` on, int32, and the lines of new groups, uint8."""
         if np.shape(values) != (m,):
             raise ValueError(f"{m} rows from row {first} on need as many groups; got the shape {np.shape(values)}.")
-        codes, found = pd.factorize(pd.Series(values))
+        codes, labels = pd.factorize(pd.Series(values))
         if (codes < 0).any():
             raise ValueError(f"The group of row {first + np.argmin(codes)} is missing: leave the row out.")
-        found, known = found.tolist(), len(self.codes)
-        kinds = str if isinstance(next(iter(self.codes), found[0]), str) else int | float
-        for label in found:
+        labels, known = labels.tolist(), len(self.codes)
+        kinds = str if isinstance(next(iter(self.codes), labels[0]), str) else int | float
+        for label in labels:
             if not isinstance(label, kinds):
-                row = first + np.argmax(codes == found.index(label))
+                row = first + np.argmax(codes == labels.index(label))
                 raise ValueError(f"The group of row {row} is {label!r}: groups must be all text or numbers.")
             if isinstance(label, str) and len(label) > LONGEST:
                 raise ValueError(f"The group {shorten(label, 30)!r} has {len(label)} letters, of {LONGEST} at most.")
             self.codes.setdefault(label, len(self.codes))
         new = "".join(json.dumps(label) + "\n" for label in [*self.codes][known:])
-        numbers = np.array([self.codes[label] for label in found], np.int32)[codes]
+        numbers = np.array([self.codes[label] for label in labels], np.int32)[codes]
         return numbers, np.frombuffer(new.encode("ascii"), np.uint8)
 
 
-def noted(before, codes, lines):
-    """What the manifest has of a block: the checksums of both, and the bytes of the labels with those before."""
-    return [_files.checksum(codes.data), _files.checksum(lines.data), before + len(lines)]
+def block_entries(start, codes, lines):
+    """The entries of a block in the manifest: the checksums of both, and the end of its lines. start : of the lines."""
+    return [_files.checksum(codes.data), _files.checksum(lines.data), start + len(lines)]
 
 
-def are_noted(block):
-    """Whether a block may have this after what all have."""
+def are_block_entries(block):
+    """Whether these can be the entries of a block about groups, if any."""
     return len(block) in (0, 3) and all(_files.is_count(n, 0) for n in block[2:])
 
 
 def read_labels(folder, n_bytes, cure):
-    """The labels in so many bytes."""
+    """The labels in the first ``n_bytes`` of the file."""
     path = folder / LABELS
     with _files.naming(path, cure), _files.open_to_read(path) as file:
         lines = file.read(n_bytes)

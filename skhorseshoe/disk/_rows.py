@@ -1,4 +1,4 @@
-"""From frames and their labels to rows of finite numbers and codes of labels."""
+"""Conversion of frames and labels to rows of finite numbers and codes of labels."""
 
 import numpy as np
 import pandas as pd
@@ -6,30 +6,30 @@ import pandas as pd
 from .._utils.arrays import kind_of
 from .._utils.names import check_different, shorten
 
-MOST, LONGEST = 256, 1000  # labels, and letters of one: an array of them has for each the room of the longest
-_WHOLE = 2**53  # up to where float64 tells one whole number from the next
+MOST, LONGEST = 256, 1000  # most labels, and letters of one: in an array each takes the room of the longest
+_WHOLE = 2**53  # float64 distinguishes whole numbers up to this one
 
 
 def to_rows(frames, known, first, groups):
-    """Rows (m, p), float64 where float32 is not exact, and codes (m,) uint8, of frames that agree; then those of their
-    groups and the new labels, if there are groups.
+    """Yields for each frame rows (m, p), float64 where float32 is not exact, and codes (m,) uint8; with groups also the
+    results of ``Groups.encode``. A ValueError if the frames do not agree.
 
-    known : manifest of the rows that are there, which has the parameters of ``convert`` as "what"; to "names" and
-    "classes" is added what the frames bring. first : number of the first row. groups : ``Groups`` before it.
+    known : manifest of the rows so far, with the parameters of ``convert`` as "what"; its "names" and "classes" are
+    completed from the frames. first : number of the first row. groups : ``Groups`` before it.
     """
     y, dtype, largest = known["what"]["y"], known["what"]["dtype"], 0.0
     by = known["what"].get("groups")
-    for frame, labels, own in frames:
+    for frame, labels, group_labels in frames:
         names = known["names"] = _names(frame.columns, known, first)
         codes = _codes(labels if y is None else frame[y], len(frame), known, first)
         X, largest = _floats(frame[names], dtype, first, largest)
-        own = frame[by] if isinstance(by, str) else own
-        yield X, codes, *(() if own is None else groups.encode(own, len(frame), first))
+        group_labels = frame[by] if isinstance(by, str) else group_labels
+        yield X, codes, *(() if group_labels is None else groups.encode(group_labels, len(frame), first))
         first += len(frame)
 
 
 def _names(columns, known, first):
-    """The names of the columns for X; a ValueError unless rows with these columns go with those before."""
+    """The names of the columns for X; a ValueError if these columns do not agree with earlier rows."""
     if odd := [name for name in columns if not isinstance(name, str | int | float) or name != name]:
         raise ValueError(f"Columns need names, strings or numbers: rename {odd[:3]}, as by columns.map(str).")
     check_different(columns, "X")
@@ -37,14 +37,13 @@ def _names(columns, known, first):
     others = {y, by if isinstance(by, str) else None} - {None}
     names = known["names"] or asked or [name for name in columns if name not in others]
     wanted = {*names, *others}
-    missing, more = (sorted(some, key=str)[:9] for some in (wanted - {*columns}, {*columns} - wanted))
+    missing, more = (sorted(extra, key=str)[:9] for extra in (wanted - {*columns}, {*columns} - wanted))
     if not names or missing or (more and asked is None):
-        beside = f" and groups={by!r}" if isinstance(by, str) else ""
-        what = f"missing are {missing}, unknown are {more}" if names else "none is for X"
+        and_groups = f" and groups={by!r}" if isinstance(by, str) else ""
+        problem = f"missing are {missing}, unknown are {more}" if names else "none is for X"
         raise ValueError(
-            f"The part of the source from row {first} on has the columns {[*columns[:9]]}, with y={y!r}{beside}: "
-            f"{what}. "
-            "columns=[...] takes those that all have; labels of arrays are arrays too."
+            f"The part of the source from row {first} on has the columns {[*columns[:9]]}, with y={y!r}{and_groups}: "
+            f"{problem}. columns=[...] takes those that all have; labels of arrays are arrays too."
         )
     if unnamed := [name for name in names if not (known["names"] or asked) and str(name).startswith("Unnamed: ")]:
         raise ValueError(f"Column {unnamed[0]!r} has no heading: write with index=False, or name columns=[...] here.")
@@ -52,30 +51,30 @@ def _names(columns, known, first):
 
 
 def _codes(labels, m, known, first):
-    """The codes (m,) uint8 of the labels, 0 where there are none; new labels join the classes."""
+    """The codes (m,) uint8 of the labels, or 0 without labels; new labels are added to the classes."""
     if first and (labels is None) != (known["classes"] is None):
         raise ValueError(f"From row {first} on the source has {'no ' * (labels is None)}labels, unlike before.")
     if labels is None:
         return np.zeros(m, np.uint8)
     if np.shape(labels) != (m,):
         raise ValueError(f"{m} rows from row {first} on need as many labels; got the shape {np.shape(labels)}.")
-    codes, found = pd.factorize(pd.Series(labels))
+    codes, distinct = pd.factorize(pd.Series(labels))
     if (codes < 0).any():
         raise ValueError(f"The label of row {first + np.argmin(codes)} is missing: leave the row out.")
-    found = found.tolist()
-    classes = known["classes"] = list(dict.fromkeys([*(known["classes"] or []), *found]))
+    distinct = distinct.tolist()
+    classes = known["classes"] = list(dict.fromkeys([*(known["classes"] or []), *distinct]))
     kinds = str if isinstance(classes[0], str) else int | float
     if long := next((label for label in classes if isinstance(label, str) and len(label) > LONGEST), None):
         raise ValueError(f"The label {shorten(long, 30)!r} has {len(long)} letters, of {LONGEST} at most: shorten it.")
     if odd := [label for label in classes if not isinstance(label, kinds)] + classes[MOST:]:
-        row = first + np.argmax(codes == found.index(odd[0]))
+        row = first + np.argmax(codes == distinct.index(odd[0]))
         rule = f"all text or numbers (astype(str)), {MOST} at most"
         raise ValueError(f"The label of row {row} is {odd[0]!r}, the first is {classes[0]!r}: labels must be {rule}.")
-    return np.array([classes.index(value) for value in found], np.uint8)[codes]
+    return np.array([classes.index(value) for value in distinct], np.uint8)[codes]
 
 
 def _floats(frame, dtype, first, largest):
-    """The numbers of a frame as floats of this dtype, or of the narrowest that is exact; the largest of each column."""
+    """The numbers of a frame as floats of a dtype, None for the narrowest exact one; and the largest of each column."""
     kinds = [kind.kind for kind in frame.dtypes]
     frame = frame.copy(deep=False)
     for j in (j for j, kind in enumerate(kinds) if kind not in "biuf"):
@@ -86,7 +85,7 @@ def _floats(frame, dtype, first, largest):
         X = values.astype(dtype or np.float32, copy=False)
     bad = ~np.isfinite(values if dtype is None else X)
     why = f"Rows must be finite numbers of {dtype or 'float64'}: fill them in, or leave the row or the column out."
-    if dtype is not None and not bad.any():  # a column is rounded to as many digits as its largest number has
+    if dtype is not None and not bad.any():  # subnormal numbers are fine if the column has larger ones
         largest = np.maximum(largest, abs(X).max(axis=0))
         bad = (values != X) & (largest < np.finfo(dtype).smallest_normal)
         why = f"The numbers of its column are too small for {dtype}: take a wider dtype, or multiply the column."
@@ -101,9 +100,9 @@ def _floats(frame, dtype, first, largest):
 
 
 def _numbers(column):
-    """The numbers of a column of objects; a ValueError if it has anything else."""
+    """The numbers of a column of objects; a ValueError if it holds anything else."""
     kind = kind_of(values := column.to_numpy(object))
-    if kind == "numbers" and not isinstance(column.dtype, pd.CategoricalDtype):  # whose numbers are names, no amounts
+    if kind == "numbers" and not isinstance(column.dtype, pd.CategoricalDtype):  # numbers of a category are names
         return np.where(pd.isna(values), np.nan, values).astype(np.float64)
     odd = column[column.notna() & pd.to_numeric(column, errors="coerce").isna()]
     cure = "convert it to numbers, such as days since an event," if kind == "times" else "encode it (OneHotEncoder)"

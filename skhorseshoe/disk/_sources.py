@@ -1,4 +1,4 @@
-"""Where rows come from, part by part: a part is a table, an array, or a pair of rows and their labels."""
+"""Sources of rows as iterables of items: tables, arrays, data sets, or pairs of rows and their labels."""
 
 import inspect
 import re
@@ -13,16 +13,15 @@ from scipy.sparse import issparse
 from .._utils.atomic_files import path_of
 from .._utils.names import check_different
 
-_PART = 2**22  # numbers read at a time
+_PART = 2**22  # numbers to read at a time
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".orc": "orc"}
 _KINDS |= dict.fromkeys((".csv", ".csv.gz", ".csv.bz2", ".csv.zst"), "csv")
 _OTHER_TEXT = ". Give text in another form as pandas.read_csv(file, chunksize=100_000, encoding=..., index_col=...)."
-_EXACT = {"float_precision": "round_trip"} if float(pd.__version__[:3]) < 3.1 else {}  # newer versions always are
+_EXACT = {"float_precision": "round_trip"} if float(pd.__version__[:3]) < 3.1 else {}  # newer pandas is always exact
 
 
 def open_source(source, labels, groups=None):
-    """The parts of a source, and what tells whether it is the same as before, or None. labels, groups : arrays, or
-    None."""
+    """The items of a source, and a text that identifies it, or None. labels, groups : arrays, or None."""
     if hasattr(source, "shape") and (hasattr(source, "columns") or issparse(source)):
         return [source if labels is None and groups is None else (source, labels, groups)], None
     if hasattr(source, "shape"):
@@ -36,33 +35,33 @@ def open_source(source, labels, groups=None):
         return _of_files([file for path in paths for file in _below(path)])
     if inspect.isgenerator(source) and inspect.getgeneratorstate(source) != inspect.GEN_CREATED:
         raise ValueError("source is a generator that has been read from already, and cannot be twice: make it anew.")
-    if hasattr(source, "collect_batches"):  # a lazy frame of polars
+    if hasattr(source, "collect_batches"):  # a polars LazyFrame
         return source.collect_batches(), None
     if not hasattr(source, "get_fragments") and not hasattr(source, "__iter__"):
         raise TypeError(f"source must be paths, or tables or arrays, one or several; got {type(source).__name__}.")
     return [source] if hasattr(source, "get_fragments") else source, None
 
 
-def frames(parts, start, columns):
-    """Frames of rows from this one on, and their labels and groups or None. Of a data set before it only the length is
-    read."""
-    for part in parts:
-        if hasattr(part, "get_fragments"):
-            check_different(part.schema.names, "X")
-            if (n := part.count_rows()) > start:
-                names = [*columns] if columns and columns <= {*part.schema.names} else part.schema.names
+def frames(items, start, columns):
+    """Yields frames of rows from row ``start`` on, with their labels and groups or None. Of a data set before it only
+    the length is read."""
+    for item in items:
+        if hasattr(item, "get_fragments"):
+            check_different(item.schema.names, "X")
+            if (n := item.count_rows()) > start:
+                names = [*columns] if columns and columns <= {*item.schema.names} else item.schema.names
                 size = max(1, _PART // max(1, len(names)))
-                batches = part.to_batches(columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1)
-                yield from frames(_naming(", ".join(getattr(part, "files", ())[:3]), batches), start, columns)
+                batches = item.to_batches(columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1)
+                yield from frames(_naming(", ".join(getattr(item, "files", ())[:3]), batches), start, columns)
         else:
-            rows, labels, groups = (*part, None)[:3] if isinstance(part, tuple) else (part, None, None)
+            rows, labels, groups = (*item, None)[:3] if isinstance(item, tuple) else (item, None, None)
             if (n := len(frame := _frame(rows))) > start:
                 yield frame, labels, groups
         start = max(0, start - n)
 
 
 def _frame(rows):
-    """A table or an array as a frame of pandas, whose names are numbers if there are none."""
+    """A table or an array as a pandas frame; columns without names are numbered."""
     frame = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
     if isinstance(frame, pd.DataFrame):
         return frame
@@ -76,64 +75,64 @@ def _frame(rows):
 
 
 def _of_array(array, labels, groups):
-    """Of NumPy's, or of another library's: what is cut from it can become one of NumPy's."""
+    """The same for an array of NumPy, or of a library whose slices can become NumPy arrays."""
     n, p = len(array), array.shape[-1]
     labels, groups = _of_rows(labels, n, "labels"), _of_rows(groups, n, "groups")
     step = max(1, _PART // max(1, p))
     cuts = [slice(i, i + step) for i in range(0, n, step)]
-    beside = [labels] if groups is None else [labels, groups]
-    parts = ((np.asanyarray(array[cut]), *(None if one is None else one[cut] for one in beside)) for cut in cuts)
+    others = [labels] if groups is None else [labels, groups]
+    items = ((np.asanyarray(array[cut]), *(None if v is None else v[cut] for v in others)) for cut in cuts)
     if not isinstance(array, np.ndarray):
-        return parts, None
-    parts = [*parts]  # nothing is copied
-    sums = [joblib.hash(np.asarray(values).ravel()) for part in parts for values in part]
-    return parts, f"{n} rows, {p} columns, checksum {joblib.hash(sums)}"
+        return items, None
+    items = [*items]  # nothing is copied
+    sums = [joblib.hash(np.asarray(values).ravel()) for item in items for values in item]
+    return items, f"{n} rows, {p} columns, checksum {joblib.hash(sums)}"
 
 
-def _of_rows(values, n, what):
-    """What is given of each of n rows, as an array; None stays."""
+def _of_rows(values, n, name):
+    """Values of n rows as an array; None stays."""
     if values is None:
         return None
-    values = np.asanyarray(values, None if hasattr(values, "dtype") else object)  # text would swallow NaN
+    values = np.asanyarray(values, None if hasattr(values, "dtype") else object)  # NaN would become text
     if values.shape != (n,):
-        raise ValueError(f"An array of {n} rows needs as many {what}; got the shape {values.shape}.")
+        raise ValueError(f"An array of {n} rows needs as many {name}; got the shape {values.shape}.")
     return values
 
 
 def _below(path):
-    """A file, or those of a folder in the order of their names, part.2 before part.10."""
-    path = path_of(path, "source").resolve(strict=True)  # whichever way leads there; an error if there is nothing
+    """A file, or the files of a folder in the order of their names, part.2 before part.10."""
+    path = path_of(path, "source").resolve(strict=True)  # an error if there is nothing
     if path.is_file():
         return [path]
     files = [f for f in path.rglob("*") if f.is_file() and not re.search(r"[/\\][._]", f"/{f.relative_to(path)}")]
     return sorted(files, key=lambda f: [int(s) if s.isdecimal() else s for s in re.split(r"(\d+)", str(f))])
 
 
-def _of_files(found):
-    kinds = {file: kind for file in found for end, kind in _KINDS.items() if file.name.lower().endswith(end)}
-    files = [file for file in found if file in kinds]
+def _of_files(paths):
+    kinds = {file: kind for file in paths for end, kind in _KINDS.items() if file.name.lower().endswith(end)}
+    files = [file for file in paths if file in kinds]
     in_folders = {tuple(name for name in file.parts if "=" in name) for file in files}
     if len({*kinds.values()}) != 1 or len(in_folders) > 1:
         raise ValueError(
-            f"source must be files of one kind, of {', '.join(_KINDS)}; it has {[*map(str, found[:3])]}. Others can be "
+            f"source must be files of one kind, of {', '.join(_KINDS)}; it has {[*map(str, paths[:3])]}. Others can be "
             "given as an array, such as zarr.open_array(path), or as an iterable of tables, and those with columns in "
             "the names of their folders, such as year=2020, as pyarrow.dataset.dataset(path, partitioning='hive')."
         )
     stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    what = f"{len(files)} files of {sum(size for _, size, _ in stats)} bytes, checksum {joblib.hash(stats)}"
+    identity = f"{len(files)} files of {sum(size for _, size, _ in stats)} bytes, checksum {joblib.hash(stats)}"
     if "csv" in kinds.values():
-        return chain.from_iterable(map(_csv, files)), what
+        return chain.from_iterable(map(_csv, files)), identity
     try:
         import pyarrow.dataset
     except ImportError as error:
         raise ImportError(f"To read {str(files[0])!r} takes pyarrow: pip install pyarrow.") from error
-    return [_data_set(pyarrow, file, kinds[file]) for file in files], what
+    return [_data_set(pyarrow, file, kinds[file]) for file in files], identity
 
 
 def _data_set(pyarrow, file, kind):
     try:
         return pyarrow.dataset.dataset(str(file), format=kind)
-    except ValueError:  # where a name is there twice, it does not say which
+    except ValueError:  # of a name that occurs twice, without the name
         (raw,) = pyarrow.dataset.dataset(str(file), format=kind, schema=pyarrow.schema([])).get_fragments()
         check_different(raw.physical_schema.names, f"The file {str(file)!r}")
         raise
@@ -161,17 +160,17 @@ def _first_lines(file, sep):
 
 
 def _csv_parts(file):
-    """Tables that have types of their own: fractions may come after whole numbers."""
+    """Tables, each with its own types, since fractions may come after whole numbers."""
     size = max(1, _PART // pd.read_csv(file, header=None, nrows=2).shape[1])  # an error if the heading is shorter
-    with pd.read_csv(file, chunksize=size, low_memory=False, **_EXACT) as parts:
-        yield from parts
+    with pd.read_csv(file, chunksize=size, low_memory=False, **_EXACT) as tables:
+        yield from tables
 
 
-def _naming(file, parts, cure=""):
-    """The parts of a file; whatever is wrong with it is an error that names it."""
+def _naming(file, items, cure=""):
+    """The items of a file; any error names the file."""
     try:
-        yield from parts
-    except Exception as error:  # pandas and Arrow have several
+        yield from items
+    except Exception as error:  # pandas and Arrow raise several types
         if isinstance(error, MemoryError | ImportError) or getattr(error, "errno", None):
             raise
         raise ValueError(f"The file {str(file)!r} cannot be read: {str(error).strip()}{cure}") from error

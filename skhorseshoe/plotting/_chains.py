@@ -1,4 +1,4 @@
-"""What the chains look like: traces, ranks and autocorrelations of named quantities."""
+"""Displays of chains: traces, ranks and autocorrelations of named quantities."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .._types import Axes, Floats, Model, NDArray, Sequence
 
 _MOST_CURVES = 8
-_FEWEST = 4  # draws of a chain with an autocorrelation
-_BESIDE = 16  # letters of a name that has room in one line with the numbers behind it
+_FEWEST = 4  # fewest draws of a chain for an autocorrelation
+_BESIDE = 16  # most letters of a name that fits in one line with the numbers after it
 _DASHES = ("-", "--", "-.", ":")
 
 
@@ -111,7 +111,7 @@ class TraceDisplay(Display):
         self.lines_, self.bars_ = [], []
         checks = convergence(np.moveaxis(self.draws, 0, -1))
         colours = _shades(n_chains, axes[0, 0])
-        style = {"linewidth": 0.5 * min(1, (1000 / n_draws) ** 0.5), "alpha": 0.8}  # long chains hide one another
+        style = {"linewidth": 0.5 * min(1, (1000 / n_draws) ** 0.5), "alpha": 0.8}  # lines of long chains overlap
         for row, (name, (trace, ranks)) in enumerate(zip(drawable(self.names), axes, strict=True)):
             chains = zip(self.draws[row], colours, strict=True)
             self.lines_.append([trace.plot(chain, color=colour, **style)[0] for chain, colour in chains])
@@ -123,12 +123,12 @@ class TraceDisplay(Display):
         axes[0, 1].set_title("ranks (dashed: even)", fontsize="medium", loc="left")
         axes[-1, 0].set_xlabel("draw")
         axes[-1, 1].set_xlabel("rank among all draws")
-        for one in axes.flat:
-            one.spines[["right", "top"]].set_visible(False)
+        for panel in axes.flat:
+            panel.spines[["right", "top"]].set_visible(False)
         return self
 
     def _grid(self, ax):
-        """An array of axes: as given, in the place of the one given, or in a new figure."""
+        """An array of axes: the given one, or made in the place of a single one or in a new figure."""
         shape = len(self.names), 2
         if isinstance(ax, np.ndarray):
             if ax.shape != shape:
@@ -145,7 +145,7 @@ class TraceDisplay(Display):
             raise ValueError(f"ax: only axes of plt.subplots can be split; give such, or an array of shape {shape}.")
         ax.set_axis_off()
         layout = ax.figure.get_layout_engine()
-        # A constrained layout makes room for the titles itself, and takes hspace for a share of the whole figure.
+        # A constrained layout makes room for the titles, and interprets hspace as a share of the whole figure.
         hspace = 0.5 if layout is None or layout.adjust_compatible else None
         within = place.subgridspec(*shape, width_ratios=(3, 2), hspace=hspace)
         return within.subplots(squeeze=False)
@@ -241,7 +241,7 @@ class AutocorrelationDisplay(Display):
                 marker="osv^D<P>"[i],
                 markevery=(i * gap // n_curves, gap),
                 markersize=4.5,
-                # A legend leaves out what begins with an underscore.
+                # A legend leaves out labels that begin with an underscore.
                 label=f"{' ' * name.startswith('_')}{name} (ESS {self.ess[i]:.0f})",
             )
         ax.axhline(0, color=ink(ax, MUTED), linewidth=0.8, zorder=1)
@@ -251,10 +251,10 @@ class AutocorrelationDisplay(Display):
 
 
 def _choose(estimator, names, worst):
-    """Names and draws (n_quantities, n_chains, n_draws) of those named, or of those with the smallest ESS."""
-    before, classifier = unwrap(estimator)
+    """Names and draws (n_quantities, n_chains, n_draws) of the named quantities, or of those with the smallest ESS."""
+    steps, classifier = unwrap(estimator)
     extra, _, ess = estimates.others(classifier)
-    known = [*names_of(before, classifier), *extra]
+    known = [*names_of(steps, classifier), *extra]
     if names is None:
         check_count("worst", worst)
         chosen = np.argsort(ess, kind="stable")[:worst]
@@ -276,7 +276,7 @@ def _rank_shares(draws, n_bins):
 
 
 def _draw_ranks(ax, shares, colours):
-    """One histogram above another, the first chain on top; a dashed line where even ranks would reach."""
+    """Draw one histogram above another, the first chain on top, with a dashed line at the height of even ranks."""
     n_chains, n_bins = shares.shape
     scale = 0.9 / max(2.0, shares.max())
     bars = []
@@ -295,7 +295,7 @@ def _draw_ranks(ax, shares, colours):
 
 
 def _shades(n, ax):
-    """Colours for colour-blind readers and in grey, those farthest from the page first, each fit for a thin line."""
+    """Colours that differ for colour-blind readers and in grey and suit thin lines; the strongest contrast first."""
     from matplotlib import colormaps
 
     return colormaps["cividis"](np.linspace(1, 0.3, n) if is_dark(ax) else np.linspace(0, 0.8, n))

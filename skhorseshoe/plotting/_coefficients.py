@@ -1,4 +1,4 @@
-"""The coefficients with their intervals, how far each is shrunk, and sets of them that the posterior is sure of."""
+"""Displays of coefficients with their intervals, of their shrinkage, and of credible sets."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _ORDERS = ("size", "name", "original")
 
 
 class _FeaturesDisplay(RowsDisplay):
-    """Rows that are features, of which the first by size can be taken."""
+    """Rows that are features; the first by size can be selected."""
 
-    def _draw_features(self, ax, top, order, by_size, values, ends=None, *, first, marked, labels, **how):
-        """first : in words, those that come first ``by_size``."""
+    def _draw_features(self, ax, top, order, by_size, values, ends=None, *, first, marked, labels, **options):
+        """first : the property of those that come first ``by_size``, in words."""
         check_option("order", order, _ORDERS)
         if top is not None:
             check_count("top", top)
@@ -42,10 +42,10 @@ class _FeaturesDisplay(RowsDisplay):
             shown = np.array(sorted(shown, key=lambda j: str(self.names[j])))
         elif order == "original":
             shown = np.sort(shown)
-        if len(shown) > MAX_NAMES:  # without room for names on the axis
+        if len(shown) > MAX_NAMES:  # the axis has no room for names
             labels = labels[0] + listing(self.names, shown[marked[shown]]), labels[1]
-        how |= {"names": self.names, "marked": marked, "labels": labels, "row_label": row_label}
-        return self._draw(ax, shown, values, ends, **how)
+        options |= {"names": self.names, "marked": marked, "labels": labels, "row_label": row_label}
+        return self._draw(ax, shown, values, ends, **options)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -129,7 +129,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
         -------
         display : CoefficientsDisplay
         """
-        before, classifier = unwrap(estimator)
+        steps, classifier = unwrap(estimator)
         level = level_of(classifier, level)
         if selected is not None:
             selected = np.asarray(selected)
@@ -139,7 +139,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
                     f"feature; got shape {selected.shape} of {selected.dtype}."
                 )
         return cls(
-            names=names_of(before, classifier),
+            names=names_of(steps, classifier),
             mean=estimates.means(classifier)[0],
             interval=estimates.interval(classifier.coef_draws_, level),
             level=level,
@@ -237,8 +237,8 @@ class ShrinkageDisplay(_FeaturesDisplay):
         -------
         display : ShrinkageDisplay
         """
-        before, classifier = unwrap(estimator)
-        display = cls(names=names_of(before, classifier), shrinkage=classifier.shrinkage_)
+        steps, classifier = unwrap(estimator)
+        display = cls(names=names_of(steps, classifier), shrinkage=classifier.shrinkage_)
         return display.plot(top=top, order=order, threshold=threshold, ax=ax)
 
     def plot(

@@ -1,4 +1,4 @@
-"""What the displays share: what they accept, names as texts, rows of a picture."""
+"""Common code of the displays: checks of arguments, names as texts, rows of a picture."""
 
 import re
 from inspect import signature
@@ -12,12 +12,12 @@ from .._utils.sklearn_compat import check_matplotlib_support
 
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
 _ON_DARK = {"black": "white", DARK: "#66aaee", MUTED: "0.55", PALE: "0.25", "white": "black"}
-MAX_NAMES = 60  # rows of a picture that can still be told apart by name
-LONGEST, SHORT = 30, 20  # letters of a name: beside the axes, within a sentence
-_WIDTH, _ROW_HEIGHT = 6.4, 0.21  # inches: of a new figure, of a row
-_LISTED, _LINE = 8, 48  # names in a legend, letters of a line there
-_NAME_HEIGHT = 0.7  # of a row, at most: a layout may make rows lower
-_LETTER, _MARKS = 0.6, 8  # times the size of the font: of a letter, of what else two columns of a legend need
+MAX_NAMES = 60  # most rows of a picture that have names
+LONGEST, SHORT = 30, 20  # most letters of a name next to the axes, and within a sentence
+_WIDTH, _ROW_HEIGHT = 6.4, 0.21  # width of a new figure and height of a row in inches
+_LISTED, _LINE = 8, 48  # names in a legend, and letters of a line there
+_NAME_HEIGHT = 0.7  # largest height of a name as a share of its row, which a layout may make lower
+_LETTER, _MARKS = 0.6, 8  # widths of a letter and of the marks of two columns in a legend, in sizes of the font
 _PLOT = """Draw.
 
 Parameters
@@ -39,7 +39,7 @@ def is_dark(ax):
 
 
 def ink(ax, colour):
-    """A colour of this module, or what stands for it on a dark page."""
+    """A colour of this module, or its counterpart on a dark page."""
     return _ON_DARK[colour] if is_dark(ax) else colour
 
 
@@ -49,7 +49,7 @@ def check_option(name, value, allowed):
 
 
 def check_count(name, value, smallest=1):
-    """Raise unless the value is a whole number, at least the smallest."""
+    """Raise an error unless the value is a whole number, at least the smallest."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number; got {value!r}.")
     if value < smallest:
@@ -57,18 +57,18 @@ def check_count(name, value, smallest=1):
 
 
 def check_axes(ax):
-    """Raise unless this is one pair of axes."""
+    """Raise a TypeError unless this is one pair of axes."""
     if not hasattr(ax, "get_subplotspec"):
         raise TypeError(f"ax must be Matplotlib's Axes, one pair of them; got {type(ax).__name__}.")
 
 
-def drawable(names, which=None, letters=LONGEST):
-    """The names at these places, or all, as texts to draw: literal, on one line, long ones without their middle.
+def drawable(names, places=None, letters=LONGEST):
+    """The names at these places, or all, as texts to draw: literal, on one line, and shortened if long.
 
-    Different names whose texts would be the same have their place behind them.
+    Different names whose texts would be the same are followed by their places.
     """
-    which = range(len(names)) if which is None else which
-    return [_literal(text) for text in _names.printables([_on_one_line(names[j]) for j in which], letters, which)]
+    places = range(len(names)) if places is None else places
+    return [_literal(text) for text in _names.printables([_on_one_line(names[j]) for j in places], letters, places)]
 
 
 def class_texts(labels):
@@ -81,27 +81,27 @@ def _on_one_line(name):
 
 
 def _literal(text):
-    """Matplotlib reads what stands between two dollars as a formula. A backslash works in every text and every version,
-    also in ticks that are made later; the option parse_math would have to be set on each."""
+    """A text in which dollars are escaped, since Matplotlib reads a formula between two of them. A backslash works in
+    every text and version, also in ticks that are made later; the option parse_math would have to be set on each."""
     return text.replace("$", r"\$")
 
 
 def favoured(classes):
-    """Which class a positive coefficient favours, on a line of its own; nothing where the classes are not known."""
+    """The class that a positive coefficient favours, on a line of its own; empty if the classes are not known."""
     return "" if classes is None else f"\n(positive favours {class_texts(classes)[1]})"
 
 
-def listing(names, which):
-    """The first of the names at these places, in parentheses on lines of their own; nothing for none."""
-    if not len(which):
+def listing(names, places):
+    """The first of the names at these places, in parentheses on lines of their own; empty for no names."""
+    if not len(places):
         return ""
-    more = f" and {len(which) - _LISTED} more" if len(which) > _LISTED else ""
-    return "\n" + fill(f"({', '.join(drawable(names, which[:_LISTED], SHORT))}{more})", _LINE, break_on_hyphens=False)
+    more = f" and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
+    return "\n" + fill(f"({', '.join(drawable(names, places[:_LISTED], SHORT))}{more})", _LINE, break_on_hyphens=False)
 
 
 class Display:
-    """A picture, most often on one pair of axes. The parameters of ``plot`` are those of the method that computes and
-    draws, which says what they mean."""
+    """A picture, usually on one pair of axes. The parameters of ``plot`` are documented in the method that computes and
+    draws."""
 
     def __init_subclass__(cls):
         super().__init_subclass__()
@@ -112,7 +112,7 @@ class Display:
             plot.__doc__ = _PLOT.format(names=names, maker=maker, display=cls.__name__)
 
     def _axes(self, ax, height=4.0):
-        """The axes to draw on: those given, or in a new figure of this height in inches, whose layout makes room."""
+        """The axes to draw on: the given ones, or new ones in a figure of this height in inches."""
         check_matplotlib_support(f"{type(self).__name__}.plot")
         if ax is None:
             import matplotlib.pyplot as plt
@@ -124,10 +124,10 @@ class Display:
         return ax
 
     def _mark(self, at, values, ends, marked, labels, *, few, upright):
-        """Draw values at their places along an axis: the marked ones with filled squares, the others with open circles.
+        """Draw values at their places along an axis, marked ones as filled squares, others as open circles.
 
-        ends : (2, n) of intervals, or None. labels : of the two; without the second one the others are left out. few :
-        whether there is room for large marks. upright : whether the values are along the vertical axis.
+        ends : (2, n) of intervals, or None. labels : of marked and other values; without a second label the others are
+        left out. few : whether there is room for large marks. upright : whether the values are along the vertical axis.
         """
         self.points_, self.lines_ = [], []
         interval = self.ax_.vlines if upright else self.ax_.hlines
@@ -152,7 +152,7 @@ class Display:
         if cell is not None:
             room *= len(cell.colspan) / cell.get_gridspec().ncols
         wide = (_LETTER * sum(sorted(map(len, labels))[-2:]) + _MARKS) * rcParams["font.size"] > room
-        # From the right end of the axes a legend can reach over the names on their left.
+        # A legend that is aligned right can extend over the names on the left.
         place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 1 if wide else 2}
         style = {"frameon": False, "handletextpad": 0.5, "columnspacing": 1.4, "numpoints": 1}
         self.legend_ = self.ax_.legend(**place, **style) if labels else None
@@ -162,7 +162,7 @@ class Display:
 class RowsDisplay(Display):
     """Values and intervals of rows, some of them marked.
 
-    Up to MAX_NAMES of them stand by name one under another; more stand side by side along the horizontal axis.
+    Up to MAX_NAMES rows are drawn one below another, with names; more are drawn side by side.
     """
 
     def _draw(
@@ -170,7 +170,7 @@ class RowsDisplay(Display):
     ):
         """Draw the rows at the places ``shown`` of all arguments, as ``_mark`` does.
 
-        reference : where a line crosses, or None. limits : of the values, or None.
+        reference : value at which to draw a line, or None. limits : of the values, or None.
         """
         few, is_new = len(shown) <= MAX_NAMES, ax is None
         ax = self._axes(ax, 1.2 + _ROW_HEIGHT * max(len(shown), 6) if few else 4.0)

@@ -1,4 +1,4 @@
-"""Why one row has its probability: the way from the average row, term by term."""
+"""Display of the contributions of terms to the probability of one row."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from .._types import Axes, Floats, Mapping, Model, NDArray, Rows
 
 _ROW_HEIGHT = 0.3  # inches
-_TICKS = 0.5, 0.2, 0.8, 0.05, 0.95, 0.01, 0.99, 0.001, 0.999, 0.3, 0.4, 0.6, 0.7, 0.1, 0.9  # the first ones first
-_APART, _NAMES = 0.5, 1.6  # inches: between two of them, that names take of the axes
-_LETTERS = 40  # of a label, with a value or a probability
-_SURE = 1e-9  # a probability as near to 0 or 1 as is drawn
+_TICKS = 0.5, 0.2, 0.8, 0.05, 0.95, 0.01, 0.99, 0.001, 0.999, 0.3, 0.4, 0.6, 0.7, 0.1, 0.9  # most important first
+_APART, _NAMES = 0.5, 1.6  # inches between two ticks, and of the axes' width that names take
+_LETTERS = 40  # most letters of a label with its value or probability
+_SURE = 1e-9  # smallest distance of a drawn probability from 0 and 1
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -128,12 +128,12 @@ class ContributionsDisplay(Display):
         (name, *more) = table.index.get_level_values("row").unique()
         if more or not table.index.is_unique:
             raise ValueError(f"X must be one row, as X.iloc[[7]] or X[[7]]; got {len(X)} rows.")
-        parts, about = table.loc[name], table.attrs["reference"]
+        numbers, about = table.loc[name], table.attrs["reference"]
         ends = [column for column in table.columns if column.endswith("%")]
-        mean, *interval = parts[["mean", *ends]].iloc[:-2].to_numpy(float).T
-        last = parts.loc["(probability)", ["mean", *ends]].to_numpy(float)
+        mean, *interval = numbers[["mean", *ends]].iloc[:-2].to_numpy(float).T
+        last = numbers.loc["(probability)", ["mean", *ends]].to_numpy(float)
         return cls(
-            names=[_label(*each) for each in parts["value"].iloc[:-2].items()],
+            names=[_label(*each) for each in numbers["value"].iloc[:-2].items()],
             mean=mean,
             interval=np.array(interval),
             rows=[about["name"], name if hasattr(X, "index") and hasattr(X, "columns") else "this row"],
@@ -147,7 +147,7 @@ class ContributionsDisplay(Display):
         n = len(self.mean)
         ax = self._axes(ax, 1.4 + _ROW_HEIGHT * (n + 2))
         dark, muted, face, black = (ink(ax, colour) for colour in (DARK, MUTED, PALE, "black"))
-        scores = self.score + np.append(0.0, np.cumsum(self.mean))  # before each term, and behind the last one
+        scores = self.score + np.append(0.0, np.cumsum(self.mean))  # before each term, and after the last
         at = np.arange(1, n + 1)
         style = {"height": 0.66, "color": face, "edgecolor": muted, "linewidth": 0.8, "zorder": 2}
         self.bars_ = ax.barh(at, self.mean, left=scores[:-1], **style)
@@ -169,17 +169,17 @@ class ContributionsDisplay(Display):
         low, high = ax.get_xlim()
         self.upper_, ticks = ax.secondary_xaxis("top"), _ticks(low, high, _APART / width)
         self.upper_.set_xticks(ndtri(ticks), [f"{100 * p:g} %" for p in ticks])
-        self.upper_.set_xlabel(f"probability of {second}", loc="right")  # names have room on the left
+        self.upper_.set_xlabel(f"probability of {second}", loc="right")  # leaves room for names on the left
         return self._finish(f"score, and {100 * self.level:g} % intervals", None)
 
 
-def _ticks(low, high, apart):
-    """Probabilities whose scores lie between these, ``apart`` of that from one another."""
-    kept = []
+def _ticks(low, high, distance):
+    """Probabilities whose scores are between these limits, with a distance of a share ``distance`` of their range."""
+    ticks = []
     for p in _TICKS:
-        if low <= ndtri(p) <= high and all(abs(ndtri(p) - ndtri(q)) > apart * (high - low) for q in kept):
-            kept.append(p)
-    return kept
+        if low <= ndtri(p) <= high and all(abs(ndtri(p) - ndtri(q)) > distance * (high - low) for q in ticks):
+            ticks.append(p)
+    return ticks
 
 
 def _label(term, value):
@@ -188,13 +188,13 @@ def _label(term, value):
 
 
 def _probability(name, probability):
-    """A row with its probability and the interval of that, in per cent."""
+    """The name of a row with its probability and its interval, in per cent."""
     mean, low, high = map(_percent, probability)
     return f"{name}: {mean} % ({low} to {high} %)"
 
 
 def _percent(p):
-    """Never 0 or 100."""
+    """A probability in per cent, never 0 or 100."""
     if not 0.0005 < p < 0.9995:
         return "<0.1" if p < 0.5 else ">99.9"
     return f"{100 * p:.{0 if 0.01 <= p < 0.99 else 1}f}"

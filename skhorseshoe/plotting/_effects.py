@@ -1,4 +1,4 @@
-"""Average marginal effects as a forest plot."""
+"""Display of average marginal effects as a forest plot."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class EffectsDisplay(RowsDisplay):
         -------
         display : EffectsDisplay
         """
-        asked = {"change": change, "reference": reference, "level": level, "offset": offset}
-        frame = marginal_effects(estimator, X, features, sample_weight=sample_weight, max_draws=max_draws, **asked)
+        options = {"change": change, "reference": reference, "level": level, "offset": offset}
+        frame = marginal_effects(estimator, X, features, sample_weight=sample_weight, max_draws=max_draws, **options)
         return cls.from_frame(frame, ax=ax)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What the groups do that rows belong to."""
+"""Display of the effects of groups of rows."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class GroupEffectsDisplay(RowsDisplay):
         if most is not None:
             check_count("most", most)
             shown = shown[np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))]
-        some = f"{len(shown)} of {n} groups" if len(shown) < n else "groups"
+        label = f"{len(shown)} of {n} groups" if len(shown) < n else "groups"
         return self._draw(
             ax,
             shown,
@@ -112,5 +112,5 @@ class GroupEffectsDisplay(RowsDisplay):
             labels=(f"{100 * self.level:g} % interval excludes zero", "includes zero"),
             reference=0,
             value_label=f"effect on the score: mean and {100 * self.level:g} % interval{favoured(self.classes)}",
-            row_label=f"{some}, by mean" if len(shown) > MAX_NAMES or len(shown) < n else None,
+            row_label=f"{label}, by mean" if len(shown) > MAX_NAMES or len(shown) < n else None,
         )

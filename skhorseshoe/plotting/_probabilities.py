@@ -1,4 +1,4 @@
-"""The predicted probabilities: how sure each is, and whether they come true."""
+"""Displays of predicted probabilities: their intervals, and their calibration."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_c
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Labels, Model, NDArray, Offsets, Rows, Seed, Sequence
 
-_HISTOGRAM_HEIGHT = 0.12  # of that of the axes
-_SHOWN = 0.95  # of the events that are expected, at least
+_HISTOGRAM_HEIGHT = 0.12  # as a share of the height of the axes
+_SHOWN = 0.95  # smallest share of the expected events to show
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
@@ -113,9 +113,9 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         -------
         display : ProbabilityIntervalDisplay
         """
-        before, classifier = unwrap(estimator)
+        steps, classifier = unwrap(estimator)
         level = level_of(classifier, level)
-        rows = prepared(before, X)
+        rows = prepared(steps, X)
         mean = classifier.predict_proba(rows, groups, offset)[:, 1]
         if y is not None:
             y = classifier.classes_[is_second(y, mean, classifier.classes_).astype(int)]
@@ -265,11 +265,11 @@ class PosteriorCalibrationDisplay(Display):
         -------
         display : PosteriorCalibrationDisplay
         """
-        before, classifier = unwrap(estimator)
+        steps, classifier = unwrap(estimator)
         level = level_of(classifier, level)
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        rows = prepared(before, X)
+        rows = prepared(steps, X)
         proba = classifier.predict_proba(rows, groups, offset)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = is_second(y, place, classifier.classes_)
@@ -311,7 +311,7 @@ class PosteriorCalibrationDisplay(Display):
 
 
 def _round_limit(predicted, counts):
-    """The least of 1, 0.5, 0.2, 0.1, ... below which nearly all events are expected."""
+    """The smallest of 1, 0.5, 0.2, 0.1, ... below which a share ``_SHOWN`` of the events is expected."""
     expected = np.cumsum(predicted * counts)
     largest = predicted[np.searchsorted(expected, _SHOWN * expected[-1])]
     sizes = [float(f"{digit}e{power}") for power in range(-6, 0) for digit in (1, 2, 5)]
@@ -319,5 +319,5 @@ def _round_limit(predicted, counts):
 
 
 def _isotonic(y, place, counts):
-    """Isotonic regression of the outcomes on the ranks of their predictions: a value for each that differs."""
+    """Isotonic regression of the outcomes on their predictions; a value for each distinct prediction."""
     return isotonic_regression(np.bincount(place, y) / counts, sample_weight=counts, y_min=0, y_max=1)

@@ -1,4 +1,4 @@
-"""How many columns are needed to predict as the whole posterior does, and as well as it does."""
+"""Displays of the selection path, and of how well summaries of each size predict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._common import MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, 
 if TYPE_CHECKING:
     from .._types import Axes, Bools, Floats, Model, NDArray
 
-_ROOM = {"x": 1.6, "y": 1.0}  # for a number, in multiples of what Matplotlib gives a tick
+_ROOM = {"x": 1.6, "y": 1.0}  # room for a number, in multiples of Matplotlib's room for a tick
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -89,12 +89,12 @@ class SelectionPathDisplay(RowsDisplay):
         -------
         display : SelectionPathDisplay
         """
-        before, selector = selector_in(estimator)
+        steps, selector = selector_in(estimator)
         path = selector.path_
         if path is None:
             raise ValueError(f"Only rule='dss' has a path; this selector was fitted with rule={selector.rule!r}.")
         shown = {name: path[name] for name in ("supports", "distances", "radius", "level")}
-        return cls(names=names_of(before, selector), **shown).plot(beyond=beyond, ax=ax)
+        return cls(names=names_of(steps, selector), **shown).plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 5, ax: Axes | None = None) -> Self:
         if beyond is not None:
@@ -118,7 +118,7 @@ class SelectionPathDisplay(RowsDisplay):
             row_label=None if few else "columns, in the order of the path",
         )
         linear = self.radius or 1.0
-        _scale(self.ax_, "x" if few else "y", linear, -0.05 * linear)  # a divergence of zero has room
+        _scale(self.ax_, "x" if few else "y", linear, -0.05 * linear)  # room for a divergence of zero
         return self
 
 
@@ -185,10 +185,10 @@ class ModelSizeDisplay(Display):
         display : ModelSizeDisplay
         """
         selector = selector_in(estimator)[1]
-        found = selector.sizes_
-        if found is None:
+        sizes = selector.sizes_
+        if sizes is None:
             raise ValueError("This selector was fitted without cross-validation: fit it with rule='dss', cv=5.")
-        shown = {name: found[name] for name in ("sizes", "difference", "se")}
+        shown = {name: sizes[name] for name in ("sizes", "difference", "se")}
         return cls(**shown, suggested_size=selector.suggested_size_).plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 15, ax: Axes | None = None) -> Self:
@@ -215,8 +215,8 @@ class ModelSizeDisplay(Display):
 
 
 def _scale(ax, along, linear, low=None):
-    """A scale in proportion up to ``linear`` on each side and logarithmic beyond, with as many numbers on it as have
-    room, the roundest first. low : where it begins."""
+    """Set a scale that is linear up to ``linear`` on each side and logarithmic beyond, with as many ticks as have room,
+    the roundest first. low : its lower end."""
     from matplotlib.ticker import FixedLocator
 
     axis = getattr(ax, f"{along}axis")
@@ -237,23 +237,23 @@ def _scale(ax, along, linear, low=None):
 def selector_in(estimator):
     """The steps before the selector, or None, and the fitted selector, which may be a step of a Pipeline."""
     steps = flat_steps(estimator)
-    found = [k for k, step in enumerate(steps) if isinstance(step, HorseshoeSelector)]
-    if len(found) != 1:
+    places = [k for k, step in enumerate(steps) if isinstance(step, HorseshoeSelector)]
+    if len(places) != 1:
         raise TypeError(
             "A fitted HorseshoeSelector is wanted, or a Pipeline with one such step; got "
             f"{type(estimator).__name__}.{where_it_is(estimator)}"
         )
-    (k,) = found
+    (k,) = places
     check_is_fitted(steps[k])
     return joined(steps[:k]), steps[k]
 
 
 def _changes(names, supports):
-    """What each summary has that the one before has not, and the other way round."""
+    """The columns that enter and leave from one summary to the next, as texts."""
     texts = [_list(names, supports[0]) or "no column"]
-    for before, now in pairwise(supports):
-        changes = ("+", now & ~before), ("\N{MINUS SIGN}", before & ~now)
-        texts.append(" ".join(f"{sign} {_list(names, these)}" for sign, these in changes if these.any()))
+    for previous, current in pairwise(supports):
+        changes = ("+", current & ~previous), ("\N{MINUS SIGN}", previous & ~current)
+        texts.append(" ".join(f"{sign} {_list(names, changed)}" for sign, changed in changes if changed.any()))
     return texts
 
 

@@ -126,7 +126,7 @@ def test_a_client_that_is_closed_during_a_fit_is_named(cluster, client, data, cl
 @pytest.fixture
 def ctrl_c(monkeypatch):
     """Sends one to this process, the first for long."""
-    monkeypatch.setattr(signals._Ear, "last", -np.inf)
+    monkeypatch.setattr(signals._CtrlC, "last", -np.inf)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
     yield lambda _: signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, before)

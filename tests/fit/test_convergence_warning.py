@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._fit.findings import Chains, Unbounded, of_outcome
 from skhorseshoe._fit.recipe import nice, recipe_of
-from skhorseshoe._fit.warnings import Finding, in_words
+from skhorseshoe._fit.warning_texts import Finding, in_words
 from skhorseshoe.groups import credible_sets
 
 QUANTITIES = ["x0", "x1", "x2", "(intercept)", "(global scale)"]

@@ -37,7 +37,7 @@ sweep = float(np.median(np.diff(times)))
 for k, moment in enumerate(moments):
     folder = Path(sys.argv[1]) / str(k)
     ask.clear()
-    signals._Ear.last = -math.inf
+    signals._CtrlC.last = -math.inf
     model, go = fit(folder)
     before = set(vars(model))
 

@@ -52,7 +52,7 @@ def classifier(folder, **params):
 @pytest.fixture
 def handled(monkeypatch):
     """A function that sets the handler of SIGTERM for the time of the test; that of Ctrl-C is Python's."""
-    monkeypatch.setattr(signals._Ear, "last", -np.inf)  # as if none had come
+    monkeypatch.setattr(signals._CtrlC, "last", -np.inf)  # as if none had come
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
     yield lambda handler: signal.signal(signal.SIGTERM, handler)

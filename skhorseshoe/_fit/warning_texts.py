@@ -1,4 +1,4 @@
-"""How findings of a fit are said: a template for each kind, in the order in which causes are to be cured."""
+"""The texts of a fit's warning: a template for each kind of finding, in the order in which to cure them."""
 
 from string import Formatter
 from types import MappingProxyType
@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._utils.names import printable
 from .._utils.warn import fold_of, warn, warn_once
 
-_NAMED = 3  # columns in a warning
+_NAMED = 3  # columns that a warning names
 _ONE_SIDED = (
     "{columns}: all values in one class lie on one side of those in the other (separation), for example because "
     "{example}a column gives the answer away, so the data do not bound the coefficient"
@@ -20,7 +20,7 @@ SUMS = (
     "correlated_groups(X, model=model)), can be trusted. Single columns need longer chains. "
 )
 
-# What weights cost; the scale of the columns; what nothing bounds; the length of the chains.
+# In this order: rows and weights, scales of columns, what nothing bounds, length of the chains.
 TEMPLATES = {
     "repeated rows": (
         "sampler={sampler!r} repeats each row as often as its weight says: {rows} rows become {repeated:.0f}. {cure}"
@@ -108,18 +108,18 @@ _ORDER = {kind: place for place, kind in enumerate(TEMPLATES)}
 
 
 class Finding(NamedTuple):
-    """Something that is to be cured."""
+    """Something to cure."""
 
     kind: str  # a key of ``TEMPLATES``
-    columns: object  # names of the columns that have it, if it is something of columns
-    cure: str  # in words, where it is no change of parameters
-    facts: dict  # what else the template names
-    changes: dict = MappingProxyType({})  # of parameters, by name, that cure it
+    columns: object  # names of the columns concerned, if any
+    cure: str  # in words, if a change of parameters is no cure
+    facts: dict  # the other fields of the template
+    changes: dict = MappingProxyType({})  # values of parameters that cure it, by name
 
 
 def say(findings, recipe=""):
-    """One warning with all findings, first what is to be cured first, and the recipe; a ConvergenceWarning if the draws
-    cannot be trusted for one of them. In a search a warning for each kind of finding, of the first fit that has it."""
+    """Warn once, of all findings, most urgent first, with the recipe; a ConvergenceWarning if for one of them the draws
+    cannot be trusted. In a search, warn once for each kind of finding, of the first fit that has it."""
     ordered = sorted(findings, key=lambda finding: _ORDER[finding.kind])
     if fold := fold_of():
         for finding in ordered:
@@ -135,22 +135,22 @@ def _category(kind):
 
 
 def in_words(findings, recipe=""):
-    """The findings, first what is to be cured first, and the recipe, as sentences."""
+    """The findings as sentences, most urgent first, and the recipe."""
     ordered = sorted(findings, key=lambda finding: _ORDER[finding.kind])
     return " ".join(filter(None, [*map(_sentence, ordered), recipe]))
 
 
 def _sentence(finding):
     kind, columns, cure, facts, _ = finding
-    many, names = len(columns) > 1, ", ".join(printable(repr(name)) for name in columns[:_NAMED])
+    is_plural, names = len(columns) > 1, ", ".join(printable(repr(name)) for name in columns[:_NAMED])
     more = f" and {len(columns) - _NAMED} more columns" if len(columns) > _NAMED else ""
-    words = {"have": "have" if many else "has", "lie": "lie" if many else "lies"}
-    words["columns"] = f"{'Columns' if many else 'Column'} {names}{more}"
-    return _Names().format(TEMPLATES[kind], **words, cure=cure, **facts).strip()
+    words = {"have": "have" if is_plural else "has", "lie": "lie" if is_plural else "lies"}
+    words["columns"] = f"{'Columns' if is_plural else 'Column'} {names}{more}"
+    return _NameFormatter().format(TEMPLATES[kind], **words, cure=cure, **facts).strip()
 
 
-class _Names(Formatter):
-    """Of templates, in which {name!r} is a name that may be long."""
+class _NameFormatter(Formatter):
+    """Shortens long names: in templates, {name!r} is the name of a column."""
 
     def convert_field(self, value, conversion):
         return printable(repr(value)) if conversion == "r" else super().convert_field(value, conversion)
