@@ -35,16 +35,16 @@ class Rows:
     end for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the
     log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are those of
     columns of unit variance. offset : (n,) float64 that is added to linear predictors, or None. groups : ``Groups`` of
-    the rows, or None.
+    the rows, or None. numbers : (p,) of the columns in a wider X, whose other columns are empty, or None.
     """
 
-    offset = groups = None
+    offset = groups = numbers = None
 
     def __init__(
         self, X, y, fit_intercept, ops, threads, *,
-        weight=None, unpenalized=None, standardize=False, offset=None, groups=None,
+        weight=None, unpenalized=None, standardize=False, offset=None, groups=None, numbers=None,
     ):  # fmt: skip
-        self.X, self.y, self.offset, self.groups = X, y, offset, groups
+        self.X, self.y, self.offset, self.groups, self.numbers = X, y, offset, groups, numbers
         self.weight = np.empty(0) if weight is None else weight
         self.held = ops.hold(X, y, self.weight)
         self.ops, self.threads = ops, threads
@@ -106,6 +106,8 @@ class Rows:
             checksums["offset"] = zlib.crc32(self.offset)
         if self.groups is not None:
             checksums["groups"] = zlib.crc32(self.groups.codes)
+        if self.numbers is not None:
+            checksums["columns that are not empty"] = zlib.crc32(self.numbers)
         return {name: f"{value:08x}" for name, value in checksums.items()}
 
     def share(self):

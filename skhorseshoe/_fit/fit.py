@@ -36,6 +36,7 @@ from ..diagnostics import convergence
 from . import findings, group_findings, input_findings, parameters, warm_start, warning_texts
 from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
+from .empty_columns import put_back
 from .plan import check_memory, plan_fit
 from .recipe import in_time, recipe_of, stricter
 from .watched import Watched
@@ -120,32 +121,60 @@ def fit(model, X, y, of_rows, lease):
     ):
         _announce(params, plan, 0 if data.groups is None else len(data.groups))
         with _open(params, data, plan, threads) as rows:
-            names = np.fromiter(names_of(SimpleNamespace(**data.columns)), dtype=object)
-            check_size(rows.columns, rows.dtype, names)
-            ends, (factors, sums) = rows.ends(), rows.factors()
-            problem = _problem(params, rows)
-            watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
-            unbounded = ends.one_sided[~findings.are_bound(params.slab_scale, ends, rows.columns)]
-            of_columns = input_findings.of_columns(rows, ends, names, params.standardize)
-            warning_texts.say([*early, *input_findings.first(params, data, rows, ends, sums, names)])
+            seen = _inspect(params, data, plan, rows)
+            early += input_findings.first(params, data, rows, seen.ends, seen.sums, seen.names)
+            warning_texts.say(early)
+            problem = _problem(params, rows, int((~data.unpenalized).sum()))
             try:
-                run, sweep = _sample(params, problem, plan, earlier, (unbounded, watched), callbacks)
+                run, sweep = _sample(params, problem, plan, earlier, (seen.unbounded, seen.watched), callbacks)
             except BaseException:  # the columns may be its cause
                 with suppress(Warning):
-                    warning_texts.say(of_columns, "Set standardize=True." if any(f.changes for f in of_columns) else "")
+                    cure = "Set standardize=True." if any(f.changes for f in seen.findings) else ""
+                    warning_texts.say(seen.findings, cure)
                 raise
             with listening():  # one Ctrl-C loses none of the draws
-                fitted = _summarise(params, data, plan, run, known, factors)
-                fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
-                informative = rows.columns.informative
-                judged = None if watched is None else watched.worst(run.draws)
-                chains = findings.chains_of(fitted, names, informative, sweep, judged)
-                are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, informative)
-                chains = chains._replace(are_sums_well=are_well)
-                unbounded = findings.unbounded_in(fitted, names, run, params.slab_scale, ends)
-                unbounded = unbounded._replace(advised=AUTO if data.outnumber else SLAB)
-                if data.groups is not None:
-                    of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], names)
+                return _outcome(model, params, data, plan, seen, run, sweep, known)
+
+
+class Inspected(NamedTuple):
+    """What rows tell before sampling."""
+
+    names: np.ndarray  # of the columns that the sampler has
+    ends: object  # ``Ends`` of these
+    factors: list  # categories with a column for every level
+    sums: list  # sets of other columns of which a weighted sum is constant
+    unbounded: np.ndarray  # columns whose coefficients the data do not bound
+    watched: Watched | None  # what has to converge beside single columns, where these outnumber the rows
+    findings: list  # about the scales of the columns
+
+
+def _inspect(params, data, plan, rows):
+    """``Inspected``."""
+    names = np.fromiter(names_of(SimpleNamespace(**data.columns)), dtype=object)
+    names = names if plan.stored is None else names[plan.stored]
+    check_size(rows.columns, rows.dtype, names)
+    ends, (factors, sums) = rows.ends(), rows.factors()
+    watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
+    unbounded = ends.one_sided[~findings.are_bound(params.slab_scale, ends, rows.columns)]
+    of_columns = input_findings.of_columns(rows, ends, names, params.standardize)
+    return Inspected(names, ends, factors, sums, unbounded, watched, of_columns)
+
+
+def _outcome(model, params, data, plan, seen, run, sweep, known):
+    """``Fitted`` of a run whose sweeps took so many seconds each. known : attributes that are there before a run."""
+    rows, of_columns = run.problem.rows, seen.findings
+    fitted = _summarise(params, data, plan, run, known, seen.factors)
+    fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
+    judged = None if seen.watched is None else seen.watched.worst(run.draws)
+    chains = findings.chains_of(fitted, seen.names, rows.columns.informative, sweep, judged)
+    are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
+    chains = chains._replace(are_sums_well=are_well)
+    unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.ends)
+    unbounded = unbounded._replace(advised=AUTO if data.outnumber else SLAB)
+    if data.groups is not None:
+        of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], seen.names)
+    if plan.stored is not None:
+        put_back(fitted, plan.stored, data.shape[1])
     fitted._separated, fitted._rough = unbounded.separated, stricter(chains)
     outcome = findings.of_outcome(params, chains, unbounded, of_columns)
     return Fitted(vars(fitted), run.interruption(), outcome, recipe_of(outcome, params, chains))
@@ -201,6 +230,8 @@ def _open(params, data, plan, threads):
     """A context with the ``Rows``."""
     ops = plan.device.ops
     columns = {"unpenalized": data.unpenalized, "standardize": params.standardize}
+    if plan.stored is not None:
+        columns |= {"unpenalized": data.unpenalized[plan.stored], "numbers": plan.stored}
     if data.open_on_cluster is not None:
         return data.open_on_cluster(params.fit_intercept, ops, threads, **columns)
     X, y, weight, codes, offset = plan.rows
@@ -213,9 +244,9 @@ def _open(params, data, plan, threads):
     )
 
 
-def _problem(params, rows):
-    """The ``Problem``: the rows, the prior and the seed."""
-    tau_0 = tau_scale(params.global_scale, params.expected_nonzero, rows.columns.n_shrunk, rows.size(), rows.share())
+def _problem(params, rows, n_shrunk):
+    """The ``Problem``: the rows, the prior and the seed. n_shrunk : columns of X that are shrunk, empty ones too."""
+    tau_0 = tau_scale(params.global_scale, params.expected_nonzero, n_shrunk, rows.size(), rows.share())
     seed, two = params.random_state, {"size": 2, "dtype": np.uint32}
     if seed is None:  # not from NumPy's global generator, which no fit changes
         key = np.random.SeedSequence().generate_state(2)
@@ -236,6 +267,9 @@ def _sample(params, problem, plan, earlier, judged, callbacks):
     if saved is not None:
         warm_start.check_same(saved, problem, settings)
         warm_start.check_seed(saved, problem, params.random_state)
+        if plan.stored is not None:
+            draws = saved["draws"]
+            saved = {**saved, "draws": {**draws, "coef": draws["coef"][..., plan.stored]}}
     checkpoint = _checkpoint(params, problem, settings, plan.device.name)
     with checkpoint or nullcontext():
         if checkpoint is not None:

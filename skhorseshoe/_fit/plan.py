@@ -22,6 +22,7 @@ from .._utils.memory import addresses_left, check_copy, in_words
 from .._utils.names import names_of, printable
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
+from .empty_columns import stored_columns, take_columns
 from .parameters import sweeps_of, target_of
 from .warning_texts import Finding
 from .watched import MOST_ROWS
@@ -38,10 +39,11 @@ class Plan(NamedTuple):
     settings: Settings
     device: _device.Device  # where the sampler runs
     n_threads: int
-    shape: tuple  # of X as the sampler has it
+    shape: tuple  # of X, repeated where weights are
     rows: tuple | None  # X, y, weights, codes of groups and offsets as the sampler has them; None on a cluster
     copied: int  # bytes of X copied for the fit
     findings: list  # about the cost of weights, and rows that belong together
+    stored: np.ndarray | None = None  # columns of X that the sampler has, where it does not have the empty ones
 
 
 def plan_fit(params, data, done):
@@ -74,7 +76,9 @@ def plan_fit(params, data, done):
     findings = _costs(data, sampler, heavy) + ([] if data.groups is not None else _belonging(X, y, data.columns))
     X, *labels = arrange(X, y, weight, sampler, *more)
     copied = copied or copied_bytes(data.original_X, X)
-    return Plan(settings, device, n_threads, X.shape, (X, *labels), copied, findings)
+    stored = stored_columns(X, data.unpenalized) if of_prior and params.slab_scale == AUTO else None
+    shape, X = X.shape, X if stored is None else take_columns(X, stored)
+    return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored)
 
 
 def fits_prior(params, data):

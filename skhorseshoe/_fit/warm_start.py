@@ -9,7 +9,8 @@ from .._mcmc.prior import PER_SD
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
 
-_NONE = {"groups": None, "offset": None}  # checksums of rows without groups and offset
+# Checksums of rows without groups and offset, all of whose columns the sampler has.
+_NONE = {"groups": None, "offset": None, "columns that are not empty": None}
 
 
 def saved_run(run):

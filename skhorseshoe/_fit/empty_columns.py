@@ -1,0 +1,52 @@
+"""Sparse X whose columns are mostly empty, as hashing words makes it: the sampler has the other columns alone.
+
+The data tell nothing of an empty column. Without a slab of its own its coefficient has the horseshoe as its law, which
+leaves tau and the others as they are, and is 0 in the columns of X (see ``Columns``).
+"""
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from ..diagnostics import convergence
+
+_SHARE = 0.5  # of the columns that must be empty, for X without them to be worth its indices
+
+# Attributes of a fitted model whose last axis is the columns, and what an empty column has there.
+_VALUES = {"coef_draws_": 0.0, "coef_": 0.0, "shrinkage_": 1.0, "inclusion_score_": 0.0}
+_VALUES |= {"_column_means": 0.0, "_column_sd": 0.0}
+_OF_MOMENTS = {"mean": 0.0, "sd": 0.0, "prob_positive": 0.5}
+
+
+def stored_columns(X, unpenalized):
+    """The columns that hold something or are unpenalised, ascending; None where X is an array or has most of them."""
+    if not issparse(X):
+        return None
+    is_stored = unpenalized.copy()
+    is_stored[X.indices] = True
+    return np.flatnonzero(is_stored) if is_stored.mean() <= 1 - _SHARE else None
+
+
+def take_columns(X, columns):
+    """X, in CSR form, with these columns, which hold all that is stored; the numbers are not copied."""
+    place = np.zeros(X.shape[1], X.indices.dtype)
+    place[columns] = np.arange(len(columns))
+    return csr_array((X.data, place[X.indices], X.indptr), shape=(X.shape[0], len(columns)))
+
+
+def put_back(fitted, columns, n_columns):
+    """Give the attributes of a model of these columns a place for each of the n_columns of X."""
+
+    def wide(values, value, more=0):
+        out = np.full((*values.shape[:-1], n_columns + more), value, values.dtype)
+        out[..., columns] = values[..., : len(columns)]
+        out[..., n_columns:] = values[..., len(columns) :]
+        return out
+
+    for name, value in _VALUES.items():
+        setattr(fitted, name, wide(getattr(fitted, name), value))
+    of_zeros = convergence(np.zeros_like(fitted.coef_draws_[..., :1]))
+    fitted.rhat_, fitted.ess_ = wide(fitted.rhat_, of_zeros.rhat[0]), wide(fitted.ess_, of_zeros.ess_bulk[0])
+    fitted.prior_["slab_scale"] = wide(fitted.prior_["slab_scale"], np.inf)
+    if fitted.moments_ is not None:
+        fitted.moments_ |= {name: wide(fitted.moments_[name], value, more=2) for name, value in _OF_MOMENTS.items()}
+    fitted._factors = [{**factor, "columns": columns[factor["columns"]]} for factor in fitted._factors]

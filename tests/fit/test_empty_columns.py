@@ -1,0 +1,116 @@
+"""Sparse X with more columns than rows, most of them empty: the sampler does without these, and nobody notices."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from laws import same_draws, same_law
+from scipy import sparse
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._mcmc import run
+
+N, P = 30, 80
+FULL = np.arange(1, P, 3)
+EMPTY = np.setdiff1d(np.arange(P), FULL)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = np.zeros((N, P))
+    X[:, FULL] = rng.standard_normal((N, len(FULL))) + 0.5
+    return X, (X[:, FULL[0]] + rng.standard_normal(N) > 0.5).astype(int)
+
+
+def fit(X, y, **params):
+    params = {"n_iter": 40, "burn_in": 60, "expected_nonzero": 3, "random_state": 0, **params}
+    return HorseshoeProbitClassifier(**params).fit(X, y)
+
+
+def n_sampled(monkeypatch, X, y, **params):
+    """The columns that the sampler has."""
+    shapes, init = [], run.Run.__init__
+
+    def seen(self, problem, *rest):
+        shapes.append(problem.rows.shape[1])
+        init(self, problem, *rest)
+
+    monkeypatch.setattr(run.Run, "__init__", seen)
+    fit(X, y, n_iter=4, **params)
+    return shapes[0]
+
+
+@pytest.mark.filterwarnings("ignore:X has more columns")
+def test_only_empty_columns_that_cannot_matter_are_left_out(table, monkeypatch):
+    X, y = table
+    rows, fuller = sparse.csr_array(X), X.copy()
+    fuller[0, EMPTY[:20]] = 1.0
+    assert n_sampled(monkeypatch, rows, y) == len(FULL)
+    assert n_sampled(monkeypatch, rows, y, unpenalized=[int(EMPTY[3])]) == len(FULL) + 1
+    assert n_sampled(monkeypatch, X, y) == n_sampled(monkeypatch, sparse.csr_array(fuller), y) == P
+    for slab in (2.0, None):  # of its own, which tells of tau; none, where more columns than rows are another sampler's
+        assert n_sampled(monkeypatch, rows, y, slab_scale=slab) == P
+
+
+def test_the_others_have_the_law_that_they_have_with_them(table):
+    X, y = table
+    params = {"n_iter": 3000, "burn_in": 300, "n_chains": 8}
+    draws = []
+    for rows in (X, sparse.csr_array(X)):
+        model = fit(rows, y, **params)
+        parts = model.coef_draws_[..., FULL], model.intercept_draws_[..., None]
+        draws.append(np.concatenate([*parts, np.log(model.global_scale_draws_)[..., None]], axis=2))
+    same_law(*draws)
+
+
+@pytest.mark.parametrize("params", [{}, {"max_draws": 8}, {"standardize": True, "fit_intercept": False}])
+def test_what_a_model_says_of_an_empty_column_is_what_it_says_of_a_constant_one(table, params):
+    X, y = table
+    dense, model = fit(X, y, **params), fit(sparse.csr_array(X), y, **params)
+    for name, values in vars(dense).items():
+        if isinstance(values, np.ndarray):
+            found = getattr(model, name)
+            assert found.shape == values.shape, name
+            assert found.dtype == values.dtype, name
+            if P in values.shape:
+                np.testing.assert_array_equal(found[..., EMPTY], values[..., EMPTY], err_msg=name)
+                assert not np.isnan(found[..., FULL]).any(), name
+    for name, value in dense.prior_.items():
+        np.testing.assert_allclose(model.prior_[name], value, rtol=1e-12, err_msg=name)
+    if "max_draws" in params:
+        for name in ("mean", "sd", "prob_positive"):
+            np.testing.assert_array_equal(model.moments_[name][EMPTY], dense.moments_[name][EMPTY])
+            assert model.moments_[name].shape == (P + 2,)
+            assert model.moments_[name][-1] > 0, name  # of tau
+    assert model.summary().index.tolist() == dense.summary().index.tolist()
+    np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(sparse.csr_array(X)))
+
+
+def test_a_category_keeps_its_columns(table):
+    X, y = table
+    X = X.copy()
+    X[:, EMPTY[:3]] = np.eye(3)[np.arange(N) % 3]
+    (factor,) = fit(sparse.csr_array(X), y)._factors
+    np.testing.assert_array_equal(np.sort(factor["columns"]), EMPTY[:3])
+
+
+def test_k_and_then_m_sweeps_are_k_plus_m(table):
+    X, y = table
+    rows = sparse.csr_array(X)
+    then = fit(rows, y, warm_start=True).set_params(n_iter=30).fit(rows, y)
+    assert same_draws(then, fit(rows, y, n_iter=70))
+
+
+def test_chains_do_not_go_on_where_other_columns_are_empty(table):
+    X, y = table
+    model = fit(sparse.csr_array(X), y, warm_start=True)
+    with pytest.raises(ValueError, match="columns that are not empty"):
+        model.fit(sparse.csr_array(np.roll(X, 1, axis=1)), y)
+
+
+def test_names_stay_with_their_columns(table):
+    X, y = table
+    rows = pd.DataFrame.sparse.from_spmatrix(sparse.csr_array(X), columns=[f"word{j}" for j in range(P)])
+    X = X * np.where(np.arange(P) == FULL[1], 1e5, 1.0)
+    with pytest.warns(UserWarning, match=f"'word{FULL[1]}'"):  # of scales
+        fit(rows * np.where(np.arange(P) == FULL[1], 1e5, 1.0), y)
